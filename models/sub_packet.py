@@ -1,0 +1,419 @@
+"""TCP in sub-packet regimes: the Markov chains of Chen, Iyengar, Subramanian and Ford.
+
+`SubPacketApproximate` is their Fig. 7, `SubPacketFull` their Fig. 8 as printed. The figure leaves arrows open;
+`SubPacketFresh` and `SubPacketLevels` are the two other readings that its text supports, and `SubPacketExact`
+(sub_packet_exact.py) is the chain that the aggregate states stand for.
+
+One step of a chain is an *epoch*, one RTT. "b" states are silent, "S1" states resend one packet after a
+timeout, S_n sends a window of n.
+
+References
+----------
+.. [1] J. Chen, J. Iyengar, L. Subramanian, B. Ford, TCP Behavior in Sub-Packet Regimes, section 3, Figs. 7 and 8.
+.. [2] V. Paxson, M. Allman, Computing TCP's Retransmission Timer, RFC 2988.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpdynamics.solvers.problems import MarkovChain, Reward
+
+from .parameters import as_parameter, check_parameters, parameter
+from .sub_packet_parts import some_lost, timeout_chance, window_deliveries, window_transitions
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_SOURCE = "Chen et al., section 3"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubPacketModel:
+    """What the sub-packet chains have in common; use one of its subclasses.
+
+    Parameters
+    ----------
+    loss : float, 1-D array or DataArray
+        Packet-loss probability p [1].
+    w_max : int
+        Largest window W [packets], >= 4. The paper draws 6: enough for p >= 0.1.
+    base_timeout : float, 1-D array or DataArray
+        m_0 = T_0/RTT, the timeout before backoff in RTTs [1]; 2 in the paper.
+    retransmission_loss : float, 1-D array or DataArray, optional
+        Loss p_r of the packet that a timeout resends [1]; default: `loss`. Zero is a link that gives retransmissions priority.
+    early_retransmit : bool
+        RFC 5827: windows of 2 and 3 repair one loss too.
+    """
+
+    loss: Any = parameter("p", "1", "packet-loss probability", low=0.0, high=1.0, source=_SOURCE)
+    w_max: int = parameter(
+        "W", "packet", "largest window", low=4, high=100_000, low_open=False, high_open=False, integer=True,
+        default=6, source=_SOURCE,
+    )  # fmt: skip
+    base_timeout: Any = parameter(
+        "m_0", "1", "timeout before backoff, in RTTs", low=1.0, low_open=False, default=2, source=_SOURCE
+    )
+    retransmission_loss: Any = parameter(
+        "p_r", "1", "loss of timeout retransmissions", low=0.0, low_open=False, high=1.0, default=None,
+        source="Chen et al., section 6.2",
+    )  # fmt: skip
+    early_retransmit: bool = False
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    # -- symbols -------------------------------------------------------------------------------------------
+
+    def _p(self) -> Any:
+        import sympy
+
+        return sympy.Symbol("p", positive=True)
+
+    def _p_r(self) -> Any:
+        import sympy
+
+        return self._p() if self.retransmission_loss is None else sympy.Symbol("p_r", nonnegative=True)
+
+    def _m_0(self) -> Any:
+        """A number where it is one, so that closed forms stay in p; a symbol where it is swept."""
+        import sympy
+
+        if np.ndim(self.base_timeout) == 0 and not hasattr(self.base_timeout, "dims"):
+            return sympy.Rational(self.base_timeout)
+        return sympy.Symbol("m_0", positive=True)
+
+    def _parameters(self) -> dict[str, Any]:
+        given = {"p": as_parameter("loss", self.loss, "1", "packet-loss probability")}
+        if self.retransmission_loss is not None:
+            given["p_r"] = as_parameter(
+                "retransmission_loss", self.retransmission_loss, "1", "loss of timeout retransmissions"
+            )
+        if not self._m_0().is_number:
+            given["m_0"] = as_parameter("base_timeout", self.base_timeout, "1", "timeout before backoff, in RTTs")
+        return given
+
+    def _chain(
+        self,
+        transitions: Mapping[tuple[str, str], Any],
+        states: tuple[str, ...],
+        holding: Mapping[str, Any],
+        high: float = 1.0,
+    ) -> MarkovChain:
+        domain = {"p": (0.0, high), "p_r": (-np.finfo(float).tiny, high)}
+        return MarkovChain(
+            transitions, self._parameters(), states, holding, domain, type(self).__name__, self.provenance()
+        )
+
+    def provenance(self) -> dict[str, Any]:
+        """The parameters, by name: `type(model)(**model.provenance())` builds the model again."""
+        from dataclasses import fields
+
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    # -- what subclasses give ------------------------------------------------------------------------------
+
+    def chain(self) -> MarkovChain:
+        """The chain of this reading."""
+        raise NotImplementedError
+
+    def _timeout_to(self) -> dict[int, str]:
+        raise NotImplementedError
+
+    def _ladder_deliveries(self) -> dict[tuple[str, str], dict[int, Any]]:
+        raise NotImplementedError
+
+    # -- what an observer counts ---------------------------------------------------------------------------
+
+    def packets(self) -> dict[str, int]:
+        """State -> packets sent in its epoch (copies sent by fast retransmit are not counted, as in the paper)."""
+        states = self.chain().labels
+        return {s: int(s[1:].split("(")[0]) if s.startswith("S") else 0 for s in states}
+
+    def delivered(self) -> Reward:
+        """Packets that arrive per epoch, jointly with the next state."""
+        law = window_deliveries(self._p(), self.w_max, self.early_retransmit, self._timeout_to())
+        return Reward({**law, **self._ladder_deliveries()}, "packets delivered", "packet")
+
+    def observe(self, result: xr.Dataset) -> xr.Dataset:
+        """What a stationary distribution of this model's chain means on the wire.
+
+        Parameters
+        ----------
+        result : Dataset from `solvers.stationary(model.chain())`, floats or exact
+
+        Returns
+        -------
+        xarray.Dataset
+            `sent` (..., packets): P(n packets sent in an epoch), n = 0..W; `packets_per_rtt` [packet]: sum n sent_n, window
+            packets; `fast_retransmitted` [packet]: further copies per RTT; `goodput` [packet]: packets that arrive per
+            RTT, copies included; `silent_fraction` [1]: time without sending.
+        """
+        import xarray as xr
+
+        pi = result["probability"]
+        count = [self.packets()[str(s)] for s in pi["state"].values]
+        sent = xr.concat(
+            [pi.isel(state=[i for i, c in enumerate(count) if c == n]).sum("state") for n in range(self.w_max + 1)],
+            xr.Variable("packets", np.arange(self.w_max + 1), {"long_name": "packets sent in an epoch"}),
+            coords="minimal", compat="override",
+        ).transpose(..., "packets")  # fmt: skip
+        failed = result["status"] != 0
+        sent = sent.where(~failed) if bool(failed.any()) else sent
+        number = xr.DataArray(np.arange(self.w_max + 1), dims="packets")
+        packets_per_rtt = (sent * number).sum("packets", skipna=False)
+        copies, goodput = self._rates(pi)
+        return xr.Dataset(
+            {
+                "sent": sent.assign_attrs(units="1", long_name="probability of packets sent in an epoch"),
+                "packets_per_rtt": packets_per_rtt.assign_attrs(units="packet", long_name="packets sent per RTT"),
+                "fast_retransmitted": copies.assign_attrs(units="packet", long_name="fast retransmissions per RTT"),
+                "goodput": goodput.assign_attrs(units="packet", long_name="packets delivered per RTT"),
+                "silent_fraction": sent.isel(packets=0, drop=True).assign_attrs(
+                    units="1", long_name="fraction of time without sending"
+                ),
+            },
+            attrs=result.attrs,
+        )
+
+    def _rates(self, pi: xr.DataArray) -> tuple[Any, Any]:
+        """Fast retransmissions and deliveries per RTT: n p q^(n-1) copies in S_n; each packet arrives with q."""
+        p = self._coordinate(pi, "loss", self.loss)
+        p_r = p if self.retransmission_loss is None else self._coordinate(
+            pi, "retransmission_loss", self.retransmission_loss
+        )
+        q = 1 - p
+        copies, window, resent = 0 * p * pi.isel(state=0, drop=True), 0, 0
+        for i, (state, n) in enumerate(self.packets().items()):
+            mass = pi.isel(state=i, drop=True)
+            if state.startswith("S1"):
+                resent = resent + mass
+            elif n:
+                window = window + n * mass
+                if self._repairs(state, n):
+                    copies = copies + n * p * q ** (n - 1) * mass
+        return copies, q * (window + copies) + (1 - p_r) * resent
+
+    def _repairs(self, state: str, n: int) -> bool:
+        return (n >= 4 or self.early_retransmit) and "(" not in state
+
+    def _coordinate(self, pi: xr.DataArray, name: str, value: Any) -> Any:
+        """The parameter beside a result: exact where the result is exact."""
+        if pi.dtype == object:
+            import sympy
+
+            exact = [sympy.Rational(x) if not hasattr(x, "p") else x for x in np.atleast_1d(np.asarray(value, dtype=object))]
+            return exact[0] if np.ndim(value) == 0 else pi[name].copy(data=np.array(exact, dtype=object))
+        return pi.coords[name] if name in pi.coords else value
+
+    def timeout_probability(self) -> xr.Dataset:
+        """P(timeout in the next epoch | state), for every state that sends: the middlebox's predictor.
+
+        Returns
+        -------
+        xarray.Dataset with `timeout` (..., state) [1]
+
+        Source: Chen et al., section 6.1 (what it may be used for) and eq. (3).
+        """
+        import xarray as xr
+
+        p = as_parameter("loss", self.loss, "1", "packet-loss probability")
+        p_r = p if self.retransmission_loss is None else as_parameter(
+            "retransmission_loss", self.retransmission_loss, "1", "loss of timeout retransmissions"
+        )
+        chance: dict[str, Any] = {}
+        for state, n in self.packets().items():
+            if n == 1:
+                chance[state] = p_r
+            elif n > 1:
+                chance[state] = timeout_chance(n, p, self.early_retransmit and "(" not in state)
+        names = xr.Variable("state", np.array(list(chance)))
+        timeout = xr.concat(
+            [xr.DataArray(c).drop_attrs() for c in xr.broadcast(*chance.values())], names, coords="minimal", compat="override"
+        ).transpose(..., "state")
+        timeout.attrs = {"units": "1", "long_name": "probability of a timeout in the next epoch"}
+        return xr.Dataset({"timeout": timeout}, attrs={"model": type(self).__name__})
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubPacketApproximate(SubPacketModel):
+    """The approximate model (Fig. 7): one silent state b* stands for all repeated timeouts.
+
+    Valid for p < 1/2 (backoff without a limit); from b* the wait is geometric with mean 1/(1-2p) epochs (eq. 8).
+
+    Examples
+    --------
+    >>> from tcpdynamics.solvers import stationary
+    >>> model = SubPacketApproximate(loss=0.1)
+    >>> model.observe(stationary(model.chain())).packets_per_rtt.item().__round__(4)
+    2.7052
+    """
+
+    loss: Any = parameter("p", "1", "packet-loss probability", low=0.0, high=0.5, source=_SOURCE)
+    base_timeout: Any = parameter(
+        "m_0", "1", "timeout before backoff, in RTTs", low=2.0, low_open=False, default=2, source=_SOURCE
+    )
+    retransmission_loss: Any = parameter(
+        "p_r", "1", "loss of timeout retransmissions", low=0.0, low_open=False, high=0.5, default=None,
+        source="Chen et al., section 6.2",
+    )  # fmt: skip
+
+    def chain(self) -> MarkovChain:
+        """Fig. 7, for any W."""
+        p, p_r, m_0 = self._p(), self._p_r(), self._m_0()
+        moves = window_transitions(p, self.w_max, self.early_retransmit, self._timeout_to())
+        moves |= {
+            ("S1", "S2"): 1 - p_r,
+            ("S1", "b*"): p_r,
+            ("b0", "S1"): _one(),
+            ("b*", "S1"): 1 / mean_wait(0, p_r, m_0),
+        }
+        states = ("b0", "b*", *(f"S{n}" for n in range(1, self.w_max + 1)))
+        return self._chain(moves, states, simple_wait(m_0), 0.5)
+
+    def _timeout_to(self) -> dict[int, str]:
+        return {n: "b*" if n <= 3 else "b0" for n in range(2, self.w_max + 1)}
+
+    def _ladder_deliveries(self) -> dict[tuple[str, str], dict[int, Any]]:
+        p_r = self._p_r()
+        return {("S1", "S2"): {1: 1 - p_r}, ("S1", "b*"): {0: p_r}}
+
+    def _repairs(self, state: str, n: int) -> bool:
+        return n >= 4 or self.early_retransmit
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubPacketFull(SubPacketModel):
+    """The full model (Fig. 8) as printed, with `stages` repeated-timeout stages: reading A.
+
+    After the k-th repeated timeout the sender is in S1(kr), then S2(kr); a loss there leads to b*(kr), whose geometric
+    wait has the mean E_k of eq. (11) and stands for all deeper backoffs. A timeout in S2 or S3 leads to b*.
+
+    Valid for p < 1/2. Because the stages are chained *and* each wait already holds all deeper ones, deep backoffs are counted
+    twice: beyond p = 1 - 2^(-1/3) = 0.206 the silent fraction has no limit as `stages` grows.
+
+    Parameters
+    ----------
+    stages : int
+        R >= 1, repeated-timeout stages; 3 in the paper.
+
+    Examples
+    --------
+    >>> from tcpdynamics.solvers import stationary
+    >>> model = SubPacketFull(loss=[0.1, 0.2])
+    >>> model.observe(stationary(model.chain())).silent_fraction.values.round(4)
+    array([0.2721, 0.6356])
+    """
+
+    loss: Any = parameter("p", "1", "packet-loss probability", low=0.0, high=0.5, source=_SOURCE)
+    base_timeout: Any = parameter(
+        "m_0", "1", "timeout before backoff, in RTTs", low=2.0, low_open=False, default=2, source=_SOURCE
+    )
+    retransmission_loss: Any = parameter(
+        "p_r", "1", "loss of timeout retransmissions", low=0.0, low_open=False, high=0.5, default=None,
+        source="Chen et al., section 6.2",
+    )  # fmt: skip
+    stages: int = parameter(
+        "R", "1", "repeated-timeout stages", low=1, high=1000, low_open=False, high_open=False, integer=True,
+        default=3, source="Chen et al., section 3.3.3",
+    )  # fmt: skip
+
+    def chain(self) -> MarkovChain:
+        """Fig. 8, for any W and R."""
+        p, p_r, m_0, R = self._p(), self._p_r(), self._m_0(), self.stages
+        moves = window_transitions(p, self.w_max, self.early_retransmit, self._timeout_to())
+        moves["b0", "S1(1r)"] = _one()
+        if "b*" in self._silent():
+            moves["b*", "S1(1r)"] = 1 / mean_wait(0, p_r, m_0)
+        for k in range(1, R + 1):
+            deeper = f"S1({min(k + 1, R)}r)"
+            moves |= {
+                (f"S1({k}r)", f"S2({k}r)"): 1 - p_r,
+                (f"S1({k}r)", f"b*({k}r)"): p_r,
+                (f"S2({k}r)", "S3"): (1 - p) ** 2,
+                (f"S2({k}r)", f"b*({k}r)"): some_lost(2, p),
+                (f"b*({k}r)", deeper): _one() if self._held(k) else 1 / mean_wait(k, p_r, m_0),
+            }
+        states = [*self._silent(), *(f"S{n}" for n in range(2, self.w_max + 1))]
+        states += [s.format(k) for k in range(1, R + 1) for s in ("S1({}r)", "S2({}r)", "b*({}r)")]
+        holding = simple_wait(m_0)
+        holding |= {f"b*({k}r)": m_0 * 2**k - 1 for k in range(1, R + 1) if self._held(k)}
+        return self._chain(moves, tuple(states), holding, 0.5)
+
+    def _silent(self) -> tuple[str, ...]:
+        return ("b0", "b*")
+
+    def _held(self, k: int) -> bool:
+        """Whether stage k waits exactly its own timeout instead of a geometric time."""
+        return False
+
+    def _timeout_to(self) -> dict[int, str]:
+        return {n: "b*" if n <= 3 else "b0" for n in range(2, self.w_max + 1)}
+
+    def _ladder_deliveries(self) -> dict[tuple[str, str], dict[int, Any]]:
+        p, p_r = self._p(), self._p_r()
+        law: dict[tuple[str, str], dict[int, Any]] = {}
+        for k in range(1, self.stages + 1):
+            law |= {
+                (f"S1({k}r)", f"S2({k}r)"): {1: 1 - p_r},
+                (f"S1({k}r)", f"b*({k}r)"): {0: p_r},
+                (f"S2({k}r)", "S3"): {2: (1 - p) ** 2},
+                (f"S2({k}r)", f"b*({k}r)"): {1: 2 * p * (1 - p), 0: p**2},
+            }
+        return law
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubPacketFresh(SubPacketFull):
+    """Reading B of Fig. 8: a timeout in S2 or S3 is a simple one (b0), because no backoff is remembered there.
+
+    Section 3.3.3 of the paper says that entering S3 loses the memory, and S2 without a suffix is entered only by fast
+    retransmission; so b* is never entered and is left out.
+    """
+
+    def _silent(self) -> tuple[str, ...]:
+        return ("b0",)
+
+    def _timeout_to(self) -> dict[int, str]:
+        return {n: "b0" for n in range(2, self.w_max + 1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubPacketLevels(SubPacketFresh):
+    """Reading L of Fig. 8: stages below the last wait exactly their own timeout, only the last stands for all deeper ones.
+
+    Tends to the exact chain without a backoff limit as `stages` grows.
+    """
+
+    def _held(self, k: int) -> bool:
+        return k < self.stages
+
+
+def mean_wait(k: int, p: Any, m_0: Any) -> Any:
+    """E_k, mean idle epochs of an aggregate that starts at backoff 2^k: ((m_0 2^k - 1) q + p) / (1 - 2p).
+
+    eq. (8) for k = 0 and m_0 = 2; eq. (11) for k = 1, whose printed sum has a factor p too many. Without cancellation.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> mean_wait(1, Fraction(1, 4), 2)  # (3 - 2p)/(1 - 2p)
+    Fraction(5, 1)
+    """
+    return ((m_0 * 2**k - 1) * (1 - p) + p) / (1 - 2 * p)
+
+
+def simple_wait(m_0: Any) -> dict[str, Any]:
+    """Time in b0: m_0 - 1 idle epochs; the paper's m_0 = 2 needs no entry."""
+    return {} if m_0 == 2 else {"b0": m_0 - 1}
+
+
+def _one() -> Any:
+    import sympy
+
+    return sympy.Integer(1)
+

@@ -1,0 +1,95 @@
+"""What all sub-packet chains share: the window states, what they deliver, and what an observer counts.
+
+Notation of Chen, Iyengar, Subramanian and Ford (section 3): p packet loss, q = 1 - p, S_n a window of n
+packets, W the largest window. Every probability is written as a sum of non-negative terms, so that no
+digit is lost however small p is:
+
+* all n packets arrive: a_n = q^n (eq. 1);
+* exactly one is lost and its fast retransmission arrives: f_n = n p q^n for n >= 4 (eq. 2), for n >= 2 with Early Retransmit;
+* timeout, the rest (eq. 3): 1 - a_n - f_n = p^2 (1 + 2q + 3q^2 + ... + n q^(n-1)) where there is a fast
+  retransmission, and 1 - a_n = p (1 + q + ... + q^(n-1)) where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import comb
+from typing import Any
+
+
+def grows_to(n: int, w_max: int) -> int:
+    """The window after all of n packets arrived."""
+    return min(n + 1, w_max)
+
+
+def halves_to(n: int) -> int:
+    """The window after a fast retransmission."""
+    return max(n // 2, 2)
+
+
+def recovers(n: int, early_retransmit: bool) -> bool:
+    """Whether a window of n can repair one loss without a timeout (three duplicate ACKs; RFC 5827 needs fewer)."""
+    return n >= 4 or (early_retransmit and n >= 2)
+
+
+def timeout_chance(n: int, p: Any, early_retransmit: bool = False) -> Any:
+    """P(timeout | a window of n packets is sent), without cancellation.
+
+    Examples
+    --------
+    >>> timeout_chance(4, 0.5)  # 1 - q^4 - 4 p q^4
+    0.8125
+    """
+    q = 1 - p
+    if recovers(n, early_retransmit):
+        return p**2 * sum(j * q ** (j - 1) for j in range(1, n + 1))
+    return some_lost(n, p)
+
+
+def some_lost(n: int, p: Any) -> Any:
+    """1 - q^n = P(at least one of n packets is lost), without cancellation."""
+    return p * sum((1 - p) ** j for j in range(n))
+
+
+def window_transitions(
+    p: Any, w_max: int, early_retransmit: bool, timeout_to: Mapping[int, str]
+) -> dict[tuple[str, str], Any]:
+    """Transitions out of S_2 ... S_W; `timeout_to[n]` is the state that a timeout in S_n leads to."""
+    q = 1 - p
+    moves: dict[tuple[str, str], Any] = {}
+    for n in range(2, w_max + 1):
+        here = f"S{n}"
+        if n < w_max:
+            moves[here, f"S{grows_to(n, w_max)}"] = q**n
+        if recovers(n, early_retransmit) and halves_to(n) != n:
+            moves[here, f"S{halves_to(n)}"] = n * p * q**n
+        moves[here, timeout_to[n]] = timeout_chance(n, p, early_retransmit)
+    return moves
+
+
+def window_deliveries(
+    p: Any, w_max: int, early_retransmit: bool, timeout_to: Mapping[int, str]
+) -> dict[tuple[str, str], dict[int, Any]]:
+    """Joint law of the next state and the packets that arrive, out of S_2 ... S_W.
+
+    A copy sent by fast retransmit counts where it arrives, so that a window which loses one packet and repairs it delivers n.
+    """
+    q = 1 - p
+    law: dict[tuple[str, str], dict[int, Any]] = {}
+
+    def add(source: str, target: str, packets: int, chance: Any) -> None:
+        cell = law.setdefault((source, target), {})
+        cell[packets] = cell.get(packets, 0) + chance
+
+    for n in range(2, w_max + 1):
+        here, out = f"S{n}", timeout_to[n]
+        add(here, f"S{grows_to(n, w_max)}", n, q**n)
+        one_lost = n * p * q ** (n - 1)
+        if recovers(n, early_retransmit):
+            add(here, f"S{halves_to(n)}", n, one_lost * q)
+            add(here, out, n - 1, one_lost * p)
+        else:
+            add(here, out, n - 1, one_lost)
+        for k in range(n - 1):
+            add(here, out, k, comb(n, k) * q**k * p ** (n - k))
+    return law

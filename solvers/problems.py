@@ -1,0 +1,166 @@
+"""Problems: what a model hands to a solver.
+
+A problem is a small immutable record. It knows nothing of how it will be solved, and a solver
+knows nothing of the protocol behind it; models import this module and nothing else of `solvers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import sympy
+
+#: A transition is named by the labels of the states that it leaves and enters.
+Edge = tuple[str, str]
+
+
+class ChainError(ValueError):
+    """A chain that has no (unique, aperiodic) stationary law; the message names the state or the value."""
+
+
+class DomainError(ValueError):
+    """A parameter outside the range in which its model means something."""
+
+
+@dataclass(frozen=True)
+class Reward:
+    """What a chain earns at each step: the joint law of the next transition and an integer reward.
+
+    Attributes
+    ----------
+    joint : mapping (source, target) -> {reward: expression}
+        `joint[i, j][r]` is the probability, given state i, of moving to j *and* earning r. Self-loops
+        are listed too: the expressions of one source sum to one.
+    name, units : str
+        For the labels of results.
+    """
+
+    joint: Mapping[Edge, Mapping[int, sympy.Expr]]
+    name: str = "reward"
+    units: str = "1"
+
+    def mean(self) -> dict[str, sympy.Expr]:
+        """Expected reward of the next step, state by state."""
+        total: dict[str, Any] = {}
+        for (source, _), law in self.joint.items():
+            for reward, chance in law.items():
+                if reward:
+                    total[source] = total.get(source, 0) + reward * chance
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovChain:
+    """A discrete-time Markov chain, symbolic or numeric.
+
+    Attributes
+    ----------
+    transitions : mapping (source, target) -> SymPy expression, or (n, n) array, or SciPy sparse matrix
+        Symbolic: non-negative *off-diagonal* expressions in named parameters; the diagonal is what is
+        left, so that no entry is ever formed by a cancelling subtraction. A self-loop may be listed and
+        is then checked. Numeric: all entries, rows summing to one.
+    parameters : mapping symbol name -> number, 1-D array or xarray.DataArray
+        Values of the symbols. Each 1-D array spans a dimension named like its symbol; a DataArray brings its own.
+    states : sequence of str, optional
+        Labels in the order of results. Default: order of first appearance, or 0..n-1.
+    holding : mapping state -> expression, optional
+        Mean number of epochs spent in a state at each visit, where it is not one (a semi-Markov chain). Stationary
+        probabilities are then fractions of *time*.
+    domain : mapping symbol name -> (low, high), optional
+        Open interval in which a parameter must lie.
+    name : str
+        The model, for labels and provenance.
+    provenance : mapping, optional
+        What is needed to build the chain again; stored with each result.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> p = sympy.Symbol("p")
+    >>> chain = MarkovChain({("up", "down"): p, ("down", "up"): 1 - p}, {"p": 0.25})
+    >>> chain.labels
+    ('up', 'down')
+    """
+
+    transitions: Any
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    states: Sequence[str] | None = None
+    holding: Mapping[str, sympy.Expr] = field(default_factory=dict)
+    domain: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    name: str = "MarkovChain"
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.is_symbolic:
+            shape = getattr(self.transitions, "shape", None)
+            if shape is None:
+                raise ChainError("transitions must be a mapping, a 2-D array or a SciPy sparse matrix")
+            if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
+                raise ChainError(f"transitions must be a square matrix, got shape {tuple(shape)}")
+            if self.states is not None and len(self.states) != shape[0]:
+                raise ChainError(f"{len(self.states)} labels given for {shape[0]} states")
+            if self.parameters or self.holding:
+                raise ChainError("a numeric chain has neither parameters nor holding times")
+        elif not self.transitions:
+            raise ChainError("a chain needs at least one transition")
+        else:
+            known = set(self.labels)
+            for source, target in self.transitions:
+                for state in (source, target):
+                    if state not in known:
+                        raise ChainError(f"transition {source} -> {target} names {state!r}, which is not in states")
+            unknown = set(self.holding) - known
+            if unknown:
+                raise ChainError(f"holding names {sorted(unknown)[0]!r}, which is not a state")
+        if self.states is not None and len(set(self.states)) != len(self.states):
+            twice = next(s for i, s in enumerate(self.states) if s in self.states[:i])
+            raise ChainError(f"state {twice!r} is listed twice")
+
+    @property
+    def is_symbolic(self) -> bool:
+        """True when transitions are expressions, False when they are a matrix."""
+        return isinstance(self.transitions, Mapping)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """State labels in the order of results."""
+        if self.states is not None:
+            return tuple(self.states)
+        if self.is_symbolic:
+            return tuple(dict.fromkeys(state for edge in self.transitions for state in edge))
+        return tuple(str(i) for i in range(self.transitions.shape[0]))
+
+    def at(self, **parameters: Any) -> MarkovChain:
+        """The same chain with other values of its parameters, by symbol name."""
+        return replace(self, parameters={**self.parameters, **parameters})
+
+
+@dataclass(frozen=True, eq=False)
+class RewardBalance:
+    """Find the parameter at which a chain's mean reward per epoch meets a target.
+
+    Attributes
+    ----------
+    chain : MarkovChain
+        Symbolic; its parameter `unknown` need not have a value.
+    unknown : str
+        Name of the symbol to solve for. The mean reward must fall as it grows.
+    reward : Reward
+    target : number, array or DataArray
+        Mean reward per epoch to be met.
+    bounds : (low, high)
+        Bracket of the unknown, inside its domain. Where the target exceeds the reward at `low`, the
+        unknown is zero: demand never fills the supply.
+    idle : iterable of str
+        States in which the chain is silent; their total time is reported.
+    """
+
+    chain: MarkovChain
+    unknown: str
+    reward: Reward
+    target: Any
+    bounds: tuple[float, float]
+    idle: Iterable[str] = ()

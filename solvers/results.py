@@ -1,0 +1,90 @@
+"""Labelled results: units, provenance, and a reason for each point that failed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from .grid import Grid
+from .problems import ChainError, MarkovChain
+
+#: Status codes of a point; 0 is success.
+REASONS = (
+    "ok",
+    "a parameter is outside its domain",
+    "a transition is negative or not a number",
+    "the transitions that leave a state sum to more than one",
+    "no stationary distribution: a transition vanished and the chain fell apart",
+    "not computed: the result overflowed",
+    "the iteration did not converge",
+)
+
+
+def provenance(chain: MarkovChain, solver: str, **settings: Any) -> dict[str, str]:
+    """What is needed to run a result again, as NetCDF attributes."""
+    from tcpdynamics import __version__
+
+    attrs = {"model": chain.name, "solver": solver, "version": __version__}
+    if chain.provenance:
+        attrs["parameters"] = json.dumps(dict(chain.provenance), default=_plain)
+    if settings:
+        attrs["settings"] = json.dumps(settings, default=_plain)
+    return attrs
+
+
+def _plain(value: Any) -> Any:
+    """Long arrays by their ends: the coordinates hold all of their values."""
+    array = np.asarray(value)
+    if array.dtype == object:
+        return str(value)
+    if array.size > 16:
+        return {"first": array.flat[0].item(), "last": array.flat[-1].item(), "count": array.size}
+    return array.tolist()
+
+
+def status_variable(grid: Grid, status: NDArray[np.uint8]) -> xr.DataArray:
+    """One code a point, with its meaning in the CF convention's `flag_values` and `flag_meanings`."""
+    return xr.DataArray(
+        grid.unflatten(status),
+        dims=grid.dims,
+        attrs={
+            "long_name": "why a point failed (0: it did not)",
+            "flag_values": np.arange(len(REASONS), dtype=np.uint8),
+            "flag_meanings": " ".join(reason.replace(" ", "_") for reason in REASONS),
+        },
+    )
+
+
+def failures(result: xr.Dataset) -> list[tuple[dict[str, float], str]]:
+    """The failed points of a result and why they failed.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import MarkovChain, stationary
+    >>> p = sympy.Symbol("p")
+    >>> chain = MarkovChain({("a", "b"): p, ("b", "a"): 1 - 2 * p}, {"p": [0.25, 0.75]})
+    >>> failures(stationary(chain))
+    [({'p': 0.75}, 'a transition is negative or not a number')]
+    """
+    status = result["status"]
+    where = np.argwhere(np.atleast_1d(status.values != 0))
+    found = []
+    for index in where:
+        point = status if status.ndim == 0 else status[tuple(index)]
+        coords = {str(k): float(v) for k, v in point.coords.items() if v.ndim == 0 and v.dtype.kind in "iuf"}
+        found.append((coords, REASONS[int(point)]))
+    return found
+
+
+def raise_if_failed(status: NDArray[np.uint8], describe: Mapping[int, str] | Any) -> None:
+    """With `throw=True`: an error that says what went wrong at the first failed point."""
+    bad = np.flatnonzero(status)
+    if bad.size:
+        more = f" ({bad.size} points failed)" if bad.size > 1 else ""
+        raise ChainError(describe(int(bad[0])) + more)

@@ -1,0 +1,67 @@
+"""From SymPy expressions to straight-line programs and back. Imported only where SymPy is already in play."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import sympy
+
+from .problems import ChainError
+from .straightline import Builder, Program, run
+
+
+def emit(builder: Builder, expression: Any) -> int:
+    """Write an expression's steps; returns the last one. Raises ChainError for functions it does not know."""
+    e = sympy.sympify(expression) if isinstance(expression, int | float | Fraction) else expression
+    if isinstance(e, sympy.Symbol):
+        return builder.input(e.name)
+    if isinstance(e, sympy.Rational):
+        return builder.const(Fraction(int(e.p), int(e.q)))
+    if isinstance(e, sympy.Number | sympy.NumberSymbol):
+        return builder.const(float(e))
+    if isinstance(e, sympy.Add):
+        return _emit_sum(builder, e)
+    if isinstance(e, sympy.Mul):
+        top, bottom = builder.const(1), builder.const(1)
+        for factor in e.args:
+            base, exponent = factor.as_base_exp()
+            if exponent.is_Integer and exponent < 0:
+                bottom = builder.mul(bottom, builder.power(emit(builder, base), -int(exponent)))
+            else:
+                top = builder.mul(top, emit(builder, factor))
+        return builder.div(top, bottom)
+    if isinstance(e, sympy.Pow):
+        base = emit(builder, e.base)
+        if e.exp.is_Integer:
+            return builder.power(base, int(e.exp))
+        return builder.apply("pow", base, emit(builder, e.exp))
+    if isinstance(e, sympy.exp | sympy.log):
+        return builder.apply("exp" if isinstance(e, sympy.exp) else "log", emit(builder, e.args[0]))
+    raise ChainError(
+        f"cannot compute {e!r} ({type(e).__name__}): use numbers, symbols, + - * / **, exp and log of SymPy"
+    )
+
+
+def _emit_sum(builder: Builder, e: sympy.Add) -> int:
+    """Positive terms first, then what is taken away, so that 1 - p stays one exact subtraction."""
+    plus = [t for t in e.args if not t.could_extract_minus_sign()]
+    minus = [-t for t in e.args if t.could_extract_minus_sign()]
+    result = builder.total(emit(builder, t) for t in plus)
+    for term in minus:
+        result = builder.sub(result, emit(builder, term))
+    return result
+
+
+def rational_functions(program: Program, symbols: Sequence[sympy.Symbol]) -> list[sympy.Expr]:
+    """The program's outputs as cancelled, factored rational functions of `symbols` over the rationals."""
+    field = sympy.QQ.frac_field(*symbols)
+
+    def number(value: Any) -> Any:
+        if isinstance(value, float):
+            raise ChainError(f"a closed form needs exact numbers, got {value!r}: write it as a SymPy Rational")
+        return field(sympy.QQ(value.numerator, value.denominator))
+
+    gens = dict(zip((s.name for s in symbols), field.gens, strict=True))
+    return [sympy.factor(value.as_expr()) for value in run(program, gens, number)]
