@@ -52,7 +52,7 @@ class SubPacketModel:
 
     loss: Any = parameter("p", "1", "packet-loss probability", low=0.0, high=1.0, source=_SOURCE)
     w_max: int = parameter(
-        "W", "packet", "largest window", low=4, high=100_000, low_open=False, high_open=False, integer=True,
+        "W", "packet", "largest window", low=4, high=1000, low_open=False, high_open=False, integer=True,
         default=6, source=_SOURCE,
     )  # fmt: skip
     base_timeout: Any = parameter(
@@ -100,13 +100,12 @@ class SubPacketModel:
     def _chain(
         self,
         transitions: Mapping[tuple[str, str], Any],
-        states: tuple[str, ...],
         holding: Mapping[str, Any],
         high: float = 1.0,
     ) -> MarkovChain:
         domain = {"p": (0.0, high), "p_r": (-np.finfo(float).tiny, high)}
         return MarkovChain(
-            transitions, self._parameters(), states, holding, domain, type(self).__name__, self.provenance()
+            transitions, self._parameters(), self.states(), holding, domain, type(self).__name__, self.provenance()
         )
 
     def provenance(self) -> dict[str, Any]:
@@ -121,6 +120,10 @@ class SubPacketModel:
         """The chain of this reading."""
         raise NotImplementedError
 
+    def states(self) -> tuple[str, ...]:
+        """Labels of the chain's states, in the order of results."""
+        raise NotImplementedError
+
     def _timeout_to(self) -> dict[int, str]:
         raise NotImplementedError
 
@@ -131,8 +134,7 @@ class SubPacketModel:
 
     def packets(self) -> dict[str, int]:
         """State -> packets sent in its epoch (copies sent by fast retransmit are not counted, as in the paper)."""
-        states = self.chain().labels
-        return {s: int(s[1:].split("(")[0]) if s.startswith("S") else 0 for s in states}
+        return {s: int(s[1:].split("(")[0]) if s.startswith("S") else 0 for s in self.states()}
 
     def delivered(self) -> Reward:
         """Packets that arrive per epoch, jointly with the next state."""
@@ -156,59 +158,57 @@ class SubPacketModel:
         import xarray as xr
 
         pi = result["probability"]
-        count = [self.packets()[str(s)] for s in pi["state"].values]
-        sent = xr.concat(
-            [pi.isel(state=[i for i, c in enumerate(count) if c == n]).sum("state") for n in range(self.w_max + 1)],
-            xr.Variable("packets", np.arange(self.w_max + 1), {"long_name": "packets sent in an epoch"}),
-            coords="minimal", compat="override",
-        ).transpose(..., "packets")  # fmt: skip
-        failed = result["status"] != 0
-        sent = sent.where(~failed) if bool(failed.any()) else sent
-        number = xr.DataArray(np.arange(self.w_max + 1), dims="packets")
-        packets_per_rtt = (sent * number).sum("packets", skipna=False)
-        copies, goodput = self._rates(pi)
+        dims = tuple(d for d in pi.dims if d != "state")
+        mass = np.moveaxis(pi.transpose(*dims, "state").values, -1, 0)
+        counts = np.array(list(self.packets().values()))
+        sent = np.stack([mass[counts == n].sum(axis=0) for n in range(self.w_max + 1)], axis=-1)
+        failed = result["status"].transpose(*dims).values != 0
+        if failed.any():
+            sent[failed] = np.nan
+        p = self._beside(pi, dims, "loss", self.loss)
+        p_r = p if self.retransmission_loss is None else self._beside(
+            pi, dims, "retransmission_loss", self.retransmission_loss
+        )
+        window, copies, resent = 0 * mass[0], 0 * mass[0], 0 * mass[0]
+        for state, n, share in zip(self.packets(), counts.tolist(), mass, strict=True):
+            if state.startswith("S1"):
+                resent = resent + share
+            elif n:
+                window = window + n * share
+                if self._repairs(state, n):
+                    copies = copies + n * p * (1 - p) ** (n - 1) * share
+
+        def variable(values: Any, units: str, name: str, *more: str) -> Any:
+            return ((*dims, *more), values, {"units": units, "long_name": name})
+
         return xr.Dataset(
             {
-                "sent": sent.assign_attrs(units="1", long_name="probability of packets sent in an epoch"),
-                "packets_per_rtt": packets_per_rtt.assign_attrs(units="packet", long_name="packets sent per RTT"),
-                "fast_retransmitted": copies.assign_attrs(units="packet", long_name="fast retransmissions per RTT"),
-                "goodput": goodput.assign_attrs(units="packet", long_name="packets delivered per RTT"),
-                "silent_fraction": sent.isel(packets=0, drop=True).assign_attrs(
-                    units="1", long_name="fraction of time without sending"
+                "sent": variable(sent, "1", "probability of packets sent in an epoch", "packets"),
+                "packets_per_rtt": variable(window + resent, "packet", "packets sent per RTT"),
+                "fast_retransmitted": variable(copies, "packet", "fast retransmissions per RTT"),
+                "goodput": variable(
+                    (1 - p) * (window + copies) + (1 - p_r) * resent, "packet", "packets delivered per RTT"
                 ),
+                "silent_fraction": variable(sent[..., 0], "1", "fraction of time without sending"),
             },
+            coords={k: c for k, c in pi.coords.items() if k != "state"}
+            | {"packets": ("packets", np.arange(self.w_max + 1), {"long_name": "packets sent in an epoch"})},
             attrs=result.attrs,
         )
-
-    def _rates(self, pi: xr.DataArray) -> tuple[Any, Any]:
-        """Fast retransmissions and deliveries per RTT: n p q^(n-1) copies in S_n; each packet arrives with q."""
-        p = self._coordinate(pi, "loss", self.loss)
-        p_r = p if self.retransmission_loss is None else self._coordinate(
-            pi, "retransmission_loss", self.retransmission_loss
-        )
-        q = 1 - p
-        copies, window, resent = 0 * p * pi.isel(state=0, drop=True), 0, 0
-        for i, (state, n) in enumerate(self.packets().items()):
-            mass = pi.isel(state=i, drop=True)
-            if state.startswith("S1"):
-                resent = resent + mass
-            elif n:
-                window = window + n * mass
-                if self._repairs(state, n):
-                    copies = copies + n * p * q ** (n - 1) * mass
-        return copies, q * (window + copies) + (1 - p_r) * resent
 
     def _repairs(self, state: str, n: int) -> bool:
         return (n >= 4 or self.early_retransmit) and "(" not in state
 
-    def _coordinate(self, pi: xr.DataArray, name: str, value: Any) -> Any:
-        """The parameter beside a result: exact where the result is exact."""
+    def _beside(self, pi: xr.DataArray, dims: tuple[str, ...], name: str, value: Any) -> Any:
+        """A parameter, shaped to go with the values of a result; rational where the result is."""
         if pi.dtype == object:
             import sympy
 
-            exact = [sympy.Rational(x) if not hasattr(x, "p") else x for x in np.atleast_1d(np.asarray(value, dtype=object))]
-            return exact[0] if np.ndim(value) == 0 else pi[name].copy(data=np.array(exact, dtype=object))
-        return pi.coords[name] if name in pi.coords else value
+            exact = [sympy.Rational(x) for x in np.atleast_1d(np.asarray(value, dtype=object))]
+            return exact[0] if np.ndim(value) == 0 else np.array(exact, dtype=object)
+        array = as_parameter(name, value, "1", "")
+        array = array.transpose(*(d for d in dims if d in array.dims))
+        return array.values.reshape([array.sizes.get(d, 1) for d in dims])
 
     def timeout_probability(self) -> xr.Dataset:
         """P(timeout in the next epoch | state), for every state that sends: the middlebox's predictor.
@@ -272,8 +272,11 @@ class SubPacketApproximate(SubPacketModel):
             ("b0", "S1"): _one(),
             ("b*", "S1"): 1 / mean_wait(0, p_r, m_0),
         }
-        states = ("b0", "b*", *(f"S{n}" for n in range(1, self.w_max + 1)))
-        return self._chain(moves, states, simple_wait(m_0), 0.5)
+        return self._chain(moves, simple_wait(m_0), 0.5)
+
+    def states(self) -> tuple[str, ...]:
+        """b0, b*, S1 ... SW."""
+        return ("b0", "b*", *(f"S{n}" for n in range(1, self.w_max + 1)))
 
     def _timeout_to(self) -> dict[int, str]:
         return {n: "b*" if n <= 3 else "b0" for n in range(2, self.w_max + 1)}
@@ -338,11 +341,15 @@ class SubPacketFull(SubPacketModel):
                 (f"S2({k}r)", f"b*({k}r)"): some_lost(2, p),
                 (f"b*({k}r)", deeper): _one() if self._held(k) else 1 / mean_wait(k, p_r, m_0),
             }
-        states = [*self._silent(), *(f"S{n}" for n in range(2, self.w_max + 1))]
-        states += [s.format(k) for k in range(1, R + 1) for s in ("S1({}r)", "S2({}r)", "b*({}r)")]
         holding = simple_wait(m_0)
         holding |= {f"b*({k}r)": m_0 * 2**k - 1 for k in range(1, R + 1) if self._held(k)}
-        return self._chain(moves, tuple(states), holding, 0.5)
+        return self._chain(moves, holding, 0.5)
+
+    def states(self) -> tuple[str, ...]:
+        """The silent states, S2 ... SW, then S1(kr), S2(kr), b*(kr) stage by stage."""
+        windows = [f"S{n}" for n in range(2, self.w_max + 1)]
+        ladder = [s.format(k) for k in range(1, self.stages + 1) for s in ("S1({}r)", "S2({}r)", "b*({}r)")]
+        return (*self._silent(), *windows, *ladder)
 
     def _silent(self) -> tuple[str, ...]:
         return ("b0", "b*")

@@ -70,10 +70,13 @@ class SubPacketExact(SubPacketModel):
                 moves[f"S1({k})", target] = chance
             for target, law in self._after_window_of_two(k, p).items():
                 moves[f"S2({k})", target] = _merge(law)
-        states = [s.format(k) for k in range(K + 1) for s in ("b({})", "S1({})", "S2({})")]
-        states += [f"S{n}" for n in range(2, self.w_max + 1)]
         holding = {f"b({k})": m_0 * 2**k - 1 for k in range(K + 1) if m_0 * 2**k != 2}
-        return self._chain(moves, tuple(states), holding)
+        return self._chain(moves, holding)
+
+    def states(self) -> tuple[str, ...]:
+        """b(k), S1(k), S2(k) level by level, then S2 ... SW."""
+        ladder = [s.format(k) for k in range(self.backoff_cap + 1) for s in ("b({})", "S1({})", "S2({})")]
+        return (*ladder, *(f"S{n}" for n in range(2, self.w_max + 1)))
 
     def _deeper(self, k: int) -> str:
         return f"b({min(k + 1, self.backoff_cap)})"

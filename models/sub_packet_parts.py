@@ -57,14 +57,26 @@ def window_transitions(
     """Transitions out of S_2 ... S_W; `timeout_to[n]` is the state that a timeout in S_n leads to."""
     q = 1 - p
     moves: dict[tuple[str, str], Any] = {}
+    weighted = _partial_sums([j * q ** (j - 1) for j in range(1, w_max + 1)])
     for n in range(2, w_max + 1):
         here = f"S{n}"
         if n < w_max:
             moves[here, f"S{grows_to(n, w_max)}"] = q**n
         if recovers(n, early_retransmit) and halves_to(n) != n:
             moves[here, f"S{halves_to(n)}"] = n * p * q**n
-        moves[here, timeout_to[n]] = timeout_chance(n, p, early_retransmit)
+        repaired = recovers(n, early_retransmit)
+        moves[here, timeout_to[n]] = p**2 * weighted[n - 1] if repaired else some_lost(n, p)
     return moves
+
+
+def _partial_sums(terms: list[Any]) -> list[Any]:
+    """Running sums that SymPy does not flatten: each is one addition more than the last, so W windows cost O(W)."""
+    import sympy
+
+    sums = [sympy.sympify(terms[0])]
+    for term in terms[1:]:
+        sums.append(sympy.Add(sums[-1], term, evaluate=False))
+    return sums
 
 
 def window_deliveries(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from .straightline import Builder, Program, run, run_blocks
 
 #: Rounding allowed when the transitions that leave a state are summed (a few hundred roundings).
 SUM_TOLERANCE = 1e-13
+_PRIME = 2**61 - 1
 
 
 def as_chain(problem: Any) -> MarkovChain:
@@ -84,7 +87,8 @@ def entries_of(chain: MarkovChain) -> Entries:
             rows[i][j] = step
     holding = {index[s]: emit(builder, h) for s, h in chain.holding.items()}
     edges = [(i, j) for i, row in rows.items() for j in row]
-    edges += [(i, i) for i in range(len(index)) if _may_stay(builder, rows[i], i in loops)]
+    # One state that may stay makes an irreducible chain aperiodic; more need not be looked for.
+    edges += list(islice(((i, i) for i in rows if _may_stay(builder, rows[i], i in loops)), 1))
     sources, targets = (np.array(e, dtype=np.int64) for e in zip(*edges, strict=True))
     check_edges(len(index), sources, targets, chain.labels)
     return Entries(builder, rows, loops, holding)
@@ -98,17 +102,20 @@ def _may_stay(builder: Builder, row: Mapping[int, int], listed: bool) -> bool:
 
 
 def _is_one(builder: Builder, steps: list[int]) -> bool:
-    """Whether a sum of steps is one at several arbitrary points of exact arithmetic (so, identically)."""
-    from fractions import Fraction
+    """Whether a sum of steps is one identically: it is at three arbitrary points of a large prime field."""
+    import flint
 
-    program = builder.build(steps) if steps else None
-    if program is None:
+    program = builder.build(steps)
+    if not steps or any(op.kind in ("exp", "log", "pow") for op in program.ops):
         return False
-    if any(op.kind in ("exp", "log", "pow") for op in program.ops):
-        return False
+
+    def residue(value: Fraction | float) -> Any:
+        exact = Fraction(value)
+        return flint.nmod(exact.numerator % _PRIME, _PRIME) / flint.nmod(exact.denominator % _PRIME, _PRIME)
+
     for k in (3, 5, 7):
-        values = {name: Fraction(k, 101 + 10 * n) for n, name in enumerate(sorted(program.inputs))}
-        if sum(run(program, values, Fraction)) != 1:
+        point = {name: residue(Fraction(k, 101 + 10 * n)) for n, name in enumerate(sorted(program.inputs))}
+        if sum(run(program, point, residue), residue(0)) != residue(1):
             return False
     return True
 

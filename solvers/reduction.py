@@ -15,6 +15,7 @@ References
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -64,8 +65,9 @@ def reduce_states(builder: Builder, rows: Rows, keep: Sequence[int]) -> list[Rem
 
 def stationary_steps(builder: Builder, rows: Rows, holding: Mapping[int, int]) -> dict[int, int]:
     """Steps of the stationary distribution of an irreducible chain, state by state, summing to one."""
-    root = max(rows, key=lambda i: (len(rows[i]), i))
     order = sorted(rows)
+    ways_in = Counter(j for row in rows.values() for j in row)
+    root = max(order, key=lambda i: (ways_in[i], -i))  # a hub: weights relative to a rare state could overflow
     removals = reduce_states(builder, rows, [root])
     weight = {root: builder.const(1)}
     for removal in reversed(removals):

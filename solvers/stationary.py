@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
@@ -310,13 +309,12 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
     grid = grid_of(floats, program.inputs)
     points = _exact_points(exact, grid)
     pi = np.empty((len(chain.labels), grid.size), dtype=object)
-    number = _rational()
     for i, point in enumerate(points):
         message = _exact_problem(chain, point)
         if message:
             raise ChainError(message)
-        solved = run(program, {k: number(v) for k, v in point.items()}, number)
-        pi[:, i] = [sympy.Rational(int(x.p), int(x.q)) if hasattr(x, "p") else sympy.Rational(x) for x in solved]
+        solved = run(program, {k: _flint_rational(v) for k, v in point.items()}, _flint_rational)
+        pi[:, i] = [sympy.Rational(int(x.p), int(x.q)) for x in solved]
     result = _dataset(chain, grid, pi, np.zeros(grid.size, dtype=np.uint8), "stationary", exact=True)
     return result
 
@@ -346,13 +344,12 @@ def _as_floats(value: Any) -> Any:
     return np.asarray(value, dtype=object).astype(np.float64)
 
 
-def _rational() -> Callable[[Any], Any]:
-    """python-flint's rationals where it is installed (about ten times faster), else the standard library's."""
-    try:
-        import flint
-    except ImportError:
-        return Fraction
-    return lambda x: flint.fmpq(int(Fraction(x).numerator), int(Fraction(x).denominator))
+def _flint_rational(x: Any) -> Any:
+    """python-flint's rationals: about ten times faster than the standard library's."""
+    import flint
+
+    exact = Fraction(x)
+    return flint.fmpq(exact.numerator, exact.denominator)
 
 
 def _exact_problem(chain: MarkovChain, point: dict[str, Fraction]) -> str | None:

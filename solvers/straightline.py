@@ -76,6 +76,8 @@ class Builder:
     def __init__(self) -> None:
         self.ops: list[Op] = []
         self._seen: dict[Op, int] = {}
+        self._powers: dict[tuple[int, int], int] = {}
+        self.expressions: dict[Any, int] = {}  # what a front end has already written
 
     def _emit(self, op: Op) -> int:
         if op not in self._seen:
@@ -128,7 +130,11 @@ class Builder:
             return self.div(self.const(1), self.power(a, -n))
         if n == 0:
             return self.const(1)
-        return a if n == 1 else self.mul(self.power(a, n // 2), self.power(a, n - n // 2))
+        if n == 1:
+            return a
+        if (a, n) not in self._powers:
+            self._powers[a, n] = self.mul(self.power(a, n // 2), self.power(a, n - n // 2))
+        return self._powers[a, n]
 
     def apply(self, kind: str, a: int, b: int = -1) -> int:
         """A step of another kind: min, max, pow, exp, log."""

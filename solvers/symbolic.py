@@ -14,6 +14,13 @@ from .straightline import Builder, Program, run
 
 def emit(builder: Builder, expression: Any) -> int:
     """Write an expression's steps; returns the last one. Raises ChainError for functions it does not know."""
+    known = builder.expressions
+    if expression not in known:
+        known[expression] = _emit(builder, expression)
+    return known[expression]
+
+
+def _emit(builder: Builder, expression: Any) -> int:
     e = sympy.sympify(expression) if isinstance(expression, int | float | Fraction) else expression
     if isinstance(e, sympy.Symbol):
         return builder.input(e.name)
@@ -46,8 +53,9 @@ def emit(builder: Builder, expression: Any) -> int:
 
 def _emit_sum(builder: Builder, e: sympy.Add) -> int:
     """Positive terms first, then what is taken away, so that 1 - p stays one exact subtraction."""
-    plus = [t for t in e.args if not t.could_extract_minus_sign()]
-    minus = [-t for t in e.args if t.could_extract_minus_sign()]
+    taken = [t.as_coeff_Mul()[0].is_negative for t in e.args]
+    plus = [t for t, minus in zip(e.args, taken, strict=True) if not minus]
+    minus = [-t for t, minus in zip(e.args, taken, strict=True) if minus]
     result = builder.total(emit(builder, t) for t in plus)
     for term in minus:
         result = builder.sub(result, emit(builder, term))

@@ -1,0 +1,70 @@
+"""The `tcpdynamics` command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from tcpdynamics import __version__
+
+#: What a user's mistake raises; anything else is ours and keeps its traceback.
+_EXPECTED = ("ChainError", "DomainError", "RangeError", "OutputError", "ScenarioError")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="tcpdynamics")
+def cli() -> None:
+    """Solve, sweep and check models of TCP congestion control."""
+
+
+@cli.command()
+def explore() -> None:
+    """Open the interactive explorer (not there yet)."""
+    raise click.UsageError(
+        "the explorer is not there yet; `tcpdynamics report --output FILE.html` writes a page with the same models"
+    )
+
+
+def _register() -> None:
+    from .cli_packets import simulate, validate
+    from .cli_report import report
+    from .cli_stationary import stationary
+
+    for command in (stationary, simulate, validate, report):
+        cli.add_command(command)
+
+
+_register()
+
+
+def main() -> NoReturn:
+    """Run the command; a user's mistake is one sentence on standard error and exit code 2."""
+    try:
+        code = cli.main(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:
+        _fail(error.format_message())
+    except click.Abort:
+        _fail("interrupted", 130)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:  # the reader, `head` for one, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if type(error).__name__ not in _EXPECTED:
+            raise
+        _fail(str(error))
+
+
+def _fail(message: str, code: int = 2) -> NoReturn:
+    print(f"Error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

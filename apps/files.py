@@ -1,0 +1,52 @@
+"""Results reach their file whole or not at all: written under a temporary name, then renamed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import xarray as xr
+
+
+class OutputError(Exception):
+    """A file that cannot be written; the message says which and why."""
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Call `write` with a temporary name beside `path`, then rename. Raises OutputError; leaves no half file."""
+    check_writable(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Raise OutputError now rather than after the work is done."""
+    if path.is_dir():
+        raise OutputError(f"cannot write {path}: it is a folder; give a file name")
+    if not path.parent.is_dir():
+        raise OutputError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
+    if not os.access(path.parent, os.W_OK):
+        raise OutputError(f"cannot write {path}: the folder {path.parent} cannot be written to")
+
+
+def write_netcdf(path: Path, result: xr.Dataset) -> None:
+    """Write a result as NetCDF-4."""
+    write_whole(path, lambda temporary: result.to_netcdf(temporary, engine="h5netcdf"))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text."""
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8") and None)

@@ -1,0 +1,63 @@
+"""Numbers as people write them on a command line: `0.05:0.45:9` or `0.1,0.2,0.25`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+#: The largest grid that one command solves: a few seconds and a few GB.
+MAX_POINTS = 10_000_000
+
+
+class RangeError(ValueError):
+    """A list of numbers that cannot be read; the message says what was expected."""
+
+
+def parse_range(text: str, most: int = MAX_POINTS) -> list[Fraction]:
+    """Read `start:stop:count` (both ends included) or a comma list, exactly: 0.1 is one tenth.
+
+    Raises
+    ------
+    RangeError
+        Not numbers, an empty list, a count that is not a whole number in [1, most].
+
+    Examples
+    --------
+    >>> [float(x) for x in parse_range("0.1:0.3:3")]
+    [0.1, 0.2, 0.3]
+    >>> parse_range("1/3, 0.5")
+    [Fraction(1, 3), Fraction(1, 2)]
+    """
+    parts = text.split(":")
+    if len(parts) == 1:
+        values = [_number(item) for item in text.split(",") if item.strip()]
+        if not values:
+            raise RangeError("the list is empty; give numbers such as 0.1,0.2 or a range such as 0.05:0.45:9")
+        if len(values) > most:
+            raise RangeError(f"{len(values):,} points asked for, at most {most:,} are allowed")
+        return values
+    if len(parts) != 3:
+        raise RangeError(f"{text!r} is not start:stop:count, such as 0.05:0.45:9")
+    start, stop, count = _number(parts[0]), _number(parts[1]), _number(parts[2])
+    if count.denominator != 1 or count < 1:
+        raise RangeError(f"the count in {text!r} must be a whole number >= 1, got {parts[2]}")
+    if count > most:
+        raise RangeError(f"{int(count):,} points asked for, at most {most:,} are allowed here; use fewer points")
+    if count == 1:
+        if start != stop:
+            raise RangeError(f"one point cannot span {parts[0]} to {parts[1]}; give a count of at least 2")
+        return [start]
+    n = int(count)
+    return [start + (stop - start) * Fraction(i, n - 1) for i in range(n)]
+
+
+def _number(text: str) -> Fraction:
+    word = text.strip()
+    if len(word) > 60:
+        raise RangeError(f"{word[:20]!r}... is too long for a number")
+    try:
+        exponent = word.lower().partition("e")[2]
+        if exponent and abs(int(exponent)) > 400:
+            raise RangeError(f"{word} is out of the range of floating-point numbers")
+        return Fraction(word)
+    except (ValueError, ZeroDivisionError):
+        raise RangeError(f"{word!r} is not a number; write numbers such as 0.1, 1e-3 or 1/8") from None

@@ -1,0 +1,623 @@
+"""Compiled loops of the stationary solvers; `dense` and `sparse` hold the explanations.
+
+All kernels that call each other share this file, because Numba's on-disk cache does not notice an edit in
+another one.
+
+**Levels.** A stationary law may span thousands of decades. Unnormalised probabilities are therefore
+kept as `value * 2**(500 * level)` with an integer level; `combine` turns them into doubles at the end and
+lets what lies below the double range become zero. Every operation is an addition, multiplication or division
+of non-negative numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+Array = Any  # Numba sees the element type; here it would only be noise.
+
+LEVEL_BITS = 500
+_DOWN = 2.0**-LEVEL_BITS
+_UP = 2.0**LEVEL_BITS
+_LOW, _HIGH = 2.0**-250, 2.0**250  # band of values kept beside a level
+_TAIL_LOW, _TAIL_HIGH = 2.0**-100, 2.0**900  # the same where flows of all sizes share one level
+
+
+def jit(function: F) -> F:
+    """Compile on first call, cache on disk, release the GIL; division by zero gives inf as in NumPy."""
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+@jit
+def _rescaled(value: float, steps: int) -> float:
+    """`value * 2**(500 * steps)`, zero where that lies below the double range."""
+    if steps < -4:
+        return 0.0
+    for _ in range(-steps):
+        value *= _DOWN
+    for _ in range(steps):
+        value *= _UP
+    return value
+
+
+@jit
+def _deposit(flow: Array, level: Array, j: int, value: float, at: int) -> None:
+    """Add `value` at level `at` to flow[j]."""
+    if level[j] == at:
+        flow[j] += value
+    elif flow[j] == 0.0:
+        flow[j] = value
+        level[j] = at
+    elif at > level[j]:
+        flow[j] = _rescaled(flow[j], level[j] - at) + value
+        level[j] = at
+    else:
+        flow[j] += _rescaled(value, at - level[j])
+
+
+@jit
+def _settle(flow: Array, level: Array, k: int, outflow: float) -> None:
+    """Turn the flow into state k into its probability flow / outflow, with the value inside the band."""
+    if outflow < _DOWN:
+        outflow *= _UP
+        level[k] += 1
+    value = flow[k] / outflow
+    while value > _HIGH:
+        value *= _DOWN
+        level[k] += 1
+    while 0.0 < value < _LOW:
+        value *= _UP
+        level[k] -= 1
+    flow[k] = value
+
+
+@jit
+def combine(value: Array, level: Array) -> Array:
+    """Doubles proportional to value * 2**(500 * level), the largest between 1/2 and 1."""
+    n = value.size
+    top = -(1 << 60)
+    for k in range(n):
+        if value[k] > 0.0 and level[k] > top:
+            top = level[k]
+    largest = 0.0
+    for k in range(n):
+        if level[k] >= top - 3:
+            scaled = _rescaled(value[k], level[k] - top)
+            if scaled > largest:
+                largest = scaled
+    shift = 0
+    while largest >= 1.0:
+        largest *= 0.5
+        shift -= 1
+    while 0.0 < largest < 0.5:
+        largest *= 2.0
+        shift += 1
+    out = np.empty(n)
+    seen = level[0] + 1
+    first = second = 0.0
+    for k in range(n):
+        if level[k] != seen:
+            seen = level[k]
+            # Two factors, because a single one can lie outside the double range while the product does not.
+            bits = max(LEVEL_BITS * (seen - top) + shift, -2000)
+            first = 2.0 ** (bits // 2)
+            second = 2.0 ** (bits - bits // 2)
+        out[k] = value[k] * first * second
+    return out
+
+
+# ------------------------------------------------------------------------------------------ dense elimination
+
+
+@jit
+def gth_panel(A: Array, first: int, last: int) -> int:
+    """Eliminate states last-1, ..., first of A[:last, :last], except for the update of A[:first, :first].
+
+    Afterwards row k of the panel holds the transition probabilities of state k into lower states given that
+    it leaves, A[k, k] its outflow, and column k the flow into state k from lower states. Returns a state
+    without outflow, or -1.
+    """
+    for k in range(last - 1, first - 1, -1):
+        # Rows above have been eliminated: what goes to them comes back to lower states.
+        for m in range(last - 1, k, -1):
+            weight = A[k, m]
+            if weight != 0.0:
+                for j in range(m):
+                    A[k, j] += weight * A[m, j]
+        if k == 0:
+            continue
+        outflow = 0.0
+        for j in range(k):
+            outflow += A[k, j]
+        A[k, k] = outflow
+        if not outflow > 0.0:
+            return k
+        for j in range(k):
+            A[k, j] /= outflow
+    for i in range(first):
+        for m in range(last - 1, first - 1, -1):
+            weight = A[i, m]
+            if weight != 0.0:
+                for j in range(first, m):
+                    A[i, j] += weight * A[m, j]
+    return -1
+
+
+@jit
+def gth_back(A: Array, flow: Array, level: Array) -> None:
+    """Probabilities relative to state 0 from an eliminated matrix: flow into k over outflow, k after k."""
+    n = A.shape[0]
+    flow[:] = 0.0
+    level[:] = 0
+    flow[0] = 1.0
+    for k in range(n):
+        if k > 0:
+            _settle(flow, level, k, A[k, k])
+        if flow[k] > 0.0:
+            for j in range(k + 1, n):
+                if A[k, j] > 0.0:
+                    _deposit(flow, level, j, flow[k] * A[k, j], level[k])
+
+
+# ----------------------------------------------------------------------------------------- sparse: first look
+
+
+@jit
+def scan_rows(indptr: Array, indices: Array, data: Array, floor: float, per_entry: float) -> tuple[int, ...]:
+    """Check the rows and find the shape in one pass.
+
+    Returns (a bad row or -1, largest target above i+1, smallest target below i-1, lower bandwidth, upper
+    bandwidth, number of positive diagonal entries).
+    """
+    n = indptr.size - 1
+    head, foot, below, above, loops = 0, n - 1, 0, 0, 0
+    for i in range(n):
+        total = 0.0
+        start, stop = indptr[i], indptr[i + 1]
+        for p in range(start, stop):
+            j = indices[p]
+            v = data[p]
+            if not v >= 0.0:
+                return i, head, foot, below, above, loops
+            total += v
+            d = j - i
+            if d > 0:
+                above = max(above, d)
+                if d > 1:
+                    head = max(head, j)
+            elif d < 0:
+                below = max(below, -d)
+                if d < -1:
+                    foot = min(foot, j)
+            elif v > 0.0:
+                loops += 1
+        if not abs(total - 1.0) <= floor + per_entry * (stop - start):
+            return i, head, foot, below, above, loops
+    return -1, head, foot, below, above, loops
+
+
+# ---------------------------------------------------------------------------- sparse: nearly skip-free chains
+# In both kernels state r is row origin + step * r of the matrix: (0, 1) for the given order, (n-1, -1) for
+# the reverse.
+
+
+@jit
+def tail_top(
+    indptr: Array, indices: Array, data: Array, head: int, origin: int, step: int
+) -> tuple[int, int]:
+    """(last state that is not certainly below 2**-2000 of the largest, an unverified state or -1).
+
+    Unverified: only states above can enter it, or only with a stored probability of zero.
+
+    The cut below k carries pi[k-1] P[k-1,k] upwards and at least pi[k] d[k] downwards, d[k] being the total
+    downward probability of k; so pi[k] <= pi[k-1] P[k-1,k] / d[k]: products of these ratios bound the tail.
+    """
+    n = indptr.size - 1
+    top = head
+    bound, depth = 1.0, 0
+    up = 0.0
+    for k in range(head, n):
+        down, next_up, stored = 0.0, 0.0, False
+        i = origin + step * k
+        for p in range(indptr[i], indptr[i + 1]):
+            t = origin + step * indices[p]
+            if t < k:
+                down += data[p]
+            elif t == k + 1:
+                next_up += data[p]
+                stored = True
+        if k > head:
+            if up == 0.0:  # an underflown probability: all states above are out of reach
+                return top, k
+            if down == 0.0:
+                bound, depth = 1.0, 0
+            else:
+                ratio = up / down
+                bound *= min(ratio, _UP)
+                if depth == 0:
+                    bound = min(bound, 1.0)
+                elif bound > 1.0:
+                    bound *= _DOWN
+                    depth -= 1
+                if bound == 0.0:
+                    bound = _DOWN * _DOWN
+                while bound < _DOWN:
+                    bound *= _UP
+                    depth += 1
+            if depth < 4:
+                top = k
+        if not stored and k < n - 1:
+            return top, k + 1
+        up = next_up
+    return top, -1
+
+
+@jit
+def tail_period(indptr: Array, indices: Array, data: Array, head: int, origin: int, step: int) -> int:
+    """Greatest common divisor of the cycles of one fall and a climb inside the tail; 0 if none."""
+    n = indptr.size - 1
+    g = 0
+    for k in range(head + 1, n):
+        i = origin + step * k
+        for p in range(indptr[i], indptr[i + 1]):
+            t = origin + step * indices[p]
+            if data[p] > 0.0 and head <= t <= k:
+                a, b = g, k + 1 - t
+                while b:
+                    a, b = b, a % b
+                g = a
+                if g == 1:
+                    return 1
+    return g
+
+
+@jit
+def tail_flow(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    head: int,
+    top: int,
+    origin: int,
+    step: int,
+    value: Array,
+    level: Array,
+) -> tuple[int, Array]:
+    """Cut equations from `top` down to `head`: fills value, level; returns (a stuck state or -1, flows).
+
+    `flows[j]`, j <= head, is the flow from the tail into head state j at level[head].
+
+    Each cut needs the sum of all flows, from states above it, into states t <= c; c falls by one per step.
+    Taking flows out again would cancel, so partial sums are kept over blocks of 1, 8, 512 and 32768 targets:
+    `sum_0` covers c's block of 8 up to c, `sum_1` the blocks of 8 before it inside its block of 512, and so
+    on. A sum is formed anew when c moves past a block, which costs about 10 additions per step. Sums that
+    thousands of flows enter are compensated, or their rounding would be seen at 1e6 states.
+    """
+    flow_0 = np.zeros(top + 8)
+    flow_1 = np.zeros((top >> 3) + 2)
+    flow_2 = np.zeros(((top >> 9) + 2, 2))
+    flow_3 = np.zeros(((top >> 15) + 2, 2))
+    block_level = np.zeros((top >> 9) + 2, np.int64)
+    into_head = np.zeros((head + 1, 2))
+    sum_1 = sum_2 = sum_3 = sum_head = 0.0
+    lost_2 = lost_3 = lost_head = 0.0
+    at = 0
+    previous = 2.0**400
+    value[top] = previous
+    level[top] = 0
+    c9 = -1
+    for c in range(top - 1, head - 1, -1):
+        c3, c15 = c >> 3, c >> 15
+        if c9 != c >> 9:
+            c9 = c >> 9
+            if block_level[c9] != at:
+                _relevel(flow_0, flow_1, block_level, c9, at)
+            sum_2 = sum_3 = lost_2 = lost_3 = 0.0
+            for b in range(c15 << 6, c9):
+                sum_2 += flow_2[b, 0] + flow_2[b, 1]
+            for b in range(c15):
+                sum_3 += flow_3[b, 0] + flow_3[b, 1]
+        if c & 7 == 7 or c == top - 1:
+            sum_1 = 0.0
+            for b in range(c9 << 6, c3):
+                sum_1 += flow_1[b]
+        sum_0 = 0.0
+        for t in range(c3 << 3, c + 1):
+            sum_0 += flow_0[t]
+
+        # Flows out of state c + 1, whose probability is known by now.
+        i = origin + step * (c + 1)
+        for p in range(indptr[i], indptr[i + 1]):
+            t = origin + step * indices[p]
+            if t <= head:
+                x = previous * data[p]
+                _add(into_head, t, x)
+                sum_head, error = _two_sum(sum_head, x)
+                lost_head += error
+            elif t <= c:
+                x = previous * data[p]
+                t9 = t >> 9
+                if block_level[t9] != at:
+                    _relevel(flow_0, flow_1, block_level, t9, at)
+                flow_0[t] += x
+                if t >> 3 == c3:
+                    sum_0 += x
+                else:
+                    flow_1[t >> 3] += x
+                    if t9 == c9:
+                        sum_1 += x
+                    else:
+                        _add(flow_2, t9, x)
+                        if t >> 15 == c15:
+                            sum_2, error = _two_sum(sum_2, x)
+                            lost_2 += error
+                        else:
+                            _add(flow_3, t >> 15, x)
+                            sum_3, error = _two_sum(sum_3, x)
+                            lost_3 += error
+        up = 0.0
+        i -= step
+        for p in range(indptr[i], indptr[i + 1]):
+            if origin + step * indices[p] == c + 1:
+                up += data[p]
+
+        lost = (lost_2 + lost_3) + lost_head
+        down = (((sum_0 + sum_1) + sum_2) + sum_3) + (sum_head + lost)
+        if not down > 0.0:
+            return c + 1, into_head[:, 0]
+        previous = down / up
+        # Everything still alive is part of `down` <= previous, so that scaling up cannot overflow either.
+        while not _TAIL_LOW <= previous <= _TAIL_HIGH:
+            factor, change = (_DOWN, 1) if previous > _TAIL_HIGH else (_UP, -1)
+            at += change
+            _scale(flow_2, c9 + 1, factor)
+            _scale(flow_3, c15 + 1, factor)
+            _scale(into_head, head + 1, factor)
+            _relevel(flow_0, flow_1, block_level, c9, at)
+            sum_1 *= factor
+            sum_2 *= factor
+            sum_3 *= factor
+            sum_head *= factor
+            lost_2 *= factor
+            lost_3 *= factor
+            lost_head *= factor
+            down *= factor
+            previous = down / up
+            if not down > 0.0:
+                return c + 1, into_head[:, 0]
+        value[c] = previous
+        level[c] = at
+    return -1, into_head[:, 0] + into_head[:, 1]
+
+
+@jit
+def _two_sum(a: float, b: float) -> tuple[float, float]:
+    """Rounded sum and what rounding lost, exactly (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+@jit
+def _add(sums: Array, i: int, x: float) -> None:
+    """Add x to the compensated sum sums[i] = (rounded sum, what rounding lost)."""
+    sums[i, 0], error = _two_sum(sums[i, 0], x)
+    sums[i, 1] += error
+
+
+@jit
+def _scale(sums: Array, stop: int, factor: float) -> None:
+    """Multiply the first `stop` compensated sums."""
+    for i in range(stop):
+        sums[i, 0] *= factor
+        sums[i, 1] *= factor
+
+
+@jit
+def _relevel(flow_0: Array, flow_1: Array, block_level: Array, block: int, at: int) -> None:
+    """Bring a block of 512 targets to level `at`; blocks wait until needed, so that scaling stays cheap."""
+    steps = block_level[block] - at
+    block_level[block] = at
+    if steps == 0:
+        return
+    for t in range(block << 9, min((block + 1) << 9, flow_0.size)):
+        if flow_0[t] != 0.0:
+            flow_0[t] = _rescaled(flow_0[t], steps)
+    for b in range(block << 6, min((block + 1) << 6, flow_1.size)):
+        if flow_1[b] != 0.0:
+            flow_1[b] = _rescaled(flow_1[b], steps)
+
+
+# -------------------------------------------------------------------------------------- sparse: banded chains
+
+
+@jit
+def band_fill(indptr: Array, indices: Array, data: Array, below: int, band: Array) -> None:
+    """band[i, j - i + below] = P[i, j]."""
+    for i in range(indptr.size - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            band[i, indices[p] - i + below] += data[p]
+
+
+@jit
+def band_solve(band: Array, below: int, flow: Array, level: Array) -> int:
+    """GTH inside the band, which elimination from above never leaves; returns a stuck state or -1."""
+    n = band.shape[0]
+    above = band.shape[1] - below - 1
+    for k in range(n - 1, 0, -1):
+        reach = min(below, k)
+        outflow = 0.0
+        for q in range(below - reach, below):
+            outflow += band[k, q]
+        if not outflow > 0.0:
+            return k
+        band[k, below] = outflow
+        for q in range(below - reach, below):
+            band[k, q] /= outflow
+        for i in range(max(0, k - above), k):
+            weight = band[i, k - i + below]
+            if weight != 0.0:
+                shift = k - i
+                for q in range(below - reach, below):
+                    band[i, q + shift] += weight * band[k, q]
+    flow[:] = 0.0
+    level[:] = 0
+    flow[0] = 1.0
+    for k in range(n):
+        if k > 0:
+            _settle(flow, level, k, band[k, below])
+        for j in range(k + 1, min(n, k + above + 1)):
+            weight = band[k, j - k + below]
+            if weight > 0.0:
+                _deposit(flow, level, j, flow[k] * weight, level[k])
+    return -1
+
+
+# ------------------------------------------------------------------------------------ sparse: any other chain
+
+
+@jit
+def _push(heap: Array, size: int, key: int) -> int:
+    """Put a key on a max-heap; returns the new size."""
+    child = size
+    while child > 0:
+        parent = (child - 1) >> 1
+        if heap[parent] >= key:
+            break
+        heap[child] = heap[parent]
+        child = parent
+    heap[child] = key
+    return size + 1
+
+
+@jit
+def _pop(heap: Array, size: int) -> int:
+    """Take the largest key, heap[0], off a heap of `size` > 0 keys; returns the new size."""
+    size -= 1
+    key = heap[size]
+    parent = 0
+    while True:
+        child = 2 * parent + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= key:
+            break
+        heap[parent] = heap[child]
+        parent = child
+    heap[parent] = key
+    return size
+
+
+@jit
+def eliminate_rows(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    start: int,
+    stop: int,
+    used: int,
+    pool_state: Array,
+    pool_value: Array,
+    bounds: Array,
+    outflow: Array,
+    row: Array,
+    mark: Array,
+    heap: Array,
+    lower: Array,
+    rest: Array,
+) -> tuple[int, int, int]:
+    """GTH row by row, from state `start` down; returns (status, state reached, pool entries used).
+
+    Row k first follows its transitions to higher states, highest first, through their finished rows. The pool
+    then holds its flows into higher states at bounds[k, 0]:bounds[k, 1] and its normalised flows into lower
+    ones at bounds[k, 1]:bounds[k, 2]. Rows below `stop` follow only transitions to `stop` and above; their
+    other flows go to the dense matrix `rest`, the chain seen in states below `stop`.
+
+    Status 0: done; 1: the pool is full before row `state` (grow it and repeat); 2: `state` has no outflow;
+    3: rows have become so full that the states below `state` are better dense (while stop = 0).
+    """
+    crowded = 0
+    for k in range(start, -1, -1):
+        pivot = max(k + 1, stop)
+        size = n_lower = 0
+        n_upper = used
+        for p in range(indptr[k], indptr[k + 1]):
+            j = indices[p]
+            if j == k or data[p] == 0.0:
+                continue
+            if mark[j] != k:
+                mark[j] = k
+                row[j] = 0.0
+                if j >= pivot:
+                    size = _push(heap, size, j)
+                else:
+                    lower[n_lower] = j
+                    n_lower += 1
+            row[j] += data[p]
+        full = False
+        while size > 0:
+            m = heap[0]
+            size = _pop(heap, size)
+            if n_upper >= pool_value.size:
+                full = True
+                break
+            weight = row[m]
+            pool_state[n_upper] = m
+            pool_value[n_upper] = weight
+            n_upper += 1
+            for p in range(bounds[m, 1], bounds[m, 2]):
+                j = pool_state[p]
+                if j == k:
+                    continue
+                if mark[j] != k:
+                    mark[j] = k
+                    row[j] = 0.0
+                    if j >= pivot:
+                        size = _push(heap, size, j)
+                    else:
+                        lower[n_lower] = j
+                        n_lower += 1
+                row[j] += weight * pool_value[p]
+        if full or (k >= stop and n_upper + n_lower > pool_value.size):
+            mark[mark == k] = -1  # the row will be formed anew
+            return 1, k, used
+        bounds[k, 0] = used
+        bounds[k, 1] = n_upper
+        used = n_upper
+        if k < stop:
+            for q in range(n_lower):
+                rest[k, lower[q]] = row[lower[q]]
+        elif k > 0:
+            total = 0.0
+            for q in range(n_lower):
+                total += row[lower[q]]
+            if not total > 0.0:
+                return 2, k, used
+            outflow[k] = total
+            for q in range(n_lower):
+                pool_state[n_upper + q] = lower[q]
+                pool_value[n_upper + q] = row[lower[q]] / total
+            used = n_upper + n_lower
+        bounds[k, 2] = used
+        crowded = crowded + 1 if 5 * n_lower > k else 0
+        if stop == 0 and crowded > 16 and k > 64:
+            return 3, k, used
+    return 0, 0, used
+
+
+@jit
+def rows_back(
+    pool_state: Array, pool_value: Array, bounds: Array, outflow: Array, stop: int, flow: Array, level: Array
+) -> None:
+    """Probabilities relative to state 0 from the rows of `eliminate_rows`, given those below `stop` > 0."""
+    for k in range(flow.size):
+        if k >= stop:
+            _settle(flow, level, k, outflow[k])
+        for p in range(bounds[k, 0], bounds[k, 1]):
+            _deposit(flow, level, pool_state[p], flow[k] * pool_value[p], level[k])
