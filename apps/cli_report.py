@@ -1,3 +1,26 @@
+"""`tcpdynamics report`: the page that `make report` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
 import click
+
+from .files import OutputError, check_writable, write_text
+
+
 @click.command()
-def report() -> None: ...
+@click.option("--output", type=click.Path(path_type=Path), default=Path("report/index.html"), show_default=True,
+              metavar="FILE.html", help="Where the page goes.")
+@click.option("--quick", is_flag=True, help="Short simulations: wider intervals, a few seconds.")
+def report(output: Path, quick: bool) -> None:
+    """Solve the models, run the comparisons, and write one self-contained HTML page."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {output.parent}: {error.strerror or error}") from None
+    check_writable(output)
+    from .report import build
+
+    write_text(output, build(quick, lambda step: click.echo(f"  {step} ...", err=True)))
+    click.echo(f"wrote {output.resolve()}; open it in a browser")

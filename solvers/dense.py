@@ -26,8 +26,8 @@ Diagnosis = Callable[[], None]
 
 #: States eliminated at a time; their effect on the rest is one matrix product. Chains of up to three blocks
 #: go at once.
-BLOCK = 64
-_STRIP = 256  # rows of the product formed at a time, so that it stays in cache
+BLOCK = 128
+_STRIP = 1024  # rows of the product formed at a time: bounds its memory, and keeps calls of threaded BLAS few
 
 
 def stationary_dense(P: npt.ArrayLike, labels: Labels = None, *, aperiodic: bool = True) -> Vector:

@@ -1,0 +1,174 @@
+"""The report: one self-contained HTML page, from the models to the verdicts."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpdynamics import __version__
+from tcpdynamics.models import SubPacketExact, SubPacketFull
+from tcpdynamics.paper_figures import chen_sub_packet as paper
+from tcpdynamics.solvers import stationary
+from tcpdynamics.validation.comparisons.sub_packet import AGREES, CLOSE, SubPacketChainVsPackets, figure, paragraph
+from tcpdynamics.validation.packet import simulate
+
+from . import figures
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+POINTS = 1_000_000
+_VERSIONS = ("numpy", "scipy", "sympy", "numba", "xarray", "jax", "plotly")
+
+
+def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> str:
+    """Solve, simulate, compare, and render.
+
+    Parameters
+    ----------
+    quick : bool
+        Short simulations: wider intervals, same page.
+    say : callable
+        Told what is being done, for a progress line.
+
+    Returns
+    -------
+    str, the page
+    """
+    import jinja2
+    from plotly.offline import get_plotlyjs
+
+    began = time.perf_counter()
+    say("solving the sub-packet chain")
+    solved = _solve()
+    say("simulating Fig. 9")
+    main = paper.fig9(quick)
+    result = main.run()
+    others = []
+    for comparison in paper.fig10(quick):
+        say(f"simulating Fig. 10, {comparison.rate / 1e3:g} kbit/s")
+        others.append((f"Fig. 10: {comparison.rate / 1e3:g} kbit/s, {comparison.buffer} packets of buffer", comparison.run()))
+    say("simulating Fig. 11, mixed RTTs")
+    others.append(("Fig. 11: RTTs of 200 to 400 ms in eight groups", paper.fig11(quick).run()))
+    say("writing the page")
+    busiest = _nearest(result, 100)
+    ran = simulate(main.scenario("drop-tail", busiest))
+    link = {"capacity": main.rate, "base_rtt": main.base_rtt, "buffer": main.buffer, "packet_size": main.packet_size}
+    drawn = {
+        "solved": solved.pop("figure"),
+        "fig9": figure(result),
+        "silence": figures.silence_tail(result, busiest),
+        "loss": figures.self_consistent_loss(result, **link),
+    }
+    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
+        resources.files("tcpdynamics.apps.assets").joinpath("report.html.j2").read_text(encoding="utf-8")
+    )
+    from markupsafe import Markup
+
+    html = {name: Markup(f.to_html(full_html=False, include_plotlyjs=False, div_id=name)) for name, f in drawn.items()}
+    return template.render(
+        plotly_js=Markup(get_plotlyjs()),
+        figures=html,
+        version=__version__,
+        quick=quick,
+        date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        **solved,
+        setting=_setting(main),
+        replications=main.replications,
+        duration=f"{main.duration:g}",
+        slice=f"{main.slice:g}",
+        paragraph=paragraph(result),
+        silence_flows=busiest,
+        loads=_loads(result),
+        agrees=AGREES,
+        close=CLOSE,
+        verdicts=[_verdicts(title, r) for title, r in [("Fig. 9: 1 Mbit/s, 200 ms", result), *others]],
+        claims=paper.claims(),
+        seed=main.seed,
+        command=f"tcpdynamics report{' --quick' if quick else ''} --output report.html",
+        versions={"Python": platform.python_version(), "tcpdynamics": __version__} | {n: importlib.metadata.version(n) for n in _VERSIONS},
+        what_you_ran=json.dumps(json.loads(ran.attrs["what_you_ran"]), indent=2),
+        warning=ran.attrs["warning"],
+        seconds=f"{time.perf_counter() - began:.0f}",
+    )
+
+
+def _solve() -> dict[str, Any]:
+    loss = np.linspace(1e-6, 0.499, POINTS)
+    chain = SubPacketFull(loss=loss).chain()
+    stationary(chain.at(p=loss[:10]))  # writes the straight-line program
+    began = time.perf_counter()
+    stationary(chain)
+    elapsed = time.perf_counter() - began
+    shown = SubPacketFull(loss=np.linspace(0.005, 0.495, 197))
+    quarter = SubPacketFull(loss=0.25)
+    silent = quarter.observe(stationary(quarter.chain(), exact=True)).silent_fraction.item()
+    levels = SubPacketExact(loss=0.25)
+    return {
+        "points": f"{POINTS:,}",
+        "sweep_ms": f"{1e3 * elapsed:.0f}",
+        "figure": figures.sent_against_loss(shown.observe(stationary(shown.chain()))),
+        "exact": {
+            "numerator": silent.p,
+            "denominator": silent.q,
+            "value": float(silent),
+            "unaggregated": levels.observe(stationary(levels.chain())).silent_fraction.item(),
+        },
+    }
+
+
+def _setting(c: SubPacketChainVsPackets) -> str:
+    return (
+        f"{c.rate / 1e6:g} Mbit/s, {c.packet_size}-byte packets, {1e3 * float(np.mean(c.base_rtt)):g} ms, {c.buffer}-packet buffer, "
+        f"{c.sender.upper()}, {min(c.flows)} to {max(c.flows)} flows."
+    )
+
+
+def _nearest(result: xr.Dataset, flows: int) -> int:
+    return int(result.flows.values[np.abs(result.flows.values - flows).argmin()])
+
+
+def _loads(result: xr.Dataset) -> list[dict[str, str]]:
+    rows = []
+    for link in result.link.values:
+        for n in result.flows.values:
+            here = result.sel(link=link, flows=n)
+
+            def show(name: str, digits: int = 3, part: Any = here) -> str:
+                value = float(part[name])
+                if not np.isfinite(value):
+                    return "none"
+                low, high = (part.get(f"{name}_{edge}") for edge in ("low", "high"))
+                half = "" if low is None or high is None else f" ± {float(high - low) / 2:.{digits}f}"
+                return f"{value:.{digits}f}{half}"
+
+            names = ("loss", "loss_predicted", "loss_timeout", "jain", "jain_predicted", "starved", "starved_predicted")
+            row = {name: show(name) for name in names}
+            if link == "independent":
+                row["loss_predicted"] = "given"
+            rows.append({"link": str(link), "flows": str(n), "timer": show("timeout_over_rtt", 2), **row})
+    return rows
+
+
+def _verdicts(title: str, result: xr.Dataset) -> dict[str, Any]:
+    rows = []
+    for link in result.link.values:
+        for chain in result.chain.values:
+            part = result.sel(link=link, chain=chain)
+            cells = [
+                {"verdict": str(v), "text": f"{d:.3f} [{low:.3f}, {high:.3f}]"}
+                for v, d, low, high in zip(
+                    part.verdict.values, part.distance.values, part.distance_low.values, part.distance_high.values,
+                    strict=True,
+                )
+            ]  # fmt: skip
+            rows.append({"link": str(link), "chain": str(chain), "cells": cells})
+    return {"title": title, "flows": [int(n) for n in result.flows.values], "rows": rows}

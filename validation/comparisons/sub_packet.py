@@ -1,0 +1,358 @@
+"""The sub-packet chain beside packets: Figs. 9, 10 and 11 of Chen et al., with intervals and verdicts.
+
+For each number of flows one link is simulated three ways, so that a reader sees which part of a gap is the chain's and which the
+queue's:
+
+* ``drop-tail``: the paper's scenario. Equal RTTs on a drop-tail queue are prone to phase effects;
+* ``jitter``: the same with a random delay of up to one packet's sending time on each packet, which breaks them;
+* ``independent``: no queue. Each packet is lost with the probability measured under drop-tail, the RTT is constant
+  and the timeout is 2 RTT: what the chain assumes, with real senders.
+
+Four predictions stand beside each, all evaluated at the loss that was measured in the same replication:
+
+* ``full``: Fig. 8 as printed;
+* ``exact``: every backoff level a state (K = 6, collapse after three successes);
+* ``exact, two successes``: the same, the backoff ending with the first new segment acknowledged (Karn's rule, which the senders follow);
+* ``exact, measured timer``: the latter with the measured T_0/RTT and the measured loss of timeout retransmissions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull
+from tcpdynamics.solvers import self_consistent, stationary, windowed
+from tcpdynamics.solvers.problems import DomainError
+from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate
+from tcpdynamics.validation.statistics import mean_interval
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+LINKS = ("drop-tail", "jitter", "independent")
+CHAINS = ("full", "exact", "exact, two successes", "exact, measured timer")
+#: Largest window of the chains; packets are counted 0..5 and "6 or more".
+WINDOW = 6
+#: Groups of flows with RTTs of their own, where RTTs are mixed.
+GROUPS = 8
+#: Silences are compared up to this length [epochs].
+LONGEST = 256
+#: Verdicts by the upper end of the interval of the total-variation distance: the largest error of any event's probability.
+AGREES, CLOSE = 0.05, 0.10
+
+
+@dataclass(frozen=True)
+class SubPacketChainVsPackets:
+    """Packets sent per epoch: sub-packet chains against simulated flows.
+
+    Parameters
+    ----------
+    flows : sequence of int
+        Numbers of flows N that share the link.
+    rate : float
+        Link rate [bit/s].
+    base_rtt : float or (float, float)
+        Round-trip propagation time [s]; a pair spreads the flows evenly between the two.
+    buffer : int
+        Packets that the link holds.
+    packet_size : int
+        [bytes]
+    sender : "sack" or "newreno"
+    duration, warm_up : float
+        [s]
+    replications : int
+        Independent runs of each case, at least two.
+    seed : int
+    slice : float
+        Length of the slices in which fairness is measured [s].
+
+    Examples
+    --------
+    >>> quick = SubPacketChainVsPackets(flows=(100,), duration=120.0, warm_up=40.0, replications=2)
+    >>> result = quick.run()
+    >>> result.sizes["link"], result.sizes["chain"], sorted(set(result.verdict.values.ravel()))  # doctest: +SKIP
+    (3, 4, ['close', 'differs'])
+    """
+
+    flows: Sequence[int] = (20, 40, 60, 80, 100, 150, 200, 300)
+    rate: float = 1e6
+    base_rtt: float | tuple[float, float] = 0.2
+    buffer: int = 50
+    packet_size: int = 500
+    sender: str = "sack"
+    duration: float = 5000.0
+    warm_up: float = 200.0
+    replications: int = 8
+    seed: int = 1
+    slice: float = 20.0
+
+    def __post_init__(self) -> None:
+        if not self.flows or any(n < 1 for n in self.flows):
+            raise DomainError(f"flows must list whole numbers >= 1, got {list(self.flows)}")
+        if self.replications < 2:
+            raise DomainError(f"replications must be at least 2 for an interval, got {self.replications}")
+
+    def scenario(self, link: str, flows: int, measured: xr.Dataset | None = None) -> Scenario:
+        """The scenario of one case; `measured` is the drop-tail result that "independent" takes its loss and RTT from."""
+        groups = [
+            Flows(count=count, sender=self.sender, rtt=rtt, packet_size=self.packet_size)  # type: ignore[arg-type]
+            for rtt, count in zip(*self._groups(flows), strict=True)
+        ]
+        bottleneck = Bottleneck(self.rate, self.buffer)
+        if link == "jitter":
+            groups = [replace(group, jitter=8 * self.packet_size / self.rate) for group in groups]
+        elif link == "independent":
+            if measured is None:
+                raise ValueError("the independent link needs the drop-tail result for its loss and its RTT")
+            waiting = float((measured.mean_rtt - measured.base_rtt).mean())
+            groups = [
+                replace(g, rtt=rtt, min_rto=2 * rtt, window_limit=WINDOW, timer_granularity=0.0)
+                for g, rtt in ((g, g.rtts()[0] + waiting) for g in groups)
+            ]
+            bottleneck = Bottleneck(rate=1e12, buffer=None, loss=float(measured.loss_rate.mean()))
+        return Scenario(
+            tuple(groups), bottleneck, self.duration, self.warm_up, f"{link}, {flows} flows", self.seed,
+            slice=self.slice,
+        )  # fmt: skip
+
+    def _groups(self, flows: int) -> tuple[list[float], list[int]]:
+        """Round-trip times and how many flows have each: eight groups where RTTs are mixed, as in Fig. 11."""
+        if not isinstance(self.base_rtt, tuple):
+            return [self.base_rtt], [flows]
+        n = min(GROUPS, flows)
+        counts = [flows // n + (i < flows % n) for i in range(n)]
+        return [float(r) for r in np.linspace(*self.base_rtt, n)], counts
+
+    def run(self) -> xr.Dataset:
+        """Simulate, predict, compare.
+
+        Returns
+        -------
+        xarray.Dataset over `link`, `flows`, `chain` and `packets` (0..5, 6 or more)
+            `simulated`, `simulated_low`, `simulated_high`: P(n packets sent in an epoch), Student's 95 % interval over replications;
+            `predicted`; `gap`, `gap_low`, `gap_high`: simulated - predicted; `distance`, `distance_low`, `distance_high`:
+            total-variation distance; `verdict`: agrees, close or differs (`AGREES`, `CLOSE`); and what was measured: `loss`,
+            `loss_timeout`, `loss_other`, `timeout_over_rtt`, `jain`, `starved`, `utilisation`, with the chain's `loss_predicted`,
+            `jain_predicted`, `starved_predicted`.
+        """
+        cases = []
+        for n in self.flows:
+            plain = replicate(self.scenario("drop-tail", n), self.replications)
+            runs = {"drop-tail": plain} | {
+                link: replicate(self.scenario(link, n, plain), self.replications) for link in LINKS[1:]
+            }
+            cases.append(xr.concat([self._case(runs[link]) for link in LINKS], xr.Variable("link", list(LINKS))))
+        result = xr.concat(cases, xr.Variable("flows", list(self.flows)))
+        result = result.merge(self._predicted_loss())
+        result.attrs = {
+            "comparison": type(self).__name__,
+            "parameters": json.dumps(asdict(self)),
+            "verdicts": f"upper end of the 95 % interval of the total-variation distance: agrees <= {AGREES}, "
+            f"close <= {CLOSE}, differs above",
+        }
+        return result
+
+    def _case(self, runs: xr.Dataset) -> xr.Dataset:
+        """One link and number of flows: every prediction at the loss of its own replication."""
+        share = runs.epoch_share.values  # (replication, 8), the last is 7 or more
+        seen = np.concatenate([share[:, :WINDOW], share[:, WINDOW:].sum(axis=1, keepdims=True)], axis=1)
+        simulated = xr.DataArray(seen, dims=("replication", "packets"), coords={"packets": np.arange(WINDOW + 1)})
+        predicted = xr.concat([self._predict(chain, runs) for chain in CHAINS], xr.Variable("chain", list(CHAINS)))
+        gap = simulated - predicted
+        distance = 0.5 * abs(gap).sum("packets", skipna=False)
+        out = _interval(simulated, "simulated") | _interval(gap, "gap") | _interval(distance, "distance")
+        out["predicted"] = predicted.mean("replication")
+        high = out["distance_high"]
+        out["verdict"] = xr.where(high <= AGREES, "agrees", xr.where(high <= CLOSE, "close", "differs"))
+        out["verdict"] = out["verdict"].where(high.notnull(), "no answer")
+        measured = {
+            "loss": runs.loss_rate,
+            "loss_timeout": runs.loss_rate_timeout,
+            "loss_other": runs.loss_rate_other,
+            "timeout_over_rtt": runs.rto_over_rtt,
+            "jain": runs.slice_jain.mean("slice"),
+            "starved": runs.slice_starved.mean("slice"),
+            "utilisation": runs.utilisation,
+        }
+        for name, values in measured.items():
+            out |= _interval(values, name)
+        out |= _interval(_silence_tail(runs), "silence_tail")
+        return xr.Dataset({**out, **self._fairness(runs)})
+
+    def _predict(self, chain: str, runs: xr.Dataset) -> xr.DataArray:
+        loss = runs.loss_rate.drop_vars("seed")
+        if chain == "full":
+            model: Any = SubPacketFull(loss=0.1, w_max=WINDOW)
+            problem = model.chain().at(p=loss)
+        elif chain == "exact, measured timer":
+            p = runs.loss_rate_other.drop_vars("seed")
+            p_r = runs.loss_rate_timeout.drop_vars("seed").fillna(p)  # a run without timeouts has none to measure
+            timer = np.maximum(runs.rto_over_rtt.drop_vars("seed").fillna(2.0), 1.0)
+            model = SubPacketExact(loss=p, retransmission_loss=p_r, base_timeout=timer, collapse=2)
+            problem = model.chain()
+        else:
+            model = SubPacketExact(loss=loss, w_max=WINDOW, collapse=2 if "two" in chain else 3)
+            problem = model.chain()
+        pi = stationary(problem).probability
+        counts = np.array(list(model.packets().values()))
+        sent = [pi.isel(state=np.flatnonzero(counts == n)).sum("state", skipna=False) for n in range(WINDOW + 1)]
+        return xr.concat(sent, xr.Variable("packets", np.arange(WINDOW + 1)), coords="minimal", compat="override").drop_vars(
+            [c for c in pi.coords if c != "state"], errors="ignore"
+        )
+
+    def _fairness(self, runs: xr.Dataset) -> dict[str, Any]:
+        """Jain's index and the share of starved flows over a slice, from the exact chain at the mean measured loss."""
+        model = SubPacketExact(loss=float(runs.loss_rate.mean()), w_max=WINDOW)
+        epochs = max(1, round(self.slice / float(runs.mean_rtt.mean())))
+        over = windowed(model.chain(), model.delivered(), epochs)
+        return {
+            "jain_predicted": ((), float(over.jain), {"units": "1"}),
+            "starved_predicted": ((), float(over.nothing), {"units": "1"}),
+        }
+
+    def _predicted_loss(self) -> xr.Dataset:
+        rtt = float(np.mean(self.base_rtt))
+        link = SharedLink(
+            flows=list(self.flows), capacity=self.rate, base_rtt=rtt, buffer=self.buffer, packet_size=self.packet_size
+        )
+        root = self_consistent(link.balance()).root
+        return xr.Dataset({"loss_predicted": ("flows", root.values, {"units": "1", "long_name": "self-consistent loss"})})
+
+    def figure(self, result: xr.Dataset) -> go.Figure:
+        """Fig. 9: one panel for each number of packets, chains as lines and simulations as points with intervals."""
+        return figure(result)
+
+
+def _silence_tail(runs: xr.Dataset) -> xr.DataArray:
+    """P(a silence lasts at least t epochs), t = 1 ... LONGEST, by replication."""
+    count = runs.silences.sum("flow").values[:, 1:].astype(float)  # silences of less than an epoch are none
+    at_least = count[:, ::-1].cumsum(axis=1)[:, ::-1][:, :LONGEST]
+    total = count.sum(axis=1, keepdims=True)
+    tail = np.divide(at_least, total, out=np.full_like(at_least, np.nan), where=total > 0)
+    length = ("length", np.arange(1, LONGEST + 1), {"units": "epoch", "long_name": "length of a silence"})
+    return xr.DataArray(tail, dims=("replication", "length"), coords={"length": length}, attrs={"units": "1"})
+
+
+def _interval(values: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
+    values = values.drop_vars("seed", errors="ignore")
+    found = mean_interval(values)
+    units = {"units": values.attrs.get("units", "1")}
+    return {
+        name: found["mean"].assign_attrs(units),
+        f"{name}_low": found["low"].assign_attrs(units),
+        f"{name}_high": found["high"].assign_attrs(units),
+    }
+
+
+def summary(result: xr.Dataset) -> list[dict[str, Any]]:
+    """One row for each link and chain: over which measured losses it agrees, is close, differs; and its largest gap."""
+    rows = []
+    for link in LINKS:
+        for chain in CHAINS:
+            part = result.sel(link=link, chain=chain)
+            at = {
+                verdict: sorted(part.loss.values[part.verdict.values == verdict].tolist())
+                for verdict in ("agrees", "close", "differs", "no answer")
+            }
+            worst = part.gap.isel(packets=slice(0, WINDOW))
+            where = np.unravel_index(np.nanargmax(np.abs(worst.values)), worst.shape)
+            at_worst = dict(zip(worst.dims, where, strict=True))
+            n, k = part.flows.values[at_worst["flows"]], int(worst.packets.values[at_worst["packets"]])
+            low, high = (float(part[f"gap_{e}"].isel(at_worst)) for e in ("low", "high"))
+            rows.append(
+                {
+                    "link": link, "chain": chain, **at, "largest_gap": float(worst.isel(at_worst)),
+                    "gap_interval": [low, high], "gap_packets": k, "gap_flows": int(n),
+                    "distance": [float(part.distance.min()), float(part.distance.max())],
+                }
+            )  # fmt: skip
+    return rows
+
+
+def paragraph(result: xr.Dataset) -> str:
+    """What the comparison says, in words made from its numbers."""
+    rows = {(row["link"], row["chain"]): row for row in summary(result)}
+    total = result.sizes["flows"]
+
+    def count(link: str, chain: str, *verdicts: str) -> int:
+        return sum(len(rows[link, chain][v]) for v in verdicts)
+
+    def span(link: str, chain: str) -> str:
+        low, high = rows[link, chain]["distance"]
+        return f"{low:.2f} to {high:.2f}"
+
+    worst = rows["drop-tail", "full"]
+    low, high = worst["gap_interval"]
+    tail, ideal = result.sel(link="drop-tail"), result.sel(link="independent")
+    return (
+        f"Under drop-tail, the chain as printed is within {CLOSE:g} of the simulation (total variation) at "
+        f"{count('drop-tail', 'full', 'agrees', 'close')} of {total} loads; its distance runs over {span('drop-tail', 'full')}. "
+        f"Its largest gap is {worst['largest_gap']:+.3f} [{low:+.3f}, {high:+.3f}] in the probability of "
+        f"{worst['gap_packets']} packets an epoch, with {worst['gap_flows']} flows. "
+        f"Where losses are independent, the RTT is constant and the timeout is 2 RTT - all that the chain assumes - the same "
+        f"chain is within {CLOSE:g} at {count('independent', 'full', 'agrees', 'close')} of {total} "
+        f"({span('independent', 'full')}), the exact chain at {count('independent', 'exact', 'agrees', 'close')} "
+        f"({span('independent', 'exact')}), and the exact chain whose backoff ends with the first new segment acknowledged at "
+        f"{count('independent', 'exact, two successes', 'agrees', 'close')} ({span('independent', 'exact, two successes')}): "
+        f"what remains there is the chain's own simplification of a sender, the rest of the gap under drop-tail is the queue's "
+        f"and the timer's. The measured timer is {float(tail.timeout_over_rtt.min()):.2f} to "
+        f"{float(tail.timeout_over_rtt.max()):.2f} RTT under drop-tail, not 2; timeout retransmissions are lost with "
+        f"{float((tail.loss_timeout / tail.loss_other).min()):.2f} to {float((tail.loss_timeout / tail.loss_other).max()):.2f} "
+        f"times the probability of other packets (with independent loss: "
+        f"{float((ideal.loss_timeout / ideal.loss_other).mean()):.2f}). With the measured timer and losses the exact chain is "
+        f"within {CLOSE:g} at {count('drop-tail', 'exact, measured timer', 'agrees', 'close')} of {total} loads under drop-tail "
+        f"and at {count('jitter', 'exact, measured timer', 'agrees', 'close')} with jitter."
+    )
+
+
+#: Colours that stay apart for colour-blind readers (Okabe and Ito).
+COLOURS = {"full": "#000000", "exact": "#0072B2", "exact, two successes": "#009E73", "exact, measured timer": "#CC79A7"}
+MARKERS = {"drop-tail": ("circle", "#D55E00"), "jitter": ("diamond", "#E69F00"), "independent": ("x", "#56B4E9")}
+
+
+def figure(result: xr.Dataset) -> go.Figure:
+    """Stationary probabilities against loss, with simulated points (as Fig. 9 of Chen et al.)."""
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    titles = [f"{n} packet{'' if n == 1 else 's'} sent" for n in range(WINDOW)]
+    panels = make_subplots(2, 3, subplot_titles=titles, shared_xaxes=True, vertical_spacing=0.12, horizontal_spacing=0.06)
+    loss = np.linspace(0.005, 0.48, 200)
+    lines: dict[str, Any] = {
+        "full": SubPacketFull(loss=loss),
+        "exact": SubPacketExact(loss=loss),
+        "exact, two successes": SubPacketExact(loss=loss, collapse=2),
+    }
+    for name, model in lines.items():
+        sent = model.observe(stationary(model.chain())).sent.values
+        for n in range(WINDOW):
+            panels.add_trace(
+                go.Scatter(x=loss, y=sent[:, n], name=f"chain: {name}", legendgroup=name, showlegend=n == 0,
+                           line={"color": COLOURS[name], "dash": "solid" if name == "full" else "dash"}),
+                row=n // 3 + 1, col=n % 3 + 1,
+            )  # fmt: skip
+    for link in LINKS:
+        part = result.sel(link=link)
+        symbol, colour = MARKERS[link]
+        for n in range(WINDOW):
+            here = part.isel(packets=n)
+            panels.add_trace(
+                go.Scatter(
+                    x=here.loss.values, y=here.simulated.values, mode="markers", name=f"simulated: {link}",
+                    legendgroup=link, showlegend=n == 0, marker={"symbol": symbol, "color": colour, "size": 8},
+                    error_y={"array": here.simulated_high.values - here.simulated.values, "thickness": 1},
+                    text=[f"{m} flows" for m in part.flows.values],
+                ),
+                row=n // 3 + 1, col=n % 3 + 1,
+            )  # fmt: skip
+    panels.update_xaxes(title_text="packet-loss probability", row=2)
+    panels.update_yaxes(title_text="probability of an epoch", col=1)
+    panels.update_yaxes(rangemode="tozero")
+    panels.update_layout(height=620, legend={"orientation": "h", "y": -0.14}, margin={"t": 40}, template="plotly_white")
+    return panels
