@@ -90,7 +90,7 @@ def entries_of(chain: MarkovChain) -> Entries:
     # One state that may stay makes an irreducible chain aperiodic; more need not be looked for.
     edges += list(islice(((i, i) for i in rows if _may_stay(builder, rows[i], i in loops)), 1))
     sources, targets = (np.array(e, dtype=np.int64) for e in zip(*edges, strict=True))
-    check_edges(len(index), sources, targets, chain.labels)
+    check_edges(len(index), sources, targets, chain.labels, aperiodic=True)
     return Entries(builder, rows, loops, holding)
 
 

@@ -1,0 +1,135 @@
+"""Large sparse chains: cut equations beside sparse LU and dense state reduction.
+
+The chain is an AIMD window with timeouts: w -> w+1, else w -> w//2, or w -> 0 on a timeout, rarer for larger
+windows. `python benchmarks/large_chain.py [largest n]` prints seconds (median of 5 or more, after a warm-up
+call) and the largest relative error of any state whose probability is above 1e-290: against dense state
+reduction up to 4000 states, beyond that the residual |pi P - pi| / pi.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.linalg import spsolve
+
+from tcpdynamics.solvers.dense import stationary_dense
+from tcpdynamics.solvers.sparse import stationary_sparse
+
+Vector = npt.NDArray[np.float64]
+Chain = sparse.csr_array
+
+
+def window_chain(n: int, loss: float = 0.01) -> Chain:
+    """States w = 0..n-1; a loss is a timeout with probability min(1, 3/w) as in Padhye et al. (1998)."""
+    w = np.arange(n)
+    fall = np.where(w < n - 1, loss, 1.0)
+    timeout = fall * np.minimum(1.0, 3.0 / (w + 1))
+    rows = np.concatenate([w[:-1], w, w])
+    targets = np.concatenate([w[1:], w // 2, 0 * w])
+    chances = np.concatenate([1 - fall[:-1], fall - timeout, timeout])
+    return sparse.coo_array((chances, (rows, targets)), shape=(n, n)).tocsr()
+
+
+def replaced_row(P: Chain) -> Vector:
+    """(P^T - I) pi = 0 with its last equation replaced by sum(pi) = 1."""
+    n = P.shape[0]
+    A = (P.T - sparse.eye_array(n)).tocsr()
+    A = sparse.vstack([A[:-1], sparse.csr_array(np.ones((1, n)))]).tocsc()
+    b = np.zeros(n)
+    b[-1] = 1
+    return spsolve(A, b)
+
+
+def pinned_first(P: Chain) -> Vector:
+    """pi[0] = 1, the other equations solved for the other states, then normalised."""
+    n = P.shape[0]
+    A = (P.T - sparse.eye_array(n)).tocsc()
+    x = np.concatenate([[1.0], spsolve(A[1:, 1:], -A[1:, [0]].toarray().ravel())])
+    return x / x.sum()
+
+
+def pinned_last(P: Chain) -> Vector:
+    """The same with pi[n-1] = 1: nothing but the choice of the state differs."""
+    return pinned_first(P[::-1][:, ::-1].tocsr())[::-1]
+
+
+def quantecon_gth(P: Chain) -> Vector:
+    """QuantEcon makes the matrix dense."""
+    from quantecon.markov.gth_solve import gth_solve
+
+    return gth_solve(P.toarray())
+
+
+def ours_dense(P: Chain) -> Vector:
+    """Blocked state reduction."""
+    return stationary_dense(P.toarray())
+
+
+METHODS: dict[str, tuple[Callable[[Chain], Vector], int]] = {
+    "tcpdynamics, sparse": (stationary_sparse, 10**6),
+    "tcpdynamics, dense": (ours_dense, 4000),
+    "scipy spsolve, replaced row": (replaced_row, 10**4),
+    "scipy spsolve, pinned first": (pinned_first, 10**6),
+    "scipy spsolve, pinned last": (pinned_last, 10**6),
+    "quantecon gth_solve": (quantecon_gth, 4000),
+}
+
+
+def timed(method: Callable[[Chain], Vector], P: Chain) -> tuple[Vector, float]:
+    """Answer and median time; at least 5 calls, more while they are short. Very slow calls are made once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        pi = method(P)
+        first = time.perf_counter() - start
+        if first > 10:
+            return pi, first
+        times = []
+        while len(times) < 5 or (sum(times) < 0.2 and len(times) < 200):
+            start = time.perf_counter()
+            method(P)
+            times.append(time.perf_counter() - start)
+    return pi, float(np.median(times))
+
+
+def error(P: Chain, pi: Vector, reference: Vector | None) -> float:
+    """Largest relative error of states above 1e-290, or residual in extended precision."""
+    if reference is not None:
+        keep = reference > 1e-290
+        return float(np.max(np.abs(pi - reference)[keep] / reference[keep]))
+    keep = pi > 1e-290
+    gap = np.abs(P.T.tocsr().astype(np.longdouble) @ pi.astype(np.longdouble) - pi)
+    return float(np.max(gap[keep] / pi[keep]))
+
+
+def main(largest: int = 10**6) -> None:
+    """Print the table."""
+    start = time.perf_counter()
+    stationary_sparse(window_chain(200))
+    stationary_dense(window_chain(300).toarray())
+    print(f"compiling or loading our kernels: {time.perf_counter() - start:.2f} s; not counted below\n")
+    print(f"{'states':>8}  {'method':<28} {'seconds':>9} {'ratio':>8} {'error':>9}  smallest probability")
+    for n in (n for n in (1000, 4000, 10**4, 10**5, 10**6) if n <= largest):
+        P = window_chain(n)
+        reference = stationary_dense(P.toarray()) if n <= 4000 else None
+        ours = 0.0
+        for name, (method, limit) in METHODS.items():
+            if n > limit:
+                continue
+            pi, seconds = timed(method, P)
+            ours = ours or seconds
+            judged = error(P, pi, reference)
+            kind = "" if reference is not None else " residual"
+            row = f"{n:>8}  {name:<28} {seconds:>9.2g} {seconds / ours:>8.3g} {judged:>9.1e}"
+            print(f"{row}  {pi.min():<9.2g}{kind}", flush=True)
+        print()
+
+
+if __name__ == "__main__":
+    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**6)

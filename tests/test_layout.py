@@ -1,0 +1,117 @@
+"""The layout is what the packaging map says, imports point one way, and importing stays light."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("models", "solvers", "validation", "apps", "paper_figures")
+
+#: What each folder may import of the package; "solvers.problems" is the one module that models see.
+ALLOWED = {
+    "models": {"solvers.problems"},
+    "solvers": set(),
+    "validation": {"models", "solvers"},
+    "paper_figures": {"models", "solvers", "validation"},
+    "apps": {"models", "solvers", "validation", "paper_figures"},
+}
+
+
+def test_every_package_folder_is_declared() -> None:
+    setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {n.removeprefix("tcpdynamics."): p for n, p in setup["package-dir"].items() if "." in n}
+    found = {
+        "tcpdynamics." + ".".join(p.parent.relative_to(ROOT).parts)
+        for f in folders
+        for p in (ROOT / f).rglob("__init__.py")
+    }
+    assert found <= set(setup["packages"])
+    for name, path in folders.items():
+        assert (ROOT / "src/tcpdynamics" / name).resolve() == ROOT / path
+
+
+def _ours(path: Path) -> set[str]:
+    """Modules of tcpdynamics that a file imports, as dotted names below the package."""
+    here = ("tcpdynamics", *path.relative_to(ROOT).with_suffix("").parts[:-1])
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(here[: len(here) - node.level + 1]) + "." if node.level else ""
+            module = base + (node.module or "")
+            found |= {f"{module}.{a.name}".replace("..", ".") for a in node.names} | {module}
+    return {name.removeprefix("tcpdynamics.") for name in found if name.startswith("tcpdynamics.")}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_imports_point_one_way(folder: str) -> None:
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for name in _ours(path):
+            top = name.split(".")[0]
+            if top not in FOLDERS or top == folder:
+                continue
+            allowed = ALLOWED[folder]
+            assert top in allowed or any(name == a or name.startswith(a + ".") for a in allowed), (
+                f"{path.relative_to(ROOT)} imports tcpdynamics.{name}"
+            )
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, tcpdynamics; heavy = {'jax', 'dash', 'sympy', 'numba', 'pandas', 'plotly'} & set(sys.modules); "
+        "print(sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_solvers_and_models_load_without_heavy_libraries() -> None:
+    code = (
+        "import sys, tcpdynamics.solvers, tcpdynamics.models; "
+        "print(sorted({'jax', 'dash', 'sympy', 'numba', 'plotly'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_public_names() -> None:
+    """Changes of the public surface are deliberate: this list changes with them."""
+    import tcpdynamics
+    from tcpdynamics import models, solvers
+
+    assert dir(tcpdynamics) == ["__version__", "apps", "models", "paper_figures", "solvers", "validation"]
+    public = {n for n in vars(solvers) if not n.startswith("_") and not _is_module(solvers, n)}
+    assert public == {
+        "ChainError", "DomainError", "MarkovChain", "Reward", "RewardBalance", "closed_form", "failures",
+        "first_passage", "self_consistent", "sensitivity", "sojourn", "spectral_gap", "stationary", "transient",
+        "windowed",
+    }  # fmt: skip
+    public = {n for n in vars(models) if not n.startswith("_") and not _is_module(models, n)}
+    assert public == {
+        "PftkApproximate", "PftkFull", "SharedLink", "SquareRoot", "SubPacketApproximate", "SubPacketExact",
+        "SubPacketFresh", "SubPacketFull", "SubPacketLevels", "Tfrc", "alpha_fair_utility", "atkinson",
+        "collapse_threshold", "entropy", "gini", "hill_number", "hoover", "jain", "min_max_ratio",
+    }  # fmt: skip
+
+
+def _is_module(package: object, name: str) -> bool:
+    return type(getattr(package, name)).__name__ == "module" and name not in ("stationary",)
+
+
+def test_constraints_are_names_and_versions_only() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert len(pins) > 20
+    assert all(re.fullmatch(r"[A-Za-z0-9_.\-]+==[A-Za-z0-9.+!]+", line) for line in pins)
+    names = {line.split("==")[0].lower().replace("_", "-") for line in pins}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
+    assert {re.split(r"[<>=~\[]", w)[0].lower() for w in wanted} <= names
