@@ -28,13 +28,28 @@ _LINES = (
 @click.command()
 @click.argument("scenario", required=False, metavar="SCENARIO.toml")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Default: the scenario's own.")
-@click.option("--replications", type=click.IntRange(1, 10_000), default=1, show_default=True,
-              help="Independent runs; from two on with 95 % intervals.")
+@click.option(
+    "--replications",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    show_default=True,
+    help="Independent runs; from two on with 95 % intervals.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a summary.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write everything recorded as NetCDF.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE.nc",
+    help="Write everything recorded as NetCDF.",
+)
 @click.option("--list", "show_list", is_flag=True, help="List the ready scenarios and stop.")
 def simulate(
-    scenario: str | None, seed: int | None, replications: int, as_json: bool, output: Path | None, show_list: bool
+    scenario: str | None,
+    seed: int | None,
+    replications: int,
+    as_json: bool,
+    output: Path | None,
+    show_list: bool,
 ) -> None:
     """Simulate packets on one bottleneck, as SCENARIO.toml (or the name of a ready scenario) describes it."""
     from tcpdynamics.validation.packet import ready_scenarios, replicate
@@ -46,7 +61,9 @@ def simulate(
             click.echo(f"{name:24s} {_first_comment(path)}")
         return
     if scenario is None:
-        raise click.UsageError("SCENARIO.toml is missing; `tcpdynamics simulate --list` shows ready scenarios")
+        raise click.UsageError(
+            "SCENARIO.toml is missing; `tcpdynamics simulate --list` shows ready scenarios"
+        )
     if output is not None:
         check_writable(output)
     described = _load(ready.get(scenario, Path(scenario)))
@@ -95,7 +112,11 @@ def _as_json(result: xr.Dataset) -> dict[str, Any]:
         "warning": result.attrs["warning"],
         "coordinates": {str(k): v.values.tolist() for k, v in result.coords.items() if k != "seed"},
         "results": {
-            str(name): {"dims": list(v.dims), "units": v.attrs.get("units", "1"), "values": _nulls(v.values.tolist())}
+            str(name): {
+                "dims": list(v.dims),
+                "units": v.attrs.get("units", "1"),
+                "values": _nulls(v.values.tolist()),
+            }
             for name, v in result.data_vars.items()
         },
     }
@@ -112,7 +133,10 @@ def _print_summary(result: xr.Dataset) -> None:
 
     several = "replication" in result.dims
     result = result.assign(jain=result.slice_jain.mean("slice"), starved=result.slice_starved.mean("slice"))
-    click.echo(f"{result.attrs['name']}: {result.sizes['flow']} flows, seed {result.attrs['seed'] if not several else 'see --json'}")
+    click.echo(
+        f"{result.attrs['name']}: {result.sizes['flow']} flows, "
+        + ("seeds in --json" if several else f"seed {result.attrs['seed']}")
+    )
     rows = [(label, result[name], digits) for name, label, digits in _LINES]
     rows += [
         (f"P({n}{' or more' if n == result.sent_in_epoch.values[-1] else ''} packets in an epoch)",
@@ -145,7 +169,9 @@ def validate() -> None:
 @click.option("--sender", type=click.Choice(["sack", "newreno"]), default="sack", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write the comparison as NetCDF.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write the comparison as NetCDF."
+)
 def validate_sub_packet(
     quick: bool, flows: str | None, sender: str, seed: int, as_json: bool, output: Path | None
 ) -> None:
@@ -164,7 +190,11 @@ def validate_sub_packet(
     if output is not None:
         write_netcdf(output, result)
     if as_json:
-        document = {"parameters": json.loads(result.attrs["parameters"]), "verdicts": summary(result), "paragraph": paragraph(result)}
+        document = {
+            "parameters": json.loads(result.attrs["parameters"]),
+            "verdicts": summary(result),
+            "paragraph": paragraph(result),
+        }
         click.echo(json.dumps(document))
     elif output is None:
         _print_verdicts(result)
@@ -184,7 +214,9 @@ def _flow_counts(text: str) -> tuple[int, ...]:
 
 
 def _print_verdicts(result: xr.Dataset) -> None:
-    click.echo(f"Total-variation distance between packets sent per epoch, simulated and predicted; {result.attrs['verdicts']}")
+    click.echo(
+        f"Total-variation distance between packets sent per epoch, simulated and predicted; {result.attrs['verdicts']}"
+    )
     click.echo(f"{'link':12s} {'chain':22s}" + "".join(f"{f'{n} flows':>15s}" for n in result.flows.values))
     for link in result.link.values:
         loss = result.loss.sel(link=link).values

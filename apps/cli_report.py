@@ -10,8 +10,14 @@ from .files import OutputError, check_writable, write_text
 
 
 @click.command()
-@click.option("--output", type=click.Path(path_type=Path), default=Path("report/index.html"), show_default=True,
-              metavar="FILE.html", help="Where the page goes.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("report/index.html"),
+    show_default=True,
+    metavar="FILE.html",
+    help="Where the page goes.",
+)
 @click.option("--quick", is_flag=True, help="Short simulations: wider intervals, a few seconds.")
 def report(output: Path, quick: bool) -> None:
     """Solve the models, run the comparisons, and write one self-contained HTML page."""

@@ -28,20 +28,54 @@ def stationary() -> None:
 
 
 @stationary.command("sub-packet")
-@click.option("--loss", required=True, metavar="RANGE", help="Packet-loss probability: start:stop:count or a comma list.")
-@click.option("--model", type=click.Choice(["approximate", "full", "exact"]), default="full", show_default=True,
-              help="Fig. 7, Fig. 8, or every backoff level a state of its own.")
-@click.option("--reading", type=click.Choice(["A", "B", "L"]), default="A", show_default=True,
-              help="Reading of Fig. 8 (full only): as printed, fresh timeouts, exact levels.")
-@click.option("--w-max", type=click.IntRange(4, 1000), default=6, show_default=True, help="Largest window [packets].")
-@click.option("--stages", type=click.IntRange(1, 100), help="Repeated-timeout stages (full only).  [default: 3]")
-@click.option("--backoff-cap", type=click.IntRange(0, 60), metavar="K", help="Timeouts last at most 2^K T0 (exact only).  [default: 6]")
-@click.option("--collapse", type=click.IntRange(1, 3), help="Successes in a row that end a backoff (exact only).  [default: 3]")
-@click.option("--base-timeout", default="2", show_default=True, metavar="M0", help="Timeout before backoff, in RTTs.")
-@click.option("--retransmission-loss", metavar="P", help="Loss of what a timeout resends.  [default: as --loss]")
+@click.option(
+    "--loss",
+    required=True,
+    metavar="RANGE",
+    help="Packet-loss probability: start:stop:count or a comma list.",
+)
+@click.option(
+    "--model",
+    type=click.Choice(["approximate", "full", "exact"]),
+    default="full",
+    show_default=True,
+    help="Fig. 7, Fig. 8, or every backoff level a state of its own.",
+)
+@click.option(
+    "--reading",
+    type=click.Choice(["A", "B", "L"]),
+    default="A",
+    show_default=True,
+    help="Reading of Fig. 8 (full only): as printed, fresh timeouts, exact levels.",
+)
+@click.option(
+    "--w-max", type=click.IntRange(4, 1000), default=6, show_default=True, help="Largest window [packets]."
+)
+@click.option(
+    "--stages", type=click.IntRange(1, 100), help="Repeated-timeout stages (full only).  [default: 3]"
+)
+@click.option(
+    "--backoff-cap",
+    type=click.IntRange(0, 60),
+    metavar="K",
+    help="Timeouts last at most 2^K T0 (exact only).  [default: 6]",
+)
+@click.option(
+    "--collapse",
+    type=click.IntRange(1, 3),
+    help="Successes in a row that end a backoff (exact only).  [default: 3]",
+)
+@click.option(
+    "--base-timeout", default="2", show_default=True, metavar="M0", help="Timeout before backoff, in RTTs."
+)
+@click.option(
+    "--retransmission-loss", metavar="P", help="Loss of what a timeout resends.  [default: as --loss]"
+)
 @click.option("--early-retransmit", is_flag=True, help="Windows of 2 and 3 repair one loss too (RFC 5827).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write NetCDF instead of printing.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write NetCDF instead of printing."
+)
 @click.option("--exact", is_flag=True, help="Rationals a/b instead of floating-point numbers.")
 def sub_packet(**options: Any) -> None:
     """Packets that a TCP sender has in flight at high loss (Chen, Iyengar, Subramanian, Ford).
@@ -112,7 +146,9 @@ def build_model(options: dict[str, Any], loss: list[Fraction]) -> Any:
             given[name] = options[name]
     if options["reading"] != "A" and kind != "full":
         raise click.UsageError(f"--reading belongs to --model full, not to {kind}")
-    full = {"A": models.SubPacketFull, "B": models.SubPacketFresh, "L": models.SubPacketLevels}[options["reading"]]
+    full = {"A": models.SubPacketFull, "B": models.SubPacketFresh, "L": models.SubPacketLevels}[
+        options["reading"]
+    ]
     classes = {"approximate": models.SubPacketApproximate, "full": full, "exact": models.SubPacketExact}
     try:
         return classes[kind](**given)
@@ -137,7 +173,9 @@ def _text(value: Any) -> str:
     return f"{rational.numerator}/{rational.denominator}"
 
 
-def as_json(kind: str, model: Any, loss: list[Fraction], result: xr.Dataset, seen: xr.Dataset, exact: bool) -> dict[str, Any]:
+def as_json(
+    kind: str, model: Any, loss: list[Fraction], result: xr.Dataset, seen: xr.Dataset, exact: bool
+) -> dict[str, Any]:
     """The documented JSON: one row a loss rate, in the order given."""
 
     def plain(values: Any) -> Any:
@@ -160,11 +198,17 @@ def as_json(kind: str, model: Any, loss: list[Fraction], result: xr.Dataset, see
 
 def _print_table(kind: str, model: Any, loss: list[Fraction], seen: xr.Dataset, exact: bool) -> None:
     extra = [f"W_max = {model.w_max}", f"T0 = {float(model.base_timeout):g} RTT"]
-    for field, label in (("stages", "stages"), ("backoff_cap", "backoff cap"), ("collapse", "collapse after")):
+    for field, label in (
+        ("stages", "stages"),
+        ("backoff_cap", "backoff cap"),
+        ("collapse", "collapse after"),
+    ):
         if hasattr(model, field):
             extra.append(f"{label} {getattr(model, field)}")
     click.echo(f"Sub-packet chain, {kind} model ({type(model).__name__}; {', '.join(extra)})")
-    click.echo("Probability of n packets sent in an epoch (one RTT), and the mean number of packets sent per RTT")
+    click.echo(
+        "Probability of n packets sent in an epoch (one RTT), and the mean number of packets sent per RTT"
+    )
     show = _text if exact else (lambda x: f"{x:.4f}")
     rows = [["loss", *(f"{n} sent" for n in range(model.w_max + 1)), "packets/RTT"]]
     sent, mean = seen.sent.transpose("loss", "packets").values, seen.packets_per_rtt.values

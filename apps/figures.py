@@ -28,7 +28,9 @@ def sent_against_loss(seen: xr.Dataset) -> go.Figure:
     figure = go.Figure()
     for n in seen.packets.values:
         figure.add_trace(go.Scatter(x=seen.loss.values, y=seen.sent.sel(packets=n).values, name=f"{n} sent"))
-    figure.update_layout(**_LAYOUT, height=420, xaxis_title="packet-loss probability", yaxis_title="probability of an epoch")
+    figure.update_layout(
+        **_LAYOUT, height=420, xaxis_title="packet-loss probability", yaxis_title="probability of an epoch"
+    )
     return figure
 
 
@@ -83,5 +85,7 @@ def self_consistent_loss(result: xr.Dataset, **link: Any) -> go.Figure:
                 error_y={"array": part.loss_high.values - part.loss.values},
             )
         )  # fmt: skip
-    figure.update_layout(**_LAYOUT, height=420, xaxis_title="flows on the link, N", yaxis_title="packet-loss probability")
+    figure.update_layout(
+        **_LAYOUT, height=420, xaxis_title="flows on the link, N", yaxis_title="packet-loss probability"
+    )
     return figure

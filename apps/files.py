@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import xarray as xr
@@ -47,6 +48,10 @@ def write_netcdf(path: Path, result: xr.Dataset) -> None:
     write_whole(path, lambda temporary: result.to_netcdf(temporary, engine="h5netcdf"))
 
 
+def _write_utf8(text: str, path: Path) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text."""
-    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8") and None)
+    write_whole(path, partial(_write_utf8, text))

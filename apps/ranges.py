@@ -41,7 +41,9 @@ def parse_range(text: str, most: int = MAX_POINTS) -> list[Fraction]:
     if count.denominator != 1 or count < 1:
         raise RangeError(f"the count in {text!r} must be a whole number >= 1, got {parts[2]}")
     if count > most:
-        raise RangeError(f"{int(count):,} points asked for, at most {most:,} are allowed here; use fewer points")
+        raise RangeError(
+            f"{int(count):,} points asked for, at most {most:,} are allowed here; use fewer points"
+        )
     if count == 1:
         if start != stop:
             raise RangeError(f"one point cannot span {parts[0]} to {parts[1]}; give a count of at least 2")

@@ -17,7 +17,13 @@ from tcpdynamics import __version__
 from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.paper_figures import chen_sub_packet as paper
 from tcpdynamics.solvers import stationary
-from tcpdynamics.validation.comparisons.sub_packet import AGREES, CLOSE, SubPacketChainVsPackets, figure, paragraph
+from tcpdynamics.validation.comparisons.sub_packet import (
+    AGREES,
+    CLOSE,
+    SubPacketChainVsPackets,
+    figure,
+    paragraph,
+)
 from tcpdynamics.validation.packet import simulate
 
 from . import figures
@@ -55,13 +61,23 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
     others = []
     for comparison in paper.fig10(quick):
         say(f"simulating Fig. 10, {comparison.rate / 1e3:g} kbit/s")
-        others.append((f"Fig. 10: {comparison.rate / 1e3:g} kbit/s, {comparison.buffer} packets of buffer", comparison.run()))
+        others.append(
+            (
+                f"Fig. 10: {comparison.rate / 1e3:g} kbit/s, {comparison.buffer} packets of buffer",
+                comparison.run(),
+            )
+        )
     say("simulating Fig. 11, mixed RTTs")
     others.append(("Fig. 11: RTTs of 200 to 400 ms in eight groups", paper.fig11(quick).run()))
     say("writing the page")
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
-    link = {"capacity": main.rate, "base_rtt": main.base_rtt, "buffer": main.buffer, "packet_size": main.packet_size}
+    link = {
+        "capacity": main.rate,
+        "base_rtt": main.base_rtt,
+        "buffer": main.buffer,
+        "packet_size": main.packet_size,
+    }
     drawn = {
         "solved": solved.pop("figure"),
         "fig9": figure(result),
@@ -73,7 +89,10 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
     )
     from markupsafe import Markup
 
-    html = {name: Markup(f.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}")) for name, f in drawn.items()}
+    html = {
+        name: Markup(f.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}"))
+        for name, f in drawn.items()
+    }
     return template.render(
         plotly_js=Markup(get_plotlyjs()),
         figures=html,
@@ -94,7 +113,8 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         claims=paper.claims(),
         seed=main.seed,
         command=f"tcpdynamics report{' --quick' if quick else ''} --output report.html",
-        versions={"Python": platform.python_version(), "tcpdynamics": __version__} | {n: importlib.metadata.version(n) for n in _VERSIONS},
+        versions={"Python": platform.python_version(), "tcpdynamics": __version__}
+        | {n: importlib.metadata.version(n) for n in _VERSIONS},
         what_you_ran=json.dumps(json.loads(ran.attrs["what_you_ran"]), indent=2),
         warning=ran.attrs["warning"],
         seconds=f"{time.perf_counter() - began:.0f}",
@@ -129,7 +149,8 @@ def _solve() -> dict[str, Any]:
 
 def _setting(c: SubPacketChainVsPackets) -> str:
     return (
-        f"{c.rate / 1e6:g} Mbit/s, {c.packet_size}-byte packets, {1e3 * float(np.mean(c.base_rtt)):g} ms, {c.buffer}-packet buffer, "
+        f"{c.rate / 1e6:g} Mbit/s, {c.packet_size}-byte packets, {1e3 * float(np.mean(c.base_rtt)):g} ms, "
+        f"{c.buffer}-packet buffer, "
         f"{c.sender.upper()}, {min(c.flows)} to {max(c.flows)} flows."
     )
 
@@ -152,7 +173,15 @@ def _loads(result: xr.Dataset) -> list[dict[str, str]]:
                 half = "" if low is None or high is None else f" ± {float(high - low) / 2:.{digits}f}"
                 return f"{value:.{digits}f}{half}"
 
-            names = ("loss", "loss_predicted", "loss_timeout", "jain", "jain_predicted", "starved", "starved_predicted")
+            names = (
+                "loss",
+                "loss_predicted",
+                "loss_timeout",
+                "jain",
+                "jain_predicted",
+                "starved",
+                "starved_predicted",
+            )
             row = {name: show(name) for name in names}
             if link == "independent":
                 row["loss_predicted"] = "given"

@@ -61,13 +61,20 @@ class SharedLink:
     base_timeout: float = parameter(
         "m_0", "1", "timeout before backoff, in RTTs", low=1.0, low_open=False, default=2
     )
-    backoff_cap: int = parameter("K", "1", "doublings of the timeout at most", low=0, low_open=False, integer=True, default=6)
+    backoff_cap: int = parameter(
+        "K", "1", "doublings of the timeout at most", low=0, low_open=False, integer=True, default=6
+    )
     collapse: int = parameter(
         "m", "1", "successes in a row that collapse the backoff", low=1, high=3, low_open=False, high_open=False,
         integer=True, default=3,
     )  # fmt: skip
     retransmission_ratio: float = parameter(
-        "p_r/p", "1", "loss of timeout retransmissions relative to other packets", low=0.0, low_open=False, default=1.0
+        "p_r/p",
+        "1",
+        "loss of timeout retransmissions relative to other packets",
+        low=0.0,
+        low_open=False,
+        default=1.0,
     )
 
     def __post_init__(self) -> None:
@@ -115,12 +122,20 @@ def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain,
     """Replace the symbol p_r by ratio * p."""
     import sympy
 
-    p_r = {s: sympy.Rational(ratio) * sympy.Symbol("p", positive=True) for s in _symbols(chain) if s.name == "p_r"}
+    p_r = {
+        s: sympy.Rational(ratio) * sympy.Symbol("p", positive=True)
+        for s in _symbols(chain)
+        if s.name == "p_r"
+    }
     transitions = {edge: sympy.sympify(e).subs(p_r) for edge, e in chain.transitions.items()}
-    joint = {edge: {r: sympy.sympify(e).subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()}
+    joint = {
+        edge: {r: sympy.sympify(e).subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()
+    }
     parameters = {k: v for k, v in chain.parameters.items() if k != "p_r"}
     domain = {"p": (0.0, 1 / max(ratio, 1.0))}
-    return replace(chain, transitions=transitions, parameters=parameters, domain=domain), replace(reward, joint=joint)
+    return replace(chain, transitions=transitions, parameters=parameters, domain=domain), replace(
+        reward, joint=joint
+    )
 
 
 def _symbols(chain: MarkovChain) -> set[Any]:

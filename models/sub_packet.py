@@ -45,7 +45,8 @@ class SubPacketModel:
     base_timeout : float, 1-D array or DataArray
         m_0 = T_0/RTT, the timeout before backoff in RTTs [1]; 2 in the paper.
     retransmission_loss : float, 1-D array or DataArray, optional
-        Loss p_r of the packet that a timeout resends [1]; default: `loss`. Zero is a link that gives retransmissions priority.
+        Loss p_r of the packet that a timeout resends [1]; default: `loss`. Zero is a link that gives
+        retransmissions priority.
     early_retransmit : bool
         RFC 5827: windows of 2 and 3 repair one loss too.
     """
@@ -94,7 +95,9 @@ class SubPacketModel:
                 "retransmission_loss", self.retransmission_loss, "1", "loss of timeout retransmissions"
             )
         if not self._m_0().is_number:
-            given["m_0"] = as_parameter("base_timeout", self.base_timeout, "1", "timeout before backoff, in RTTs")
+            given["m_0"] = as_parameter(
+                "base_timeout", self.base_timeout, "1", "timeout before backoff, in RTTs"
+            )
         return given
 
     def _chain(
@@ -105,7 +108,13 @@ class SubPacketModel:
     ) -> MarkovChain:
         domain = {"p": (0.0, high), "p_r": (-np.finfo(float).tiny, high)}
         return MarkovChain(
-            transitions, self._parameters(), self.states(), holding, domain, type(self).__name__, self.provenance()
+            transitions,
+            self._parameters(),
+            self.states(),
+            holding,
+            domain,
+            type(self).__name__,
+            self.provenance(),
         )
 
     def provenance(self) -> dict[str, Any]:
@@ -151,14 +160,15 @@ class SubPacketModel:
         Returns
         -------
         xarray.Dataset
-            `sent` (..., packets): P(n packets sent in an epoch), n = 0..W; `packets_per_rtt` [packet]: sum n sent_n, window
+            `sent` (..., packets): P(n packets sent in an epoch), n = 0..W; `packets_per_rtt` [packet]: sum n
+            sent_n, window
             packets; `fast_retransmitted` [packet]: further copies per RTT; `goodput` [packet]: packets that arrive per
             RTT, copies included; `silent_fraction` [1]: time without sending.
         """
         import xarray as xr
 
         pi = result["probability"]
-        dims = tuple(d for d in pi.dims if d != "state")
+        dims = tuple(str(d) for d in pi.dims if d != "state")
         mass = np.moveaxis(pi.transpose(*dims, "state").values, -1, 0)
         counts = np.array(list(self.packets().values()))
         sent = np.stack([mass[counts == n].sum(axis=0) for n in range(self.w_max + 1)], axis=-1)
@@ -166,8 +176,10 @@ class SubPacketModel:
         if failed.any():
             sent[failed] = np.nan
         p = self._beside(pi, dims, "loss", self.loss)
-        p_r = p if self.retransmission_loss is None else self._beside(
-            pi, dims, "retransmission_loss", self.retransmission_loss
+        p_r = (
+            p
+            if self.retransmission_loss is None
+            else self._beside(pi, dims, "retransmission_loss", self.retransmission_loss)
         )
         window, copies, resent = 0 * mass[0], 0 * mass[0], 0 * mass[0]
         for state, n, share in zip(self.packets(), counts.tolist(), mass, strict=True):
@@ -222,8 +234,12 @@ class SubPacketModel:
         import xarray as xr
 
         p = as_parameter("loss", self.loss, "1", "packet-loss probability")
-        p_r = p if self.retransmission_loss is None else as_parameter(
-            "retransmission_loss", self.retransmission_loss, "1", "loss of timeout retransmissions"
+        p_r = (
+            p
+            if self.retransmission_loss is None
+            else as_parameter(
+                "retransmission_loss", self.retransmission_loss, "1", "loss of timeout retransmissions"
+            )
         )
         chance: dict[str, Any] = {}
         for state, n in self.packets().items():
@@ -233,7 +249,10 @@ class SubPacketModel:
                 chance[state] = timeout_chance(n, p, self.early_retransmit and "(" not in state)
         names = xr.Variable("state", np.array(list(chance)))
         timeout = xr.concat(
-            [xr.DataArray(c).drop_attrs() for c in xr.broadcast(*chance.values())], names, coords="minimal", compat="override"
+            [xr.DataArray(c).drop_attrs() for c in xr.broadcast(*chance.values())],
+            names,
+            coords="minimal",
+            compat="override",
         ).transpose(..., "state")
         timeout.attrs = {"units": "1", "long_name": "probability of a timeout in the next epoch"}
         return xr.Dataset({"timeout": timeout}, attrs={"model": type(self).__name__})
@@ -296,7 +315,8 @@ class SubPacketFull(SubPacketModel):
     After the k-th repeated timeout the sender is in S1(kr), then S2(kr); a loss there leads to b*(kr), whose geometric
     wait has the mean E_k of eq. (11) and stands for all deeper backoffs. A timeout in S2 or S3 leads to b*.
 
-    Valid for p < 1/2. Because the stages are chained *and* each wait already holds all deeper ones, deep backoffs are counted
+    Valid for p < 1/2. Because the stages are chained *and* each wait already holds all deeper ones, deep
+    backoffs are counted
     twice: beyond p = 1 - 2^(-1/3) = 0.206 the silent fraction has no limit as `stages` grows.
 
     Parameters
@@ -391,7 +411,7 @@ class SubPacketFresh(SubPacketFull):
 
 @dataclass(frozen=True, kw_only=True)
 class SubPacketLevels(SubPacketFresh):
-    """Reading L of Fig. 8: stages below the last wait exactly their own timeout, only the last stands for all deeper ones.
+    """Reading L of Fig. 8: stages below the last wait exactly their own timeout, the last for all deeper ones.
 
     Tends to the exact chain without a backoff limit as `stages` grows.
     """
@@ -423,4 +443,3 @@ def _one() -> Any:
     import sympy
 
     return sympy.Integer(1)
-

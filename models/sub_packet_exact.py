@@ -125,7 +125,11 @@ class SubPacketExact(SubPacketModel):
         """Mean length of a silence [epochs]: sum over levels of (m_0 2^k - 1) P(level k)."""
         law = self.silence_lengths()
         mean = (law.length * law.probability).sum("level")
-        return mean.assign_attrs(units="epoch", long_name="mean length of a silence") if mean.ndim else float(mean)
+        return (
+            mean.assign_attrs(units="epoch", long_name="mean length of a silence")
+            if mean.ndim
+            else float(mean)
+        )
 
     def silence_lengths(self) -> xr.Dataset:
         """How long silences are: level k with probability (1-s) s^k and m_0 2^k - 1 epochs, all above K at K.
@@ -141,8 +145,7 @@ class SubPacketExact(SubPacketModel):
         level = xr.DataArray(np.arange(self.backoff_cap + 1), dims="level", name="level")
         level = level.assign_coords(level=level).assign_attrs(long_name="backoff level of the timeout")
         s = xr.DataArray(self.repeat_probability())
-        last = level == self.backoff_cap
-        probability = (s**level) * xr.where(last, 1.0, 1 - s)
+        probability = s**level * (1 - s).where(level < self.backoff_cap, 1.0)
         m_0 = as_parameter("base_timeout", self.base_timeout, "1", "timeout before backoff, in RTTs")
         length = m_0 * 2.0**level - 1
         time = length * probability
@@ -161,7 +164,9 @@ class SubPacketExact(SubPacketModel):
         p = as_parameter("loss", self.loss, "1", "packet-loss probability")
         if self.retransmission_loss is None:
             return p, p
-        return p, as_parameter("retransmission_loss", self.retransmission_loss, "1", "loss of timeout retransmissions")
+        return p, as_parameter(
+            "retransmission_loss", self.retransmission_loss, "1", "loss of timeout retransmissions"
+        )
 
 
 def escape(p: Any, p_r: Any, successes: int) -> Any:

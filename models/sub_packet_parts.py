@@ -5,7 +5,8 @@ packets, W the largest window. Every probability is written as a sum of non-nega
 digit is lost however small p is:
 
 * all n packets arrive: a_n = q^n (eq. 1);
-* exactly one is lost and its fast retransmission arrives: f_n = n p q^n for n >= 4 (eq. 2), for n >= 2 with Early Retransmit;
+* exactly one is lost and its fast retransmission arrives: f_n = n p q^n for n >= 4 (eq. 2), for n >= 2 with
+  Early Retransmit;
 * timeout, the rest (eq. 3): 1 - a_n - f_n = p^2 (1 + 2q + 3q^2 + ... + n q^(n-1)) where there is a fast
   retransmission, and 1 - a_n = p (1 + q + ... + q^(n-1)) where there is none.
 """
@@ -84,7 +85,8 @@ def window_deliveries(
 ) -> dict[tuple[str, str], dict[int, Any]]:
     """Joint law of the next state and the packets that arrive, out of S_2 ... S_W.
 
-    A copy sent by fast retransmit counts where it arrives, so that a window which loses one packet and repairs it delivers n.
+    A copy sent by fast retransmit counts where it arrives, so that a window which loses one packet and
+    repairs it delivers n.
     """
     q = 1 - p
     law: dict[tuple[str, str], dict[int, Any]] = {}

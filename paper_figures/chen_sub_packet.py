@@ -1,6 +1,7 @@
 """Chen, Iyengar, Subramanian, Ford, *TCP Behavior in Sub-Packet Regimes*: its figures and claims, produced again.
 
-The paper gives its results as figures without tables, so what can be checked by number are its formulas, its limits and the few
+The paper gives its results as figures without tables, so what can be checked by number are its formulas, its
+limits and the few
 numbers in its text. Each claim below is recomputed here; nothing is copied from the paper but the number.
 """
 
@@ -52,7 +53,10 @@ def fig10(quick: bool = False) -> list[SubPacketChainVsPackets]:
     """Fig. 10: slower links, buffers of one RTT, loads scaled so that the packets per flow are as in Fig. 9."""
     return [
         SubPacketChainVsPackets(
-            rate=rate, buffer=round(rate * 0.2 / 4000), flows=_scaled(rate, quick), **_length(quick, flows=False)
+            rate=rate,
+            buffer=round(rate * 0.2 / 4000),
+            flows=_scaled(rate, quick),
+            **_length(quick, flows=False),
         )
         for rate in (250e3, 500e3)
     ]
@@ -78,7 +82,14 @@ def _scaled(rate: float, quick: bool) -> tuple[int, ...]:
 
 def claims() -> list[Claim]:
     """The statements of the paper that a computation can check, recomputed now."""
-    return [_idle_time(), _repetitive_idle_time(), _limit(), _shift(), _rtt_independence(), _loss_of_web_load()]
+    return [
+        _idle_time(),
+        _repetitive_idle_time(),
+        _limit(),
+        _shift(),
+        _rtt_independence(),
+        _loss_of_web_load(),
+    ]
 
 
 def _idle_time() -> Claim:
@@ -99,7 +110,8 @@ def _repetitive_idle_time() -> Claim:
     return Claim(
         "eq. (11)",
         "3p(1-p) + 7p^2(1-p) + ... = (3-2p)/(1-2p)",
-        f"at p = {p}: printed series {printed:.4f}, right-hand side {mean_wait(1, p, 2):.4f}; without the first factor p "
+        f"at p = {p}: printed series {printed:.4f}, right-hand side {mean_wait(1, p, 2):.4f}; "
+        f"without the first factor p "
         f"the series is {right:.4f}",
         "erratum" if abs(right - mean_wait(1, p, 2)) < 1e-9 < abs(printed - right) else "confirmed",
     )
@@ -112,7 +124,8 @@ def _limit() -> Claim:
         "sections 3.3.2 and 5",
         "with unlimited backoff TCP is unstable for p > 0.5",
         f"only if the retransmission's own ACK ends the backoff; under the paper's rule (three successes) for "
-        f"p > {collapse_threshold(3):.4f}: with timeouts up to 2^40 T0 the silent fraction is {idle[0]:.3f} at p = 0.19 and "
+        f"p > {collapse_threshold(3):.4f}: with timeouts up to 2^40 T0 the silent fraction is "
+        f"{idle[0]:.3f} at p = 0.19 and "
         f"{idle[1]:.6f} at p = 0.23",
         "differs" if idle[1] > 0.999 > idle[0] else "confirmed",
     )
@@ -125,7 +138,8 @@ def _shift() -> Claim:
     return Claim(
         "section 3",
         "repetitive timeouts grow strongly beyond p = 0.1",
-        f"silent fraction {silent[0]:.3f}, {silent[1]:.3f}, {silent[2]:.3f} at p = 0.05, 0.1, 0.2; the variance of a silence "
+        f"silent fraction {silent[0]:.3f}, {silent[1]:.3f}, {silent[2]:.3f} at p = 0.05, 0.1, 0.2; "
+        f"the variance of a silence "
         f"becomes infinite at p = {edge:.4f}",
         _verdict(bool(silent[1] > 2 * silent[0] and abs(edge - 0.1) < 0.01)),
     )
@@ -160,5 +174,8 @@ def _verdict(holds: bool) -> str:
 
 def approximate_and_full(loss: Any) -> dict[str, Any]:
     """Figs. 7 and 8 side by side: what the aggregation hides."""
-    models = {"approximate (Fig. 7)": SubPacketApproximate(loss=loss), "full (Fig. 8)": SubPacketFull(loss=loss)}
+    models = {
+        "approximate (Fig. 7)": SubPacketApproximate(loss=loss),
+        "full (Fig. 8)": SubPacketFull(loss=loss),
+    }
     return {name: m.observe(stationary(m.chain())) for name, m in models.items()}

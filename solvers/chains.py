@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -293,10 +293,12 @@ def explicit_events(chain: MarkovChain, events: Events) -> tuple[Events, tuple[s
             leaving = {t: events.pop((s, t)) for s, t in list(events) if s == state}
             again = leaving.pop(state, None)
             out = sum(e for law in leaving.values() for e in law.values())
-            for here, there in zip(steps, steps[1:], strict=False):
+            for here, there in pairwise(steps):
                 events[here, there] = {0: sympy.Integer(1)}
             events |= {(steps[-1], t): law for t, law in leaving.items()}
-            if again is not None or sympy.simplify(out - 1) != 0:  # a visit may repeat: the next starts afresh
+            if (
+                again is not None or sympy.simplify(out - 1) != 0
+            ):  # a visit may repeat: the next starts afresh
                 events[steps[-1], state] = again or {0: 1 - out}
     return events, tuple(states)
 
@@ -329,7 +331,9 @@ def describe_point(chain: MarkovChain, point: Mapping[str, float], status: int) 
     for (i, j), rate in zip(edges, rates, strict=True):
         sums[i] = sums.get(i, 0.0) + rate
         if not rate >= 0:
-            return f"transition {chain.labels[i]} -> {chain.labels[j]} is {rate:g} at {where}; it must be >= 0"
+            return (
+                f"transition {chain.labels[i]} -> {chain.labels[j]} is {rate:g} at {where}; it must be >= 0"
+            )
     for i, total in sums.items():
         if total > 1 + SUM_TOLERANCE:
             return f"the transitions that leave {chain.labels[i]} sum to {total:.12g} > 1 at {where}"

@@ -37,7 +37,8 @@ def first_passage(
 ) -> xr.Dataset:
     """Time from each state to the first visit of `target`: mean, variance and, at `times`, the distribution.
 
-    The mean and the variance come from state reduction without subtraction; with holding times they count epochs, not visits.
+    The mean and the variance come from state reduction without subtraction; with holding times they count
+    epochs, not visits.
     A start inside the target takes no time.
 
     Parameters
@@ -117,7 +118,8 @@ def _targets(chain: MarkovChain, target: str | Collection[str]) -> tuple[int, ..
 def _passage_program(key: Any, goal: tuple[int, ...]) -> Program:
     """Mean and variance by state, then the checks.
 
-    With m the mean and h the holding time, the variance solves v_i = sum_j P_ij (v_j + (h_i + m_j - m_i)^2): squares, not a
+    With m the mean and h the holding time, the variance solves v_i = sum_j P_ij (v_j + (h_i + m_j - m_i)^2):
+    squares, not a
     difference of moments.
     """
     labels, transitions, holding = key
@@ -250,7 +252,8 @@ def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Datase
     Returns
     -------
     xarray.Dataset
-        `probability` (*parameter dimensions, length), `longer` (*parameter dimensions) [1], `visits` [1/epoch]: how often such a
+        `probability` (*parameter dimensions, length), `longer` (*parameter dimensions) [1], `visits`
+        [1/epoch]: how often such a
         stay begins.
     """
     from .stationary import stationary
@@ -278,7 +281,11 @@ def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Datase
     length = ("length", np.arange(1, longest + 1), {"units": "epoch", "long_name": "length of a stay"})
     return xr.Dataset(
         {
-            "probability": ((*e.grid.dims, "length"), data, {"units": "1", "long_name": "probability of a stay"}),
+            "probability": (
+                (*e.grid.dims, "length"),
+                data,
+                {"units": "1", "long_name": "probability of a stay"},
+            ),
             "longer": (e.grid.dims, e.grid.unflatten(there.sum(axis=0)), {"units": "1"}),
             "visits": (e.grid.dims, e.grid.unflatten(visits), {"units": "1/epoch"}),
         },

@@ -83,7 +83,9 @@ def _labelled(name: str, value: Any) -> xr.DataArray:
     else:
         plain = np.asarray(value)
         if plain.ndim > 1:
-            raise DomainError(f"{name} has {plain.ndim} dimensions; give a number, a 1-D array or a DataArray")
+            raise DomainError(
+                f"{name} has {plain.ndim} dimensions; give a number, a 1-D array or a DataArray"
+            )
         array = xr.DataArray(plain, dims=(name,) * plain.ndim, name=name)
         if plain.ndim:
             array = array.assign_coords({name: plain})

@@ -16,7 +16,7 @@ from .straightline import Program, run
 #: Points per compiled call: one shape for all sweeps, so that a program is compiled once.
 CHUNK = 1 << 16
 LANE = 512
-FUNCTIONS = {"min": jnp.minimum, "max": jnp.maximum, "exp": jnp.exp, "log": jnp.log}
+FUNCTIONS: dict[str, Any] = {"min": jnp.minimum, "max": jnp.maximum, "exp": jnp.exp, "log": jnp.log}
 
 
 @lru_cache(maxsize=32)

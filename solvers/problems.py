@@ -111,7 +111,9 @@ class MarkovChain:
             for source, target in self.transitions:
                 for state in (source, target):
                     if state not in known:
-                        raise ChainError(f"transition {source} -> {target} names {state!r}, which is not in states")
+                        raise ChainError(
+                            f"transition {source} -> {target} names {state!r}, which is not in states"
+                        )
             unknown = set(self.holding) - known
             if unknown:
                 raise ChainError(f"holding names {sorted(unknown)[0]!r}, which is not a state")

@@ -67,7 +67,9 @@ def stationary_steps(builder: Builder, rows: Rows, holding: Mapping[int, int]) -
     """Steps of the stationary distribution of an irreducible chain, state by state, summing to one."""
     order = sorted(rows)
     ways_in = Counter(j for row in rows.values() for j in row)
-    root = max(order, key=lambda i: (ways_in[i], -i))  # a hub: weights relative to a rare state could overflow
+    root = max(
+        order, key=lambda i: (ways_in[i], -i)
+    )  # a hub: weights relative to a rare state could overflow
     removals = reduce_states(builder, rows, [root])
     weight = {root: builder.const(1)}
     for removal in reversed(removals):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,7 @@ def failures(result: xr.Dataset) -> list[tuple[dict[str, float], str]]:
     return found
 
 
-def raise_if_failed(status: NDArray[np.uint8], describe: Mapping[int, str] | Any) -> None:
+def raise_if_failed(status: NDArray[np.uint8], describe: Callable[[int], str]) -> None:
     """With `throw=True`: an error that says what went wrong at the first failed point."""
     bad = np.flatnonzero(status)
     if bad.size:

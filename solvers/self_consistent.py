@@ -32,7 +32,8 @@ def self_consistent(problem: Any, *, window: int | None = None) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset over the target's dimensions
-        `root` [1] (0 where the target is above what the chain can earn); `reward` reached there; `idle` [1], time in the idle
+        `root` [1] (0 where the target is above what the chain can earn); `reward` reached there; `idle` [1],
+        time in the idle
         states; with `window`, `jain` and `nothing`; `status`.
 
     Raises
@@ -125,16 +126,22 @@ def _roots(
 
     def excess(log_odds: Any, goal: Any, *rest: Any) -> Any:
         x = 1 / (1 + np.exp(-log_odds.ravel()))
-        known = {k: np.ascontiguousarray(np.broadcast_to(v, log_odds.shape).ravel()) for k, v in zip(names, rest, strict=True)}
+        known = {
+            k: np.ascontiguousarray(np.broadcast_to(v, log_odds.shape).ravel())
+            for k, v in zip(names, rest, strict=True)
+        }
         return (_evaluate(program, balance.unknown, x, known)[0].reshape(log_odds.shape) - goal) / goal
 
     def limit(x: float) -> NDArray[np.float64]:
-        return _evaluate(program, balance.unknown, np.full(target.size, x), fixed)[0]
+        values: NDArray[np.float64] = _evaluate(program, balance.unknown, np.full(target.size, x), fixed)[0]
+        return values
 
     root, status = np.zeros(target.size), np.zeros(target.size, dtype=np.uint8)
     demand, floor = limit(low), limit(high)
     if not np.isfinite(demand + floor).all():
-        raise ChainError(f"the chain cannot be solved at the ends of {balance.unknown}'s bounds {balance.bounds}")
+        raise ChainError(
+            f"the chain cannot be solved at the ends of {balance.unknown}'s bounds {balance.bounds}"
+        )
     status[target < floor] = 6
     root[target < floor] = np.nan
     open_ = np.flatnonzero((target < demand) & (target >= floor))

@@ -41,7 +41,8 @@ def stationary(
     ----------
     problem : MarkovChain, or a model with `.chain()`
     exact : bool
-        Rationals instead of floats (SymPy Rational; floats count at their exact binary value, Fractions at their own). A symbolic
+        Rationals instead of floats (SymPy Rational; floats count at their exact binary value, Fractions at
+        their own). A symbolic
         chain whose parameters have no value gives its closed form.
     throw : bool
         Raise ChainError at the first failed point instead of marking it.
@@ -93,7 +94,12 @@ def stationary(
 
 
 def sensitivity(
-    problem: Any, parameter: str | None = None, *, order: int = 1, throw: bool = False, backend: Backend = "auto"
+    problem: Any,
+    parameter: str | None = None,
+    *,
+    order: int = 1,
+    throw: bool = False,
+    backend: Backend = "auto",
 ) -> xr.Dataset:
     """d pi / d parameter of a symbolic chain, by differentiating its straight-line code.
 
@@ -183,7 +189,11 @@ def closed_form(problem: Any) -> dict[str, Any]:
 def _symbols(chain: MarkovChain, program: Program) -> list[Any]:
     import sympy
 
-    held = {s for e in (*chain.transitions.values(), *chain.holding.values()) for s in sympy.sympify(e).free_symbols}
+    held = {
+        s
+        for e in (*chain.transitions.values(), *chain.holding.values())
+        for s in sympy.sympify(e).free_symbols
+    }
     return sorted((s for s in held if s.name in program.inputs), key=lambda s: str(s.name))
 
 
@@ -302,7 +312,9 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
     program = _program(chain_key(chain))
     if not set(program.inputs) <= set(chain.parameters):
         forms = np.array([sympy.sympify(f) for f in closed_form(chain).values()], dtype=object)
-        result = _dataset(chain, Grid((), (), {}, {}), forms[:, None], np.zeros(1, dtype=np.uint8), "stationary", exact=True)
+        result = _dataset(
+            chain, Grid((), (), {}, {}), forms[:, None], np.zeros(1, dtype=np.uint8), "stationary", exact=True
+        )
         return result.rename(probability="closed_form")
     exact = {k: _exact_values(k, v) for k, v in chain.parameters.items()}
     floats = chain.at(**{k: _as_floats(v) for k, v in chain.parameters.items()})
@@ -338,8 +350,13 @@ def _fraction(x: Any) -> Fraction:
 
 def _as_floats(value: Any) -> Any:
     if isinstance(value, xr.DataArray):
-        coords = {str(k): np.asarray(c.values, dtype=np.float64) if c.dtype == object else c for k, c in value.coords.items()}
-        plain = xr.DataArray(value.values.astype(np.float64), dims=value.dims, name=value.name, attrs=value.attrs)
+        coords = {
+            str(k): np.asarray(c.values, dtype=np.float64) if c.dtype == object else c
+            for k, c in value.coords.items()
+        }
+        plain = xr.DataArray(
+            value.values.astype(np.float64), dims=value.dims, name=value.name, attrs=value.attrs
+        )
         return plain.assign_coords({k: (value.coords[k].dims, np.asarray(c)) for k, c in coords.items()})
     return np.asarray(value, dtype=object).astype(np.float64)
 

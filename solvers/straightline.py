@@ -252,7 +252,9 @@ def run(
     return [done[i] for i in program.outputs]
 
 
-def _step(kind: str, a: Any, b: Any, functions: Mapping[str, Callable[..., Any]] = {**_BINARY, **_UNARY}) -> Any:
+def _step(
+    kind: str, a: Any, b: Any, functions: Mapping[str, Callable[..., Any]] = {**_BINARY, **_UNARY}
+) -> Any:
     if kind == "add":
         return a + b
     if kind == "sub":
@@ -279,8 +281,9 @@ def run_blocks(program: Program, values: Mapping[str, float | Array], size: int,
     """
     plan = _plan(program, values)
     starts = range(0, size, BLOCK)
-    workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-                  len(starts))
+    workers = min(
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, len(starts)
+    )
     if workers < 2 or size < 8 * BLOCK:
         _run_plan(plan, values, starts, size, out)
         return
@@ -381,8 +384,8 @@ def _run_plan(plan: _Plan, values: Mapping[str, Any], starts: Iterable[int], siz
                 place[plan.scratch + i] = buffer[: high - low]
             for function, a, b, to in plan.steps:
                 if b < 0:
-                    function(place[a], place[to])
+                    function(place[a], out=place[to])
                 else:
-                    function(place[a], place[b], place[to])
+                    function(place[a], place[b], out=place[to])
             for row, slot in plan.copies:
                 out[row, low:high] = place[slot]

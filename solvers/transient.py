@@ -32,7 +32,8 @@ def transient(
     Returns
     -------
     xarray.Dataset
-        `probability` (*parameter dimensions, time, state) [1], `status`. States with a holding time appear epoch by epoch, as
+        `probability` (*parameter dimensions, time, state) [1], `status`. States with a holding time appear
+        epoch by epoch, as
         `b`, `b+1`, ...
 
     Examples
@@ -108,7 +109,8 @@ def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        `second_eigenvalue` |lambda_2| [1], `gap` 1 - |lambda_2| [1], `relaxation_time` -1/ln|lambda_2| [epochs], `status`.
+        `second_eigenvalue` |lambda_2| [1], `gap` 1 - |lambda_2| [1], `relaxation_time` -1/ln|lambda_2|
+        [epochs], `status`.
         Absolute error about 1e-13 for chains far from defective.
 
     Examples
@@ -167,7 +169,9 @@ def _largest_of_sparse(chain: MarkovChain) -> tuple[NDArray[Any], Any, NDArray[n
     check_rows(chain.transitions, chain.states)
     status = np.zeros(1, dtype=np.uint8)
     try:
-        values = eigs(sp.csr_array(chain.transitions).T.astype(float), k=4, which="LM", return_eigenvectors=False)
+        values = eigs(
+            sp.csr_array(chain.transitions).T.astype(float), k=4, which="LM", return_eigenvectors=False
+        )
         second = np.sort(np.abs(values))[-2]
     except ArpackNoConvergence:
         second, status[0] = np.nan, 6

@@ -80,7 +80,9 @@ def windowed(
     return xr.Dataset(
         {
             "mean": variable(mean, units, f"mean reward in {length} epochs"),
-            "variance": variable(variance, f"{units}^2" if units != "1" else "1", f"variance over {length} epochs"),
+            "variance": variable(
+                variance, f"{units}^2" if units != "1" else "1", f"variance over {length} epochs"
+            ),
             "nothing": variable(nothing, "1", f"probability of nothing in {length} epochs"),
             "jain": variable(jain, "1", f"Jain's index over {length} epochs"),
             "status": status_variable(grid, status),
@@ -153,7 +155,9 @@ def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[An
     if isinstance(reward, Reward):
         for edge, law in reward.joint.items():
             if edge not in events and edge[0] != edge[1]:
-                raise ChainError(f"the reward names {edge[0]} -> {edge[1]}, which is not a transition of the chain")
+                raise ChainError(
+                    f"the reward names {edge[0]} -> {edge[1]}, which is not a transition of the chain"
+                )
             events[edge] = dict(law)
     else:
         unknown = set(reward) - set(chain.labels)
@@ -200,7 +204,7 @@ def _with_stays(
 ) -> _Law:
     """Add what is left of each row as a self-loop, and rewards by state."""
     n = len(states)
-    stays = (stay > 1e-15).any(axis=1)
+    stays: NDArray[np.bool_] = np.asarray((stay > 1e-15).any(axis=1))
     rows = np.array([*events, *((i, i, 0) for i in range(n) if stays[i])], dtype=np.int64)
     chances = np.concatenate([chances, np.maximum(stay[stays], 0.0)])
     order = np.argsort(rows[:, 0], kind="stable")

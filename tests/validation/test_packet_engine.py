@@ -208,14 +208,16 @@ def test_equal_round_trips_lock_in_phase():
 
 
 def test_crowded_link_as_ns2_has_it():
-    # ns-2.35 (Sack1, 100 flows, 190-210 ms, 500 bytes, 1 Mbit/s, limit 50, seeds 1 and 2, 100-1000 s): loss
-    # 0.1546 and 0.1572, epochs of 0.394 s with 0, 1, 2, 3 packets 0.553, 0.099, 0.171, 0.088.
+    # ns-2.35 (Sack1, 100 flows, 190-210 ms, 500 bytes, 1 Mbit/s, limit 50, 8 seeds, 100-1000 s): loss
+    # 0.1550 (sd of a run 0.0017), epochs of 0.394 s with 0, 1, 2, 3 packets 0.554, 0.098, 0.170, 0.089. With
+    # 8 seeds this simulator has 0.1608 (sd 0.0019), 0.541, 0.105, 0.179, 0.087: 4 % more loss, a known
+    # difference.
     from tcpdynamics.validation.packet import ready_scenarios
 
     result = replicate(ready_scenarios()["sub_packet"], 4)
-    assert result["loss_rate"].mean().item() == pytest.approx(0.156, rel=0.05)
+    assert result["loss_rate"].mean().item() == pytest.approx(0.155, rel=0.06)
     np.testing.assert_allclose(
-        result["epoch_share"].mean("replication")[:4], [0.553, 0.099, 0.171, 0.088], atol=0.02
+        result["epoch_share"].mean("replication")[:4], [0.554, 0.098, 0.170, 0.089], atol=0.02
     )
     assert (result["loss_rate_timeout"] > 1.3 * result["loss_rate_other"]).all()
     assert (result["utilisation"] > 0.999).all()

@@ -389,9 +389,9 @@ def sample_rtt(sim: Any, w: Any, f: Any, i: Any) -> None:
     """Take the running measurement and end the back-off (Karn's rule).
 
     With a tick, the integer arithmetic of Jacobson (1988, appendix A), BSD and ns-2: smoothed RTT in eighths
-    of a tick, variation in quarters, every shift rounding down. It is no detail: with exact means of the same
-    coarse samples the timeout is shorter by about two ticks, and 100 flows on 1 Mbit/s lose 16.4 % instead of
-    15.6 % (ns-2.35: 15.6 %).
+    of a tick, variation in quarters, every shift rounding down. Against exact means on an exact clock that
+    lengthens the timeout of the scenario `sub_packet` from 0.510 to 0.523 s and lowers its loss from 16.2 to
+    16.1 % (8 seeds; standard deviation of one run 0.2 %).
     """
     f.timing = 0
     if f.tick > 0.0:

@@ -1,0 +1,23 @@
+"""All benchmarks, one after the other: `python -m benchmarks [NAME ...]`."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+NAMES = ("sub_packet_sweep", "large_chain", "packet_simulator", "import_time")
+
+
+def main() -> None:
+    names = sys.argv[1:] or NAMES
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        sys.exit(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")
+    for name in names:
+        print(f"\n== {name}", flush=True)
+        sys.argv = [name]
+        runpy.run_module(f"benchmarks.{name}", run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()
