@@ -83,8 +83,6 @@ def simulate(
 
 
 def _load(path: Path) -> Any:
-    import tomllib
-
     from tcpdynamics.validation.packet import load_scenario
 
     try:
@@ -93,8 +91,6 @@ def _load(path: Path) -> Any:
         raise click.UsageError(
             f"cannot read {path}: {error.strerror or error}; `tcpdynamics simulate --list` shows ready scenarios"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{path} is not a TOML file: {error}") from None
 
 
 def _first_comment(path: Path) -> str:

@@ -56,10 +56,10 @@ def _number(text: str) -> Fraction:
     word = text.strip()
     if len(word) > 60:
         raise RangeError(f"{word[:20]!r}... is too long for a number")
+    exponent = word.lower().partition("e")[2].lstrip("+-")
+    if exponent.isdecimal() and int(exponent) > 400:
+        raise RangeError(f"{word} is out of the range of floating-point numbers")
     try:
-        exponent = word.lower().partition("e")[2]
-        if exponent and abs(int(exponent)) > 400:
-            raise RangeError(f"{word} is out of the range of floating-point numbers")
         return Fraction(word)
     except (ValueError, ZeroDivisionError):
         raise RangeError(f"{word!r} is not a number; write numbers such as 0.1, 1e-3 or 1/8") from None

@@ -1,8 +1,9 @@
 """The full sub-packet chain over many loss rates: stationary distribution and sensitivities, beside the peers.
 
-Peers: NumPy's batched `solve` with one equation replaced (the recipe that most pages give), QuantEcon's GTH in a loop, JAX's
-`vmap(jacfwd(solve))` for sensitivities. Peers work on fewer points and are scaled to a time per point; matrices
-are part of their time where they need matrices. Errors are the largest relative error of any state against exact rationals.
+Peers: NumPy's batched `solve` with one equation replaced (the recipe that most pages give), QuantEcon's GTH in a
+loop, JAX's `vmap(jacfwd(solve))` for sensitivities. Peers work on fewer points and are scaled to a time per point;
+matrices are part of their time where they need matrices. Errors are the largest relative error of any state
+against exact rationals.
 """
 
 from __future__ import annotations
@@ -111,7 +112,9 @@ def main() -> None:
         "NumPy batched solve": batched_solve,
         "QuantEcon gth_solve": quantecon_loop,
     }
-    print(f"full chain, {options.points:,} loss rates: {mine * options.points:.3f} s (first call, {few:,}: {first:.2f} s)")
+    print(
+        f"full chain, {options.points:,} loss rates: {mine * options.points:.3f} s (first call, {few:,}: {first:.2f} s)"
+    )
     print(f"{'route':24s} {'us a point':>10s} {'ratio':>8s} {'largest relative error':>24s}")
     print(f"{'ours, NumPy':24s} {1e6 * mine:10.3f} {1:8.1f} {worst_error(ours(sample), sample):24.1e}")
     on_jax = seconds(lambda: stationary(chain, backend="jax"), options.repeats) / options.points
@@ -121,7 +124,9 @@ def main() -> None:
         print(f"{name:24s} {1e6 * each:10.3f} {each / mine:8.1f} {worst_error(route(sample), sample):24.1e}")
     slope = seconds(lambda: sensitivity(chain), options.repeats) / options.points
     peer = jax_sensitivity(few)
-    print(f"d pi/dp: ours {1e6 * slope:.3f} us a point, JAX vmap(jacfwd(solve)) {1e6 * peer:.3f}; ratio {peer / slope:.1f}")
+    print(
+        f"d pi/dp: ours {1e6 * slope:.3f} us a point, JAX vmap(jacfwd(solve)) {1e6 * peer:.3f}; ratio {peer / slope:.1f}"
+    )
 
 
 if __name__ == "__main__":

@@ -182,8 +182,10 @@ class SubPacketChainVsPackets:
         out = _interval(simulated, "simulated") | _interval(gap, "gap") | _interval(distance, "distance")
         out["predicted"] = predicted.mean("replication")
         high = out["distance_high"]
-        out["verdict"] = xr.where(high <= AGREES, "agrees", xr.where(high <= CLOSE, "close", "differs"))
-        out["verdict"] = out["verdict"].where(high.notnull(), "no answer")
+        grades = np.select(
+            [np.isnan(high), high <= AGREES, high <= CLOSE], ["no answer", "agrees", "close"], "differs"
+        )
+        out["verdict"] = xr.DataArray(grades, dims=high.dims, coords=high.coords)
         measured = {
             "loss": runs.loss_rate,
             "loss_timeout": runs.loss_rate_timeout,
@@ -213,14 +215,8 @@ class SubPacketChainVsPackets:
         else:
             model = SubPacketExact(loss=loss, w_max=WINDOW, collapse=2 if "two" in chain else 3)
             problem = model.chain()
-        pi = stationary(problem).probability
-        counts = np.array(list(model.packets().values()))
-        sent = [
-            pi.isel(state=np.flatnonzero(counts == n)).sum("state", skipna=False) for n in range(WINDOW + 1)
-        ]
-        return xr.concat(
-            sent, xr.Variable("packets", np.arange(WINDOW + 1)), coords="minimal", compat="override"
-        ).drop_vars([c for c in pi.coords if c != "state"], errors="ignore")
+        sent: xr.DataArray = model.observe(stationary(problem)).sent
+        return sent.drop_vars([c for c in sent.coords if c != "packets"])
 
     def _fairness(self, runs: xr.Dataset) -> dict[str, Any]:
         """Jain's index and the share of starved flows over a slice, from the exact chain at the mean measured loss."""
@@ -317,16 +313,16 @@ def paragraph(result: xr.Dataset) -> str:
         f"Within {CLOSE:g} of the packets: the chain as printed, under drop-tail, at {near('drop-tail', 'full')}; "
         f"with jitter, at {near('jitter', 'full')}. Its largest gap under drop-tail is {worst['largest_gap']:+.3f} "
         f"[{low:+.3f}, {high:+.3f}], in the probability of {worst['gap_packets']} packets an epoch, with "
-        f"{worst['gap_flows']} flows. Where the loss is independent, the RTT constant and the timeout 2 RTT, which is all "
-        f"that the chain assumes of a network, it is at {near('independent', 'full')}, the exact chain at "
+        f"{worst['gap_flows']} flows. Where the loss is independent, the RTT constant and the timeout 2 RTT, which "
+        f"is all that the chain assumes of a network, it is at {near('independent', 'full')}, the exact chain at "
         f"{near('independent', 'exact')}, and the exact chain whose backoff ends with the first new segment "
         f"acknowledged at {near('independent', 'exact, two successes')}: what is left there is the chain's own "
         f"simplification of a sender; the rest of the gap under drop-tail is the queue's and the timer's. "
         f"Under drop-tail the timer is {float(tail.timeout_over_rtt.min()):.2f} to "
         f"{float(tail.timeout_over_rtt.max()):.2f} RTT, not 2, and timeout retransmissions are lost "
         f"{float(ratio.min()):.2f} to {float(ratio.max()):.2f} times as often as other packets (independent loss: "
-        f"{float((ideal.loss_timeout / ideal.loss_other).mean()):.2f} times). Told the measured timer and both losses, the "
-        f"exact chain is at {near('drop-tail', 'exact, measured timer')} under drop-tail and at "
+        f"{float((ideal.loss_timeout / ideal.loss_other).mean()):.2f} times). Told the measured timer and both losses, "
+        f"the exact chain is at {near('drop-tail', 'exact, measured timer')} under drop-tail and at "
         f"{near('jitter', 'exact, measured timer')} with jitter. Below a loss of about 0.1 windows grow beyond the "
         f"chain's largest, {WINDOW}, and no chain here holds."
     )
