@@ -125,7 +125,8 @@ def main() -> None:
     slope = seconds(lambda: sensitivity(chain), options.repeats) / options.points
     peer = jax_sensitivity(few)
     print(
-        f"d pi/dp: ours {1e6 * slope:.3f} us a point, JAX vmap(jacfwd(solve)) {1e6 * peer:.3f}; ratio {peer / slope:.1f}"
+        f"d pi/dp: ours {1e6 * slope:.3f} us a point, JAX vmap(jacfwd(solve)) {1e6 * peer:.3f}; "
+        f"ratio {peer / slope:.1f}"
     )
 
 

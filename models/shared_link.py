@@ -49,7 +49,7 @@ class SharedLink:
     >>> link.share().values
     array([1. , 0.5])
     >>> self_consistent(link.balance()).root.values.round(3)
-    array([0.168, 0.222])
+    array([0.164, 0.213])
     """
 
     flows: Any = parameter("N", "1", "flows in progress", low=0.0)

@@ -68,7 +68,7 @@ def first_passage(
     >>> p = sympy.Symbol("p")
     >>> coin = MarkovChain({("tails", "heads"): p, ("heads", "tails"): 1 - p}, {"p": 0.25})
     >>> wait = first_passage(coin, "heads", times=[1, 2])
-    >>> float(wait.mean().sel(state="tails")["mean"]), wait.distribution.sel(state="tails").values
+    >>> float(wait["mean"].sel(state="tails")), wait.distribution.sel(state="tails").values
     (4.0, array([0.25  , 0.4375]))
     """
     chain = as_chain(problem)

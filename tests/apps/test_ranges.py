@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tcpdynamics.apps.ranges import RangeError, parse_range
 
 decimals = st.decimals(-1000, 1000, allow_nan=False, places=6)
@@ -17,7 +19,7 @@ def test_a_range_has_its_ends_its_count_and_equal_steps(start: object, stop: obj
     values = parse_range(f"{start}:{stop}:{count}")
     assert len(values) == count
     assert (values[0], values[-1]) == (Fraction(str(start)), Fraction(str(stop)))
-    assert len({b - a for a, b in zip(values, values[1:], strict=False)}) == 1
+    assert len({b - a for a, b in pairwise(values)}) == 1
 
 
 @given(st.lists(decimals, min_size=1))

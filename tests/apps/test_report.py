@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+
 from tcpdynamics.apps.report import build
 
 

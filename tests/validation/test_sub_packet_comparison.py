@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import xarray as xr
+
 from tcpdynamics.solvers import DomainError
 from tcpdynamics.validation.comparisons import SubPacketChainVsPackets
 from tcpdynamics.validation.comparisons.sub_packet import CHAINS, LINKS, paragraph, summary
@@ -44,7 +45,9 @@ def test_independent_link_is_what_was_asked_for(result: xr.Dataset) -> None:
     part = result.sel(link="independent")
     asked = result.loss.sel(link="drop-tail")
     assert (abs(part.loss - asked) <= 3 * (part.loss_high - part.loss_low)).all()
-    assert (abs(part.loss_timeout - part.loss_other) <= 3 * (part.loss_timeout_high - part.loss_timeout_low)).all()
+    assert (
+        abs(part.loss_timeout - part.loss_other) <= 3 * (part.loss_timeout_high - part.loss_timeout_low)
+    ).all()
     assert (part.timeout_over_rtt >= 1.999).all() and (part.timeout_over_rtt < 2.3).all()
 
 
@@ -55,8 +58,8 @@ def test_silences(result: xr.Dataset) -> None:
 
 
 def test_a_wrong_chain_is_told_from_a_right_one(result: xr.Dataset) -> None:
-    """With independent loss the backoff of the simulated senders ends with the first new segment acknowledged (Karn), so the
-    chain with two successes must be nearer than the one with three: by more than the intervals."""
+    """With independent loss the backoff of the simulated senders ends with the first new segment acknowledged
+    (Karn), so the chain with two successes must be nearer than the one with three: by more than the intervals."""
     part = result.sel(link="independent")
     near, far = part.sel(chain="exact, two successes"), part.sel(chain="exact")
     assert (near.distance_high < far.distance_low).all()
