@@ -152,12 +152,14 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> None:
             "base_rto": group.initial_rto,
         }.items():
             flows[name][part] = value
+        for name in ("access", "forward", "reverse", "tx"):
+            flows[name][part] = np.round(flows[name][part] * k.GRID) / k.GRID
         for i in range(first, first + group.count):
             flows["jitter_key"][i] = stream(word, k.JITTER, i)
             flows["loss_key"][i] = stream(word, k.LOSS, i)
             flows["phase"][i] = group.timer_granularity * k.uniform(stream(word, k.CLOCK, i), np.uint64(0))
             late = k.uniform(stream(word, k.STARTING, i), np.uint64(0))
-            flows["last_sent"][i] = group.start + group.start_spread * late
+            flows["last_sent"][i] = k.on_grid(group.start + group.start_spread * late)
         first += group.count
     flows["backoff"] = 1
     flows["recover"] = -2  # one before "nothing acknowledged", so that the loss of segment 0 counts

@@ -131,6 +131,8 @@ _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _ONE = np.uint64(1)
+#: Grid points of the clock per second: 15 ps, exact in double precision up to 2^17 s.
+GRID = 2.0**36
 
 
 @inlined
@@ -145,6 +147,17 @@ def mix(word: Any) -> Any:
 def uniform(key: Any, draw: Any) -> Any:
     """Draw number `draw` of the stream `key`, uniform in [0, 1); no state that flows could share."""
     return np.float64(mix(key + draw * _GOLDEN) >> _S11) * (1.0 / 9007199254740992.0)
+
+
+@inlined
+def on_grid(time: Any) -> Any:
+    """A time rounded to the clock's grid.
+
+    Sums of grid times are exact for runs up to 2^17 s (36 hours), so events that coincide coincide to the last bit at any time
+    of a run and are taken in the order in which they were scheduled. Without the grid, rounding breaks ties, differently
+    after each power of two: equal RTTs on a drop-tail queue then change their loss from 0.20 to 0.12 to 0.23 as time passes.
+    """
+    return math.floor(time * GRID + 0.5) / GRID
 
 
 # --- clock: a calendar of events ---------------------------------------------------------------------------
@@ -377,7 +390,7 @@ def current_rto(f: Any) -> Any:
 @inlined
 def set_timer(sim: Any, w: Any, f: Any, i: Any) -> None:
     """(Re)start the retransmission timer. Lazy: an entry due no later will find the new deadline."""
-    f.deadline = w.now + current_rto(f)
+    f.deadline = w.now + on_grid(current_rto(f))
     if f.deadline < f.due:
         f.due = f.deadline
         f.timer += 1  # entries with an older number are superseded
@@ -441,7 +454,7 @@ def transmit(sim: Any, w: Any, f: Any, i: Any, seq: Any, repeat_kind: Any) -> No
     arrival = w.now + f.access
     if f.jitter > 0.0:
         f.jitter_draws += _ONE
-        arrival = max(arrival + f.jitter * uniform(f.jitter_key, f.jitter_draws), f.last_arrival)
+        arrival = max(arrival + on_grid(f.jitter * uniform(f.jitter_key, f.jitter_draws)), f.last_arrival)
         f.last_arrival = arrival
     schedule(sim, w, arrival, ARRIVE, i, seq, 0, kind, 0, w.now)
     if f.deadline == math.inf:
