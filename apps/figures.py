@@ -77,7 +77,7 @@ def self_consistent_loss(result: xr.Dataset, **link: Any) -> go.Figure:
     for m_0 in (1, 2, 3):
         root = self_consistent(SharedLink(flows=flows, base_timeout=m_0, **link).balance()).root
         figure.add_trace(go.Scatter(x=flows, y=root.values, name=f"self-consistent chain, T0 = {m_0} RTT"))
-    for name in ("drop-tail", "jitter"):
+    for name in ("drop-tail", "spread", "jitter"):
         part = result.sel(link=name)
         figure.add_trace(
             go.Scatter(

@@ -104,7 +104,7 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         replications=main.replications,
         duration=f"{main.duration:g}",
         slice=f"{main.slice:g}",
-        paragraph=paragraph(result),
+        paragraphs=paragraph(result).split("\n\n"),
         silence_flows=busiest,
         loads=_loads(result),
         agrees=AGREES,
@@ -195,7 +195,7 @@ def _verdicts(title: str, result: xr.Dataset) -> dict[str, Any]:
         for chain in result.chain.values:
             part = result.sel(link=link, chain=chain)
             cells = [
-                {"verdict": str(v), "text": f"{d:.3f} [{low:.3f}, {high:.3f}]"}
+                {"verdict": str(v), "text": f"{v}: {d:.3f} [{low:.3f}, {high:.3f}]"}
                 for v, d, low, high in zip(
                     part.verdict.values, part.distance.values, part.distance_low.values, part.distance_high.values,
                     strict=True,

@@ -179,7 +179,7 @@ def test_simulate_refuses_by_name(tmp_path: Path, text: str | None, says: str) -
 def test_validate_prints_a_verdict_for_each_case() -> None:
     words = ("validate", "sub-packet", "--quick", "--flows", "100,300", "--json")
     found = json.loads(answer(*words))
-    assert len(found["verdicts"]) == 3 * 4
+    assert len(found["verdicts"]) == 4 * 4
     for row in found["verdicts"]:
         assert sum(len(row[v]) for v in ("agrees", "close", "differs", "no answer")) == 2
 

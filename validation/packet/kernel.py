@@ -153,9 +153,10 @@ def uniform(key: Any, draw: Any) -> Any:
 def on_grid(time: Any) -> Any:
     """A time rounded to the clock's grid.
 
-    Sums of grid times are exact for runs up to 2^17 s (36 hours), so events that coincide coincide to the last bit at any time
-    of a run and are taken in the order in which they were scheduled. Without the grid, rounding breaks ties, differently
-    after each power of two: equal RTTs on a drop-tail queue then change their loss from 0.20 to 0.12 to 0.23 as time passes.
+    Sums of grid times are exact for runs up to 2^17 s (36 hours), so events that coincide coincide to the last
+    bit at any time of a run and are taken in the order in which they were scheduled. Without the grid, rounding
+    breaks ties, differently after each power of two: equal RTTs on a drop-tail queue then change their loss from
+    0.20 to 0.12 to 0.23 as time passes.
     """
     return math.floor(time * GRID + 0.5) / GRID
 
