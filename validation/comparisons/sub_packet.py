@@ -313,6 +313,12 @@ def paragraph(result: xr.Dataset) -> str:
     tail, ideal = result.sel(link="drop-tail"), result.sel(link="independent")
     ratio = tail.loss_timeout / tail.loss_other
     low_loss = (result.loss < 0.1).broadcast_like(result.verdict)
+    by_link = result.distance.sel(chain="exact").mean("flows")
+    cancel = (
+        ", nearer than where its assumptions hold: errors that cancel, not a better model"
+        if by_link.sel(link="spread") < by_link.sel(link="independent")
+        else ""
+    )
     held = int((low_loss & result.verdict.isin(["agrees", "close"])).sum())
     return (
         f"Within {CLOSE:g} of the packets, the chain as printed is under drop-tail with equal RTTs at "
@@ -320,21 +326,20 @@ def paragraph(result: xr.Dataset) -> str:
         f"{near('jitter', 'full')}. Its largest gap with equal RTTs is {worst['largest_gap']:+.3f} "
         f"[{low:+.3f}, {high:+.3f}], in the probability of {worst['gap_packets']} packets an epoch, with "
         f"{worst['gap_flows']} flows.\n\n"
-        f"Is an agreement the chain's merit? Where the loss is independent, the RTT constant and the timeout 2 RTT, which "
-        f"is all that the chain assumes of a network, the same chain is at {near('independent', 'full')}, the exact chain "
-        f"at {near('independent', 'exact')}, and the exact chain whose backoff ends with the first new segment "
-        f"acknowledged, as the senders' does, at {near('independent', 'exact, two successes')}. What is left there is the "
-        f"chain's simplification of a sender; what differs from it elsewhere is the queue's and the timer's doing. "
-        f"With spread RTTs the exact chain with three successes is at {near('spread', 'exact')}, although its "
-        f"assumptions hold less there than with independent loss: errors that cancel, not a better model.\n\n"
+        f"Is an agreement the chain's merit? Where the loss is independent, the RTT constant and the timeout 2 RTT, "
+        f"which is all that the chain assumes of a network, the same chain is at {near('independent', 'full')}, "
+        f"the exact chain at {near('independent', 'exact')}, and the exact chain whose backoff ends with the first new segment "
+        f"acknowledged, as the senders' does, at {near('independent', 'exact, two successes')}. What is left there "
+        f"is the chain's simplification of a sender; what differs from it elsewhere is the queue's and the timer's doing. "
+        f"With spread RTTs the exact chain with three successes is at {near('spread', 'exact')}{cancel}.\n\n"
         f"With equal RTTs the timer is {float(tail.timeout_over_rtt.min()):.2f} to "
         f"{float(tail.timeout_over_rtt.max()):.2f} RTT, not 2, and timeout retransmissions are lost "
         f"{float(ratio.min()):.2f} to {float(ratio.max()):.2f} times as often as other packets (independent loss: "
         f"{float((ideal.loss_timeout / ideal.loss_other).mean()):.2f} times). Told the measured timer and both losses, "
         f"the exact chain is at {near('drop-tail', 'exact, measured timer')} with equal RTTs, at "
         f"{near('spread', 'exact, measured timer')} with spread RTTs and at {near('jitter', 'exact, measured timer')} "
-        f"with jitter. Where the loss is below 0.1, windows grow beyond the chain's largest, {WINDOW}: there a chain is "
-        f"that near in {held} of {int(low_loss.sum())} cases."
+        f"with jitter. Where the loss is below 0.1, windows grow beyond the chain's largest, {WINDOW}: there a "
+        f"chain is that near in {held} of {int(low_loss.sum())} cases."
     )
 
 
