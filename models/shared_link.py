@@ -11,12 +11,15 @@ A mean-field argument: independent losses, a buffer that never empties, all flow
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from tcpdynamics.solvers.problems import MarkovChain, Reward, RewardBalance
+import numpy as np
+
+from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
 
 from .parameters import as_parameter, check_parameters, parameter
+from .sub_packet import check_structure
 from .sub_packet_exact import SubPacketExact
 
 
@@ -79,6 +82,14 @@ class SharedLink:
 
     def __post_init__(self) -> None:
         check_parameters(self)
+        check_structure(self)
+        for name in ("packet_size", "retransmission_ratio"):
+            if np.ndim(getattr(self, name)):
+                raise DomainError(f"{name} must be one number, got {getattr(self, name)!r}; sweep it in a loop")
+
+    def provenance(self) -> dict[str, Any]:
+        """The parameters, by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def share(self) -> Any:
         """phi = (C R_0 + B)/N [packets per flow], over the grid of all array parameters."""
@@ -113,6 +124,7 @@ class SharedLink:
         chain, delivered = flow.chain(), flow.delivered()
         if self.retransmission_ratio not in (0, 1):
             chain, delivered = _tie(chain, delivered, self.retransmission_ratio)
+        chain = replace(chain, name=type(self).__name__, provenance=self.provenance())
         idle = [s for s, packets in flow.packets().items() if packets == 0]
         high = 1 / max(self.retransmission_ratio, 1.0)
         return RewardBalance(chain, "p", delivered, self.share(), (1e-12, high * (1 - 1e-6)), idle)

@@ -16,12 +16,14 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpdynamics.solvers.problems import MarkovChain, Reward
+from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward
 
 from .parameters import as_parameter, check_parameters, parameter
 from .sub_packet_parts import some_lost, timeout_chance, window_deliveries, window_transitions
@@ -67,6 +69,7 @@ class SubPacketModel:
 
     def __post_init__(self) -> None:
         check_parameters(self)
+        check_structure(self)
 
     # -- symbols -------------------------------------------------------------------------------------------
 
@@ -89,15 +92,13 @@ class SubPacketModel:
         return sympy.Symbol("m_0", positive=True)
 
     def _parameters(self) -> dict[str, Any]:
-        given = {"p": as_parameter("loss", self.loss, "1", "packet-loss probability")}
+        given = {"p": _as_given("loss", self.loss, "packet-loss probability")}
         if self.retransmission_loss is not None:
-            given["p_r"] = as_parameter(
-                "retransmission_loss", self.retransmission_loss, "1", "loss of timeout retransmissions"
+            given["p_r"] = _as_given(
+                "retransmission_loss", self.retransmission_loss, "loss of timeout retransmissions"
             )
         if not self._m_0().is_number:
-            given["m_0"] = as_parameter(
-                "base_timeout", self.base_timeout, "1", "timeout before backoff, in RTTs"
-            )
+            given["m_0"] = _as_given("base_timeout", self.base_timeout, "timeout before backoff, in RTTs")
         return given
 
     def _chain(
@@ -119,8 +120,6 @@ class SubPacketModel:
 
     def provenance(self) -> dict[str, Any]:
         """The parameters, by name: `type(model)(**model.provenance())` builds the model again."""
-        from dataclasses import fields
-
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     # -- what subclasses give ------------------------------------------------------------------------------
@@ -183,7 +182,7 @@ class SubPacketModel:
         )
         window, copies, resent = 0 * mass[0], 0 * mass[0], 0 * mass[0]
         for state, n, share in zip(self.packets(), counts.tolist(), mass, strict=True):
-            if state.startswith("S1"):
+            if n == 1:
                 resent = resent + share
             elif n:
                 window = window + n * share
@@ -437,6 +436,24 @@ def mean_wait(k: int, p: Any, m_0: Any) -> Any:
 def simple_wait(m_0: Any) -> dict[str, Any]:
     """Time in b0: m_0 - 1 idle epochs; the paper's m_0 = 2 needs no entry."""
     return {} if m_0 == 2 else {"b0": m_0 - 1}
+
+
+def check_structure(model: Any) -> None:
+    """Refuse arrays of what shapes a chain: a sweep over it has a chain at each point."""
+    for field in fields(model):
+        value = getattr(model, field.name)
+        if field.metadata.get("integer") and not isinstance(value, Integral):
+            advice = "each value is a chain of its own: sweep it in a loop" if np.ndim(value) else "an int"
+            raise DomainError(f"{field.name} must be one whole number, got {value!r}; {advice}")
+
+
+def _as_given(name: str, value: Any, meaning: str) -> Any:
+    """A labelled parameter that keeps Fractions as they are, for exact results."""
+    labelled = as_parameter(name, value, "1", meaning)
+    exact = np.asarray(value, dtype=object)
+    if any(isinstance(x, Fraction) for x in exact.flat):
+        return labelled.copy(data=exact)
+    return labelled
 
 
 def _one() -> Any:

@@ -59,7 +59,7 @@ class Entries:
                 least = e
         for i, row in self.rows.items():
             total = b.total(row.values())
-            if total != one and b.ops[total].kind != "input":
+            if total != one:
                 most = b.apply("max", most, total)
             if i in self.loops:
                 gap = b.sub(b.add(total, self.loops[i]), one)
@@ -67,9 +67,11 @@ class Entries:
         return least, most, off
 
 
-def entries_of(chain: MarkovChain) -> Entries:
-    """Write a symbolic chain's transitions into a new program, after checking its structure."""
-    from .structure import check_edges
+def entries_of(chain: MarkovChain, *, ergodic: bool = True) -> Entries:
+    """Write a symbolic chain's transitions into a new program.
+
+    Raises ChainError for a reducible or periodic structure, where an `ergodic` one is asked for.
+    """
     from .symbolic import emit
 
     index = {label: i for i, label in enumerate(chain.labels)}
@@ -86,12 +88,21 @@ def entries_of(chain: MarkovChain) -> Entries:
         else:
             rows[i][j] = step
     holding = {index[s]: emit(builder, h) for s, h in chain.holding.items()}
+    if ergodic:
+        _check_ergodic(builder, rows, loops, chain.labels)
+    return Entries(builder, rows, loops, holding)
+
+
+def _check_ergodic(
+    builder: Builder, rows: dict[int, dict[int, int]], loops: Mapping[int, int], labels: tuple[str, ...]
+) -> None:
+    from .structure import check_edges
+
     edges = [(i, j) for i, row in rows.items() for j in row]
     # One state that may stay makes an irreducible chain aperiodic; more need not be looked for.
     edges += list(islice(((i, i) for i in rows if _may_stay(builder, rows[i], i in loops)), 1))
     sources, targets = (np.array(e, dtype=np.int64) for e in zip(*edges, strict=True))
-    check_edges(len(index), sources, targets, chain.labels, aperiodic=True)
-    return Entries(builder, rows, loops, holding)
+    check_edges(len(rows), sources, targets, labels, aperiodic=True)
 
 
 def _may_stay(builder: Builder, row: Mapping[int, int], listed: bool) -> bool:
@@ -149,7 +160,7 @@ def domain_status(chain: MarkovChain, grid: Grid) -> NDArray[np.uint8]:
 @lru_cache(maxsize=64)
 def _entry_program(key: Any) -> tuple[Program, tuple[tuple[int, int], ...], tuple[int, ...]]:
     labels, transitions, holding = key
-    entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)))
+    entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)), ergodic=False)
     edges = [(i, j) for i, row in entries.rows.items() for j in row]
     steps = [entries.rows[i][j] for i, j in edges]
     program = entries.builder.build(steps + list(entries.holding.values()))
@@ -296,11 +307,15 @@ def explicit_events(chain: MarkovChain, events: Events) -> tuple[Events, tuple[s
             for here, there in pairwise(steps):
                 events[here, there] = {0: sympy.Integer(1)}
             events |= {(steps[-1], t): law for t, law in leaving.items()}
-            if (
-                again is not None or sympy.simplify(out - 1) != 0
-            ):  # a visit may repeat: the next starts afresh
+            # A visit may repeat: the next starts afresh.
+            if again is not None or sympy.simplify(out - 1) != 0:
                 events[steps[-1], state] = again or {0: 1 - out}
     return events, tuple(states)
+
+
+def origin(label: str, chain: MarkovChain) -> str:
+    """The state of `chain` that a label of `explicit(chain)` belongs to."""
+    return label if label in chain.labels else label.rsplit("+", 1)[0]
 
 
 def _bypass(events: Events, state: str) -> None:
@@ -325,10 +340,15 @@ def describe_point(chain: MarkovChain, point: Mapping[str, float], status: int) 
     for name, (low, high) in chain.domain.items():
         if name in point and not low < point[name] < high:
             return f"{name} must lie in ({low:g}, {high:g}), got {point[name]:g}"
-    program, edges, _ = _entry_program(chain_key(chain))
-    rates = run(program, {k: np.float64(v) for k, v in point.items()})[: len(edges)]
+    entries = entries_of(chain, ergodic=False)
+    moves = [(i, j, step) for i, row in entries.rows.items() for j, step in row.items()]
+    moves += [(i, i, step) for i, step in entries.loops.items()]
+    steps = [step for *_, step in moves]
+    held = entries.builder.build([*steps, *entries.holding.values()])
+    with np.errstate(all="ignore"):
+        values = run(held, {k: np.float64(v) for k, v in point.items()})
     sums: dict[int, float] = {}
-    for (i, j), rate in zip(edges, rates, strict=True):
+    for (i, j, _), rate in zip(moves, values, strict=False):
         sums[i] = sums.get(i, 0.0) + rate
         if not rate >= 0:
             return (
@@ -337,6 +357,14 @@ def describe_point(chain: MarkovChain, point: Mapping[str, float], status: int) 
     for i, total in sums.items():
         if total > 1 + SUM_TOLERANCE:
             return f"the transitions that leave {chain.labels[i]} sum to {total:.12g} > 1 at {where}"
+        if i in entries.loops and total < 1 - SUM_TOLERANCE:
+            return (
+                f"the transitions that leave {chain.labels[i]}, self-loop included, sum to {total:.12g}, "
+                f"not 1, at {where}"
+            )
         if total == 0:
             return f"state {chain.labels[i]} cannot be left at {where}: the chain is reducible"
+    for i, time in zip(entries.holding, values[len(moves) :], strict=True):
+        if not time >= 0:
+            return f"state {chain.labels[i]} is held for {time:g} epochs at {where}; it must be >= 0"
     return f"{REASONS[status]} at {where or 'the given transitions'}"

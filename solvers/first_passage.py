@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from .chains import (
     SUM_TOLERANCE,
-    Entrywise,
     as_chain,
     chain_key,
     describe_point,
@@ -21,6 +21,7 @@ from .chains import (
     entrywise,
     explicit,
     grid_of,
+    origin,
 )
 from .grid import Grid
 from .problems import ChainError, DomainError, MarkovChain
@@ -123,7 +124,7 @@ def _passage_program(key: Any, goal: tuple[int, ...]) -> Program:
     difference of moments.
     """
     labels, transitions, holding = key
-    entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)))
+    entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)), ergodic=False)
     b = entries.builder
     zero, one = b.const(0), b.const(1)
     rows = {i: dict(row) for i, row in entries.rows.items() if i not in goal}
@@ -175,7 +176,6 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
 def _eliminate(P: NDArray[Any], others: NDArray[Any], source: NDArray[Any]) -> NDArray[Any]:
     Q = P[np.ix_(others, others)].copy()
     np.fill_diagonal(Q, 0.0)
-    exits = P[others].sum(axis=1) - P[np.ix_(others, others)].sum(axis=1)
     goal = np.setdiff1d(np.arange(P.shape[0]), others)
     exits = P[np.ix_(others, goal)].sum(axis=1)
     r = source.copy()
@@ -216,7 +216,7 @@ def _distribution(
     names = [chain.labels[i] for i in goal]
     labels = explicit(chain).labels
     e = entrywise(chain)
-    inside = np.isin(labels, names + [s for s in labels if s.split("+")[0] in names])
+    inside = np.array([origin(s, chain) in names for s in labels])
     kept = [i for i, s in enumerate(labels) if s in set(chain.labels)]
     done = np.zeros((len(labels), e.grid.size))
     done[inside] = 1.0
@@ -260,15 +260,15 @@ def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Datase
 
     chain = as_chain(problem)
     names = {chain.labels[i] for i in _targets(chain, list(states))}
-    if not 1 <= longest <= MAX_TIME:
-        raise DomainError(f"longest must lie in [1, {MAX_TIME:,}], got {longest}")
+    if not isinstance(longest, Integral) or not 1 <= longest <= MAX_TIME:
+        raise DomainError(f"longest must be a whole number of epochs in [1, {MAX_TIME:,}], got {longest}")
     whole = explicit(chain)
     e = entrywise(chain)
     pi = stationary(whole).probability
     flat = np.moveaxis(pi.values, -1, 0).reshape(len(whole.labels), -1)
-    inside = np.array([s.split("+")[0] in names for s in whole.labels])
+    inside = np.array([origin(s, chain) in names for s in whole.labels])
     outside = np.where(inside[:, None], 0.0, flat)
-    there = np.where(inside[:, None], _without_stay(e).push(outside), 0.0)
+    there = np.where(inside[:, None], e.push(outside), 0.0)
     visits = there.sum(axis=0)
     there = there / visits
     law = np.empty((longest, e.grid.size))
@@ -292,9 +292,3 @@ def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Datase
         coords={**e.grid.coords, "length": length},
         attrs=provenance(chain, "sojourn", states=sorted(names)),
     )
-
-
-def _without_stay(e: Entrywise) -> Entrywise:
-    from dataclasses import replace
-
-    return replace(e, stay=np.zeros_like(e.stay))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,9 @@ def make_grid(parameters: Mapping[str, Any]) -> Grid:
         coords |= {str(k): c for k, c in array.coords.items()}
         if array.ndim == 0 or array.dims != (array.name,):
             coords.setdefault(str(array.name or name), array.drop_vars(array.coords))
+    taken = {"state", "time", "length"} & (set(sizes) | set(coords))
+    if taken:
+        raise DomainError(f"a parameter brings the dimension {min(taken)!r}, which results use; rename it")
     dims, shape = tuple(sizes), tuple(sizes.values())
     values = {name: _flat(array, dims, shape) for name, array in arrays.items()}
     return Grid(dims, shape, coords, values)
@@ -89,6 +93,8 @@ def _labelled(name: str, value: Any) -> xr.DataArray:
         array = xr.DataArray(plain, dims=(name,) * plain.ndim, name=name)
         if plain.ndim:
             array = array.assign_coords({name: plain})
+    if array.dtype == object and all(isinstance(x, Rational) for x in array.values.flat):
+        array = array.astype(np.float64)  # Fractions
     if array.dtype.kind not in "iuf":
         raise DomainError(f"{name} must be numeric, got {array.dtype} values such as {array.values.flat[:1]}")
     if array.size == 0:

@@ -18,10 +18,11 @@ REASONS = (
     "ok",
     "a parameter is outside its domain",
     "a transition is negative or not a number",
-    "the transitions that leave a state sum to more than one",
+    "the transitions that leave a state do not sum to one",
     "no stationary distribution: a transition vanished and the chain fell apart",
     "not computed: the result overflowed",
     "the iteration did not converge",
+    "no value of the unknown within its bounds meets the target",
 )
 
 

@@ -55,7 +55,8 @@ def self_consistent(problem: Any, *, window: int | None = None) -> xr.Dataset:
     fixed = {k: np.broadcast_to(v, grid.size) for k, v in grid.values.items() if k != "target"}
     root, status = _roots(program, balance, fixed, target)
     values = _evaluate(program, balance.unknown, np.where(root > 0, root, balance.bounds[0]), fixed)
-    idle = np.where(root > 0, values[1], 0.0)
+    idle = np.where(root == 0, 0.0, values[1])
+    values[0, status != 0] = idle[status != 0] = np.nan
     data = {
         "root": _variable(grid, root, "1", f"{balance.unknown} that meets the target"),
         "reward": _variable(grid, values[0], balance.reward.units, f"mean {balance.reward.name} per epoch"),
@@ -63,7 +64,7 @@ def self_consistent(problem: Any, *, window: int | None = None) -> xr.Dataset:
         "status": status_variable(grid, status),
     }
     if window is not None:
-        jain, nothing = np.ones(grid.size), np.zeros(grid.size)
+        jain, nothing = np.where(status == 0, 1.0, np.nan), np.where(status == 0, 0.0, np.nan)
         busy = np.flatnonzero((root > 0) & (status == 0))
         if busy.size:
             swept = {k: v for k, v in fixed.items() if np.ndim(others[k]) > 0} | {balance.unknown: root}
@@ -142,7 +143,7 @@ def _roots(
         raise ChainError(
             f"the chain cannot be solved at the ends of {balance.unknown}'s bounds {balance.bounds}"
         )
-    status[target < floor] = 6
+    status[target < floor] = 7
     root[target < floor] = np.nan
     open_ = np.flatnonzero((target < demand) & (target >= floor))
     if open_.size:

@@ -142,7 +142,7 @@ def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
             second[points] = moduli[:, -2] if moduli.shape[1] > 1 else 0.0
     second = np.minimum(second, 1.0)
     with np.errstate(divide="ignore"):
-        relaxation = -1 / np.log(second)
+        relaxation = 1 / np.abs(np.log(second))
 
     def variable(values: NDArray[Any], units: str, name: str) -> Any:
         return (grid.dims, grid.unflatten(values), {"units": units, "long_name": name})

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from .chains import Events, _add_runs, as_chain, describe_point, domain_status, explicit_events, grid_of
+from .chains import (
+    Events,
+    _add_runs,
+    as_chain,
+    describe_point,
+    domain_status,
+    explicit_events,
+    grid_of,
+    origin,
+)
 from .grid import Grid
 from .problems import ChainError, DomainError, MarkovChain, Reward
 from .results import provenance, raise_if_failed, status_variable
@@ -59,8 +69,8 @@ def windowed(
     (2.5, 1.875, 0.056313515)
     """
     chain = as_chain(problem)
-    if not 1 <= length <= MAX_LENGTH:
-        raise DomainError(f"length must lie in [1, {MAX_LENGTH:,}] epochs, got {length}")
+    if not isinstance(length, Integral) or not 1 <= length <= MAX_LENGTH:
+        raise DomainError(f"length must be a whole number of epochs in [1, {MAX_LENGTH:,}], got {length}")
     law = _laws(chain, reward)
     grid, status = law.grid, law.status
     if throw:
@@ -146,7 +156,7 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     status = np.maximum(domain_status(chain, grid), solved.status.values.reshape(-1))
     stay = 1 - _sum_by_source(events, chances, len(whole[0]))
     status[(status == 0) & ((chances < 0).any(axis=0) | (stay < -1e-12).any(axis=0))] = 2
-    return _with_stays(grid, status, events, chances, stay, pi, reward, whole[0])
+    return _with_stays(grid, status, events, chances, stay, pi, reward, [origin(s, chain) for s in whole[0]])
 
 
 def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[Any, ...]:
@@ -202,7 +212,7 @@ def _with_stays(
     reward: Reward | Mapping[str, float],
     states: Any,
 ) -> _Law:
-    """Add what is left of each row as a self-loop, and rewards by state."""
+    """Add what is left of each row as a self-loop, and rewards by state: `states` names them as the reward does."""
     n = len(states)
     stays: NDArray[np.bool_] = np.asarray((stay > 1e-15).any(axis=1))
     rows = np.array([*events, *((i, i, 0) for i in range(n) if stays[i])], dtype=np.int64)
@@ -211,7 +221,7 @@ def _with_stays(
     rows, chances = rows[order], chances[order]
     rewards = rows[:, 2].astype(np.float64)
     if not isinstance(reward, Reward):
-        by_state = np.array([float(reward.get(str(s).split("+")[0], 0.0)) for s in states])
+        by_state = np.array([float(reward.get(str(s), 0.0)) for s in states])
         rewards = by_state[rows[:, 0]]
     return _Law(grid, status, rows[:, 0], rows[:, 1], rewards, chances, pi)
 

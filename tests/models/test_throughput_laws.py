@@ -313,7 +313,7 @@ def test_quantities_are_checked_and_swept_in_si(ureg: pint.UnitRegistry) -> None
         (math.inf, r"got inf; give a finite value"),
         ([0.1, 5.0, 7.0], r"got 5\.0 at index 1; a percentage\?"),
         (xr.DataArray([[0.1, 0.2], [0.3, math.nan]]), r"got nan at index \(1, 1\); drop or mask"),
-        ("abc", r"loss must be a number or a 1-D array of numbers in 1, got 'abc'"),
+        ("abc", r"loss must be a number or a 1-D array of numbers, got 'abc'"),
         (True, r"loss must be a number .* got True"),
         ([0.1, False], r"loss must be a number .* got \[0\.1, False\]"),
         (None, r"loss must be a number .* got None"),

@@ -1,0 +1,140 @@
+"""Straight-line programs: the same value in every arithmetic, block by block, and their derivatives."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcpdynamics.solvers.problems import ChainError
+from tcpdynamics.solvers.straightline import BLOCK, Builder, Program, differentiate, run, run_blocks
+from tcpdynamics.solvers.symbolic import emit, rational_functions
+
+EPS = np.finfo(float).eps
+x, y = sympy.symbols("x y", positive=True)
+
+
+def expressions() -> st.SearchStrategy[Any]:
+    """Sums, products, powers and quotients of x, y and small rationals, positive where x, y are."""
+    leaf = st.one_of(
+        st.just(x), st.just(y), st.fractions(Fraction(1, 5), 5, max_denominator=5).map(sympy.Rational)
+    )
+    return st.recursive(
+        leaf,
+        lambda inner: st.one_of(
+            st.tuples(inner, inner).map(lambda t: t[0] + t[1]),
+            st.tuples(inner, inner).map(lambda t: t[0] * t[1]),
+            st.tuples(inner, inner).map(lambda t: t[0] / t[1]),
+            st.tuples(inner, st.integers(-3, 5)).map(lambda t: t[0] ** t[1]),
+        ),
+        max_leaves=12,
+    )
+
+
+def program_of(*written: Any) -> Program:
+    builder = Builder()
+    return builder.build([emit(builder, sympy.sympify(e)) for e in written])
+
+
+def at(expression: Any, **values: Fraction) -> Fraction:
+    exact = sympy.sympify(expression).subs({s: sympy.Rational(v) for s, v in zip((x, y), values.values(), strict=True)})
+    return Fraction(int(exact.p), int(exact.q))
+
+
+POINT = st.fractions(Fraction(1, 4), 4, max_denominator=8)
+
+
+@given(st.lists(expressions(), min_size=1, max_size=4), POINT, POINT)
+def test_all_arithmetics_agree(written: list[Any], a: Fraction, b: Fraction) -> None:
+    program = program_of(*written)
+    truth = [at(e, x=a, y=b) for e in written]
+    assert [Fraction(v) for v in run(program, {"x": a, "y": b}, Fraction)] == truth
+    # no cancellation: each step adds at most eps/2 to the relative error, inherited along up to 5 powers of 12 leaves
+    bound = 60 * EPS * (program.arithmetic + 1)
+    inputs = {"x": float(a), "y": float(b)}
+    assert [float(v) for v in run(program, inputs)] == pytest.approx([float(t) for t in truth], rel=bound)
+    out = np.empty((len(written), 3))
+    run_blocks(program, {"x": np.full(3, float(a)), "y": float(b)}, 3, out)
+    assert out == pytest.approx(np.repeat(np.array([[float(t)] for t in truth]), 3, axis=1), rel=bound)
+    forms = rational_functions(program, [x, y])
+    assert all(sympy.cancel(f - e) == 0 for f, e in zip(forms, written, strict=True))
+
+
+@given(expressions(), POINT, POINT)
+def test_derivatives_are_those_of_sympy(written: Any, a: Fraction, b: Fraction) -> None:
+    program = program_of(written)
+    for symbol, name in ((x, "x"), (y, "y")):
+        slope = differentiate(program, name)
+        assert Fraction(run(slope, {"x": a, "y": b}, Fraction)[0]) == at(sympy.diff(written, symbol), x=a, y=b)
+
+
+def test_transcendental_steps() -> None:
+    written = [sympy.exp(x * y), sympy.log(x), x**y, x ** sympy.Rational(1, 2)]
+    program = program_of(*written)
+    values = {"x": 2.0, "y": 1.5}
+    assert run(program, values) == pytest.approx([np.exp(3), np.log(2), 2**1.5, np.sqrt(2)], rel=4 * EPS)
+    slopes = run(differentiate(program, "x"), values)
+    exact = [float(sympy.diff(e, x).subs({x: 2, y: sympy.Rational(3, 2)})) for e in written]
+    assert slopes == pytest.approx(exact, rel=10 * EPS)
+    assert run(differentiate(program, "y"), values)[2] == pytest.approx(2**1.5 * np.log(2), rel=10 * EPS)
+
+
+@pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 9 * BLOCK + 17])
+def test_blocks_and_threads_give_the_bytes_of_one_run(size: int) -> None:
+    written = [x / (1 + x), (x + y) ** 5 / (1 + x), x, sympy.Integer(3), x / (1 + x), y]
+    program = program_of(*written)
+    values = {"x": np.linspace(0.1, 2, size), "y": 0.25}
+    out = np.full((len(written), size), np.nan)
+    run_blocks(program, values, size, out)
+    alone = [np.broadcast_to(v, size) for v in run(program, {k: np.asarray(v) for k, v in values.items()})]
+    assert (out == np.array(alone)).all()
+
+
+def test_common_steps_are_written_once() -> None:
+    builder = Builder()
+    a, b = builder.input("a"), builder.input("b")
+    assert builder.add(a, b) == builder.add(b, a)
+    assert builder.mul(builder.const(1), a) == a == builder.add(a, builder.const(0))
+    assert builder.mul(a, builder.const(0)) == builder.const(0)
+    assert builder.div(a, builder.const(1)) == a == builder.sub(a, builder.const(0)) == builder.power(a, 1)
+    assert builder.build([builder.power(a, 12)]).arithmetic == 4
+    assert builder.build([builder.add(a, b)]).inputs == ("a", "b")
+
+
+def test_constants_fold_exactly() -> None:
+    builder = Builder()
+    third = builder.div(builder.const(1), builder.const(3))
+    assert builder.ops[builder.add(builder.add(third, third), third)].value == 1
+
+
+def test_a_difference_stays_one_subtraction() -> None:
+    """1 - p is exact for p near one; a sum in another order need not be."""
+    program = program_of(1 - x)
+    assert program.arithmetic == 1
+    assert run(program, {"x": 1 - 2**-53})[0] == 2**-53
+
+
+def test_a_kink_has_no_derivative() -> None:
+    builder = Builder()
+    program = builder.build([builder.apply("min", builder.input("x"), builder.input("y"))])
+    with pytest.raises(TypeError, match="min has no derivative"):
+        differentiate(program, "x")
+
+
+def test_functions_that_are_not_known_are_named() -> None:
+    with pytest.raises(ChainError, match=r"cannot compute sin\(x\).*use numbers, symbols"):
+        program_of(sympy.sin(x))
+    with pytest.raises(ChainError, match=r"closed form needs exact numbers, got 0\.5"):
+        rational_functions(program_of(0.5 * x), [x])
+
+
+def test_steps_run_on_jax_arrays() -> None:
+    program = program_of(x**2 + y)
+    found = run(program, {"x": jnp.array([1.0, 2.0]), "y": jnp.array(3.0)})[0]
+    assert np.asarray(found).tolist() == [4.0, 7.0]
