@@ -270,7 +270,8 @@ def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Datase
     outside = np.where(inside[:, None], 0.0, flat)
     there = np.where(inside[:, None], e.push(outside), 0.0)
     visits = there.sum(axis=0)
-    there = there / visits
+    with np.errstate(invalid="ignore"):  # states that are never visited have no stays: NaN
+        there = there / visits
     law = np.empty((longest, e.grid.size))
     for k in range(longest):
         onward = e.push(there)
@@ -286,8 +287,17 @@ def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Datase
                 data,
                 {"units": "1", "long_name": "probability of a stay"},
             ),
-            "longer": (e.grid.dims, e.grid.unflatten(there.sum(axis=0)), {"units": "1"}),
-            "visits": (e.grid.dims, e.grid.unflatten(visits), {"units": "1/epoch"}),
+            "longer": (
+                e.grid.dims,
+                e.grid.unflatten(there.sum(axis=0)),
+                {"units": "1", "long_name": f"probability of a stay of more than {longest} epochs"},
+            ),
+            "visits": (
+                e.grid.dims,
+                e.grid.unflatten(visits),
+                {"units": "1/epoch", "long_name": "how often a stay begins"},
+            ),
+            "status": status_variable(e.grid, e.status),
         },
         coords={**e.grid.coords, "length": length},
         attrs=provenance(chain, "sojourn", states=sorted(names)),

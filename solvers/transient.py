@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .chains import Entrywise, as_chain, describe_point, entrywise, explicit
 from .first_passage import whole_times
 from .problems import ChainError, MarkovChain
-from .results import provenance, raise_if_failed, status_variable
+from .results import REASONS, provenance, raise_if_failed, status_variable
 
 #: Chains up to this size get all their eigenvalues; larger sparse ones the few largest.
 DENSE_EIGENVALUES = 2000
@@ -125,6 +125,8 @@ def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
     chain = as_chain(problem)
     if not chain.is_symbolic and chain.transitions.shape[0] > DENSE_EIGENVALUES:
         second, grid, status = _largest_of_sparse(chain)
+        if throw:
+            raise_if_failed(status, lambda i: f"{REASONS[int(status[i])]}: the largest eigenvalues lie too close")
     else:
         e = entrywise(chain)
         if throw:

@@ -68,14 +68,21 @@ def figure(
     """Arrows and, where a silence has a fixed length, that length."""
     q = 1 - p
 
-    def wait(k: int) -> Any:  # eqs. (8) and (11) summed again: a timeout of m_0 2^k, then p times a doubled one
+    def wait(
+        k: int,
+    ) -> Any:  # eqs. (8) and (11) summed again: a timeout of m_0 2^k, then p times a doubled one
         return ((m_0 * 2**k - 1) * (1 - p_r) + p_r) / (1 - 2 * p_r)
 
     fresh = reading in ("B", "L")
     chain = windows(p, w_max, lambda n: "b*" if n <= 3 and not fresh else "b0", early)
     held = {"b0": m_0 - 1 + 0 * p}
     if reading == "approximate":
-        chain |= {("S1", "S2"): 1 - p_r, ("S1", "b*"): p_r, ("b0", "S1"): 1 + 0 * p, ("b*", "S1"): 1 / wait(0)}
+        chain |= {
+            ("S1", "S2"): 1 - p_r,
+            ("S1", "b*"): p_r,
+            ("b0", "S1"): 1 + 0 * p,
+            ("b*", "S1"): 1 / wait(0),
+        }
         return chain, held
     chain["b0", "S1(1r)"] = 1 + 0 * p
     if not fresh:
@@ -207,8 +214,12 @@ def matrix(chain: MarkovChain, values: Mapping[str, Any]) -> np.ndarray:
 
 @every_reading
 @settings(max_examples=8)
-@given(loss=st.fractions(Fraction(1, 50), Fraction(49, 100), max_denominator=100), w_max=st.sampled_from([4, 6]))
-def test_rationals_floats_matrices_and_power_iteration_agree(reading: str, loss: Fraction, w_max: int) -> None:
+@given(
+    loss=st.fractions(Fraction(1, 50), Fraction(49, 100), max_denominator=100), w_max=st.sampled_from([4, 6])
+)
+def test_rationals_floats_matrices_and_power_iteration_agree(
+    reading: str, loss: Fraction, w_max: int
+) -> None:
     kind = READINGS[reading] if reading != "L" else SubPacketFresh  # L has holding times, no plain matrix
     chain = kind(loss=loss, w_max=w_max).chain()
     P = matrix(chain, {"p": loss})
@@ -411,7 +422,9 @@ def test_more_stages_converge_below_the_threshold_only() -> None:
     gap = [np.abs(silence(SubPacketLevels(loss=loss, stages=R)) - exact) for R in (10, 20, 40)]
     ratio = 2 * (1 - (1 - loss) ** 3)
     assert (gap[1] < 1.5 * gap[0] * ratio**10 + 1e-9).all()
-    assert (gap[2] < 1.5 * gap[1] * ratio**20 + 5e-7).all()  # (2s)^60 is what is left of the exact chain's cap
+    assert (
+        gap[2] < 1.5 * gap[1] * ratio**20 + 5e-7
+    ).all()  # (2s)^60 is what is left of the exact chain's cap
     assert (gap[2] < 2e-5).all()
     beyond = [silence(SubPacketLevels(loss=0.22, stages=R)) for R in (20, 80, 200)]
     assert beyond[0] < beyond[1] < beyond[2] > 0.999
@@ -422,9 +435,13 @@ def test_reading_a_counts_deep_backoffs_twice() -> None:
     assert silence(SubPacketExact(loss=0.1, backoff_cap=60)) == pytest.approx(0.2619, abs=HALF_DIGIT)
 
 
-@pytest.mark.parametrize(("loss", "expected"), [(0.05, 0.946), (0.1, 0.954), (0.2, 0.956), (0.3, 0.957), (0.4, 0.969)])
+@pytest.mark.parametrize(
+    ("loss", "expected"), [(0.05, 0.946), (0.1, 0.954), (0.2, 0.956), (0.3, 0.957), (0.4, 0.969)]
+)
 def test_second_eigenvalue_of_the_full_chain(loss: float, expected: float) -> None:
-    assert spectral_gap(SubPacketFull(loss=loss)).second_eigenvalue.item() == pytest.approx(expected, abs=5.001e-4)
+    assert spectral_gap(SubPacketFull(loss=loss)).second_eigenvalue.item() == pytest.approx(
+        expected, abs=5.001e-4
+    )
 
 
 def test_relaxation_the_approximate_chain_hides_the_slow_mode() -> None:
@@ -472,14 +489,18 @@ def test_goodput_is_what_arrives_of_what_is_sent(case: tuple[str, Any]) -> None:
     )
     assert seen.packets_per_rtt.item() == pytest.approx(sent, rel=1e-13)
     assert seen.fast_retransmitted.item() == pytest.approx(copies, rel=1e-12)
-    assert seen.goodput.item() == pytest.approx((1 - loss) * (sent - ones + copies) + (1 - again) * ones, rel=1e-12)
+    assert seen.goodput.item() == pytest.approx(
+        (1 - loss) * (sent - ones + copies) + (1 - again) * ones, rel=1e-12
+    )
     assert seen.sent.sum().item() == pytest.approx(1, abs=8 * EPS)
 
 
 @every_reading
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("again", [None, 0.3])
-def test_deliveries_are_transitions_split_by_what_arrives(reading: str, early: bool, again: float | None) -> None:
+def test_deliveries_are_transitions_split_by_what_arrives(
+    reading: str, early: bool, again: float | None
+) -> None:
     model = READINGS[reading](loss=0.1, early_retransmit=early, retransmission_loss=again)
     chain, reward = model.chain(), model.delivered()
     for edge, split in reward.joint.items():

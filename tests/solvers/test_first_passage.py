@@ -203,3 +203,13 @@ def test_wrong_points_are_marked() -> None:
         assert np.isfinite(found[name].isel(p=0)).all(), name
     with pytest.raises(ChainError, match=r"b -> a is -0.5 at p = 0.75"):
         first_passage(chain, "b", throw=True)
+    stays = sojourn(chain, ["b"], longest=2)
+    assert stays.status.values.tolist() == [0, 2]
+    assert np.isnan(stays.probability.values[1]).all()
+
+
+def test_states_that_are_never_visited_have_no_stays() -> None:
+    chain = MarkovChain({("a", "b"): p, ("b", "a"): sympy.Rational(1, 2)}, {"p": 0.0})
+    stays = sojourn(chain, ["b"], longest=2)
+    assert stays.visits.item() == 0
+    assert np.isnan(stays.probability.values).all()

@@ -43,7 +43,9 @@ def program_of(*written: Any) -> Program:
 
 
 def at(expression: Any, **values: Fraction) -> Fraction:
-    exact = sympy.sympify(expression).subs({s: sympy.Rational(v) for s, v in zip((x, y), values.values(), strict=True)})
+    exact = sympy.sympify(expression).subs(
+        {s: sympy.Rational(v) for s, v in zip((x, y), values.values(), strict=True)}
+    )
     return Fraction(int(exact.p), int(exact.q))
 
 
@@ -71,7 +73,9 @@ def test_derivatives_are_those_of_sympy(written: Any, a: Fraction, b: Fraction) 
     program = program_of(written)
     for symbol, name in ((x, "x"), (y, "y")):
         slope = differentiate(program, name)
-        assert Fraction(run(slope, {"x": a, "y": b}, Fraction)[0]) == at(sympy.diff(written, symbol), x=a, y=b)
+        assert Fraction(run(slope, {"x": a, "y": b}, Fraction)[0]) == at(
+            sympy.diff(written, symbol), x=a, y=b
+        )
 
 
 def test_transcendental_steps() -> None:

@@ -1,0 +1,110 @@
+"""Roots of a mean reward on chains small enough to be solved by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcpdynamics.solvers import (
+    ChainError,
+    DomainError,
+    MarkovChain,
+    Reward,
+    RewardBalance,
+    failures,
+    self_consistent,
+    stationary,
+)
+
+p, c = sympy.symbols("p c", positive=True)
+
+
+def balance(target: Any, bounds: tuple[float, float] = (1e-12, 1 - 1e-9), **values: Any) -> RewardBalance:
+    """Busy earns c per epoch and stops with probability p, idle starts with 1/2: reward c/(1 + 2p)."""
+    chain = MarkovChain({("busy", "idle"): p, ("idle", "busy"): sympy.Rational(1, 2)}, {"c": 1.0, **values})
+    reward = Reward({("busy", "idle"): {1: p}, ("busy", "busy"): {1: 1 - p}}, "work", "task")
+    if "c" in values:
+        chain = MarkovChain({("busy", "idle"): p / c, ("idle", "busy"): sympy.Rational(1, 2)}, values)
+    return RewardBalance(chain, "p", reward, target, bounds, ["idle"])
+
+
+@given(st.floats(0.34, 1 - 1e-9))
+def test_root_by_hand(target: float) -> None:
+    solved = self_consistent(balance(target))
+    root = (1 / target - 1) / 2
+    # the root is that of the rounded reward: eps / |d ln D / dp| = eps (1 + 2p)/2, next to what 1/target - 1 loses
+    assert solved.root.item() == pytest.approx(root, rel=1e-9, abs=1e-14)
+    assert solved.reward.item() == pytest.approx(target, rel=1e-12)
+    assert solved.idle.item() == pytest.approx(1 - target, abs=1e-12)
+
+
+def test_small_roots_keep_their_relative_accuracy() -> None:
+    """With t(p) = p/(1+p), say, a root of 1e-9 is as good as one of 0.1: the unknown is sought on a log scale."""
+    chain = MarkovChain({("a", "b"): p, ("b", "a"): sympy.Integer(1)})
+    falls = Reward({("b", "a"): {-1: sympy.Integer(1), 0: sympy.Integer(0)}})
+    with pytest.raises(DomainError, match="target must be a finite number > 0, got -1e-09"):
+        self_consistent(RewardBalance(chain, "p", falls, -1e-9, (1e-12, 0.9)))
+    wanted = np.array([1e-10, 1e-7, 1e-3])
+    rare = MarkovChain({("a", "b"): 10**9 * p / (1 + 10**9 * p), ("b", "a"): sympy.Integer(1)})
+    solved = self_consistent(
+        RewardBalance(rare, "p", Reward({("a", "a"): {1: 1 / (1 + 10**9 * p)}}), _rare(wanted), (1e-12, 0.9))
+    )
+    assert solved.root.values == pytest.approx(wanted, rel=1e-9)
+
+
+def _rare(x: np.ndarray) -> np.ndarray:
+    stay = 1 / (1 + 1e9 * x)
+    return stay / (1 + 1e9 * x * stay)
+
+
+def test_demand_that_never_fills_the_supply() -> None:
+    solved = self_consistent(balance([0.5, 1.5]), window=10)
+    assert solved.root.values == pytest.approx([0.5, 0])
+    assert solved.idle.values == pytest.approx([0.5, 0])
+    assert solved.jain.values[1] == 1
+    assert solved.status.values.tolist() == [0, 0]
+
+
+def test_targets_below_reach_are_failures() -> None:
+    solved = self_consistent(balance([0.5, 0.2]))
+    assert np.isnan([solved[k].values[1] for k in ("root", "reward", "idle")]).all()
+    assert failures(solved)[0][1] == "no value of the unknown within its bounds meets the target"
+
+
+def test_targets_and_parameters_span_a_grid() -> None:
+    target = xr.DataArray([0.5, 0.6, 0.7], dims="load", coords={"load": [1, 2, 3]}, name="work")
+    solved = self_consistent(balance(target, c=np.array([1.0, 1.25])))
+    assert dict(solved.root.sizes) == {"load": 3, "c": 2}
+    roots = (1 / target.values[:, None] - 1) / 2 * np.array([1.0, 1.25])
+    assert solved.root.values == pytest.approx(roots, rel=1e-12)
+    assert solved.reward.attrs["units"] == "task"
+    chain = balance(0.5, c=1.25).chain.at(p=roots[1, 1])
+    assert stationary(chain).probability.sel(state="idle").item() == pytest.approx(solved.idle.values[1, 1])
+
+
+@pytest.mark.parametrize("target", [0.0, -1.0, np.nan, np.inf, [0.5, -2.0]])
+def test_targets_are_positive(target: Any) -> None:
+    with pytest.raises(DomainError, match="target must be a finite number > 0, got"):
+        self_consistent(balance(target))
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 0.5), (0.5, 0.1), (0.1, 1.0)])
+def test_bounds_are_a_bracket(bounds: tuple[float, float]) -> None:
+    with pytest.raises(DomainError, match="bounds must satisfy 0 < low < high < 1"):
+        self_consistent(balance(0.5, bounds))
+
+
+def test_other_problems() -> None:
+    with pytest.raises(TypeError, match=r"expected a RewardBalance or a model with \.balance\(\), got float"):
+        self_consistent(0.5)
+    broken = RewardBalance(MarkovChain({("a", "b"): p}), "p", Reward({("a", "b"): {1: p}}), 0.5, (0.1, 0.9))
+    with pytest.raises(ChainError, match="state 'b' is absorbing"):
+        self_consistent(broken)
+    with pytest.raises(DomainError, match="length must be a whole number of epochs"):
+        self_consistent(balance(0.5), window="10")  # type: ignore[arg-type]
