@@ -44,7 +44,8 @@ def main() -> NoReturn:
     """Run the command; a user's mistake is one sentence on standard error and exit code 2."""
     try:
         code = cli.main(standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         _fail(error.format_message())
@@ -52,9 +53,10 @@ def main() -> NoReturn:
         _fail("interrupted", 130)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
-    except BrokenPipeError:  # the reader, `head` for one, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except OSError as error:
+        if sys.stdout is not None:  # what is left in the buffer cannot be written either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail(f"cannot use {error.filename or 'standard output'}: {error.strerror or error}")
     except Exception as error:
         if type(error).__name__ not in _EXPECTED:
             raise

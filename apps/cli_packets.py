@@ -87,6 +87,8 @@ def _load(path: Path) -> Any:
 
     try:
         return load_scenario(path)
+    except UnicodeDecodeError:
+        raise click.UsageError(f"cannot read {path}: it is not UTF-8 text") from None
     except OSError as error:
         raise click.UsageError(
             f"cannot read {path}: {error.strerror or error}; `tcpdynamics simulate --list` shows ready scenarios"

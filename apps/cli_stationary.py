@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 #: Points that a table, JSON or exact arithmetic can carry.
 MAX_PRINTED = 100_000
 MAX_EXACT = 2_000
+MAX_EXACT_WINDOW = 60
 #: States x points of one sweep (16 bytes each while it is written): about 4 GB.
 MAX_CELLS = 250_000_000
 
@@ -49,7 +50,7 @@ def stationary() -> None:
     help="Reading of Fig. 8 (full only): as printed, fresh timeouts, exact levels.",
 )
 @click.option(
-    "--w-max", type=click.IntRange(4, 1000), default=6, show_default=True, help="Largest window [packets]."
+    "--w-max", type=click.IntRange(4, 300), default=6, show_default=True, help="Largest window [packets]."
 )
 @click.option(
     "--stages", type=click.IntRange(1, 100), help="Repeated-timeout stages (full only).  [default: 3]"
@@ -90,6 +91,10 @@ def sub_packet(**options: Any) -> None:
     if output is not None:
         check_writable(output)
     loss = _read("--loss", options["loss"], _most_points(options))
+    if options["exact"] and options["w_max"] > MAX_EXACT_WINDOW:
+        raise click.UsageError(
+            f"--exact takes --w-max up to {MAX_EXACT_WINDOW}: beyond, rationals have millions of digits"
+        )
     model = build_model(options, loss)
     from tcpdynamics.solvers import stationary as solve
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -18,10 +19,12 @@ class OutputError(Exception):
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Call `write` with a temporary name beside `path`, then rename. Raises OutputError; leaves no half file."""
     check_writable(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    path = path.resolve()  # through links, to the file that is meant
+    temporary = path
     try:
+        handle, name = tempfile.mkstemp(prefix=".unfinished.", suffix=path.suffix, dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
         write(temporary)
         mask = os.umask(0)
         os.umask(mask)
@@ -30,13 +33,20 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary != path:
+            temporary.unlink(missing_ok=True)
 
 
 def check_writable(path: Path) -> None:
     """Raise OutputError now rather than after the work is done."""
-    if path.is_dir():
+    try:
+        kind = path.stat().st_mode if path.exists() else None
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+    if kind is not None and stat.S_ISDIR(kind):
         raise OutputError(f"cannot write {path}: it is a folder; give a file name")
+    if kind is not None and not stat.S_ISREG(kind):
+        raise OutputError(f"cannot write {path}: it is a device or a pipe; give the name of an ordinary file")
     if not path.parent.is_dir():
         raise OutputError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
     if not os.access(path.parent, os.W_OK):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-#: The largest grid that one command solves: a few seconds and a few GB.
+#: The largest grid that one command solves: about a minute and a few GB.
 MAX_POINTS = 10_000_000
+LARGEST = 10**18
 
 
 class RangeError(ValueError):
@@ -60,6 +61,11 @@ def _number(text: str) -> Fraction:
     if exponent.isdecimal() and int(exponent) > 400:
         raise RangeError(f"{word} is out of the range of floating-point numbers")
     try:
-        return Fraction(word)
+        value = Fraction(word)
+        if abs(value) > LARGEST:
+            raise RangeError(f"{word} is out of range; numbers up to {LARGEST:.0e} are understood")
+        return value
+    except RangeError:
+        raise
     except (ValueError, ZeroDivisionError):
         raise RangeError(f"{word!r} is not a number; write numbers such as 0.1, 1e-3 or 1/8") from None

@@ -139,9 +139,9 @@ def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain,
         for s in _symbols(chain)
         if s.name == "p_r"
     }
-    transitions = {edge: sympy.sympify(e).subs(p_r) for edge, e in chain.transitions.items()}
+    transitions = {edge: e.subs(p_r) for edge, e in chain.transitions.items()}
     joint = {
-        edge: {r: sympy.sympify(e).subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()
+        edge: {r: e.subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()
     }
     parameters = {k: v for k, v in chain.parameters.items() if k != "p_r"}
     domain = {"p": (0.0, 1 / max(ratio, 1.0))}
@@ -151,6 +151,4 @@ def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain,
 
 
 def _symbols(chain: MarkovChain) -> set[Any]:
-    import sympy
-
-    return {s for e in chain.transitions.values() for s in sympy.sympify(e).free_symbols}
+    return {s for e in chain.transitions.values() for s in e.free_symbols}

@@ -25,7 +25,7 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward
 
-from .parameters import as_parameter, check_parameters, parameter
+from .parameters import as_parameter, broadcast, check_parameters, parameter
 from .sub_packet_parts import some_lost, timeout_chance, window_deliveries, window_transitions
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class SubPacketModel:
         default=6, source=_SOURCE,
     )  # fmt: skip
     base_timeout: Any = parameter(
-        "m_0", "1", "timeout before backoff, in RTTs", low=1.0, low_open=False, default=2, source=_SOURCE
+        "m_0", "1", "timeout before backoff, in RTTs", low=1.0, high=1e6, low_open=False, default=2, source=_SOURCE
     )
     retransmission_loss: Any = parameter(
         "p_r", "1", "loss of timeout retransmissions", low=0.0, low_open=False, high=1.0, default=None,
@@ -218,6 +218,8 @@ class SubPacketModel:
             exact = [sympy.Rational(x) for x in np.atleast_1d(np.asarray(value, dtype=object))]
             return exact[0] if np.ndim(value) == 0 else np.array(exact, dtype=object)
         array = as_parameter(name, value, "1", "")
+        if name in pi.coords and not _same(array, pi.coords[name]):
+            raise DomainError(f"the result was computed for another {name} than this model's; observe it with its own")
         array = array.transpose(*(d for d in dims if d in array.dims))
         return array.values.reshape([array.sizes.get(d, 1) for d in dims])
 
@@ -232,14 +234,8 @@ class SubPacketModel:
         """
         import xarray as xr
 
-        p = as_parameter("loss", self.loss, "1", "packet-loss probability")
-        p_r = (
-            p
-            if self.retransmission_loss is None
-            else as_parameter(
-                "retransmission_loss", self.retransmission_loss, "1", "loss of timeout retransmissions"
-            )
-        )
+        given = broadcast(self)
+        p, p_r = given["loss"], given["loss" if self.retransmission_loss is None else "retransmission_loss"]
         chance: dict[str, Any] = {}
         for state, n in self.packets().items():
             if n == 1:
@@ -248,7 +244,7 @@ class SubPacketModel:
                 chance[state] = timeout_chance(n, p, self.early_retransmit and "(" not in state)
         names = xr.Variable("state", np.array(list(chance)))
         timeout = xr.concat(
-            [xr.DataArray(c).drop_attrs() for c in xr.broadcast(*chance.values())],
+            [c.drop_attrs() for c in xr.broadcast(*map(xr.DataArray, chance.values()))],
             names,
             coords="minimal",
             compat="override",
@@ -273,7 +269,7 @@ class SubPacketApproximate(SubPacketModel):
 
     loss: Any = parameter("p", "1", "packet-loss probability", low=0.0, high=0.5, source=_SOURCE)
     base_timeout: Any = parameter(
-        "m_0", "1", "timeout before backoff, in RTTs", low=2.0, low_open=False, default=2, source=_SOURCE
+        "m_0", "1", "timeout before backoff, in RTTs", low=2.0, high=1e6, low_open=False, default=2, source=_SOURCE
     )
     retransmission_loss: Any = parameter(
         "p_r", "1", "loss of timeout retransmissions", low=0.0, low_open=False, high=0.5, default=None,
@@ -333,7 +329,7 @@ class SubPacketFull(SubPacketModel):
 
     loss: Any = parameter("p", "1", "packet-loss probability", low=0.0, high=0.5, source=_SOURCE)
     base_timeout: Any = parameter(
-        "m_0", "1", "timeout before backoff, in RTTs", low=2.0, low_open=False, default=2, source=_SOURCE
+        "m_0", "1", "timeout before backoff, in RTTs", low=2.0, high=1e6, low_open=False, default=2, source=_SOURCE
     )
     retransmission_loss: Any = parameter(
         "p_r", "1", "loss of timeout retransmissions", low=0.0, low_open=False, high=0.5, default=None,
@@ -445,6 +441,12 @@ def check_structure(model: Any) -> None:
         if field.metadata.get("integer") and not isinstance(value, Integral):
             advice = "each value is a chain of its own: sweep it in a loop" if np.ndim(value) else "an int"
             raise DomainError(f"{field.name} must be one whole number, got {value!r}; {advice}")
+        if field.type == "bool" and not isinstance(value, bool):
+            raise DomainError(f"{field.name} must be True or False, got {value!r}")
+
+
+def _same(array: xr.DataArray, coordinate: xr.DataArray) -> bool:
+    return array.shape == coordinate.shape and bool((array.values == coordinate.values).all())
 
 
 def _as_given(name: str, value: Any, meaning: str) -> Any:

@@ -21,7 +21,7 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DomainError, MarkovChain
 
-from .parameters import as_parameter, parameter
+from .parameters import broadcast, parameter
 from .sub_packet import SubPacketModel
 from .sub_packet_parts import some_lost, window_transitions
 
@@ -146,7 +146,7 @@ class SubPacketExact(SubPacketModel):
         level = level.assign_coords(level=level).assign_attrs(long_name="backoff level of the timeout")
         s = xr.DataArray(self.repeat_probability())
         probability = s**level * (1 - s).where(level < self.backoff_cap, 1.0)
-        m_0 = as_parameter("base_timeout", self.base_timeout, "1", "timeout before backoff, in RTTs")
+        m_0 = broadcast(self)["base_timeout"]
         length = m_0 * 2.0**level - 1
         time = length * probability
         return xr.Dataset(
@@ -161,12 +161,8 @@ class SubPacketExact(SubPacketModel):
         )
 
     def _loss_pair(self) -> tuple[Any, Any]:
-        p = as_parameter("loss", self.loss, "1", "packet-loss probability")
-        if self.retransmission_loss is None:
-            return p, p
-        return p, as_parameter(
-            "retransmission_loss", self.retransmission_loss, "1", "loss of timeout retransmissions"
-        )
+        given = broadcast(self)
+        return given["loss"], given["loss" if self.retransmission_loss is None else "retransmission_loss"]
 
 
 def escape(p: Any, p_r: Any, successes: int) -> Any:

@@ -133,7 +133,14 @@ def _is_one(builder: Builder, steps: list[int]) -> bool:
 
 def chain_key(chain: MarkovChain) -> Any:
     """What a compiled program depends on: structure and expressions, not parameter values."""
-    return (chain.labels, tuple(chain.transitions.items()), tuple(chain.holding.items()))
+    return (chain.labels, _distinct(chain.transitions), _distinct(chain.holding))
+
+
+def _distinct(expressions: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """Items in which 0.5 and Fraction(1, 2), equal in Python, stay apart: one of them is exact."""
+    import sympy
+
+    return tuple((k, sympy.Float(e) if isinstance(e, float) else e) for k, e in expressions.items())
 
 
 def grid_of(chain: MarkovChain, program_inputs: Any) -> Grid:
@@ -159,12 +166,13 @@ def domain_status(chain: MarkovChain, grid: Grid) -> NDArray[np.uint8]:
 
 @lru_cache(maxsize=64)
 def _entry_program(key: Any) -> tuple[Program, tuple[tuple[int, int], ...], tuple[int, ...]]:
+    """The entries, edge by edge and then the listed self-loops; the edges; the states with a self-loop."""
     labels, transitions, holding = key
     entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)), ergodic=False)
     edges = [(i, j) for i, row in entries.rows.items() for j in row]
     steps = [entries.rows[i][j] for i, j in edges]
-    program = entries.builder.build(steps + list(entries.holding.values()))
-    return program, tuple(edges), tuple(entries.holding)
+    program = entries.builder.build(steps + list(entries.loops.values()))
+    return program, tuple(edges), tuple(entries.loops)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,21 +231,21 @@ def entrywise(chain: MarkovChain) -> Entrywise:
     """Evaluate a chain's entries over its grid. Chains with holding times are made explicit first."""
     if not chain.is_symbolic:
         return _numeric_entries(chain)
-    program, edges, holding = _entry_program(chain_key(explicit(chain)))
-    if holding:
-        raise AssertionError("explicit() left a holding time")
+    whole = explicit(chain)
+    program, edges, looped = _entry_program(chain_key(whole))
     grid = grid_of(chain, program.inputs)
     order = np.lexsort(np.array(edges).T[::-1])
-    rates = np.empty((len(edges), grid.size))
-    run_blocks(program, grid.values, grid.size, rates)
+    entries = np.empty((len(edges) + len(looped), grid.size))
+    run_blocks(program, grid.values, grid.size, entries)
     sources, targets = np.array(edges)[order].T
-    rates = rates[order]
-    n = len(explicit(chain).labels)
+    rates, loops = entries[order], entries[len(edges) :]
+    n = len(whole.labels)
     stay = np.ones((n, grid.size))
     np.subtract.at(stay, sources, rates)
     status = domain_status(chain, grid)
     status[(status == 0) & ~(rates >= 0).all(axis=0)] = 2
-    status[(status == 0) & (stay < -SUM_TOLERANCE).any(axis=0)] = 3
+    off = (stay < -SUM_TOLERANCE).any(axis=0) | (abs(stay[list(looped)] - loops) > SUM_TOLERANCE).any(axis=0)
+    status[(status == 0) & off] = 3
     return Entrywise(grid, sources, targets, rates, np.maximum(stay, 0.0), status)
 
 
@@ -288,7 +296,7 @@ def explicit_events(chain: MarkovChain, events: Events) -> tuple[Events, tuple[s
     events = {edge: dict(law) for edge, law in events.items()}
     states: list[str] = []
     for state in chain.labels:
-        held = sympy.sympify(chain.holding.get(state, 1)).subs({k: float(v) for k, v in given.items()})
+        held = (sympy.S(1) * chain.holding.get(state, 1)).subs({k: float(v) for k, v in given.items()})
         held = sympy.nsimplify(held) if held.is_Number else held
         if not (held.is_Integer and held >= 0):
             raise ChainError(
@@ -310,6 +318,8 @@ def explicit_events(chain: MarkovChain, events: Events) -> tuple[Events, tuple[s
             # A visit may repeat: the next starts afresh.
             if again is not None or sympy.simplify(out - 1) != 0:
                 events[steps[-1], state] = again or {0: 1 - out}
+    if len(states) < 2:
+        raise ChainError("fewer than two states are left in which time passes; give holding times above zero")
     return events, tuple(states)
 
 
@@ -320,7 +330,12 @@ def origin(label: str, chain: MarkovChain) -> str:
 
 def _bypass(events: Events, state: str) -> None:
     """Take out a state in which no time is spent and nothing is earned."""
-    onward = {t: sum(law.values()) for (s, t), law in events.items() if s == state}
+    import sympy
+
+    onward = {t: sum(law.values()) for (s, t), law in events.items() if s == state and t != state}
+    leaving = sum(onward.values())
+    if sympy.simplify(leaving - 1) != 0:  # it may stay, for no time, as often as it likes
+        onward = {t: share / leaving for t, share in onward.items()}
     for source, target in list(events):
         if target == state and source != state:
             law = events.pop((source, target))

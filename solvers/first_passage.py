@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .chains import (
     SUM_TOLERANCE,
+    _entry_program,
     as_chain,
     chain_key,
     describe_point,
@@ -31,6 +32,8 @@ from .straightline import Program, run_blocks
 
 #: The largest time of a distribution: one vector product an epoch.
 MAX_TIME = 1_000_000
+#: The largest numeric chain: elimination on a dense matrix, a minute or so.
+MAX_DENSE = 4_000
 
 
 def first_passage(
@@ -128,7 +131,8 @@ def _passage_program(key: Any, goal: tuple[int, ...]) -> Program:
     b = entries.builder
     zero, one = b.const(0), b.const(1)
     rows = {i: dict(row) for i, row in entries.rows.items() if i not in goal}
-    _check_reachable(rows, goal, labels)
+    edges = np.array([(i, j) for i, row in rows.items() for j in row], dtype=np.int64).reshape(-1, 2)
+    _check_reachable(edges, goal, labels)
     removals = reduce_states(b, {i: dict(row) for i, row in rows.items()}, ())
     held = {i: entries.holding.get(i, one) for i in rows}
     mean = absorbing_solve(b, removals, held)
@@ -145,14 +149,18 @@ def _passage_program(key: Any, goal: tuple[int, ...]) -> Program:
     return b.build([*(mean.get(i, zero) for i in n), *(variance.get(i, zero) for i in n), *entries.checks()])
 
 
-def _check_reachable(rows: dict[int, Any], goal: Collection[int], labels: Sequence[str]) -> None:
-    reached, grew = set(goal), True
-    while grew:
-        new = {i for i, row in rows.items() if i not in reached and reached & set(row)}
-        reached |= new
-        grew = bool(new)
-    lost = sorted(set(rows) - reached)
-    if lost:
+def _check_reachable(edges: NDArray[np.int64], goal: Collection[int], labels: Sequence[str]) -> None:
+    """Search backwards from the target along (source, target) pairs."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    n = len(labels)
+    ends = np.array(sorted(goal))
+    back = np.concatenate([edges[:, ::-1], np.column_stack([np.full(ends.size, n), ends])])
+    graph = coo_array((np.ones(len(back)), back.T), shape=(n + 1, n + 1)).tocsr()
+    found = breadth_first_order(graph, n, return_predecessors=False)
+    lost = np.setdiff1d(np.arange(n), found)
+    if lost.size:
         raise ChainError(f"the target cannot be reached from state {labels[lost[0]]!r}: its time is infinite")
 
 
@@ -160,11 +168,12 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
     """The same elimination on a dense array, one rank-one update a state."""
     e = entrywise(chain)
     n = e.stay.shape[0]
+    if n > MAX_DENSE:
+        raise ChainError(f"passage times of a numeric chain need a dense matrix: at most {MAX_DENSE:,} states, got {n:,}")
     others = np.setdiff1d(np.arange(n), goal)
     P = np.zeros((n, n))
     P[e.sources, e.targets] = e.rates[:, 0]
-    rows = {int(i): {int(j): 1 for j in np.flatnonzero(P[i])} for i in others}
-    _check_reachable(rows, goal, chain.labels)
+    _check_reachable(np.column_stack([e.sources, e.targets]), goal, chain.labels)
     mean, variance = np.zeros((n, 1)), np.zeros((n, 1))
     mean[others, 0] = _eliminate(P, others, np.ones(others.size))
     gap = 1 + mean[:, 0][None, :] - mean[others]
@@ -236,7 +245,23 @@ def _distribution(
         coords={"state": np.array(labels)[kept], "time": ("time", t, {"units": "epoch"})},
         attrs={"units": "1", "long_name": "probability of having reached the target by then"},
     )
-    return xr.Dataset({"distribution": array.reindex(state=np.array(chain.labels))})
+    array = array.reindex(state=np.array(chain.labels))
+    for state in [s for s in chain.labels if s not in labels]:  # held for no time: what follows decides
+        array.loc[{"state": state}] = _onward(chain, state, array)
+    return xr.Dataset({"distribution": array})
+
+
+def _onward(chain: MarkovChain, state: str, array: xr.DataArray) -> Any:
+    """The distribution from a state that is left at once: the mean over where it leads."""
+    index = chain.labels.index(state)
+    program, edges, _ = _entry_program(chain_key(chain))
+    grid = grid_of(chain, program.inputs)
+    rates = np.empty((len(program.outputs), grid.size))
+    run_blocks(program, grid.values, grid.size, rates)
+    out = [(rates[k], j) for k, (i, j) in enumerate(edges) if i == index]
+    total = sum(rate for rate, _ in out)
+    shares = [xr.DataArray(grid.unflatten(rate / total), dims=grid.dims) for rate, _ in out]
+    return sum(share * array.sel(state=chain.labels[j], drop=True) for share, (_, j) in zip(shares, out, strict=True))
 
 
 def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Dataset:

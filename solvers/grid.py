@@ -73,7 +73,7 @@ def make_grid(parameters: Mapping[str, Any]) -> Grid:
         coords |= {str(k): c for k, c in array.coords.items()}
         if array.ndim == 0 or array.dims != (array.name,):
             coords.setdefault(str(array.name or name), array.drop_vars(array.coords))
-    taken = {"state", "time", "length"} & (set(sizes) | set(coords))
+    taken = {"state", "time", "length", "packets", "level"} & (set(sizes) | set(coords))
     if taken:
         raise DomainError(f"a parameter brings the dimension {min(taken)!r}, which results use; rename it")
     dims, shape = tuple(sizes), tuple(sizes.values())

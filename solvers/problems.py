@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -107,6 +108,11 @@ class MarkovChain:
         elif not self.transitions:
             raise ChainError("a chain needs at least one transition")
         else:
+            for edge in self.transitions:
+                if not (isinstance(edge, tuple) and len(edge) == 2 and all(isinstance(s, str) for s in edge)):
+                    raise ChainError(f"a transition is named by two labels (source, target), got {edge!r}")
+            for name, expression in (*self.transitions.items(), *self.holding.items()):
+                _check_expression(name, expression)
             known = set(self.labels)
             for source, target in self.transitions:
                 for state in (source, target):
@@ -124,7 +130,7 @@ class MarkovChain:
     @property
     def is_symbolic(self) -> bool:
         """True when transitions are expressions, False when they are a matrix."""
-        return isinstance(self.transitions, Mapping)
+        return isinstance(self.transitions, Mapping) and not hasattr(self.transitions, "shape")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -138,6 +144,13 @@ class MarkovChain:
     def at(self, **parameters: Any) -> MarkovChain:
         """The same chain with other values of its parameters, by symbol name."""
         return replace(self, parameters={**self.parameters, **parameters})
+
+
+def _check_expression(name: Any, expression: Any) -> None:
+    """Numbers and SymPy expressions only: a string is never evaluated."""
+    number = isinstance(expression, Real) and not isinstance(expression, bool)
+    if not (number or hasattr(expression, "free_symbols")):
+        raise ChainError(f"{name!r} must have a number or a SymPy expression, got {expression!r}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from .straightline import Program, run_blocks
 from .windowed import windowed
 
 
-def self_consistent(problem: Any, *, window: int | None = None) -> xr.Dataset:
+def self_consistent(problem: Any, *, window: int | None = None, throw: bool = False) -> xr.Dataset:
     """Solve mean reward(unknown) = target at every point of the target's grid.
 
     Bracketed root finding (Chandrupatla) on the log-odds of the unknown, so small roots keep their relative accuracy.
@@ -28,6 +28,8 @@ def self_consistent(problem: Any, *, window: int | None = None) -> xr.Dataset:
     problem : RewardBalance, or a model with `.balance()`
     window : int, optional
         L epochs: also give Jain's index and the probability of nothing over L.
+    throw : bool
+        Raise ChainError at the first point without a root instead of marking it.
 
     Returns
     -------
@@ -54,6 +56,8 @@ def self_consistent(problem: Any, *, window: int | None = None) -> xr.Dataset:
     program = _reward_program(chain_key(chain), _mean_key(balance), frozenset(balance.idle))
     fixed = {k: np.broadcast_to(v, grid.size) for k, v in grid.values.items() if k != "target"}
     root, status = _roots(program, balance, fixed, target)
+    if throw and status.any():
+        raise ChainError(f"no {balance.unknown} in {balance.bounds} meets the target {target[status != 0][0]:g}")
     values = _evaluate(program, balance.unknown, np.where(root > 0, root, balance.bounds[0]), fixed)
     idle = np.where(root == 0, 0.0, values[1])
     values[0, status != 0] = idle[status != 0] = np.nan

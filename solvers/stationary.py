@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +46,7 @@ def stationary(
         their own). A symbolic
         chain whose parameters have no value gives its closed form.
     throw : bool
-        Raise ChainError at the first failed point instead of marking it.
+        Raise ChainError at the first failed point instead of marking it. Exact results always do.
     backend : "auto", "numpy" or "jax"
         "auto" takes JAX only for symbolic chains on a machine with a GPU.
 
@@ -110,6 +111,9 @@ def sensitivity(
         Name of the symbol; may be left out when the chain has one only.
     order : int
         1 for the first derivative, 2 for the second, ...
+
+    Slopes are differences of non-negative terms, so unlike probabilities they lose digits where those cancel: about
+    1e-15 of the largest term, which for the sub-packet chains is 1e-8 relative in the rarest slope at p = 1e-9.
 
     Returns
     -------
@@ -187,12 +191,10 @@ def closed_form(problem: Any) -> dict[str, Any]:
 
 
 def _symbols(chain: MarkovChain, program: Program) -> list[Any]:
-    import sympy
-
     held = {
         s
         for e in (*chain.transitions.values(), *chain.holding.values())
-        for s in sympy.sympify(e).free_symbols
+        for s in getattr(e, "free_symbols", ())
     }
     return sorted((s for s in held if s.name in program.inputs), key=lambda s: str(s.name))
 
@@ -339,12 +341,17 @@ def _exact_points(exact: dict[str, NDArray[Any]], grid: Grid) -> list[dict[str, 
 
 def _exact_values(name: str, value: Any) -> NDArray[Any]:
     data = np.asarray(getattr(value, "values", value), dtype=object)
-    return np.array([_fraction(x) for x in data.flat], dtype=object)
+    try:
+        return np.array([_fraction(x) for x in data.flat], dtype=object)
+    except (TypeError, ValueError, OverflowError):
+        raise DomainError(f"{name} must hold finite numbers, got {value!r}") from None
 
 
 def _fraction(x: Any) -> Fraction:
     if hasattr(x, "p") and hasattr(x, "q"):
         return Fraction(int(x.p), int(x.q))
+    if isinstance(x, bool) or not isinstance(x, Real):
+        raise TypeError
     return Fraction(x if isinstance(x, int | Fraction) else float(x))
 
 

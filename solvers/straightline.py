@@ -3,7 +3,7 @@
 A `Program` is a list of additions, subtractions, multiplications and divisions without branches. It is built
 once (from a chain's expressions, by state reduction) and then run on floats in cache-sized NumPy blocks, on
 JAX arrays, on exact rationals or on SymPy's rational functions: one set of formulas, several arithmetics.
-Nothing is ever turned into source text, so nothing is ever evaluated from a string.
+Programs are data: no source text is made, so none is ever evaluated.
 """
 
 from __future__ import annotations

@@ -53,6 +53,10 @@ def _emit(builder: Builder, expression: Any) -> int:
 
 def _emit_sum(builder: Builder, e: sympy.Add) -> int:
     """Positive terms first, then what is taken away, so that 1 - p stays one exact subtraction."""
+    if any(t.as_coeff_Mul()[0].is_negative for t in e.args):
+        content, rest = e.primitive()  # SymPy writes (1 - p)/10 as 1/10 - p/10, where rounding would cancel
+        if content != 1 and isinstance(rest, sympy.Add):
+            return builder.mul(emit(builder, content), emit(builder, rest))
     taken = [t.as_coeff_Mul()[0].is_negative for t in e.args]
     plus = [t for t, minus in zip(e.args, taken, strict=True) if not minus]
     minus = [-t for t, minus in zip(e.args, taken, strict=True) if minus]

@@ -562,7 +562,7 @@ def test_loss_outside_its_interval(reading: str, loss: Any, message: str) -> Non
         ({"w_max": 6.0}, "w_max must be one whole number, got 6.0"),
         ({"w_max": [6, 8]}, "w_max must be one whole number, got [6, 8]; each value is a chain of its own"),
         ({"stages": 0}, "stages must be a whole number in [1, 1000], got 0"),
-        ({"base_timeout": 1.9}, "base_timeout must lie in [2, inf), got 1.9"),
+        ({"base_timeout": 1.9}, "base_timeout must lie in [2, 1e+06), got 1.9"),
         ({"retransmission_loss": 0.5}, "retransmission_loss must lie in [0, 0.5), got 0.5"),
     ],
 )

@@ -89,6 +89,16 @@ def test_states_that_are_held_count_their_epochs(model: Any) -> None:
         assert held[name].values == pytest.approx(long, rel=1e-11), name
 
 
+def test_visits_that_repeat_are_held_again() -> None:
+    """Three epochs a visit, 1/p visits: T = 3 G with G geometric."""
+    loss = np.array([1e-3, 0.25])
+    chain = MarkovChain({("a", "b"): p, ("b", "a"): sympy.S(1)}, {"p": loss}, holding={"a": sympy.Integer(3)})
+    found = first_passage(chain, "b", times=[2, 3, 6]).sel(state="a")
+    assert found["mean"].values == pytest.approx(3 / loss, rel=1e-14)
+    assert found.variance.values == pytest.approx(9 * (1 - loss) / loss**2, rel=1e-13)
+    assert found.distribution.values == pytest.approx(np.array([0 * loss, loss, 1 - (1 - loss) ** 2]).T)
+
+
 def test_distribution_of_a_held_state_counts_epochs() -> None:
     model = SubPacketExact(loss=0.2, backoff_cap=1, base_timeout=4)
     found = first_passage(model, "S1(0)", times=[2, 3, 4]).distribution.sel(state="b(0)")
