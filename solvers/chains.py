@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,12 @@ def _distinct(expressions: Mapping[Any, Any]) -> tuple[Any, ...]:
     """Items in which 0.5 and Fraction(1, 2), equal in Python, stay apart: one of them is exact."""
     import sympy
 
-    return tuple((k, sympy.Float(e) if isinstance(e, float) else e) for k, e in expressions.items())
+    def plain(e: Any) -> Any:
+        if hasattr(e, "free_symbols"):
+            return e
+        return sympy.Rational(e.numerator, e.denominator) if isinstance(e, Rational) else sympy.Float(float(e))
+
+    return tuple((k, plain(e)) for k, e in expressions.items())
 
 
 def grid_of(chain: MarkovChain, program_inputs: Any) -> Grid:
@@ -332,7 +338,9 @@ def _bypass(events: Events, state: str) -> None:
     """Take out a state in which no time is spent and nothing is earned."""
     import sympy
 
-    onward = {t: sum(law.values()) for (s, t), law in events.items() if s == state and t != state}
+    onward: dict[str, Any] = {
+        t: sum(law.values()) for (s, t), law in events.items() if s == state and t != state
+    }
     leaving = sum(onward.values())
     if sympy.simplify(leaving - 1) != 0:  # it may stay, for no time, as often as it likes
         onward = {t: share / leaving for t, share in onward.items()}

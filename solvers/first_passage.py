@@ -169,7 +169,9 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
     e = entrywise(chain)
     n = e.stay.shape[0]
     if n > MAX_DENSE:
-        raise ChainError(f"passage times of a numeric chain need a dense matrix: at most {MAX_DENSE:,} states, got {n:,}")
+        raise ChainError(
+            f"passage times of a numeric chain need a dense matrix: at most {MAX_DENSE:,} states, got {n:,}"
+        )
     others = np.setdiff1d(np.arange(n), goal)
     P = np.zeros((n, n))
     P[e.sources, e.targets] = e.rates[:, 0]
@@ -261,7 +263,9 @@ def _onward(chain: MarkovChain, state: str, array: xr.DataArray) -> Any:
     out = [(rates[k], j) for k, (i, j) in enumerate(edges) if i == index]
     total = sum(rate for rate, _ in out)
     shares = [xr.DataArray(grid.unflatten(rate / total), dims=grid.dims) for rate, _ in out]
-    return sum(share * array.sel(state=chain.labels[j], drop=True) for share, (_, j) in zip(shares, out, strict=True))
+    return sum(
+        share * array.sel(state=chain.labels[j], drop=True) for share, (_, j) in zip(shares, out, strict=True)
+    )
 
 
 def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Dataset:

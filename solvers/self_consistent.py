@@ -57,7 +57,9 @@ def self_consistent(problem: Any, *, window: int | None = None, throw: bool = Fa
     fixed = {k: np.broadcast_to(v, grid.size) for k, v in grid.values.items() if k != "target"}
     root, status = _roots(program, balance, fixed, target)
     if throw and status.any():
-        raise ChainError(f"no {balance.unknown} in {balance.bounds} meets the target {target[status != 0][0]:g}")
+        raise ChainError(
+            f"no {balance.unknown} in {balance.bounds} meets the target {target[status != 0][0]:g}"
+        )
     values = _evaluate(program, balance.unknown, np.where(root > 0, root, balance.bounds[0]), fixed)
     idle = np.where(root == 0, 0.0, values[1])
     values[0, status != 0] = idle[status != 0] = np.nan

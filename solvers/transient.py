@@ -126,7 +126,9 @@ def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
     if not chain.is_symbolic and chain.transitions.shape[0] > DENSE_EIGENVALUES:
         second, grid, status = _largest_of_sparse(chain)
         if throw:
-            raise_if_failed(status, lambda i: f"{REASONS[int(status[i])]}: the largest eigenvalues lie too close")
+            raise_if_failed(
+                status, lambda i: f"{REASONS[int(status[i])]}: the largest eigenvalues lie too close"
+            )
     else:
         e = entrywise(chain)
         if throw:
