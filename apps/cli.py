@@ -47,6 +47,9 @@ def main() -> NoReturn:
         if sys.stdout is not None:
             sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        sys.exit(2)
     except click.ClickException as error:
         _fail(error.format_message())
     except click.Abort:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .files import check_writable, write_netcdf
+from .files import check_netcdf_name, write_netcdf
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,7 +52,10 @@ def simulate(
     output: Path | None,
     show_list: bool,
 ) -> None:
-    """Simulate packets on one bottleneck, as SCENARIO.toml (or the name of a ready scenario) describes it."""
+    """Simulate packets on one bottleneck.
+
+    SCENARIO.toml describes links and flows (docs/scenarios.md lists the keys); a ready scenario's name will do.
+    """
     from tcpdynamics.validation.packet import ready_scenarios, replicate
     from tcpdynamics.validation.packet import simulate as run
 
@@ -65,7 +69,7 @@ def simulate(
             "SCENARIO.toml is missing; `tcpdynamics simulate --list` shows ready scenarios"
         )
     if output is not None:
-        check_writable(output)
+        check_netcdf_name(output)
     described = _load(ready.get(scenario, Path(scenario)))
     if seed is not None:
         from dataclasses import replace
@@ -74,6 +78,7 @@ def simulate(
     result = run(described) if replications == 1 else replicate(described, replications)
     if output is not None:
         write_netcdf(output, result)
+        click.echo(f"wrote {output}", err=True)
     if as_json:
         click.echo(json.dumps(_as_json(result), allow_nan=False))
     elif output is None:
@@ -96,8 +101,14 @@ def _load(path: Path) -> Any:
 
 
 def _first_comment(path: Path) -> str:
-    line = path.read_text(encoding="utf-8").splitlines()[0]
-    return line.lstrip("# ") if line.startswith("#") else ""
+    """The first sentence of the comment at the top."""
+    words: list[str] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        words += line.lstrip("# ").split()
+    first, stop, _ = " ".join(words).partition(". ")
+    return first + ("." if stop else "")
 
 
 def _as_json(result: xr.Dataset) -> dict[str, Any]:
@@ -133,11 +144,11 @@ def _print_summary(result: xr.Dataset) -> None:
     result = result.assign(jain=result.slice_jain.mean("slice"), starved=result.slice_starved.mean("slice"))
     click.echo(
         f"{result.attrs['name']}: {result.sizes['flow']} flows, "
-        + ("seeds in --json" if several else f"seed {result.attrs['seed']}")
+        + ("several seeds (--json lists them)" if several else f"seed {result.attrs['seed']}")
     )
     rows = [(label, result[name], digits) for name, label, digits in _LINES]
     rows += [
-        (f"P({n}{' or more' if n == result.sent_in_epoch.values[-1] else ''} packets in an epoch)",
+        (f"P({n}{' or more' if n == result.sent_in_epoch.values[-1] else ''} packet{'' if n == 1 else 's'} in an epoch)",
          result.epoch_share.sel(sent_in_epoch=n), 4)
         for n in result.sent_in_epoch.values
     ]  # fmt: skip
@@ -162,7 +173,9 @@ def validate() -> None:
 
 
 @validate.command("sub-packet")
-@click.option("--quick", is_flag=True, help="Short runs: wider intervals.")
+@click.option(
+    "--quick", is_flag=True, help="A few seconds: fewer loads, 600 s instead of 5000 s, 5 runs instead of 8."
+)
 @click.option("--flows", metavar="LIST", help="Numbers of flows, such as 20,100,300.  [default: 20 to 300]")
 @click.option("--sender", type=click.Choice(["sack", "newreno"]), default="sack", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
@@ -175,7 +188,7 @@ def validate_sub_packet(
 ) -> None:
     """The sub-packet chains against simulated flows: 1 Mbit/s, 200 ms, 50 packets (Fig. 9 of Chen et al.)."""
     if output is not None:
-        check_writable(output)
+        check_netcdf_name(output)
     from dataclasses import replace
 
     from tcpdynamics.paper_figures.chen_sub_packet import fig9
@@ -187,6 +200,7 @@ def validate_sub_packet(
     result = comparison.run()
     if output is not None:
         write_netcdf(output, result)
+        click.echo(f"wrote {output}", err=True)
     if as_json:
         document = {
             "parameters": json.loads(result.attrs["parameters"]),
@@ -196,7 +210,8 @@ def validate_sub_packet(
         click.echo(json.dumps(document))
     elif output is None:
         _print_verdicts(result)
-        click.echo(paragraph(result))
+        for part in paragraph(result).split("\n\n"):
+            click.echo("\n" + textwrap.fill(part, 110))
 
 
 def _flow_counts(text: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .files import check_writable, write_netcdf
+from .files import check_netcdf_name, write_netcdf
 from .ranges import MAX_POINTS, RangeError, parse_range
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ def stationary() -> None:
 )
 @click.option("--exact", is_flag=True, help="Rationals a/b instead of floating-point numbers.")
 def sub_packet(**options: Any) -> None:
-    """Packets that a TCP sender has in flight at high loss (Chen, Iyengar, Subramanian, Ford).
+    """TCP at high loss: packets sent per round-trip time.
+
+    The chains of Chen, Iyengar, Subramanian and Ford, "TCP Behavior in Sub-Packet Regimes".
 
     One row a loss rate: the probability that 0, 1, ..., W packets are sent in an epoch (one RTT), and their mean.
 
@@ -89,7 +91,7 @@ def sub_packet(**options: Any) -> None:
     """
     output: Path | None = options["output"]
     if output is not None:
-        check_writable(output)
+        check_netcdf_name(output)
     loss = _read("--loss", options["loss"], _most_points(options))
     if options["exact"] and options["w_max"] > MAX_EXACT_WINDOW:
         raise click.UsageError(
@@ -108,9 +110,10 @@ def sub_packet(**options: Any) -> None:
     seen = model.observe(result)
     if output is not None:
         write_netcdf(output, _as_floats(result.merge(seen, combine_attrs="override")))
-    elif options["as_json"]:
+        click.echo(f"wrote {output}", err=True)
+    if options["as_json"]:
         click.echo(json.dumps(as_json(options["model"], model, loss, result, seen, options["exact"])))
-    else:
+    elif output is None:
         _print_table(options["model"], model, loss, seen, options["exact"])
 
 

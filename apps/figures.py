@@ -44,8 +44,10 @@ def silence_tail(result: xr.Dataset, flows: int) -> go.Figure:
         for edge, fill in (("high", None), ("low", "tonexty")):
             figure.add_trace(
                 go.Scatter(
-                    x=x[seen], y=np.maximum(part[f"silence_tail_{edge}"].values[seen], 1e-7), fill=fill, mode="lines",
-                    line={"width": 0, "color": PALETTE[i]}, showlegend=False, hoverinfo="skip", legendgroup=str(link),
+                    x=x[seen], y=np.maximum(part[f"silence_tail_{edge}"].values[seen], 1e-7),
+                    fill=fill, mode="lines",
+                    line={"width": 0, "color": PALETTE[i], "shape": "hv"},
+                    showlegend=False, hoverinfo="skip", legendgroup=str(link),
                 )
             )  # fmt: skip
         figure.add_trace(
@@ -57,16 +59,23 @@ def silence_tail(result: xr.Dataset, flows: int) -> go.Figure:
     loss = float(result.loss.sel(link="independent", flows=flows))
     for j, (m, name) in enumerate(((3, "three successes"), (2, "two successes"))):
         law = SubPacketExact(loss=loss, collapse=m).silence_lengths()
-        tail = law.probability.values[::-1].cumsum()[::-1]
+        t = result.length.values
+        tail = (law.probability.values[:, None] * (law.length.values[:, None] >= t)).sum(axis=0)
         figure.add_trace(
             go.Scatter(
-                x=np.r_[1, law.length.values], y=np.r_[1, tail], name=f"exact chain, {name}, loss {loss:.3f}",
-                line={"color": PALETTE[6], "dash": ("solid", "dot")[j], "shape": "vh"},
+                x=t[tail > 0], y=tail[tail > 0], name=f"exact chain, {name}, loss {loss:.3f}",
+                line={"color": PALETTE[6], "dash": ("solid", "dot")[j], "shape": "hv"},
             )
         )  # fmt: skip
     figure.update_layout(**_LAYOUT, height=460)
     figure.update_xaxes(type="log", title_text="length of a silence, t [epochs]", range=[0, 2.4])
-    figure.update_yaxes(type="log", title_text="P(silence lasts at least t)", range=[-4, 0.05])
+    figure.update_yaxes(
+        type="log",
+        title_text="P(silence lasts at least t)",
+        range=[-4, 0.05],
+        dtick=1,
+        exponentformat="power",
+    )
     return figure
 
 

@@ -37,6 +37,13 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def check_netcdf_name(path: Path) -> None:
+    """As `check_writable`; also refuses a suffix that promises another format."""
+    if path.suffix.lower() not in (".nc", ".nc4", ".h5", ".netcdf"):
+        raise OutputError(f"cannot write {path}: results are NetCDF; give a name that ends in .nc")
+    check_writable(path)
+
+
 def check_writable(path: Path) -> None:
     """Raise OutputError now rather than after the work is done."""
     try:
@@ -54,7 +61,7 @@ def check_writable(path: Path) -> None:
 
 
 def write_netcdf(path: Path, result: xr.Dataset) -> None:
-    """Write a result as NetCDF-4."""
+    """Write a result as NetCDF-4 (`check_netcdf_name` its path before the work)."""
     write_whole(path, lambda temporary: result.to_netcdf(temporary, engine="h5netcdf"))
 
 

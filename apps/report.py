@@ -170,7 +170,7 @@ def _loads(result: xr.Dataset) -> list[dict[str, str]]:
                 if not np.isfinite(value):
                     return "none"
                 low, high = (part.get(f"{name}_{edge}") for edge in ("low", "high"))
-                half = "" if low is None or high is None else f" ± {float(high - low) / 2:.{digits}f}"
+                half = "" if low is None or not np.isfinite(low) else f" ± {float(high - low) / 2:.{digits}f}"
                 return f"{value:.{digits}f}{half}"
 
             names = (
@@ -192,10 +192,14 @@ def _loads(result: xr.Dataset) -> list[dict[str, str]]:
 def _verdicts(title: str, result: xr.Dataset) -> dict[str, Any]:
     rows = []
     for link in result.link.values:
+        losses = [
+            {"verdict": "", "text": f"loss {p:.3f}", "title": ""} for p in result.loss.sel(link=link).values
+        ]
+        rows.append({"link": str(link), "chain": "(measured)", "cells": losses})
         for chain in result.chain.values:
             part = result.sel(link=link, chain=chain)
             cells = [
-                {"verdict": str(v), "text": f"{v}: {d:.3f} [{low:.3f}, {high:.3f}]"}
+                {"verdict": str(v), "text": f"{v}: {d:.3f}", "title": f"95 % interval {low:.4f} to {high:.4f}"}
                 for v, d, low, high in zip(
                     part.verdict.values, part.distance.values, part.distance_low.values, part.distance_high.values,
                     strict=True,

@@ -57,7 +57,7 @@ class SharedLink:
 
     flows: Any = parameter("N", "1", "flows in progress", low=0.0)
     capacity: Any = parameter("C", "bit/s", "link rate", low=0.0)
-    base_rtt: Any = parameter("R_0", "s", "round-trip time without queueing", low=0.0)
+    base_rtt: Any = parameter("R_0", "s", "round-trip time without queueing", low=0.0, high=100.0)
     buffer: Any = parameter("B", "packet", "buffer", low=0.0, low_open=False)
     packet_size: float = parameter("S", "byte", "packet size", low=0.0, default=500.0)
     w_max: int = parameter("W", "packet", "largest window", low=4, low_open=False, integer=True, default=6)

@@ -118,16 +118,16 @@ def _repetitive_idle_time() -> Claim:
 
 
 def _limit() -> Claim:
-    deep = SubPacketExact(loss=[0.19, 0.23], backoff_cap=40)
+    deep = SubPacketExact(loss=[0.19, 0.23], backoff_cap=60)
     idle = deep.observe(stationary(deep.chain())).silent_fraction.values
     return Claim(
         "sections 3.3.2 and 5",
         "with unlimited backoff TCP is unstable for p > 0.5",
         f"only if the retransmission's own ACK ends the backoff; under the paper's rule (three successes) for "
-        f"p > {collapse_threshold(3):.4f}: with timeouts up to 2^40 T0 the silent fraction is "
+        f"p > {collapse_threshold(3):.4f}: with timeouts up to 2^60 T0 the silent fraction is "
         f"{idle[0]:.3f} at p = 0.19 and "
         f"{idle[1]:.6f} at p = 0.23",
-        "differs" if idle[1] > 0.999 > idle[0] else "confirmed",
+        "differs" if idle[0] < 0.9 < idle[1] else "confirmed",
     )
 
 
@@ -138,7 +138,7 @@ def _shift() -> Claim:
     return Claim(
         "section 3",
         "repetitive timeouts grow strongly beyond p = 0.1",
-        f"silent fraction {silent[0]:.3f}, {silent[1]:.3f}, {silent[2]:.3f} at p = 0.05, 0.1, 0.2; "
+        f"full chain: silent fraction {silent[0]:.3f}, {silent[1]:.3f}, {silent[2]:.3f} at p = 0.05, 0.1, 0.2; "
         f"the variance of a silence "
         f"becomes infinite at p = {edge:.4f}",
         _verdict(bool(silent[1] > 2 * silent[0] and abs(edge - 0.1) < 0.01)),
@@ -151,7 +151,8 @@ def _rtt_independence() -> Claim:
     return Claim(
         "section 3",
         "the stationary distribution depends on p only, not on the RTT",
-        "only while the timeout is the same multiple of the RTT: silent fraction at p = 0.1 for T0/RTT = 2, 3, 5, 10: "
+        "only while the timeout is the same multiple of the RTT. Exact chain: "
+        "silent fraction at p = 0.1 for T0/RTT = 2, 3, 5, 10: "
         + ", ".join(f"{s:.3f}" for s in silent),
         "differs" if np.ptp(silent) > 0.1 else "confirmed",
     )
@@ -163,7 +164,8 @@ def _loss_of_web_load() -> Claim:
     return Claim(
         "section 2.3.2",
         "200 users with four flows each on 1 Mbit/s, 200 ms, 50 packets: loss 30 %",
-        f"self-consistent loss {100 * loss:.1f} %, were all 800 flows long",
+        f"self-consistent loss of the exact chain {100 * loss:.1f} %, were all 800 flows long "
+        "(confirmed if within 5 %)",
         _verdict(abs(loss - 0.30) < 0.05),
     )
 

@@ -1,0 +1,14 @@
+"""How far models can be trusted: a packet simulator, statistics, and comparisons. Each loads when it is first used."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+__all__ = ["comparisons", "packet", "statistics"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in __all__:
+        return importlib.import_module(f"tcpdynamics.validation.{name}")
+    raise AttributeError(f"module 'tcpdynamics.validation' has no attribute {name!r}")

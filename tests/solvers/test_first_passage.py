@@ -160,7 +160,8 @@ def test_stays_add_up(n: int, seed: int, data: st.DataObject) -> None:
     assert found.probability.sum().item() + found.longer.item() == pytest.approx(1, abs=1e-12)
     mean = (found.probability * found.length).sum().item()
     pi = stationary(chain).probability.values
-    assert found.visits.item() * mean == pytest.approx(pi[inside].sum(), rel=1e-9)
+    if found.longer.item() < 1e-13:  # else stays of more than 2,000 epochs are missing from the mean
+        assert found.visits.item() * mean == pytest.approx(pi[inside].sum(), rel=1e-9)
     flow = sum(pi[i] * P[i, j] for i in range(n) for j in inside if i not in inside)
     assert found.visits.item() == pytest.approx(flow, rel=1e-12)
 

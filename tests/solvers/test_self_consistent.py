@@ -108,3 +108,13 @@ def test_other_problems() -> None:
         self_consistent(broken)
     with pytest.raises(DomainError, match="length must be a whole number of epochs"):
         self_consistent(balance(0.5), window="10")  # type: ignore[arg-type]
+
+
+def test_a_held_state_earns_once_a_visit() -> None:
+    """Busy for 3 epochs, then one task is done; idle for 1/p epochs: 1/(3 + 1/p) tasks an epoch, falling with 1 - p."""
+    moves = {("busy", "idle"): sympy.Integer(1), ("idle", "busy"): 1 - p}
+    chain = MarkovChain(moves, holding={"busy": sympy.Integer(3)})
+    task = Reward({("busy", "idle"): {1: sympy.Integer(1)}})
+    solved = self_consistent(RewardBalance(chain, "p", task, 0.2, (1e-6, 0.999), ["idle"]))
+    assert solved.root.item() == pytest.approx(0.5, rel=1e-12)
+    assert solved.idle.item() == pytest.approx(0.4, rel=1e-12)

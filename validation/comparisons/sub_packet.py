@@ -400,6 +400,6 @@ def figure(result: xr.Dataset) -> go.Figure:
     panels.update_yaxes(title_text="probability of an epoch", col=1)
     panels.update_yaxes(rangemode="tozero")
     panels.update_layout(
-        height=620, legend={"orientation": "h", "y": -0.14}, margin={"t": 40}, template="plotly_white"
+        height=620, legend={"orientation": "h", "y": -0.14}, margin={"t": 70}, template="plotly_white"
     )
     return panels

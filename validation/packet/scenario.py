@@ -351,7 +351,7 @@ def _explain(error: Any) -> str:
     """One sentence from pydantic's first complaint."""
     place = ".".join(str(part) for part in error["loc"])
     if error["type"] == "unexpected_keyword_argument":
-        known = "the documentation of Scenario, Bottleneck, Flows and Drop lists the known ones"
+        known = "docs/scenarios.md lists the known ones"
         return f"unknown key {place}; {known}"
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":
