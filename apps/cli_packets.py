@@ -147,11 +147,10 @@ def _print_summary(result: xr.Dataset) -> None:
         + ("several seeds (--json lists them)" if several else f"seed {result.attrs['seed']}")
     )
     rows = [(label, result[name], digits) for name, label, digits in _LINES]
-    rows += [
-        (f"P({n}{' or more' if n == result.sent_in_epoch.values[-1] else ''} packet{'' if n == 1 else 's'} in an epoch)",
-         result.epoch_share.sel(sent_in_epoch=n), 4)
-        for n in result.sent_in_epoch.values
-    ]  # fmt: skip
+    last = result.sent_in_epoch.values[-1]
+    for n in result.sent_in_epoch.values:
+        packets = f"{n} or more packets" if n == last else f"{n} packet{'' if n == 1 else 's'}"
+        rows.append((f"P({packets} in an epoch)", result.epoch_share.sel(sent_in_epoch=n), 4))
     for label, values, digits in rows:
         if several:
             found = mean_interval(values.drop_vars("seed"))

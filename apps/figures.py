@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from tcpdynamics.models import SharedLink, SubPacketExact
 from tcpdynamics.solvers import self_consistent
+from tcpdynamics.validation.comparisons.sub_packet import MARKERS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,7 +38,8 @@ def sent_against_loss(seen: xr.Dataset) -> go.Figure:
 def silence_tail(result: xr.Dataset, flows: int) -> go.Figure:
     """P(a silence lasts at least t epochs): simulated with intervals, and by the exact chain at the measured loss."""
     figure = go.Figure()
-    for i, link in enumerate(result.link.values):
+    for link in result.link.values:
+        colour = MARKERS[str(link)][1]
         part = result.sel(link=link, flows=flows)
         x = part.length.values
         seen = np.flatnonzero(part.silence_tail.values > 0)
@@ -46,14 +48,14 @@ def silence_tail(result: xr.Dataset, flows: int) -> go.Figure:
                 go.Scatter(
                     x=x[seen], y=np.maximum(part[f"silence_tail_{edge}"].values[seen], 1e-7),
                     fill=fill, mode="lines",
-                    line={"width": 0, "color": PALETTE[i], "shape": "hv"},
+                    line={"width": 0, "color": colour, "shape": "hv"},
                     showlegend=False, hoverinfo="skip", legendgroup=str(link),
                 )
             )  # fmt: skip
         figure.add_trace(
             go.Scatter(
                 x=x[seen], y=part.silence_tail.values[seen], name=f"simulated: {link} (loss {float(part.loss):.3f})",
-                line={"color": PALETTE[i], "shape": "hv"}, legendgroup=str(link),
+                line={"color": colour, "shape": "hv"}, legendgroup=str(link),
             )
         )  # fmt: skip
     loss = float(result.loss.sel(link="independent", flows=flows))
@@ -88,9 +90,11 @@ def self_consistent_loss(result: xr.Dataset, **link: Any) -> go.Figure:
         figure.add_trace(go.Scatter(x=flows, y=root.values, name=f"self-consistent chain, T0 = {m_0} RTT"))
     for name in ("drop-tail", "spread", "jitter"):
         part = result.sel(link=name)
+        symbol, colour = MARKERS[name]
         figure.add_trace(
             go.Scatter(
                 x=part.flows.values, y=part.loss.values, name=f"simulated: {name}", mode="markers",
+                marker={"symbol": symbol, "color": colour, "size": 8},
                 error_y={"array": part.loss_high.values - part.loss.values},
             )
         )  # fmt: skip

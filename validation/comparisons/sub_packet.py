@@ -329,7 +329,7 @@ def paragraph(result: xr.Dataset) -> str:
         f"Is an agreement the chain's merit? Where the loss is independent, the RTT constant and the timeout 2 RTT, "
         f"which is all that the chain assumes of a network, the same chain is at {near('independent', 'full')}, "
         f"the exact chain at {near('independent', 'exact')}, and the exact chain whose backoff ends with the first new "
-        f"segment acknowledged, as the senders' does, at {near('independent', 'exact, two successes')}. What is left "
+        f"segment acknowledged (Karn's rule) at {near('independent', 'exact, two successes')}. What is left "
         f"there is the chain's simplification of a sender; what differs from it elsewhere is the queue's and the "
         f"timer's doing. "
         f"With spread RTTs the exact chain with three successes is at {near('spread', 'exact')}{cancel}.\n\n"
