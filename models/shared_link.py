@@ -19,8 +19,8 @@ import numpy as np
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
 
 from .parameters import as_parameter, check_parameters, parameter
-from .sub_packet import check_structure
 from .sub_packet_exact import SubPacketExact
+from .sub_packet_model import check_structure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,9 @@ class SharedLink:
         check_structure(self)
         for name in ("packet_size", "retransmission_ratio"):
             if np.ndim(getattr(self, name)):
-                raise DomainError(f"{name} must be one number, got {getattr(self, name)!r}; sweep it in a loop")
+                raise DomainError(
+                    f"{name} must be one number, got {getattr(self, name)!r}; sweep it in a loop"
+                )
 
     def provenance(self) -> dict[str, Any]:
         """The parameters, by name."""
@@ -140,9 +142,7 @@ def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain,
         if s.name == "p_r"
     }
     transitions = {edge: e.subs(p_r) for edge, e in chain.transitions.items()}
-    joint = {
-        edge: {r: e.subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()
-    }
+    joint = {edge: {r: e.subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()}
     parameters = {k: v for k, v in chain.parameters.items() if k != "p_r"}
     domain = {"p": (0.0, 1 / max(ratio, 1.0))}
     return replace(chain, transitions=transitions, parameters=parameters, domain=domain), replace(

@@ -22,7 +22,7 @@ import numpy as np
 from tcpdynamics.solvers.problems import DomainError, MarkovChain
 
 from .parameters import broadcast, parameter
-from .sub_packet import SubPacketModel
+from .sub_packet_model import SubPacketModel
 from .sub_packet_parts import some_lost, window_transitions
 
 if TYPE_CHECKING:

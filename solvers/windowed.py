@@ -155,6 +155,7 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     pi = np.moveaxis(solved.probability.values, -1, 0).reshape(len(whole[0]), -1)
     status = np.maximum(domain_status(chain, grid), solved.status.values.reshape(-1))
     stay = 1 - _sum_by_source(events, chances, len(whole[0]))
+    _check_consistent(events, chances, stay, pi, status, whole[0])
     status[(status == 0) & ((chances < 0).any(axis=0) | (stay < -1e-12).any(axis=0))] = 2
     return _with_stays(grid, status, events, chances, stay, pi, reward, [origin(s, chain) for s in whole[0]])
 
@@ -200,6 +201,26 @@ def _sum_by_source(events: Any, chances: NDArray[Any], n: int) -> NDArray[Any]:
     total = np.zeros((n, chances.shape[1]))
     np.add.at(total, np.array([e[0] for e in events]), chances)
     return total
+
+
+def _check_consistent(
+    events: Any,
+    chances: NDArray[Any],
+    stay: NDArray[Any],
+    pi: NDArray[Any],
+    status: NDArray[Any],
+    states: Any,
+) -> None:
+    """A reward's events must move the chain as its transitions do: then its law is stationary under them."""
+    sources, targets = np.array(events)[:, :2].T
+    inflow = stay * pi
+    np.add.at(inflow, targets, chances * pi[sources])
+    wrong = (abs(inflow - pi) > 1e-9) & (status == 0)
+    if wrong.any():
+        state = states[int(np.argwhere(wrong)[0][0])]
+        raise ChainError(
+            f"the reward's probabilities into state {state!r} are not those of the chain's transitions"
+        )
 
 
 def _with_stays(

@@ -64,3 +64,13 @@ def test_equal_floats_and_fractions_are_not_confused() -> None:
     with pytest.raises(ChainError, match="exact numbers"):
         closed_form(MarkovChain({("a", "b"): 0.5, ("b", "a"): p}))
     assert closed_form(MarkovChain({("a", "b"): Fraction(1, 2), ("b", "a"): p}))["a"] == 2 * p / (2 * p + 1)
+
+
+def test_a_reward_must_move_the_chain_as_its_transitions_do() -> None:
+    from tcpdynamics.solvers import Reward, windowed
+
+    chain = MarkovChain(COIN, {"p": 0.25})
+    right = Reward({("a", "b"): {1: p / 2, 0: p / 2}})
+    assert windowed(chain, right, 4)["mean"].item() == pytest.approx(4 * 0.75 * 0.125)
+    with pytest.raises(ChainError, match="not those of the chain's transitions"):
+        windowed(chain, Reward({("a", "b"): {1: p / 2}}), 4)
