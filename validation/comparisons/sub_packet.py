@@ -8,7 +8,7 @@ queue's:
 * ``spread``: the same with RTTs spread by 5 % to either side;
 * ``jitter``: drop-tail with a random delay of up to one packet's sending time on each packet, which breaks them;
 * ``independent``: no queue. Each packet is lost with the probability measured under drop-tail, the RTT is constant
-  and the timeout is 2 RTT: what the chain assumes, with real senders.
+  and the timeout is 2 RTT, without limited transmit: what the chain assumes, with real senders.
 
 Four predictions stand beside each, all evaluated at the loss that was measured in the same replication:
 
@@ -118,7 +118,14 @@ class SubPacketChainVsPackets:
                 raise ValueError("the independent link needs the drop-tail result for its loss and its RTT")
             waiting = float((measured.mean_rtt - measured.base_rtt).mean())
             groups = [
-                replace(g, rtt=rtt, min_rto=2 * rtt, window_limit=WINDOW, timer_granularity=0.0)
+                replace(
+                    g,
+                    rtt=rtt,
+                    min_rto=2 * rtt,
+                    window_limit=WINDOW,
+                    timer_granularity=0.0,
+                    limited_transmit=False,
+                )
                 for g, rtt in ((g, g.rtts()[0] + waiting) for g in groups)
             ]
             bottleneck = Bottleneck(rate=1e12, buffer=None, loss=float(measured.loss_rate.mean()))
