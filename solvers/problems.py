@@ -43,6 +43,11 @@ class Reward:
     name: str = "reward"
     units: str = "1"
 
+    def __post_init__(self) -> None:
+        for edge, law in self.joint.items():
+            for chance in law.values():
+                _check_expression(edge, chance)
+
     def mean(self) -> dict[str, sympy.Expr]:
         """Expected reward of the next step, state by state."""
         total: dict[str, Any] = {}

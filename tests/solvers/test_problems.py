@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import sympy
 
-from tcpdynamics.solvers import ChainError, MarkovChain, first_passage, spectral_gap, stationary, transient
+from tcpdynamics.solvers import ChainError, MarkovChain, Reward, first_passage, spectral_gap, stationary, transient
 
 p = sympy.Symbol("p", positive=True)
 COIN = {("a", "b"): p, ("b", "a"): 1 - p}
@@ -19,6 +19,8 @@ def test_only_numbers_and_expressions_are_taken(text: object) -> None:
         MarkovChain({**COIN, ("a", "b"): text})
     with pytest.raises(ChainError, match="must have a number or a SymPy expression"):
         MarkovChain(COIN, holding={"a": text})
+    with pytest.raises(ChainError, match="must have a number or a SymPy expression"):
+        Reward({("a", "b"): {1: text}})
 
 
 @pytest.mark.parametrize("edge", ["ab", ("a", "b", "c"), (1, 2)])
@@ -67,7 +69,7 @@ def test_equal_floats_and_fractions_are_not_confused() -> None:
 
 
 def test_a_reward_must_move_the_chain_as_its_transitions_do() -> None:
-    from tcpdynamics.solvers import Reward, windowed
+    from tcpdynamics.solvers import windowed
 
     chain = MarkovChain(COIN, {"p": 0.25})
     right = Reward({("a", "b"): {1: p / 2, 0: p / 2}})
