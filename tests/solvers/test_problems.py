@@ -7,7 +7,15 @@ import pytest
 import scipy.sparse as sp
 import sympy
 
-from tcpdynamics.solvers import ChainError, MarkovChain, Reward, first_passage, spectral_gap, stationary, transient
+from tcpdynamics.solvers import (
+    ChainError,
+    MarkovChain,
+    Reward,
+    first_passage,
+    spectral_gap,
+    stationary,
+    transient,
+)
 
 p = sympy.Symbol("p", positive=True)
 COIN = {("a", "b"): p, ("b", "a"): 1 - p}
