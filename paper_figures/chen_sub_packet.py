@@ -14,7 +14,6 @@ import numpy as np
 
 from tcpdynamics.models import (
     SharedLink,
-    SubPacketApproximate,
     SubPacketExact,
     SubPacketFull,
     collapse_threshold,
@@ -152,8 +151,7 @@ def _rtt_independence() -> Claim:
         "section 3",
         "the stationary distribution depends on p only, not on the RTT",
         "only while the timeout is the same multiple of the RTT. Exact chain: "
-        "silent fraction at p = 0.1 for T0/RTT = 2, 3, 5, 10: "
-        + ", ".join(f"{s:.3f}" for s in silent),
+        "silent fraction at p = 0.1 for T0/RTT = 2, 3, 5, 10: " + ", ".join(f"{s:.3f}" for s in silent),
         "differs" if np.ptp(silent) > 0.1 else "confirmed",
     )
 
@@ -172,12 +170,3 @@ def _loss_of_web_load() -> Claim:
 
 def _verdict(holds: bool) -> str:
     return "confirmed" if holds else "differs"
-
-
-def approximate_and_full(loss: Any) -> dict[str, Any]:
-    """Figs. 7 and 8 side by side: what the aggregation hides."""
-    models = {
-        "approximate (Fig. 7)": SubPacketApproximate(loss=loss),
-        "full (Fig. 8)": SubPacketFull(loss=loss),
-    }
-    return {name: m.observe(stationary(m.chain())) for name, m in models.items()}

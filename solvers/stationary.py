@@ -24,7 +24,10 @@ from .grid import Grid
 from .problems import ChainError, DomainError, MarkovChain
 from .reduction import stationary_steps
 from .results import provenance, raise_if_failed, status_variable
-from .straightline import Program, differentiate, run, run_blocks
+from .straightline import Builder, Program, differentiate, run, run_blocks
+
+#: Outputs of a program after pi: what `Entries.checks` gives.
+CHECKS = 3
 
 Backend = Literal["auto", "numpy", "jax"]
 
@@ -201,16 +204,16 @@ def _symbols(chain: MarkovChain, program: Program) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _program(key: Any) -> Program:
-    """State reduction of one chain, written once: pi in the order of the labels."""
-    labels, transitions, holding = key
-    entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)))
-    pi = stationary_steps(entries.builder, {i: dict(r) for i, r in entries.rows.items()}, entries.holding)
-    return entries.builder.build([pi[i] for i in range(len(labels))])
+    """State reduction of one chain: pi in the order of the labels, without the checks."""
+    full = _float_program(key)
+    builder = Builder()
+    place = builder.extend(full)
+    return builder.build([place[i] for i in full.outputs[:-CHECKS]])
 
 
 @lru_cache(maxsize=64)
 def _float_program(key: Any) -> Program:
-    """pi, then the three checks of the entries."""
+    """State reduction of one chain, written once: pi in the order of the labels, then the checks of the entries."""
     labels, transitions, holding = key
     entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)))
     pi = stationary_steps(entries.builder, {i: dict(r) for i, r in entries.rows.items()}, entries.holding)
@@ -220,16 +223,15 @@ def _float_program(key: Any) -> Program:
 @lru_cache(maxsize=64)
 def _slope_program(key: Any, parameter: str, order: int) -> Program:
     """Derivatives of pi, then the same checks."""
-    from .straightline import Builder
-
     slope = _program(key)
     for _ in range(order):
         slope = differentiate(slope, parameter)
     builder = Builder()
-    derivative = [builder.extend(slope)[i] for i in slope.outputs]
+    place = builder.extend(slope)
+    derivative = [place[i] for i in slope.outputs]
     full = _float_program(key)
     place = builder.extend(full)
-    return builder.build([*derivative, *(place[i] for i in full.outputs[-3:])])
+    return builder.build([*derivative, *(place[i] for i in full.outputs[-CHECKS:])])
 
 
 def _evaluate(program: Program, grid: Grid, backend: Backend) -> NDArray[np.float64]:
@@ -289,8 +291,6 @@ def _state_coordinate(chain: MarkovChain) -> Any:
 def _numeric(chain: MarkovChain) -> xr.Dataset:
     import scipy.sparse as sp
 
-    from .structure import check_rows
-
     if sp.issparse(chain.transitions):
         from .sparse import stationary_sparse
 
@@ -298,9 +298,7 @@ def _numeric(chain: MarkovChain) -> xr.Dataset:
     else:
         from .dense import stationary_dense
 
-        P = np.asarray(chain.transitions, dtype=np.float64)
-        check_rows(P, chain.states)
-        pi = stationary_dense(P, chain.states)
+        pi = stationary_dense(np.asarray(chain.transitions, dtype=np.float64), chain.states)
     grid = Grid((), (), {}, {})
     return _dataset(chain, grid, pi[:, None], np.zeros(1, dtype=np.uint8), "stationary")
 
@@ -313,7 +311,7 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
         chain = _as_symbolic(chain)
     program = _program(chain_key(chain))
     if not set(program.inputs) <= set(chain.parameters):
-        forms = np.array([sympy.sympify(f) for f in closed_form(chain).values()], dtype=object)
+        forms = np.array(list(closed_form(chain).values()), dtype=object)
         result = _dataset(
             chain, Grid((), (), {}, {}), forms[:, None], np.zeros(1, dtype=np.uint8), "stationary", exact=True
         )

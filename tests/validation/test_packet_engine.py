@@ -170,11 +170,11 @@ def test_epochs_and_silences_agree_with_the_trace():
 
 
 def test_automatic_epoch_is_the_mean_round_trip():
-    result = simulate(dataclasses.replace(CROWD, duration=400.0, warm_up=100.0))
-    # Over all flows: the mean queue of 50 s differs from that of 300 s by about a packet, 1 % of an RTT. A flow's own
-    # mean, over some hundred packets of a queue that varies by a third of an RTT, is looser.
-    assert abs(float(result["epoch"].mean() / result["mean_rtt"].mean()) - 1) < 0.02
-    np.testing.assert_allclose(result["epoch"], result["mean_rtt"], rtol=0.1)
+    # One run's mean for one flow, a hundred packets or so, has a standard deviation of up to 3.5 %; eight runs' 1.3 %.
+    runs = replicate(dataclasses.replace(CROWD, duration=400.0, warm_up=100.0), 8)
+    ratio = (runs["epoch"] / runs["mean_rtt"]).mean("replication")
+    np.testing.assert_allclose(ratio, 1, rtol=0.05)
+    assert abs(float(ratio.mean()) - 1) < 0.02
 
 
 def test_equal_round_trips_on_drop_tail_do_not_drift():
