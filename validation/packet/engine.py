@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import kernel as k
+from . import control
+from .core import loop, recording
+from .core import records as k
+from .core.streams import GRID, uniform
+from .core.views import bind
+from .network import ends
+from .parts import Flows
 from .scenario import MAX_MEMORY, SILENCE_BINS, Scenario
 from .units import ScenarioError
 
 _WORD = (1 << 64) - 1
+_BUDGET = 1_000_000  # events between two looks at the keyboard: a tenth of a second
 
 
 class ConservationError(RuntimeError):
@@ -22,12 +31,10 @@ class ConservationError(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Raw outcome of a run, counts of the measured part (N flows).
+    """Raw outcome of a run (N flows, L links); `counts`, `sums`, `levels`, `links` are of the measured part.
 
-    `totals`, `counts` : (N, kernel.COUNTS) int arrays of the whole run and of the measured part. `sums` : (N,
-    kernel.SUMS)
-    seconds. `in_flight` : (N,) packets under way at the end. `work` : seconds in which the link was
-    busy in the measured part; `wait` : seconds waited by the packets that it accepted in that part.
+    `totals`, `counts` : (N, records.COUNTS). `sums` : (N, records.SUMS) seconds. `in_flight` : (N,) data packets
+    under way at the end. `links` : name -> (L,) array. `stopped` : simulated time reached [s].
     """
 
     sim: k.Sim
@@ -37,135 +44,356 @@ class Run:
     sums: NDArray[np.float64]
     in_flight: NDArray[np.int64]
     epoch: NDArray[np.float64]
-    work: float
-    wait: float
+    base_rtt: NDArray[np.float64]
+    links: dict[str, NDArray[Any]]
+    stopped: float
+    interrupted: bool
 
 
-def execute(scenario: Scenario, seed: int) -> Run:
-    """Run a scenario with a seed; raises ConservationError if the books do not balance at the end."""
+def execute(
+    scenario: Scenario,
+    seed: int,
+    progress: Callable[[float], None] | None = None,
+    stop: threading.Event | None = None,
+) -> Run:
+    """Run a scenario with a seed; raises ConservationError if the books do not balance at the end.
+
+    Ctrl-C, or `stop` from another thread, ends the run at once; what was measured until then is returned, with
+    `interrupted` set.
+    """
     # Interpreted, NumPy's scalars would warn of the wrap-around that the random streams want.
     with np.errstate(over="ignore"):
         sim = build(scenario, seed)
-        half = scenario.warm_up / 2
-        sim = _run(sim, half)
-        before = _mean_wait(sim)
-        sim = _run(sim, scenario.warm_up)
-        world = sim.world[0]
-        _set_epochs(scenario, sim, before)
-        counts, levels = sim.counts.copy(), sim.levels.copy()
-        work, wait = float(world.work_sum) - _backlog(world), float(world.wait_sum)
-        sim = _run(sim, scenario.duration)
-        k.close_epochs(sim)
+        loop.start(sim.world)
+        sim, stopped = _run(sim, scenario, scenario.warm_up / 2, progress, stop)
+        half = _checkpoint(sim)
+        if not stopped:
+            sim, stopped = _run(sim, scenario, scenario.warm_up, progress, stop)
+        before = _checkpoint(sim)
+        _set_epochs(scenario, sim, half, before)
+        if not stopped:
+            sim, stopped = _run(sim, scenario, scenario.duration, progress, stop)
+        now = float(sim.world[0].now)
+        recording.close_epochs(sim.world, now)
         in_flight = check_conservation(sim)
-    world = sim.world[0]
-    measured = sim.counts - counts
+        after = _checkpoint(sim)
+    measured = after.counts - before.counts
     # These two are counted inside the measured part from the beginning.
     measured[:, [k.DELIVERED, k.GOODPUT]] = sim.counts[:, [k.DELIVERED, k.GOODPUT]]
+    sums = after.sums - before.sums
+    sums[:, [k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM]] = sim.sums[:, [k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM]]
     return Run(
         sim=sim,
         totals=sim.counts,
         counts=measured,
-        levels=sim.levels - levels,
-        sums=sim.sums,
+        levels=after.levels - before.levels,
+        sums=sums,
         in_flight=in_flight,
         epoch=np.array(sim.flows["epoch"]),
-        work=float(world.work_sum) - _backlog(world) - work,
-        wait=float(world.wait_sum) - wait,
+        base_rtt=base_rtts(sim),
+        links={name: after.links[name] - before.links[name] for name in after.links},
+        stopped=now,
+        interrupted=stopped,
     )
 
 
 def build(scenario: Scenario, seed: int) -> k.Sim:
-    """Allocate and fill the arrays of a run, with every flow's start scheduled."""
+    """Allocate and fill the arrays of a run."""
     n, ring = scenario.count, scenario.ring
-    bottleneck = scenario.bottleneck
-    longest = max(group.window_limit for group in scenario.flows)
     flows = _records(n, k.FLOW)
-    fill_flows(scenario, seed, flows)
-    # One packet per bucket at full speed. The width is forgiving: a factor of four either way costs nothing.
-    width = 1.0 / scenario.packet_rate
+    links, queue_time, queue_size = _links(scenario)
+    routes, rules = fill_flows(scenario, seed, flows)
+    hops = _hops(scenario, flows, routes, links)
+    width = 1.0 / max(scenario.packet_rate, 1.0)
     buckets = _bucket_count(scenario, width)
-    limit = -1 if bottleneck.buffer is None else bottleneck.buffer - 1
+    longest = scenario.longest + 8
+    record = scenario.record
     world = _records(1, k.WORLD)
-    world["limit"] = limit
     world["mask"] = buckets - 1
     world["free_event"] = -1
     world["margin"] = longest + 8
-    world["tracing"] = scenario.trace
-    world["trace_margin"] = longest + 8
+    world["heap"] = scenario.scheduler == "heap"
+    world["exact"] = scenario.exact
+    world["drops"] = len(scenario.drops)
+    world["tracing"] = k.SENDS * record.sends + k.RECEIVES * record.receives + k.DROPS * record.drops
+    world["trace_margin"] = 3 * longest + 8
+    world["sampling"] = 0 if record.windows is None else 1 if record.windows == 0 else 2
+    world["window_interval"] = record.windows or 0.0
+    world["queueing"] = 0 if record.queues is None else 1 if record.queues == 0 else 2
+    world["queue_interval"] = record.queues or 0.0
     world["inv_width"] = 1.0 / width
-    world["loss"] = bottleneck.loss
     world["measure_from"] = scenario.warm_up
     world["end"] = scenario.duration
     world["slice"] = scenario.slice
-    copies = (n, ring) if scenario.drops else (1, 1)
+    selective = any(group.settings()["sack"] for group in scenario.flows)
+    traces = 4 * longest + 64 if record.sends or record.receives or record.drops else 0
     sim = k.Sim(
         world=world,
         flows=flows,
+        links=links,
+        hops=hops,
         events=_records(0, k.EVENT),
-        buckets=np.full(buckets, -1, np.int32),
+        blocks=np.zeros((0 if selective else 1, 6), np.int64),
+        buckets=np.full(buckets if scenario.scheduler == "calendar" else 1, -1, np.int32),
+        heap=np.zeros(0 if scenario.scheduler == "heap" else 1, np.int64),
         sacked=np.zeros((n, ring), np.uint8),
         received=np.zeros((n, ring), np.uint8),
-        queue=np.zeros(max(limit, 1)),
+        stack=np.zeros((n if selective else 1, 6), np.int64),
+        queue_time=queue_time,
+        queue_size=queue_size,
+        out_seq=np.zeros(2 * longest + 8, np.int64),
+        out_kind=np.zeros(2 * longest + 8, np.int64),
+        rules=rules,
         counts=np.zeros((n, k.COUNTS), np.int64),
         sums=np.zeros((n, k.SUMS)),
         levels=np.zeros((n, k.LEVELS), np.int64),
         epochs=np.zeros((n, k.EPOCH_BINS), np.int64),
         silences=np.zeros((n, SILENCE_BINS), np.int64),
         slices=np.zeros((scenario.slices, n), np.int64),
-        drops=np.array([(d.flow, d.segment, d.transmission) for d in scenario.drops], np.int64).reshape(
-            -1, 3
-        ),
-        copies=np.zeros(copies, np.int64),
-        trace_time=np.zeros(4 * longest + 64 if scenario.trace else 0),
-        trace_what=np.zeros((4 * longest + 64 if scenario.trace else 0, 3), np.int64),
+        drops=_drops(scenario, flows, hops),
+        copies=np.zeros((n, ring) if scenario.drops else (1, 1), np.int64),
+        trace_time=np.zeros(traces),
+        trace_what=np.zeros((traces, 5), np.int64),
+        windows=np.zeros((2 * n + 64 if record.windows is not None else 0, 9)),
+        queues=np.zeros((2 * (len(links) + longest + 8) if record.queues is not None else 0, 4)),
     )
-    sim = _more_events(sim, 8 * n + 4 * longest + 64)
-    w = sim.world[0]
-    for i in np.argsort(flows["last_sent"], kind="stable"):
-        k.schedule(sim, w, flows["last_sent"][i], k.START, i, 0, 0, 0, 0, 0.0)
+    sim = _more_events(sim, 6 * n + 4 * longest + 64 + len(links))
+    for i in range(len(links)):
+        links["serve_event"][i] = sim.world["free_event"][0]
+        sim.world["free_event"] = sim.events["next"][sim.world["free_event"][0]]
+        sim.world["free_count"] -= 1
     return sim
 
 
-def fill_flows(scenario: Scenario, seed: int, flows: Any) -> None:
-    """Write each flow's parameters, its random streams and its starting time (kept in `last_sent`)."""
+def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], NDArray[np.int64]]:
+    """Write each flow's parameters and random streams; links there and back of each flow, and the rules."""
     word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+    rules = [(0, 0, 0)]
+    names = {"reno": 0}
+    routes: list[Any] = []
+    phases = _ns2_phases(scenario.count) if any(g.compat == "ns2" for g in scenario.flows) else np.zeros(0)
     first = 0
     for group in scenario.flows:
+        s = group.settings()
         part = slice(first, first + group.count)
-        rtt = np.linspace(*group.rtts(), group.count)
+        if group.control not in names:
+            names[group.control] = len(rules)
+            rules.append(control.addresses(group.control))
+        limit = k.UNLIMITED if group.segments is None else group.segments + s["handshake"]
         for name, value in {
-            "algorithm": k.SACK if group.sender == "sack" else k.NEWRENO,
+            "book": k.NS2 if group.compat == "ns2" else k.RFC,
+            "algorithm": k.SENDERS.index(group.sender),
+            "rule": names[group.control],
             "window": group.window_limit,
+            "packet_size": group.packet_size,
+            "ack_size": group.ack_size,
+            "limit": limit,
+            "iw": s["initial_window"],
+            "cwnd": 1.0 if s["handshake"] else s["initial_window"],
+            "ssthresh": group.window_limit,
+            "handshake": s["handshake"],
             "limited": group.limited_transmit,
+            "sack": s["sack"],
+            "timestamps": group.timestamps,
             "max_backoff": group.max_backoff,
             "clear_after": group.clear_rtt_after,
-            "access": rtt / 4,
-            "forward": rtt / 4,
-            "reverse": rtt / 2,
-            "tx": 8 * group.packet_size / scenario.bottleneck.rate,
-            "jitter": group.jitter,
-            "min_rto": group.min_rto,
-            "max_rto": group.max_rto,
-            "tick": group.timer_granularity,
-            "cwnd": group.initial_window,
-            "ssthresh": group.window_limit,
-            "base_rto": group.initial_rto,
+            "min_rto": s["min_rto"],
+            "max_rto": s["max_rto"],
+            "base_rto": s["initial_rto"],
+            "tick": s["timer_granularity"],
+            "overhead": group.overhead,
+            "delack": group.delayed_ack,
+            "stop": math.inf if group.stop is None else group.stop,
         }.items():
             flows[name][part] = value
-        for name in ("access", "forward", "reverse", "tx"):
-            flows[name][part] = np.round(flows[name][part] * k.GRID) / k.GRID
+        for j, value in enumerate(group.parameters):
+            flows[f"p{j}"][part] = value
+        if group.open_loop and group.rate is not None:
+            flows["interval"][part] = _grid(scenario, 8.0 * group.packet_size / group.rate)
+        clock = 0.0
+        pairs = _pairs(scenario, group)
         for i in range(first, first + group.count):
-            flows["jitter_key"][i] = stream(word, k.JITTER, i)
-            flows["loss_key"][i] = stream(word, k.LOSS, i)
-            flows["phase"][i] = group.timer_granularity * k.uniform(stream(word, k.CLOCK, i), np.uint64(0))
-            late = k.uniform(stream(word, k.STARTING, i), np.uint64(0))
-            flows["last_sent"][i] = k.on_grid(group.start + group.start_spread * late)
+            for name, purpose in (("jitter", k.JITTER), ("loss", k.LOSS), ("hold", k.HOLDING), ("gap", k.GAPS)):
+                flows[f"{name}_key"][i] = stream(word, purpose, i)
+            start_key = stream(word, k.STARTING, i)
+            late = float(uniform(start_key, np.uint64(0)))
+            if group.arrival_rate is not None:
+                clock += -math.log1p(-late) / group.arrival_rate
+                flows["start"][i] = _grid(scenario, group.start + clock)
+            else:
+                flows["start"][i] = _grid(scenario, group.start + s["start_spread"] * late)
+            if group.clock_phase is not None:
+                flows["phase"][i] = group.clock_phase
+            elif group.compat == "ns2":
+                flows["phase"][i] = s["timer_granularity"] * phases[i]
+            else:
+                flows["phase"][i] = s["timer_granularity"] * uniform(stream(word, k.CLOCK, i), np.uint64(0))
+            if group.segments_shape is not None and group.segments is not None:
+                drawn = uniform(stream(word, k.SIZES, i), np.uint64(0))
+                flows["limit"][i] = _pareto(group.segments, group.segments_shape, float(drawn)) + s["handshake"]
+            if len(pairs) > 1:
+                drawn = float(uniform(stream(word, k.ENDS, i), np.uint64(0)))
+                routes.append(pairs[int(drawn * len(pairs))])
+            elif pairs:
+                routes.append(pairs[0])
         first += group.count
     flows["backoff"] = 1
-    flows["recover"] = -2  # one before "nothing acknowledged", so that the loss of segment 0 counts
+    flows["recover"] = np.where(flows["book"] == k.NS2, 0, -2)
+    flows["recover"][(flows["book"] == k.NS2) & (flows["algorithm"] == k.SACK)] = 0
+    flows["sack_min"] = -1
+    flows["scan"] = -1
+    flows["rcv_max"] = -1
+    flows["echo"] = -1.0
+    flows["min_rtt"] = math.inf
     flows["deadline"] = math.inf
     flows["due"] = math.inf
     flows["epoch_index"] = -1
+    return routes, np.array(rules, np.int64).reshape(-1, 3)
+
+
+def _pairs(scenario: Scenario, group: Flows) -> list[Any]:
+    """(links there, links back) for each pair of different ends; drawn uniformly over sources, then targets."""
+    if not scenario.links:
+        return []
+    ends(group)
+    return scenario.routes_of(group)
+
+
+def _hops(scenario: Scenario, flows: Any, routes: list[Any], links: Any) -> Any:
+    """Each flow's hops in a row, there and back; pure delays become part of the delay before or after a hop."""
+    rows: list[tuple[int, int, float, float, float, float]] = []
+    i = 0
+    for group in scenario.flows:
+        rtts = np.linspace(*group.rtts(), group.count)
+        for j in range(group.count):
+            f = flows[i]
+            if scenario.links:
+                there, back = routes[i]
+            else:
+                there, back = (0,), ()
+                quarter = float(rtts[j]) / 4
+                f["access"], f["after"], f["back_access"] = quarter, quarter, 2 * quarter
+            f["forward_hop"] = len(rows)
+            f["access"] += _chain(scenario, rows, there, group.packet_size, group.jitter, float(f["after"]))
+            f["forward_end"] = f["back_hop"] = len(rows)
+            f["back_access"] += _chain(scenario, rows, back, group.ack_size, 0.0, 0.0)
+            f["back_end"] = len(rows)
+            for name in ("access", "back_access"):
+                f[name] = _grid(scenario, float(f[name]))
+            hops_there = f["forward_end"] - f["forward_hop"]
+            analytic = hops_there == 1 and not links["served"][rows[f["forward_hop"]][0]]
+            f["fused"] = (
+                analytic and not back and group.delayed_ack == 0 and not group.open_loop and not scenario.exact
+            )
+            i += 1
+    hops = _records(len(rows), k.HOP)
+    for column, name in enumerate(("link", "size", "delay", "tx", "jitter", "last")):
+        hops[name] = [row[column] for row in rows]
+    return hops
+
+
+def _chain(
+    scenario: Scenario, rows: list[Any], links: tuple[int, ...], size: int, jitter: float, after: float
+) -> float:
+    """Append the hops of one direction; the delay before the first of them."""
+    lead, start = 0.0, len(rows)
+    for index in links:
+        way = scenario.ways[index]
+        pure = way.rate is None and way.loss == 0.0 and way.jitter == 0.0
+        if pure and not any(drop.link == way.name for drop in scenario.drops):
+            if len(rows) == start:
+                lead += way.delay
+            else:
+                rows[-1][2] += way.delay
+            continue
+        tx = _grid(scenario, 8.0 * size / way.rate) if way.rate is not None else 0.0
+        rows.append([index, size, way.delay, tx, way.jitter, 0.0])
+    if len(rows) == start and links and jitter:
+        raise ScenarioError("flows.jitter needs a link with a rate on the flow's way")
+    if len(rows) > start:
+        rows[-1][2] += after
+        rows[start][4] += jitter
+        for row in rows[start:]:
+            row[2] = _grid(scenario, row[2])
+    return lead
+
+
+def _links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np.int32]]:
+    """The records of the links and the rings of their queues."""
+    links = _records(len(scenario.ways), k.LINK)
+    first = 0
+    smallest = min(min(group.packet_size, group.ack_size) for group in scenario.flows)
+    for i, way in enumerate(scenario.ways):
+        row = links[i]
+        served = way.service == "served" or (way.service == "auto" and scenario.exact)
+        row["rate"] = math.inf if way.rate is None else way.rate
+        row["loss"] = way.loss
+        row["served"] = served and way.rate is not None
+        row["limit"] = -1 if way.buffer is None else way.buffer - 1
+        row["limit_bytes"] = -1 if way.buffer_bytes is None else way.buffer_bytes
+        capacity = 0
+        if not row["served"]:
+            if way.buffer is not None:
+                capacity = max(way.buffer - 1, 1)
+            elif way.buffer_bytes is not None:
+                capacity = way.buffer_bytes // smallest + 2
+            elif scenario.record.queues is not None:
+                capacity = min(sum(g.count * g.window_limit for g in scenario.flows) * 2 + 64, 1 << 24)
+        row["first"], row["capacity"] = first, capacity
+        row["list_head"] = row["list_tail"] = -1
+        first += capacity
+    _refuse_above(12.0 * first, "queues", "lower links.buffer or links.buffer_bytes")
+    return links, np.zeros(first), np.zeros(first, np.int32)
+
+
+def _drops(scenario: Scenario, flows: Any, hops: Any) -> NDArray[np.int64]:
+    """Rows (kind, flow, number, transmission, link)."""
+    rows = []
+    for drop in scenario.drops:
+        if drop.packet is not None:
+            rows.append((k.BY_PACKET, -1, drop.packet, 0, scenario.link_names.index(str(drop.link))))
+            continue
+        f = flows[drop.flow]
+        way = hops[f["back_hop"] : f["back_end"]] if drop.ack is not None else hops[f["forward_hop"] : f["forward_end"]]
+        if len(way) == 0:
+            raise ScenarioError(f"drops of flow {drop.flow}: no link with a rate on its way there or back")
+        link = int(way["link"][np.argmin([scenario.ways[j].rate or math.inf for j in way["link"]])])
+        if drop.link is not None:
+            link = scenario.link_names.index(drop.link)
+            if link not in way["link"]:
+                raise ScenarioError(f"drops.link {drop.link!r} is not on the way of flow {drop.flow}")
+        if drop.ack is not None:
+            rows.append((k.BY_ACK, drop.flow, drop.ack, 0, link))
+        elif drop.segment is not None:
+            rows.append((k.BY_SEGMENT, drop.flow, drop.segment, drop.transmission, link))
+    return np.array(rows, np.int64).reshape(-1, 5)
+
+
+def _grid(scenario: Scenario, time: float) -> float:
+    return time if scenario.exact else math.floor(time * GRID + 0.5) / GRID
+
+
+def _pareto(mean: int, shape: float, drawn: float) -> int:
+    """A whole number >= 1 from a Pareto law with this mean."""
+    least = mean * (shape - 1.0) / shape
+    return max(1, min(round(least * (1.0 - drawn) ** (-1.0 / shape)), 10**12))
+
+
+def _ns2_phases(count: int) -> NDArray[np.float64]:
+    """Where the clocks of ns-2's senders stand, in ticks, if its random numbers have their default seed.
+
+    MRG32k3a (L'Ecuyer, Operations Research 47, 1999) from a state of ones. Each sender draws when it is made and
+    again when the simulation starts; the second draw counts.
+    """
+    one, two = [1] * 3, [1] * 3
+    m1, m2 = 4294967087, 4294944443
+    draws = np.zeros(2 * count)
+    for i in range(2 * count):
+        a = (1403580 * one[1] - 810728 * one[0]) % m1
+        b = (527612 * two[2] - 1370589 * two[0]) % m2
+        one, two = [*one[1:], a], [*two[1:], b]
+        draws[i] = ((a - b) % m1 or m1) / (m1 + 1)
+    return draws[count:]
 
 
 def stream(word: int, purpose: int, flow: int) -> np.uint64:
@@ -185,8 +413,20 @@ def stream(word: int, purpose: int, flow: int) -> np.uint64:
     return np.uint64(key)
 
 
+def base_rtts(sim: k.Sim) -> NDArray[np.float64]:
+    """Propagation and sending time of a data packet there and its acknowledgement back [s], per flow.
+
+    On a bottleneck, propagation only (as its `rtt` says).
+    """
+    flows = sim.flows
+    total = np.array(flows["access"] + flows["back_access"])
+    delays = np.concatenate([[0.0], np.cumsum(sim.hops["delay"])])
+    total += delays[flows["back_end"]] - delays[flows["forward_hop"]]
+    return total
+
+
 def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
-    """Check that every packet is in exactly one place; return the number under way, per flow.
+    """Check that every packet is in exactly one place; return the data packets under way, per flow.
 
     Raises
     ------
@@ -194,15 +434,22 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
         Naming the first flow, or the link, whose books do not balance.
     """
     held = np.zeros((len(sim.flows), 3), np.int64)
-    k.pending(sim, held)
-    c = sim.counts
+    on_link = np.zeros(len(sim.links), np.int64)
+    loop.pending(sim.world, held, on_link)
+    c, f, links = sim.counts, sim.flows, sim.links
     in_flight = held[:, 0] + held[:, 2]
+    at_once = (f["delack"] == 0.0) & (f["algorithm"] < k.CBR)
     rules = {
-        "sent = dropped + acknowledged + under way": c[:, k.SENT]
-        - (c[:, k.DROPPED] + c[:, k.ACKED] + held[:, 0] + held[:, 1]),
-        "sent = dropped + received + in flight": c[:, k.SENT]
-        - (c[:, k.DROPPED] + c[:, k.RECEIVED] + in_flight),
-        "arrived = dropped + accepted": c[:, k.ARRIVED] - (c[:, k.DROPPED] + c[:, k.ACCEPTED]),
+        "sent = dropped + received + under way": c[:, k.SENT] - c[:, k.DROPPED] - c[:, k.RECEIVED] - in_flight,
+        "acknowledgements sent = dropped + back + under way": (
+            c[:, k.ACKS_SENT] - c[:, k.ACKS_DROPPED] - c[:, k.ACKS_BACK] - held[:, 1]
+        ),
+        "received = acknowledgements sent": np.where(
+            at_once, c[:, k.RECEIVED] + held[:, 2] - c[:, k.ACKS_SENT], 0
+        ),
+        "acknowledgements sent <= received": np.maximum(c[:, k.ACKS_SENT] - c[:, k.RECEIVED] - held[:, 2], 0),
+        "unacknowledged <= next <= sent": np.where((f["una"] <= f["next"]) & (f["next"] <= f["top"]), 0, 1)
+        * (f["algorithm"] < k.CBR),
     }
     for rule, difference in rules.items():
         wrong = np.flatnonzero(difference)
@@ -210,11 +457,16 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
             raise ConservationError(
                 f"flow {wrong[0]}: {rule} fails by {difference[wrong[0]]}; please report this run"
             )
-    link = int(sim.world["link_accepted"][0]) - int(c[:, k.ACCEPTED].sum())
-    if link:
-        raise ConservationError(
-            f"the link accepted {link} packets more than its flows; please report this run"
-        )
+    link_rules = {
+        "arrived = dropped + accepted": links["arrived"] - links["dropped"] - links["accepted"],
+        "accepted = left + held": links["accepted"] - links["left"] - on_link,
+    }
+    for rule, difference in link_rules.items():
+        wrong = np.flatnonzero(difference)
+        if wrong.size:
+            raise ConservationError(
+                f"link {wrong[0]}: {rule} fails by {difference[wrong[0]]}; please report this run"
+            )
     return in_flight
 
 
@@ -225,33 +477,55 @@ def _records(n: int, dtype: Any) -> Any:
 
 def _bucket_count(scenario: Scenario, width: float) -> int:
     """Enough buckets for one round trip with a full queue, within bounds that keep the calendar in cache."""
-    longest = max(max(group.rtts()) for group in scenario.flows)
-    wanted = longest / width + (scenario.bottleneck.buffer or 0)
+    longest = 0.0
+    for group in scenario.flows:
+        for there, back in scenario.routes_of(group)[:16]:
+            longest = max(longest, sum(scenario.ways[i].delay for i in there + back))
+        if not scenario.links:
+            longest = max(longest, *group.rtts())
+    wanted = longest / width + max((way.buffer or 0 for way in scenario.ways), default=0)
     return 1 << min(max(int(wanted).bit_length(), 8), 15)
 
 
-def _run(sim: k.Sim, until: float) -> k.Sim:
-    """Advance to `until`, enlarging the pool of events and the trace when they run low."""
-    while (status := k.advance(sim, until)) != k.DONE:
-        if status == k.GROW_EVENTS:
-            sim = _more_events(sim, len(sim.events))
-        elif status == k.GROW_TRACE:
-            _refuse_above(2 * sim.trace_time.nbytes * 4, "the trace", "shorten the run or switch trace off")
-            sim = sim._replace(
-                trace_time=np.concatenate([sim.trace_time, np.zeros_like(sim.trace_time)]),
-                trace_what=np.concatenate([sim.trace_what, np.zeros_like(sim.trace_what)]),
-            )
-        else:
-            raise ConservationError("a segment left the receiver's window; please report this run")
-    return sim
+def _run(
+    sim: k.Sim,
+    scenario: Scenario,
+    until: float,
+    progress: Callable[[float], None] | None,
+    stop: threading.Event | None,
+) -> tuple[k.Sim, bool]:
+    """Advance to `until`, enlarging what runs low; True beside it if the user has stopped the run."""
+    try:
+        while (status := loop.advance(sim.world, until, _BUDGET)) != k.DONE:
+            if status == k.GROW_EVENTS:
+                sim = _more_events(sim, len(sim.events))
+            elif status == k.GROW_TRACE:
+                sim = bind(sim._replace(trace_time=_double(sim.trace_time), trace_what=_double(sim.trace_what)))
+            elif status == k.GROW_WINDOWS:
+                sim = bind(sim._replace(windows=_double(sim.windows)))
+            elif status == k.GROW_QUEUES:
+                sim = bind(sim._replace(queues=_double(sim.queues)))
+            elif status == k.BROKEN:
+                raise ConservationError("a segment left the receiver's window; please report this run")
+            elif stop is not None and stop.is_set():
+                return sim, True
+            elif progress is not None:
+                progress(float(sim.world[0].now) / scenario.duration)
+    except KeyboardInterrupt:
+        return sim, True
+    return sim, False
+
+
+def _double(array: Any) -> Any:
+    _refuse_above(2.0 * array.nbytes, "the recording", "shorten the run or record less")
+    return np.concatenate([array, np.zeros_like(array)])
 
 
 def _more_events(sim: k.Sim, more: int) -> k.Sim:
     """Append `more` free slots to the pool of events."""
     old = len(sim.events)
-    _refuse_above(
-        (old + more) * k.EVENT.itemsize, "packets under way", "limit bottleneck.buffer or the windows"
-    )
+    size = k.EVENT.itemsize + (48 if len(sim.blocks) != 1 else 0)
+    _refuse_above((old + more) * size, "packets under way", "limit links.buffer, bottleneck.buffer or the windows")
     events = _records(old + more, k.EVENT)
     events[:old] = sim.events
     # Link the new slots in front of the free list.
@@ -259,7 +533,12 @@ def _more_events(sim: k.Sim, more: int) -> k.Sim:
     events["next"][-1] = sim.world["free_event"][0]
     sim.world["free_event"] = old
     sim.world["free_count"] += more
-    return sim._replace(events=events)
+    blocks, heap = sim.blocks, sim.heap
+    if len(blocks) != 1:
+        blocks = np.concatenate([blocks, np.zeros((more, 6), np.int64)])
+    if sim.world["heap"][0]:
+        heap = np.concatenate([heap, np.zeros(more, np.int64)])
+    return bind(sim._replace(events=events, blocks=blocks, heap=heap))
 
 
 def _refuse_above(need: float, what: str, advice: str) -> None:
@@ -267,23 +546,47 @@ def _refuse_above(need: float, what: str, advice: str) -> None:
         raise ScenarioError(f"{what} need {need / 1e9:.1f} GB, more than {MAX_MEMORY / 1e9:g} GB; {advice}")
 
 
-def _mean_wait(sim: k.Sim) -> tuple[float, int]:
-    return float(sim.world["wait_sum"][0]), int(sim.world["link_accepted"][0])
+@dataclass(frozen=True, eq=False)
+class _Checkpoint:
+    counts: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    links: dict[str, NDArray[Any]]
 
 
-def _backlog(world: Any) -> float:
-    """Seconds of accepted work that the link has still to do."""
-    return max(float(world.free_at) - float(world.now), 0.0)
+def _checkpoint(sim: k.Sim) -> _Checkpoint:
+    """Everything that is counted, as it stands now."""
+    links, now = sim.links, float(sim.world[0].now)
+    backlog = np.maximum(links["free_at"] - now, 0.0)
+    waiting = np.where(links["served"], links["waiting"] * (now - links["changed"]), 0.0)
+    return _Checkpoint(
+        sim.counts.copy(),
+        sim.levels.copy(),
+        sim.sums.copy(),
+        {
+            "arrived": np.array(links["arrived"]),
+            "dropped": np.array(links["dropped"]),
+            "accepted": np.array(links["accepted"]),
+            "work": np.array(links["work_sum"]) - backlog,
+            "wait": np.array(links["wait_sum"]) + waiting,
+        },
+    )
 
 
-def _set_epochs(scenario: Scenario, sim: k.Sim, before: tuple[float, int]) -> None:
+def _set_epochs(scenario: Scenario, sim: k.Sim, half: _Checkpoint, now: _Checkpoint) -> None:
     """Fix each flow's epoch at the end of the warm-up."""
     if scenario.epoch != "auto":
         sim.flows["epoch"] = scenario.epoch
         return
-    wait, accepted = _mean_wait(sim)
-    packets = accepted - before[1]
-    mean = (wait - before[0]) / packets if packets else 0.0
-    base = sim.flows["access"] + sim.flows["forward"] + sim.flows["reverse"]
-    # Jitter is counted at its mean; that it may not reorder a flow makes it a little more.
-    sim.flows["epoch"] = base + sim.flows["tx"] + mean + sim.flows["jitter"] / 2
+    base = base_rtts(sim)
+    if not scenario.links:
+        packets = (now.links["accepted"] - half.links["accepted"])[0]
+        mean = (now.links["wait"] - half.links["wait"])[0] / packets if packets else 0.0
+        first = sim.hops[sim.flows["forward_hop"]]
+        # Jitter is counted at its mean; that it may not reorder a flow makes it a little more.
+        sim.flows["epoch"] = base + first["tx"] + mean + first["jitter"] / 2
+        return
+    timed = (now.counts - half.counts)[:, k.TIMED]
+    total = (now.sums - half.sums)[:, k.RTT_SUM]
+    mean_rtt = np.divide(total, timed, out=base.copy(), where=timed > 0)
+    sim.flows["epoch"] = np.maximum(mean_rtt, 1e-6)

@@ -11,25 +11,19 @@ import xarray as xr
 
 from tcpdynamics import __version__
 
-from . import kernel as k
+from .core import records as k
 from .engine import Run
 from .scenario import Scenario
 
-#: What is fixed in the engine, for the "what you ran" of every result.
+#: What no key of a scenario changes, for the "what you ran" of every result.
 ENGINE = {
-    "acknowledgements": "one per packet, never delayed, lost or queued",
-    "queue": "drop-tail; buffer counts the packet being sent too (as ns-2.35's queue-limit)",
+    "buffer": "counts the packet being sent too (as ns-2.35's queue-limit); drop-tail",
     "loss process": "independent per packet, applied on arrival, before the queue",
-    "path": "base RTT split 1/4 sender to bottleneck, 1/4 on to the receiver, 1/2 back",
-    "ssthresh": "half of min(cwnd, window_limit) in whole packets, at least 2, at losses and timeouts",
-    "cwnd after fast retransmit": "half of min(cwnd, window_limit), at least 1 (as ns-2.35; RFC 5681: 2)",
-    "fast retransmit": "3 duplicates, and only once all data sent before the last loss event is acknowledged",
-    "sack": "RFC 6675 pipe, NextSeg rules 1 and 2; a lost retransmission waits for the timer",
-    "newreno": "RFC 6582, impatient: only the first partial acknowledgement restarts the timer",
-    "after a timeout": "scoreboard cleared (RFC 2018), sending resumes from the first unacknowledged segment",
-    "RTT sample": "one at a time, of new data only, cancelled by any retransmission",
-    "back-off": "kept until an RTT sample of new data (Karn)",
-    "RTT estimator": "RFC 6298 in Jacobson's integer arithmetic on the tick; exact if timer_granularity is 0",
+    "bottleneck": "base RTT split 1/4 sender to bottleneck, 1/4 on to the receiver, 1/2 back; acknowledgements "
+    "neither wait nor get lost",
+    "compat ns2": "as ns-2.35's Agent/TCP, Reno, Newreno, Sack1 and their sinks with its default settings",
+    "compat rfc": "RFC 5681, 6582 (impatient), 6675 (NextSeg rules 1 to 3), 3042, 6298 with Karn's rule",
+    "sequence numbers": "segments from 0; with a handshake, segment 0 is the handshake",
 }
 
 PHASE_WARNING = (
@@ -48,40 +42,51 @@ def phase_warning(scenario: Scenario) -> str:
     >>> bool(phase_warning(Scenario((Flows(count=9),), Bottleneck(buffer=50))))
     True
     """
-    pairs = [
-        pair for group in scenario.flows for pair in (group.rtts() if group.count > 1 else group.rtts()[:1])
-    ]
-    equal = scenario.count > 1 and len(set(pairs)) == 1
-    still = all(group.jitter == 0.0 for group in scenario.flows)
-    return PHASE_WARNING if equal and still and scenario.bottleneck.buffer is not None else ""
+    limited = any(way.buffer is not None or way.buffer_bytes is not None for way in scenario.ways)
+    random = any(way.jitter > 0.0 for way in scenario.ways) or any(
+        group.jitter > 0.0 or group.overhead > 0.0 for group in scenario.flows
+    )
+    endless = [group for group in scenario.flows if not group.open_loop and group.segments is None]
+    if not limited or random or not endless:
+        return ""
+    seen: set[float] = set()
+    flows = 0
+    for group in endless:
+        flows += group.count
+        if scenario.links:
+            for there, back in scenario.routes_of(group)[:100]:
+                seen.add(round(sum(scenario.ways[i].delay for i in there + back), 9))
+        else:
+            seen |= set(group.rtts() if group.count > 1 else group.rtts()[:1])
+    return PHASE_WARNING if flows > 1 and len(seen) == 1 else ""
 
 
 def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     """Name everything that was counted."""
-    c, measured = run.counts, scenario.duration - scenario.warm_up
+    c, measured = run.counts, max(run.stopped - scenario.warm_up, 1e-300)
     kinds = slice(0, len(k.KINDS))
     by_kind = {name: c[:, start : start + 4][:, kinds] for name, start in _KIND_COLUMNS.items()}
     rto = k.TIMEOUT
     others = [kind for kind in range(len(k.KINDS)) if kind != rto]
     arrived, dropped = by_kind["arrived_by_kind"].sum(0), by_kind["dropped_by_kind"].sum(0)
-    accepted = c[:, k.ACCEPTED]
     first = run.levels[:, 0].sum()
-    rtt = _ratio(run.sums[:, k.RTT_SUM], accepted)
+    rtt = _ratio(run.sums[:, k.RTT_SUM], c[:, k.TIMED])
+    busiest = int(np.argmax(run.links["work"]))
     base_rto = _ratio(run.sums[:, k.FIRST_RTO_SUM].sum(), first)
     # Each flow's mean RTT, weighted by its first timeouts: the RTT "at timeouts".
     rtt_at = _ratio(np.nansum(run.levels[:, 0] * rtt), first)
-    flows = run.sim.flows
+    utilisation = run.links["work"] / measured
     data: dict[str, Any] = {
         "base_rtt": (
             "flow",
-            flows["access"] + flows["forward"] + flows["reverse"],
+            run.base_rtt,
             "s",
-            "propagation round trip",
+            "round trip without waiting",
         ),
         "epoch": ("flow", run.epoch, "s", "length of an epoch"),
-        "mean_rtt": ("flow", rtt, "s", "mean round trip of the packets that the link accepted"),
-        "sent": ("flow", c[:, k.SENT], "packets", "packets sent"),
-        "dropped": ("flow", c[:, k.DROPPED], "packets", "packets lost at the bottleneck"),
+        "mean_rtt": ("flow", rtt, "s", "mean round trip of acknowledged packets"),
+        "sent": ("flow", c[:, k.SENT], "packets", "data packets sent"),
+        "dropped": ("flow", c[:, k.DROPPED], "packets", "data packets lost"),
         "delivered": ("flow", c[:, k.DELIVERED], "packets", "packets received, repeats included"),
         "goodput": ("flow", c[:, k.GOODPUT], "packets", "different packets received"),
         "in_flight": ("flow", run.in_flight, "packets", "packets under way at the end"),
@@ -124,7 +129,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
             (),
             _ratio(dropped.sum(), arrived.sum()),
             "1",
-            "packets lost over packets arrived at the link",
+            "data packets lost over data packets that arrived at their first link",
         ),
         "loss_rate_by_kind": ("kind", _ratio(dropped, arrived), "1", "loss rate by kind of transmission"),
         "loss_rate_timeout": (
@@ -139,12 +144,24 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
             "1",
             "loss rate of all packets but timeout retransmissions",
         ),
-        "utilisation": ((), run.work / measured, "1", "share of time in which the link was busy"),
+        "utilisation": ((), utilisation[busiest], "1", "share of time in which the busiest link sent"),
         "mean_queue": (
             (),
-            run.wait / measured,
+            run.links["wait"][busiest] / measured,
             "packets",
-            "mean number waiting, packet in transmission excluded",
+            "mean number waiting at the busiest link, packet in transmission excluded",
+        ),
+        "link_arrived": ("link", run.links["arrived"], "packets", "packets of all kinds that arrived at a link"),
+        "link_dropped": ("link", run.links["dropped"], "packets", "packets of all kinds lost there"),
+        "link_utilisation": ("link", utilisation, "1", "share of time in which a link sent"),
+        "link_mean_queue": ("link", run.links["wait"] / measured, "packets", "mean number waiting at a link"),
+        "acks_sent": ("flow", c[:, k.ACKS_SENT], "packets", "acknowledgements sent"),
+        "acks_dropped": ("flow", c[:, k.ACKS_DROPPED], "packets", "acknowledgements lost"),
+        "transferred": (
+            "flow",
+            run.sim.flows["una"],
+            "packets",
+            "segments acknowledged in all, warm-up and handshake included",
         ),
         "base_rto": ((), base_rto, "s", "mean timeout without back-off, at first timeouts of an outage"),
         "rto_over_rtt": (
@@ -164,10 +181,10 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         name: (("flow", "kind"), values, "packets", f"packets {name.split('_')[0]} by kind of transmission")
         for name, values in by_kind.items()
     }
-    if scenario.trace:
-        data |= _trace(run)
+    data |= recordings(scenario, run)
     coords = {
         "flow": np.arange(scenario.count),
+        "link": list(scenario.link_names),
         "kind": list(k.KINDS),
         "backoff": 2 ** np.arange(k.LEVELS),
         "sent_in_epoch": np.arange(k.EPOCH_BINS),
@@ -179,9 +196,11 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         "scenario": json.dumps(dataclasses.asdict(scenario)),
         "seed": str(seed),
         "version": __version__,
-        "what_you_ran": json.dumps({**dataclasses.asdict(scenario), "seed": seed, "engine": ENGINE}),
+        "what_you_ran": json.dumps(what_you_ran(scenario, seed)),
         "warning": phase_warning(scenario),
     }
+    if run.interrupted:
+        attrs["interrupted_at"] = f"{run.stopped:.9g}"
     result = xr.Dataset(
         {
             name: (dims, values, {"units": units, "long_name": text})
@@ -210,15 +229,73 @@ _KIND_COLUMNS = {
 }
 
 
-def _trace(run: Run) -> dict[str, Any]:
-    n = int(run.sim.world["trace_count"][0])
-    what = run.sim.trace_what[:n]
+def what_you_ran(scenario: Scenario, seed: int) -> dict[str, Any]:
+    """The scenario with every default filled in."""
+    flows = [group.settings() for group in scenario.flows]
+    links = [dataclasses.asdict(way) | {"name": name} for way, name in _named_ways(scenario)]
+    clock = "double" if scenario.exact else "grid"
+    for way in links:
+        if way["service"] == "auto":
+            way["service"] = "served" if scenario.exact else "analytic"
     return {
-        "trace_time": ("transmission", run.sim.trace_time[:n], "s", "time at which the packet was sent"),
-        "trace_flow": ("transmission", what[:, 0], "1", "flow"),
-        "trace_segment": ("transmission", what[:, 1], "1", "segment, from 0"),
-        "trace_kind": ("transmission", what[:, 2], "1", "index into the kinds of transmission"),
-    }
+        **dataclasses.asdict(scenario), "seed": seed, "flows": flows, "links": links, "clock": clock, "engine": ENGINE
+    }  # fmt: skip
+
+
+def _named_ways(scenario: Scenario) -> list[tuple[Any, str]]:
+    return list(zip(scenario.ways, scenario.link_names, strict=True))[:1000]
+
+
+def recordings(scenario: Scenario, run: Run) -> dict[str, Any]:
+    """What was written down, as variables: (dimension, values, unit, meaning)."""
+    data: dict[str, Any] = {}
+    world, record = run.sim.world[0], scenario.record
+    rows = run.sim.trace_what[: world.trace_count]
+    times = run.sim.trace_time[: world.trace_count]
+    for wanted, bit, name in ((record.sends, k.SENDS, "send"), (record.receives, k.RECEIVES, "receive"), (record.drops, k.DROPS, "drop")):
+        if not wanted:
+            continue
+        here = np.flatnonzero(rows[:, k.TRACE_WHAT] == bit)
+        # Receipts on a bottleneck are written down ahead of time.
+        here = here[np.argsort(times[here], kind="stable")]
+        data |= {
+            f"{name}_time": (name, times[here], "s", f"time of each {name}"),
+            f"{name}_flow": (name, rows[here, k.TRACE_FLOW], "1", "flow"),
+            f"{name}_segment": (name, rows[here, k.TRACE_SEQ], "1", "segment, from 0 (of an acknowledgement: its number)"),
+            f"{name}_kind": (name, rows[here, k.TRACE_KIND], "1", "index into the kinds of transmission; 4: acknowledgement"),
+        }
+        if name == "drop":
+            data["drop_link"] = (name, rows[here, k.TRACE_LINK], "1", "index of the link")
+    if record.windows is not None:
+        table = run.sim.windows[: world.window_count]
+        for column, (name, units, text) in enumerate(_WINDOW_COLUMNS):
+            kind = np.int64 if units == "1" else np.float64
+            data[f"window_{name}"] = ("window_sample", table[:, column].astype(kind), units, text)
+    if record.queues is not None:
+        table = run.sim.queues[: world.queue_count]
+        for column, (name, units, text) in enumerate(_QUEUE_COLUMNS):
+            kind = np.float64 if units == "s" else np.int64
+            data[f"queue_{name}"] = ("queue_sample", table[:, column].astype(kind), units, text)
+    return data
+
+
+_WINDOW_COLUMNS = (
+    ("time", "s", "time of the sample"),
+    ("flow", "1", "flow"),
+    ("cwnd", "packets", "congestion window"),
+    ("ssthresh", "packets", "slow-start threshold"),
+    ("rtt", "s", "round trip of the last acknowledgement"),
+    ("srtt", "s", "smoothed round trip"),
+    ("rto", "s", "retransmission timeout, back-off included"),
+    ("flight", "packets", "sent and not acknowledged"),
+    ("state", "1", "0 slow start, 1 congestion avoidance, 2 fast recovery, 3 after a timeout"),
+)
+_QUEUE_COLUMNS = (
+    ("time", "s", "time of the sample"),
+    ("link", "1", "index of the link"),
+    ("packets", "packets", "packets waiting, the one being sent excluded"),
+    ("bytes", "B", "bytes waiting"),
+)
 
 
 def _ratio(a: Any, b: Any) -> Any:

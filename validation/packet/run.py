@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
-from .engine import execute
+from .engine import Run, execute
+from .reading import load_scenario
 from .result import dataset
-from .scenario import Scenario, load_scenario
+from .scenario import Scenario
 from .units import ScenarioError, check
 
 
-def simulate(scenario: Scenario | str | Path, seed: int | None = None) -> xr.Dataset:
+class Interrupted(KeyboardInterrupt):
+    """A run was stopped by Ctrl-C; `result` holds what was measured until then."""
+
+    def __init__(self, result: xr.Dataset) -> None:
+        super().__init__(f"stopped at {result.attrs['interrupted_at']} s of simulated time")
+        self.result = result
+
+
+def simulate(
+    scenario: Scenario | str | Path, seed: int | None = None, progress: Callable[[float], None] | None = None
+) -> xr.Dataset:
     """Simulate a scenario once.
 
     Parameters
@@ -24,13 +36,15 @@ def simulate(scenario: Scenario | str | Path, seed: int | None = None) -> xr.Dat
     scenario : Scenario, or path of a TOML file
     seed : int, optional
         Default: the scenario's own.
+    progress : callable, optional
+        Called now and then with the share of the simulated time that is done, in [0, 1].
 
     Returns
     -------
     xarray.Dataset
-        Dimensions `flow`, `kind` (of transmission), `backoff`, `sent_in_epoch`, `silence`, `slice` and, with
-        `trace`, `transmission`; all but the trace (whole run) and `in_flight` (at the end) of the time after
-        the warm-up. `attrs` hold the scenario, the seed, the version, `what_you_ran` (JSON) and a `warning`.
+        Dimensions `flow`, `link`, `kind` (of transmission), `backoff`, `sent_in_epoch`, `silence`, `slice` and,
+        as `record` asks, `send`, `receive`, `drop`, `window_sample`, `queue_sample`; all but these recordings
+        (whole run), `transferred` and `in_flight` (at the end) of the time after the warm-up. `attrs` hold the scenario, the seed, the version, `what_you_ran` (JSON) and a `warning`.
 
     Raises
     ------
@@ -38,6 +52,8 @@ def simulate(scenario: Scenario | str | Path, seed: int | None = None) -> xr.Dat
         If the scenario is impossible or needs too much memory.
     ConservationError
         If the engine lost sight of a packet; checked at the end of every run.
+    Interrupted
+        On Ctrl-C; its `result` is the part that was done.
 
     Examples
     --------
@@ -52,13 +68,29 @@ def simulate(scenario: Scenario | str | Path, seed: int | None = None) -> xr.Dat
     """
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario)
+    run, result = _once(scenario, seed, progress, None)
+    if run.interrupted:
+        raise Interrupted(result)
+    return result
+
+
+def _once(
+    scenario: Scenario,
+    seed: int | None,
+    progress: Callable[[float], None] | None,
+    stop: threading.Event | None,
+) -> tuple[Run, xr.Dataset]:
     seed = scenario.seed if seed is None else seed
     check("seed", seed, 0, 2**128, "give a whole number", whole=True)
-    return dataset(scenario, seed, execute(scenario, seed))
+    run = execute(scenario, seed, progress, stop)
+    return run, dataset(scenario, seed, run)
 
 
 def replicate(
-    scenario: Scenario | str | Path, seeds: int | Sequence[int] = 5, workers: int | None = None
+    scenario: Scenario | str | Path,
+    seeds: int | Sequence[int] = 5,
+    workers: int | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
     """Simulate a scenario with several seeds.
 
@@ -70,6 +102,8 @@ def replicate(
         A sequence: those seeds.
     workers : int, optional
         Threads. Default: one per processor. The result does not depend on it.
+    progress : callable, optional
+        Called with the share of the replications that are done, in [0, 1].
 
     Returns
     -------
@@ -80,18 +114,17 @@ def replicate(
     Raises
     ------
     ScenarioError
-        As `simulate`; also with `trace`, for traces differ in length, and without any seed.
+        As `simulate`; also with `record`, for recordings differ in length, and without any seed.
     """
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario)
-    if scenario.trace:
+    if scenario.record.anything:
         raise ScenarioError(
-            "trace must be false in replications, whose traces differ in length; call simulate instead"
+            "record must be empty in replications, whose recordings differ in length; call simulate instead"
         )
     several = spawn_seeds(scenario.seed, seeds) if isinstance(seeds, int) else [int(seed) for seed in seeds]
     check("seeds", len(several), 1, 1_000_000, "give a count or a list of seeds", whole=True)
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        runs = list(pool.map(lambda seed: simulate(scenario, seed), several))
+    runs = _in_threads(scenario, several, workers, progress)
     together = xr.concat(
         runs,
         "replication",
@@ -103,6 +136,23 @@ def replicate(
     )
     # As text, for a seed may be larger than any integer that a file format knows.
     return together.assign_coords(seed=("replication", [str(seed) for seed in several]))
+
+
+def _in_threads(
+    scenario: Scenario, seeds: list[int], workers: int | None, progress: Callable[[float], None] | None
+) -> list[xr.Dataset]:
+    stop = threading.Event()
+    runs = []
+    pool = ThreadPoolExecutor(workers or os.cpu_count())
+    try:
+        for done, (_, result) in enumerate(pool.map(lambda seed: _once(scenario, seed, None, stop), seeds), 1):
+            runs.append(result)
+            if progress is not None:
+                progress(done / len(seeds))
+    finally:
+        stop.set()  # after Ctrl-C or an error the others need not go on
+        pool.shutdown(cancel_futures=True)
+    return runs
 
 
 def spawn_seeds(seed: int, count: int) -> list[int]:

@@ -1,193 +1,36 @@
-"""What to simulate: frozen descriptions, readable from TOML, checked before anything runs."""
+"""What to simulate: one frozen description, checked before anything runs."""
 
 from __future__ import annotations
 
-import dataclasses
-import tomllib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import resources
-from pathlib import Path
-from typing import Any, Literal
+from functools import cached_property
+from typing import Literal
 
-from .units import ScenarioError, check, quantity
+from .network import Routes, ends, one_way
+from .parts import MAX_FLOWS, MAX_LINKS, Bottleneck, Drop, Flows, Link, Record, in_unit
+from .units import ScenarioError, check
 
-#: Bounds that keep a typing error from becoming a lost night or a full memory.
-MAX_FLOWS = 1_000_000
 MAX_PACKETS = 1e10
 MAX_MEMORY = 4e9  # bytes
 
-_FORBID = {"extra": "forbid"}
-
-
-def _in(unit: str, **options: Any) -> Any:
-    return field(metadata={"unit": unit}, **options)
-
-
-@dataclass(frozen=True)
-class Bottleneck:
-    """The one link where packets wait and are lost; all other parts of a path are pure delay.
-
-    Attributes
-    ----------
-    rate : float
-        Line rate [bit/s], > 0. In TOML also "1Mbit/s".
-    buffer : int or None
-        Most packets held by the link, *including* the one being sent: a packet that finds `buffer` packets is
-        dropped (drop-tail). This is what ns-2.35 does with `queue-limit`: its DropTail refuses a packet when
-        waiting + 1 >= limit, and the packet in transmission no longer waits. None: no limit.
-    loss : float
-        Probability [1], in [0, 1), with which each arriving packet is lost independently, before it
-        meets the queue. With `buffer` None this is the loss that the Markov chains assume.
-    """
-
-    rate: float = _in("bit/s", default=1e6)
-    buffer: int | None = None
-    loss: float = _in("1", default=0.0)
-
-    __pydantic_config__ = _FORBID
-
-    def __post_init__(self) -> None:
-        check("bottleneck.rate", self.rate, 1.0, 1e13, 'give bit/s, or text such as "1Mbit/s"')
-        if self.buffer is not None:
-            check(
-                "bottleneck.buffer",
-                self.buffer,
-                1,
-                10_000_000,
-                "count packets; leave out for no limit",
-                whole=True,
-            )
-        check("bottleneck.loss", self.loss, 0.0, 0.999, "a probability; divide per cent by 100")
-
-
-@dataclass(frozen=True)
-class Flows:
-    """A group of long-lived flows that differ in RTT only. Defaults mostly follow ns-2.35.
-
-    Attributes
-    ----------
-    count : int
-        Number of flows, >= 1.
-    sender : {"sack", "newreno"}
-        RFC 6675 scoreboard and pipe, or RFC 6582 (impatient variant).
-    rtt : float or (float, float)
-        Round-trip *propagation* time [s]; a pair spreads the flows evenly from the first value to the second.
-    packet_size : int
-        Size on the wire [byte], headers included; acknowledgements take no time on a link.
-    jitter : float
-        Each packet is delayed further by a uniform draw in [0, jitter] [s] on its way to the bottleneck,
-        without overtaking within its flow. Breaks phase effects. (ns-2's `overhead_` instead holds back the
-        sender's decisions, and not those after duplicates, so some phase effects survive it.)
-    start, start_spread : float
-        A flow starts at a uniform draw in [start, start + start_spread] [s].
-    window_limit : int
-        Advertised window [packets].
-    initial_window : int
-        [packets]
-    limited_transmit : bool
-        RFC 3042: new data on the first two duplicates. On by default as in ns-2.35 (`singledup_`); the
-        paper's chain assumes that it is off.
-    min_rto, max_rto, initial_rto : float
-        Floor (before back-off), ceiling (after back-off) and first value of the retransmission timeout [s].
-    max_backoff : int
-        Largest factor of the exponential back-off, a power of two.
-    timer_granularity : float
-        Tick [s] of the clock that measures RTTs, and least variance term of the timeout; 0 for an exact
-        clock.
-    clear_rtt_after : int
-        Above this back-off factor the RTT estimate is forgotten (allowed by RFC 6298, section 5; BSD and
-        ns-2: 8).
-    """
-
-    count: int = 1
-    sender: Literal["sack", "newreno"] = "sack"
-    rtt: float | tuple[float, float] = _in("s", default=0.2)
-    packet_size: int = _in("B", default=500)
-    jitter: float = _in("s", default=0.0)
-    start: float = _in("s", default=0.0)
-    start_spread: float = _in("s", default=1.0)
-    window_limit: int = 64
-    initial_window: int = 2
-    limited_transmit: bool = True
-    min_rto: float = _in("s", default=0.2)
-    max_rto: float = _in("s", default=64.0)
-    initial_rto: float = _in("s", default=3.0)
-    max_backoff: int = 64
-    timer_granularity: float = _in("s", default=0.01)
-    clear_rtt_after: int = 8
-
-    __pydantic_config__ = _FORBID
-
-    def __post_init__(self) -> None:
-        check("flows.count", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True)
-        if self.sender not in ("sack", "newreno"):
-            raise ScenarioError(f'flows.sender must be "sack" or "newreno", got {self.sender!r}')
-        for rtt in self.rtts():
-            check("flows.rtt", rtt, 1e-6, 1e3, 'give seconds, or text such as "200ms"')
-        check("flows.packet_size", self.packet_size, 1, 1_000_000, "count bytes", whole=True)
-        check(
-            "flows.jitter", self.jitter, 0.0, 1e3, "give seconds; one packet's sending time is a good choice"
-        )
-        check("flows.start", self.start, 0.0, 1e9, "give seconds")
-        check("flows.start_spread", self.start_spread, 0.0, 1e9, "give seconds")
-        check("flows.window_limit", self.window_limit, 1, 1_000_000, "count packets", whole=True)
-        check("flows.initial_window", self.initial_window, 1, self.window_limit, "count packets", whole=True)
-        if not isinstance(self.limited_transmit, bool):
-            raise ScenarioError(
-                f"flows.limited_transmit must be true or false, got {self.limited_transmit!r}"
-            )
-        check("flows.min_rto", self.min_rto, 0.0, 1e6, "give seconds")
-        check("flows.max_rto", self.max_rto, max(self.min_rto, 1e-3), 1e6, "it must not lie below min_rto")
-        check("flows.initial_rto", self.initial_rto, 1e-3, self.max_rto, "it must not exceed max_rto")
-        check("flows.max_backoff", self.max_backoff, 1, 65536, "a power of two, such as 64", whole=True)
-        if self.max_backoff & (self.max_backoff - 1):
-            raise ScenarioError(f"flows.max_backoff must be a power of two, got {self.max_backoff}; try 64")
-        check(
-            "flows.timer_granularity", self.timer_granularity, 0.0, 10.0, "give seconds; 0 for an exact clock"
-        )
-        check("flows.clear_rtt_after", self.clear_rtt_after, 1, 65536, "a factor, such as 8", whole=True)
-
-    def rtts(self) -> tuple[float, float]:
-        """Least and greatest base RTT of the group [s]."""
-        if isinstance(self.rtt, tuple):
-            if len(self.rtt) != 2:
-                raise ScenarioError(f"flows.rtt must be one value or a pair [first, last], got {self.rtt!r}")
-            return self.rtt
-        return (self.rtt, self.rtt)
-
-
-@dataclass(frozen=True)
-class Drop:
-    """Lose the `transmission`-th transmission (from 1) of segment `segment` (from 0) of flow `flow`.
-
-    For experiments with a known answer; given next to any other loss.
-    """
-
-    flow: int
-    segment: int
-    transmission: int = 1
-
-    __pydantic_config__ = _FORBID
-
-    def __post_init__(self) -> None:
-        check("drops.flow", self.flow, 0, MAX_FLOWS, "flows are numbered from 0", whole=True)
-        check("drops.segment", self.segment, 0, 1e15, "segments are numbered from 0", whole=True)
-        check(
-            "drops.transmission", self.transmission, 1, 1e6, "transmissions are numbered from 1", whole=True
-        )
+#: Silences are counted by length 0..511 epochs; the last bin holds 512 and more.
+SILENCE_BINS = 513
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One dumbbell, what runs on it, for how long, and what is written down.
+    """A network, what runs on it, for how long, and what is written down.
+
+    Either `bottleneck` (the dumbbell shorthand; flows have an `rtt`) or `links` (flows have `source` and `target`
+    or a `route`).
 
     Attributes
     ----------
     flows : tuple of Flows
         Numbered through in this order. A group appended at the end leaves the random draws of the others
         alone.
-    bottleneck : Bottleneck
+    bottleneck : Bottleneck or None
+        Default without links: 1 Mbit/s, no limit.
     duration : float
         Simulated time [s].
     warm_up : float
@@ -196,13 +39,22 @@ class Scenario:
         >= 0. The same scenario and seed give the same result to the last bit.
     epoch : float or "auto"
         Length [s] of the epochs in which sent packets are counted. "auto": each flow's own mean RTT, i.e.
-        base RTT + sending time + mean wait at the bottleneck during the second half of the warm-up.
+        base RTT + sending time + mean wait at the bottleneck during the second half of the warm-up. With
+        `links`: mean RTT of the flow's acknowledged segments in that time.
     slice : float
         Length [s] of the slices in which goodput is counted (the paper's 20 s).
     drops : tuple of Drop
         At most 1000.
-    trace : bool
-        Keep the time, flow, segment and kind of every transmission.
+    links : tuple of Link
+    nodes : tuple of str
+        If given, every link must join two of them; otherwise nodes are those of the links.
+    record : Record
+    clock : {"auto", "grid", "double"}
+        Grid: all times are multiples of 2^-36 s (15 ps), so events that coincide do so exactly, at any time of
+        the run. Double: plain double precision, every sum as ns-2 takes it. Auto: double for a single flow, where
+        it makes ties fall as in ns-2; grid otherwise, where rounding must not decide them.
+    scheduler : {"calendar", "heap"}
+        Two implementations of the list of events, for testing one against the other; results are the same.
 
     Examples
     --------
@@ -212,19 +64,46 @@ class Scenario:
     """
 
     flows: tuple[Flows, ...] = (Flows(),)
-    bottleneck: Bottleneck = Bottleneck()
-    duration: float = _in("s", default=1000.0)
-    warm_up: float = _in("s", default=100.0)
+    bottleneck: Bottleneck | None = None
+    duration: float = in_unit("s", default=1000.0)
+    warm_up: float = in_unit("s", default=100.0)
     name: str = "scenario"
     seed: int = 1
-    epoch: float | Literal["auto"] = _in("s", default="auto")
-    slice: float = _in("s", default=20.0)
+    epoch: float | Literal["auto"] = in_unit("s", default="auto")
+    slice: float = in_unit("s", default=20.0)
     drops: tuple[Drop, ...] = ()
-    trace: bool = False
+    links: tuple[Link, ...] = ()
+    nodes: tuple[str, ...] = ()
+    record: Record = field(default=Record())  # noqa: RUF009
+    clock: Literal["auto", "grid", "double"] = "auto"
+    scheduler: Literal["calendar", "heap"] = "calendar"
 
-    __pydantic_config__ = _FORBID
+    __pydantic_config__ = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
+        if not self.links and self.bottleneck is None:
+            object.__setattr__(self, "bottleneck", Bottleneck())
+        self._check_times()
+        check("flows", len(self.flows), 1, 100_000, "list at least one group", whole=True)
+        check(
+            "flows.count (sum)", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True
+        )
+        self._check_network()
+        self._check_drops()
+        packets = self.duration * self.packet_rate
+        if packets > MAX_PACKETS:
+            raise ScenarioError(
+                f"duration = {self.duration:g} s is up to {packets:.1g} packets at these rates and windows, more "
+                f"than {MAX_PACKETS:.0g}; shorten the run, or lower bottleneck.rate, links.rate or flows.rate"
+            )
+        if self.memory > MAX_MEMORY:
+            raise ScenarioError(
+                f"{self.count} flows with windows up to {self.longest} packets, {len(self.ways)} links and "
+                f"{self.slices} slices need about {self.memory / 1e9:.1f} GB, more than {MAX_MEMORY / 1e9:g} GB; "
+                "lower flows.count, flows.window_limit or links.buffer, or lengthen slice"
+            )
+
+    def _check_times(self) -> None:
         check("duration", self.duration, 1e-3, 1e9, 'give seconds, or text such as "1000s"')
         check("warm_up", self.warm_up, 0.0, 1e9, 'give seconds, or text such as "100s"')
         if self.warm_up >= self.duration:
@@ -240,25 +119,63 @@ class Scenario:
         else:
             check("epoch", self.epoch, 1e-6, 1e9, 'give seconds, or "auto" for the mean RTT of each flow')
         check("slice", self.slice, 1e-3, 1e9, 'give seconds, or text such as "20s"')
-        check("flows", len(self.flows), 1, 100_000, "list at least one group", whole=True)
-        check("drops", len(self.drops), 0, 1000, "use bottleneck.loss for many losses", whole=True)
-        check(
-            "flows.count (sum)", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True
-        )
+        if self.clock not in ("auto", "grid", "double"):
+            raise ScenarioError(f'clock must be "auto", "grid" or "double", got {self.clock!r}')
+        if self.scheduler not in ("calendar", "heap"):
+            raise ScenarioError(f'scheduler must be "calendar" or "heap", got {self.scheduler!r}')
+        for interval in (self.record.windows, self.record.queues):
+            if interval:
+                check("record interval", interval, self.duration / 1e8, 1e9, "sample less often")
+
+    def _check_network(self) -> None:
+        check("links", len(self.links), 0, MAX_LINKS, "describe a smaller network", whole=True)
+        if self.links and self.bottleneck is not None:
+            raise ScenarioError("bottleneck and links are both given; give one (docs/scenarios.md)")
+        names = {name for link in self.links for name in (link.source, link.target)}
+        missing = sorted(names - set(self.nodes)) if self.nodes else []
+        if missing:
+            raise ScenarioError(f"links names node {missing[0]!r}, which is not among nodes; add it there")
+        for group in self.flows:
+            if self.links:
+                if group.rtt is not None:
+                    raise ScenarioError("flows.rtt is for a bottleneck; with links the delays are theirs")
+                self.routes_of(group)
+            elif group.source is not None or group.target is not None or group.route is not None:
+                raise ScenarioError("flows.source, target and route need links; on a bottleneck give flows.rtt")
+
+    def _check_drops(self) -> None:
+        check("drops", len(self.drops), 0, 1000, "use links.loss or bottleneck.loss for many losses", whole=True)
         for drop in self.drops:
             check("drops.flow", drop.flow, 0, self.count - 1, "flows are numbered from 0", whole=True)
-        packets = self.duration * self.packet_rate
-        if packets > MAX_PACKETS:
-            raise ScenarioError(
-                f"duration = {self.duration:g} s at bottleneck.rate = {self.bottleneck.rate:g} bit/s is "
-                f"up to {packets:.1g} packets, more than {MAX_PACKETS:.0g}; shorten the run or slow the link"
-            )
-        if self.memory > MAX_MEMORY:
-            raise ScenarioError(
-                f"{self.count} flows with windows up to {self.ring // 2} packets and {self.slices} "
-                f"slices need about {self.memory / 1e9:.1f} GB, more than {MAX_MEMORY / 1e9:g} GB; "
-                "lower flows.count or flows.window_limit, or lengthen slice"
-            )
+            if drop.link is not None and drop.link not in self.link_names:
+                known = ", ".join(self.link_names[:8])
+                raise ScenarioError(f"drops.link {drop.link!r} is not a link; known: {known}")
+            if drop.ack is not None and not self.links:
+                raise ScenarioError("drops.ack needs links; on a bottleneck acknowledgements cannot be lost")
+
+    def routes_of(self, group: Flows) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Links there and back for each pair of ends that flows of the group may have; [] on a bottleneck."""
+        if not self.links:
+            return []
+        sources, targets = ends(group)
+        return [self._routes.both(group, a, b) for a in sources for b in targets if a != b]
+
+    @cached_property
+    def ways(self) -> tuple[Link, ...]:
+        """One-way links; on a bottleneck, the bottleneck alone."""
+        if self.bottleneck is not None:
+            b = self.bottleneck
+            return (Link("bottleneck", "receivers", b.rate, 0.0, b.buffer, loss=b.loss, duplex=False),)
+        return one_way(self.links)
+
+    @cached_property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of the one-way links, as in results."""
+        return tuple(way.name for way in self.ways) if self.links else ("bottleneck",)
+
+    @cached_property
+    def _routes(self) -> Routes:
+        return Routes(self.ways)
 
     @property
     def count(self) -> int:
@@ -266,15 +183,41 @@ class Scenario:
         return sum(group.count for group in self.flows)
 
     @property
+    def exact(self) -> bool:
+        """Whether times are plain doubles, as in ns-2."""
+        return self.clock == "double" or (self.clock == "auto" and self.count == 1)
+
+    @cached_property
     def packet_rate(self) -> float:
-        """Most packets per second: what the link carries, or what the windows allow if that is less."""
-        line = self.bottleneck.rate / (8 * min(group.packet_size for group in self.flows))
-        return min(line, sum(group.count * group.window_limit / min(group.rtts()) for group in self.flows))
+        """Most packets per second that can be sent: what the links carry, or the windows or rates allow."""
+        total = 0.0
+        for group in self.flows:
+            routes = self.routes_of(group)
+            if routes:
+                rates = [min((self.ways[i].rate or 1e300 for i in there), default=1e300) for there, _ in routes]
+                rtts = [sum(self.ways[i].delay for i in there + back) for there, back in routes]
+                rate, rtt = max(rates), max(min(rtts), 1e-6)
+            else:
+                rate, rtt = self.ways[0].rate or 1e300, min(group.rtts())
+            most = group.count * (group.rate or 8 * group.packet_size * group.window_limit / rtt)
+            # Everything that a flow sends takes part, also what is lost before the slowest link.
+            total += (min(most, rate) if not routes else most if group.open_loop else min(most, rate * group.count)) / (
+                8 * group.packet_size
+            )
+        if not self.links and not any(group.open_loop for group in self.flows):
+            smallest = min(group.packet_size for group in self.flows)
+            total = min(total, (self.ways[0].rate or 1e300) / (8 * smallest))
+        return total
+
+    @property
+    def longest(self) -> int:
+        """Largest advertised window [packets]."""
+        return max(1 if group.open_loop else group.window_limit for group in self.flows)
 
     @property
     def ring(self) -> int:
         """Segments of a flow that scoreboard and receiver can hold: a power of two above any window."""
-        return max(64, 1 << (max(group.window_limit for group in self.flows) + 4).bit_length())
+        return max(64, 1 << (2 * self.longest + 4).bit_length())
 
     @property
     def slices(self) -> int:
@@ -284,88 +227,8 @@ class Scenario:
     @property
     def memory(self) -> float:
         """Rough need of a run [byte], traces excluded."""
-        per_flow = 4 * self.ring + 8 * (self.slices + SILENCE_BINS) + 1500
-        return self.count * per_flow + 8.0 * (self.bottleneck.buffer or 0)
-
-
-#: Silences are counted by length 0..511 epochs; the last bin holds 512 and more.
-SILENCE_BINS = 513
-
-
-def load_scenario(path: str | Path) -> Scenario:
-    """Read a scenario from a TOML file; see the ready ones for the shape.
-
-    Raises
-    ------
-    ScenarioError
-        For a file that is not TOML, an unknown key, a unit that is not known, or a value out of bounds.
-    OSError
-        If the file cannot be read.
-    """
-    try:
-        return parse_scenario(tomllib.loads(Path(path).read_text("utf-8")))
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{path} is not TOML: {error}") from error
-
-
-def parse_scenario(table: Mapping[str, Any]) -> Scenario:
-    """Build a scenario from nested mappings with units as text, such as a TOML table.
-
-    Examples
-    --------
-    >>> parse_scenario({"duration": "10s", "warm_up": "1s", "flows": [{"rtt": "200ms"}]}).flows[0].rtt
-    0.2
-    """
-    from pydantic import TypeAdapter, ValidationError  # slow to import, so only here
-
-    plain = _plain(Scenario, table, "")
-    for key, part in (("bottleneck", Bottleneck), ("flows", Flows), ("drops", Drop)):
-        value = plain.get(key)
-        if isinstance(value, Mapping):
-            plain[key] = _plain(part, value, f"{key}.")
-        elif isinstance(value, Sequence) and not isinstance(value, str):
-            plain[key] = tuple(_plain(part, v, f"{key}.") if isinstance(v, Mapping) else v for v in value)
-    try:
-        return TypeAdapter(Scenario).validate_python(plain)
-    except ValidationError as error:
-        raise ScenarioError(_explain(error.errors()[0])) from error
-
-
-def _plain(part: type, table: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Texts with units become numbers, booleans where numbers belong are refused, lists become tuples."""
-    units = {f.name: f.metadata.get("unit") for f in dataclasses.fields(part)}
-    plain: dict[str, Any] = {}
-    for key, value in table.items():
-        unit = units.get(key)
-        if unit and not (key == "epoch" and value == "auto"):
-            several = isinstance(value, Sequence) and not isinstance(value, str)
-            numbers = tuple(quantity(v, unit, prefix + key) for v in (value if several else [value]))
-            value = numbers if several else numbers[0]
-        if isinstance(value, bool) and key not in ("limited_transmit", "trace"):
-            raise ScenarioError(f"{prefix}{key} must be a number or text, got {value!r}")
-        plain[key] = value
-    return plain
-
-
-def _explain(error: Any) -> str:
-    """One sentence from pydantic's first complaint."""
-    place = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "unexpected_keyword_argument":
-        known = "docs/scenarios.md lists the known ones"
-        return f"unknown key {place}; {known}"
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "value_error":
-        return str(message)
-    return f"{place}: {message}, got {error['input']!r}"
-
-
-def ready_scenarios() -> dict[str, Path]:
-    """The scenarios that come with the package: name -> path of its TOML file.
-
-    Examples
-    --------
-    >>> sorted(ready_scenarios())[:2]
-    ['mixed_rtt', 'sub_packet']
-    """
-    folder = Path(str(resources.files("tcpdynamics.validation.packet") / "scenarios"))
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+        per_flow = 2 * self.ring + 8 * (self.slices + SILENCE_BINS) + 2000
+        per_link = 300.0 * len(self.ways) + 12.0 * sum(way.buffer or 0 for way in self.ways)
+        if self.drops:
+            per_flow += 8 * self.ring
+        return self.count * per_flow + per_link

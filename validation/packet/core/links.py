@@ -1,0 +1,216 @@
+"""Links: a packet joins the queue of its hop, is lost, or is on its way to the next.
+
+Analytic: first in, first out at a fixed rate, so the departure is known on arrival and the queue is a ring of the
+times at which waiting packets enter service. Served: a list of packets, and an event at the end of each
+transmission; what disciplines that reorder need. A discipline is the choice made in `_has_room` (whom to refuse)
+and, on served links, in `serve` (whom to take next).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .calendar import free_slot, insert
+from . import views as at
+from .jit import inlined
+from .records import (
+    ACK,
+    ACKED,
+    ACKS_DROPPED,
+    ARRIVE,
+    ARRIVED,
+    ARRIVED_KIND,
+    BY_ACK,
+    BY_PACKET,
+    BY_SEGMENT,
+    DELAYED,
+    DROPPED,
+    DROPPED_KIND,
+    DROPS,
+    RECEIVE,
+    SERVE,
+)
+from .recording import sample_queue, trace
+from .streams import ONE, on_grid, uniform
+
+
+@inlined
+def tx_time(w: Any, hop: Any, rate: Any, size: Any) -> Any:
+    """Seconds to send `size` bytes on the hop's link."""
+    return hop.tx if size == hop.size else on_grid(w, 8.0 * size / rate)
+
+
+@inlined
+def delayed_arrival(w: Any, f: Any, hop: Any, time: Any) -> Any:
+    """Arrival at a queue after random jitter, without overtaking within the flow."""
+    f.jitter_draws += ONE
+    late = time + on_grid(w, hop.jitter * uniform(f.jitter_key, f.jitter_draws))
+    hop.last = max(late, hop.last)
+    return hop.last
+
+
+@inlined
+def join(w: Any, slot: Any) -> Any:
+    """A packet arrives at the link of its hop; True if the link is analytic and has accepted it."""
+    e = at.events(w)[slot]
+    hop = at.hops(w)[e.hop]
+    f = at.flows(w)[e.flow]
+    if hop.jitter > 0.0 and not (e.mark & DELAYED):
+        e.mark |= DELAYED
+        e.what = ARRIVE
+        e.on = -1
+        insert(w, slot, delayed_arrival(w, f, hop, w.now))
+        return False
+    e.mark &= ~DELAYED
+    line = at.links(w)[hop.link]
+    line.arrived += 1
+    if e.kind != ACK and e.hop == f.forward_hop:
+        at.counts(w)[e.flow, ARRIVED] += 1
+        at.counts(w)[e.flow, ARRIVED_KIND + e.kind] += 1
+    lost = False
+    if line.loss > 0.0:
+        f.loss_draws += ONE
+        lost = uniform(f.loss_key, f.loss_draws) < line.loss
+    if w.drops and not lost:
+        lost = _is_chosen(w, e, hop.link, line.arrived - 1)
+    if line.served:
+        return _join_served(w, slot, e, hop, line, lost)
+    start = max(w.now, line.free_at)
+    drain(w, line)
+    if w.queueing == 1:
+        sample_queue(w, hop.link)
+    if lost or not _has_room(line, e.size, start > w.now):
+        _lose(w, slot, e, hop.link, line)
+        return False
+    tx = tx_time(w, hop, line.rate, e.size)
+    if line.capacity > 0 and start > w.now:
+        place = line.head + line.waiting
+        if place >= line.capacity:
+            place -= line.capacity
+        at.queue_time(w)[line.first + place] = start
+        at.queue_size(w)[line.first + place] = e.size
+        line.waiting += 1
+        line.waiting_bytes += e.size
+    line.free_at = start + tx
+    line.wait_sum += start - w.now
+    line.work_sum += tx
+    line.accepted += 1
+    _travel(w, f, e, hop, start, tx)
+    return True
+
+
+@inlined
+def drain(w: Any, line: Any) -> None:
+    """Packets of an analytic link that have entered service by now wait no longer; at a tie, they go first."""
+    if line.capacity > 0:
+        while line.waiting > 0 and at.queue_time(w)[line.first + line.head] <= w.now:
+            line.waiting_bytes -= at.queue_size(w)[line.first + line.head]
+            line.head = line.head + 1 if line.head + 1 < line.capacity else 0
+            line.waiting -= 1
+
+
+@inlined
+def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> Any:
+    if w.queueing == 1:
+        sample_queue(w, hop.link)
+    if lost or not _has_room(line, e.size, line.busy):
+        _lose(w, slot, e, hop.link, line)
+        return False
+    line.accepted += 1
+    if line.busy:
+        line.wait_sum += line.waiting * (w.now - line.changed)
+        line.changed = w.now
+        e.next = -1
+        if line.list_head < 0:
+            line.list_head = slot
+        else:
+            at.events(w)[line.list_tail].next = slot
+        line.list_tail = slot
+        line.waiting += 1
+        line.waiting_bytes += e.size
+    else:
+        _start_service(w, slot, hop.link)
+    return False
+
+
+@inlined
+def serve(w: Any, link: Any) -> None:
+    """The end of a transmission on a served link: take the next packet."""
+    line = at.links(w)[link]
+    line.busy = 0
+    slot = line.list_head
+    if slot >= 0:
+        line.wait_sum += line.waiting * (w.now - line.changed)
+        line.changed = w.now
+        line.list_head = at.events(w)[slot].next
+        line.waiting -= 1
+        line.waiting_bytes -= at.events(w)[slot].size
+        _start_service(w, slot, link)
+
+
+@inlined
+def _start_service(w: Any, slot: Any, link: Any) -> None:
+    line = at.links(w)[link]
+    e = at.events(w)[slot]
+    hop = at.hops(w)[e.hop]
+    tx = tx_time(w, hop, line.rate, e.size)
+    line.busy = 1
+    line.work_sum += tx
+    line.free_at = w.now + tx
+    # The packet first, then the end of its transmission: ns-2's order, which decides exact ties.
+    _travel(w, at.flows(w)[e.flow], e, hop, w.now, tx)
+    insert(w, slot, e.time)
+    at.events(w)[line.serve_event].what = SERVE
+    at.events(w)[line.serve_event].seq = link
+    insert(w, line.serve_event, line.free_at)
+
+
+@inlined
+def _travel(w: Any, f: Any, e: Any, hop: Any, start: Any, tx: Any) -> None:
+    """Where the packet is next, and when; `e.time` is set, not yet scheduled."""
+    e.time = start + (tx + hop.delay)
+    e.on = hop.link
+    e.hop += 1
+    if e.kind == ACK:
+        e.what = ACKED if e.hop == f.back_end else ARRIVE
+    else:
+        e.what = RECEIVE if e.hop == f.forward_end else ARRIVE
+
+
+@inlined
+def _has_room(line: Any, size: Any, busy: Any) -> Any:
+    """Drop-tail. `limit` counts waiting packets, without the one being sent."""
+    if line.limit_bytes >= 0:
+        return line.waiting_bytes + size < line.limit_bytes
+    return line.limit < 0 or not busy or line.waiting < line.limit
+
+
+@inlined
+def _is_chosen(w: Any, e: Any, link: Any, number: Any) -> Any:
+    """Does the list of chosen drops take this packet?"""
+    for d in range(at.drops(w).shape[0]):
+        if at.drops(w)[d, 4] != link:
+            continue
+        kind = at.drops(w)[d, 0]
+        if kind == BY_PACKET:
+            if at.drops(w)[d, 2] == number:
+                return True
+        elif at.drops(w)[d, 1] == e.flow:
+            if kind == BY_ACK and e.kind == ACK and at.drops(w)[d, 2] == e.seq:
+                return True
+            if kind == BY_SEGMENT and e.kind != ACK and at.drops(w)[d, 2] == e.seq and at.drops(w)[d, 3] == e.ack:
+                return True
+    return False
+
+
+@inlined
+def _lose(w: Any, slot: Any, e: Any, link: Any, line: Any) -> None:
+    line.dropped += 1
+    if e.kind == ACK:
+        at.counts(w)[e.flow, ACKS_DROPPED] += 1
+    else:
+        at.counts(w)[e.flow, DROPPED] += 1
+        at.counts(w)[e.flow, DROPPED_KIND + e.kind] += 1
+    if w.tracing & DROPS:
+        trace(w, DROPS, w.now, e.flow, e.seq, e.kind, link)
+    free_slot(w, slot)

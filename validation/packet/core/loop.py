@@ -1,0 +1,339 @@
+"""The loop: take the earliest event, let the part that it belongs to act, put packets on links."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import ns2, rfc
+from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
+from . import views as at
+from .jit import entry, inlined
+from .links import drain, join, serve
+from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, receive
+from .records import (
+    ACK,
+    ACKED,
+    ACKS_BACK,
+    AFTER_END,
+    ARRIVE,
+    BROKEN,
+    CBR,
+    DELACK,
+    DONE,
+    GROW_EVENTS,
+    GROW_QUEUES,
+    GROW_TRACE,
+    GROW_WINDOWS,
+    HELD_BACK,
+    NOTHING,
+    NS2,
+    PAUSED,
+    POISSON,
+    RECEIVE,
+    REPEAT,
+    RTT_SUM,
+    SAMPLE_QUEUES,
+    SAMPLE_WINDOWS,
+    SEND,
+    SERVE,
+    START,
+    STOP,
+    TICK,
+    TIMED,
+    TIMER,
+)
+from .recording import record_send, sample_queue, sample_window
+from .sender import emit, launch
+from .streams import ONE, on_grid, uniform
+from .timer import current_rto, timer_is_due
+
+
+@entry
+def advance(world: Any, until: Any, budget: Any) -> Any:
+    """Run all events before `until`, at most `budget`; DONE, or the reason why the caller must act first.
+
+    The caller may enlarge arrays and call again: nothing is lost.
+    """
+    w = world[0]
+    joining = -1  # slot of a packet that is at a queue now
+    waiting = -1  # slot of a packet that will be somewhere at its `time`
+    while True:
+        if waiting >= 0:
+            insert_here(w, waiting, at.events(w)[waiting].time)
+            waiting = -1
+        if joining >= 0:
+            if join(w, joining):
+                waiting = joining
+                e = at.events(w)[waiting]
+                if e.what == RECEIVE and at.flows(w)[e.flow].fused:
+                    _receive_ahead(w, at.flows(w)[e.flow], np.int64(e.flow), waiting, np.int64(e.kind))
+            joining = -1
+            continue
+        if w.out_head < w.out_count:
+            i = w.out_flow
+            slot = new_slot(w)
+            seq = at.out_seq(w)[w.out_head]
+            kind = at.out_kind(w)[w.out_head]
+            w.out_head += 1
+            record_send(w, at.flows(w)[i], i, seq, kind)
+            if launch(w, at.flows(w)[i], i, slot, seq, kind):
+                joining = slot
+            else:
+                waiting = slot
+            continue
+        if w.free_count < w.margin:
+            return GROW_EVENTS
+        if w.tracing and at.trace_time(w).shape[0] - w.trace_count < w.trace_margin:
+            return GROW_TRACE
+        if w.sampling and at.windows(w).shape[0] - w.window_count < at.flows(w).shape[0] + 1:
+            return GROW_WINDOWS
+        if w.queueing and at.queues(w).shape[0] - w.queue_count < at.links(w).shape[0] + w.margin:
+            return GROW_QUEUES
+        if w.broken:
+            return BROKEN
+        if budget <= 0:
+            return PAUSED
+        budget -= 1
+        slot = earliest(w)
+        if slot < 0 or at.events(w)[slot].time >= until:
+            w.now = until
+            return DONE
+        unlink(w, slot)
+        w.out_head = 0
+        w.out_count = 0
+        e = at.events(w)[slot]
+        w.now = e.time
+        what = e.what
+        answering = what in (RECEIVE, DELACK)
+        if what == ARRIVE:
+            _left(w, e)
+            joining = slot
+        elif what == ACKED:
+            _left(w, e)
+            _acked(w, slot)
+            free_slot(w, slot)
+        elif what == RECEIVE:
+            _left(w, e)
+            slot = _received(w, slot)
+        elif what == SERVE:
+            serve(w, e.seq)
+        else:
+            i = np.int64(e.flow)
+            number = e.seq
+            free_slot(w, slot)
+            if what == DELACK:
+                slot = held_ack(w, at.flows(w)[i], i, number)
+            else:
+                slot = -1
+                _other(w, what, i, number)
+        if answering and slot >= 0:
+            if launch_ack(w, at.flows(w)[at.events(w)[slot].flow], slot):
+                joining = slot
+            else:
+                waiting = slot
+        if w.send:
+            _send(w, w.out_flow)
+
+
+@inlined
+def _left(w: Any, e: Any) -> None:
+    """A packet is no longer on the link that it was on."""
+    if e.on >= 0:
+        at.links(w)[e.on].left += 1
+
+
+@inlined
+def _send(w: Any, i: Any) -> None:
+    """What the sender asked for at the end of its turn."""
+    f = at.flows(w)[i]
+    what = w.send
+    w.send = NOTHING
+    if f.book == NS2:
+        ns2.send_much(w, f, i, w.forced, w.send_kind, w.send_most)
+    elif what == SEND:
+        rfc.send_window(w, f, i, w.send_most, w.send_kind)
+    else:
+        rfc.fill_pipe(w, f, i)
+
+
+@inlined
+def _turn(w: Any, i: Any) -> None:
+    """A sender is about to act; by default it sends nothing."""
+    w.out_flow = i
+    w.send = NOTHING
+    w.send_kind = REPEAT
+    w.send_most = 0
+    w.forced = 0
+
+
+@inlined
+def _acked(w: Any, slot: Any) -> None:
+    """An acknowledgement is back at its sender."""
+    e = at.events(w)[slot]
+    i = np.int64(e.flow)
+    f = at.flows(w)[i]
+    at.counts(w)[i, ACKS_BACK] += 1
+    f.rtt = w.now - e.sent
+    f.min_rtt = min(f.rtt, f.min_rtt)
+    if not f.fused:
+        at.counts(w)[i, TIMED] += 1
+        at.sums(w)[i, RTT_SUM] += f.rtt
+    _turn(w, i)
+    if f.book == NS2:
+        ns2.on_ack(w, f, i, slot, e.ack, e.sent)
+    else:
+        rfc.on_ack(w, f, i, slot, e.ack, e.sent)
+    if w.sampling == 1:
+        sample_window(w, f, i, current_rto(f))
+
+
+@inlined
+def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
+    """The only queue of the flow's way has accepted a segment: do now what its receiver will do.
+
+    A flow's packets keep their order from here on, so its receiver sees the same sequence, and one event per
+    packet is saved. `e.time` is the time of receipt.
+    """
+    e = at.events(w)[slot]
+    seq, sent, receipt = e.seq, e.sent, e.time
+    _left(w, e)
+    fresh = receive(w, f, i, seq, sent)
+    inside = receipt < w.end
+    if inside:
+        count_receipt(w, f, i, receipt, fresh, seq, kind)
+    back = receipt + f.back_access
+    at.counts(w)[i, TIMED] += 1
+    at.sums(w)[i, RTT_SUM] += back - sent
+    fill_ack(w, f, i, slot, seq, sent)
+    e.mark = 0 if inside else AFTER_END
+    e.what = ACKED
+    e.time = back
+
+
+@inlined
+def _received(w: Any, slot: Any) -> Any:
+    """A segment is at its receiver; slot of its acknowledgement, or -1."""
+    e = at.events(w)[slot]
+    i = np.int64(e.flow)
+    f = at.flows(w)[i]
+    seq, sent, kind = e.seq, e.sent, np.int64(e.kind)
+    if f.algorithm >= CBR:
+        count_receipt(w, f, i, w.now, True, seq, kind)
+        free_slot(w, slot)
+        return -1
+    fresh = receive(w, f, i, seq, sent)
+    count_receipt(w, f, i, w.now, fresh, seq, kind)
+    if not answer(w, f, i, seq, sent):
+        free_slot(w, slot)
+        return -1
+    fill_ack(w, f, i, slot, seq, sent)
+    return slot
+
+
+@inlined
+def _other(w: Any, what: Any, i: Any, number: Any) -> None:
+    """Everything that is no packet and makes none by itself."""
+    if what == SAMPLE_WINDOWS:
+        for j in range(at.flows(w).shape[0]):
+            sample_window(w, at.flows(w)[j], j, current_rto(at.flows(w)[j]))
+        schedule(w, w.now + w.window_interval, SAMPLE_WINDOWS, 0, 0)
+        return
+    if what == SAMPLE_QUEUES:
+        for j in range(at.links(w).shape[0]):
+            drain(w, at.links(w)[j])
+            sample_queue(w, j)
+        schedule(w, w.now + w.queue_interval, SAMPLE_QUEUES, 0, 0)
+        return
+    f = at.flows(w)[i]
+    _turn(w, i)
+    if what == TIMER:
+        if timer_is_due(w, f, i, number) and f.una < min(f.top, f.limit):
+            if f.book == NS2:
+                ns2.on_timeout(w, f, i)
+            else:
+                rfc.on_timeout(w, f, i)
+            if w.sampling == 1:
+                sample_window(w, f, i, current_rto(f))
+    elif what == STOP:
+        f.limit = min(f.limit, max(f.top, 1))
+    elif what == TICK:
+        _tick(w, f, i)
+    else:  # START, HELD_BACK
+        f.held_back = 0
+        w.forced = 1 if what == HELD_BACK else 0
+        w.send = SEND
+        w.send_most = rfc.usable(f) if f.book != NS2 else 0
+
+
+@inlined
+def _tick(w: Any, f: Any, i: Any) -> None:
+    """An open-loop sender's next packet."""
+    if f.top >= f.limit:
+        return
+    emit(w, f, i, f.top, REPEAT)
+    f.top += 1
+    gap = f.interval
+    if f.algorithm == POISSON:
+        f.gap_draws += ONE
+        gap = -f.interval * math.log1p(-uniform(f.gap_key, f.gap_draws))
+    schedule(w, w.now + on_grid(w, gap), TICK, i, 0)
+
+
+@entry
+def start(world: Any) -> None:
+    """Schedule every flow's start (in order of time) and the first samples."""
+    w = world[0]
+    if w.window_interval > 0.0:
+        schedule(w, 0.0, SAMPLE_WINDOWS, 0, 0)
+    if w.queue_interval > 0.0:
+        schedule(w, 0.0, SAMPLE_QUEUES, 0, 0)
+    for i in range(at.flows(w).shape[0]):
+        f = at.flows(w)[i]
+        if f.start < w.end:
+            schedule(w, f.start, TICK if f.algorithm >= CBR else START, i, 0)
+        if f.stop < w.end:
+            schedule(w, f.stop, STOP, i, 0)
+
+
+@entry
+def pending(world: Any, held: Any, on_link: Any) -> None:
+    """Where packets are that are under way.
+
+    Per flow: data not yet received, acknowledgements under way, of these for data received after the end. Per
+    link: packets held or travelling.
+    """
+    w = world[0]
+    if w.heap:
+        for place in range(w.heap_count):
+            _count_packet(w, at.heap(w)[place], held, on_link)
+    else:
+        for bucket in range(at.buckets(w).shape[0]):
+            slot = at.buckets(w)[bucket]
+            while slot >= 0:
+                _count_packet(w, slot, held, on_link)
+                slot = at.events(w)[slot].next
+    for j in range(at.links(w).shape[0]):
+        slot = at.links(w)[j].list_head
+        while slot >= 0:
+            at.events(w)[slot].what = ARRIVE
+            at.events(w)[slot].on = j
+            _count_packet(w, slot, held, on_link)
+            slot = at.events(w)[slot].next
+
+
+@inlined
+def _count_packet(w: Any, slot: Any, held: Any, on_link: Any) -> None:
+    e = at.events(w)[slot]
+    if e.what > ACKED:
+        return
+    if e.kind == ACK:
+        held[e.flow, 1] += 1
+        if e.mark & AFTER_END:
+            held[e.flow, 2] += 1
+    else:
+        held[e.flow, 0] += 1
+    if e.on >= 0:
+        on_link[e.on] += 1

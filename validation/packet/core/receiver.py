@@ -1,0 +1,158 @@
+"""The receiver: reassembly, acknowledgements at once or delayed, SACK blocks (RFC 5681, 2018; as ns-2's sinks)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .calendar import new_slot, schedule
+from . import views as at
+from .jit import inlined
+from .records import ACK, ACKED, ACKS_SENT, ARRIVE, DELACK, DELAYED, DELIVERED, GOODPUT, RECEIVED, RECEIVES
+from .recording import trace
+
+
+@inlined
+def receive(w: Any, f: Any, i: Any, seq: Any, sent: Any) -> Any:
+    """Store a segment, move the cumulative acknowledgement `f.rcv_next`; True if the segment is new here."""
+    mask = at.received(w).shape[1] - 1
+    # What a timestamp would echo (RFC 7323, 4.3, as ns-2 has it).
+    if sent >= f.echo and seq <= f.acked_next:
+        f.echo = sent
+    f.duplicate = 1
+    if seq < f.rcv_next:
+        return False
+    if seq - f.rcv_next > mask:
+        w.broken = 1
+        return False
+    if at.received(w)[i, seq & mask]:
+        return False
+    f.duplicate = 0
+    at.received(w)[i, seq & mask] = 1
+    f.rcv_max = max(f.rcv_max, seq)
+    while at.received(w)[i, f.rcv_next & mask]:
+        at.received(w)[i, f.rcv_next & mask] = 0
+        f.rcv_next += 1
+    return True
+
+
+@inlined
+def count_receipt(w: Any, f: Any, i: Any, time: Any, fresh: Any, seq: Any, kind: Any) -> None:
+    """Count a segment received at `time`, before the end of the run."""
+    at.counts(w)[i, RECEIVED] += 1
+    if time >= w.measure_from:
+        at.counts(w)[i, DELIVERED] += 1
+        if fresh:
+            at.counts(w)[i, GOODPUT] += 1
+            part = (time - w.measure_from) / w.slice
+            if part < at.slices(w).shape[0]:
+                at.slices(w)[int(part), i] += 1
+    if w.tracing & RECEIVES:
+        trace(w, RECEIVES, time, i, seq, kind, -1)
+
+
+@inlined
+def answer(w: Any, f: Any, i: Any, seq: Any, sent: Any) -> Any:
+    """Acknowledge a segment just stored, now or later; True if now.
+
+    Only the first of two segments in order waits, and never one that fills a gap, or the first of all.
+    """
+    if f.delack <= 0.0:
+        return True
+    if f.ack_held == 0 and seq == f.rcv_next - 1 and seq >= f.rcv_max and seq > 0:
+        f.ack_held = 1
+        f.ack_timer += 1
+        f.held_seq = seq
+        f.held_sent = sent
+        schedule(w, w.now + f.delack, DELACK, i, f.ack_timer)
+        return False
+    f.ack_held = 0
+    return True
+
+
+@inlined
+def fill_ack(w: Any, f: Any, i: Any, slot: Any, seq: Any, sent: Any) -> None:
+    """Turn a slot into the acknowledgement that segment `seq`, sent at `sent`, calls for."""
+    e = at.events(w)[slot]
+    e.flow = i
+    e.kind = ACK
+    e.mark = 0
+    e.on = -1
+    e.seq = f.acks
+    f.acks += 1
+    e.ack = f.rcv_next
+    f.acked_next = f.rcv_next
+    e.sent = f.echo if f.timestamps else sent
+    e.blocks = 0
+    if f.sack:
+        e.blocks = _sack_blocks(w, f, i, slot, seq)
+    e.size = f.ack_size + 8 * e.blocks
+    at.counts(w)[i, ACKS_SENT] += 1
+
+
+@inlined
+def launch_ack(w: Any, f: Any, slot: Any) -> Any:
+    """Send an acknowledgement off; True if it is at the first queue on its way now, else see `e.time`."""
+    e = at.events(w)[slot]
+    e.hop = f.back_hop
+    e.time = w.now + f.back_access
+    e.what = ACKED if f.back_hop == f.back_end else ARRIVE
+    return f.back_hop < f.back_end and f.back_access <= 0.0
+
+
+@inlined
+def held_ack(w: Any, f: Any, i: Any, number: Any) -> Any:
+    """The delayed-acknowledgement timer: slot of the acknowledgement, or -1 if it has gone already."""
+    if f.ack_held == 0 or number != f.ack_timer:
+        return -1
+    f.ack_held = 0
+    slot = new_slot(w)
+    fill_ack(w, f, i, slot, f.held_seq, f.held_sent)
+    return slot
+
+
+@inlined
+def _sack_blocks(w: Any, f: Any, i: Any, slot: Any, seq: Any) -> Any:
+    """Write at most three blocks: the one with `seq` first, then recent ones (RFC 2018, section 4).
+
+    A block that the newest covers leaves the stack of recent blocks; what reaches beyond the highest segment
+    ends the list, as in ns-2.
+    """
+    if f.rcv_next > f.rcv_max:
+        f.stack_count = 0
+        return 0
+    mask = at.received(w).shape[1] - 1
+    count = 0
+    right = f.rcv_next
+    left = 0
+    if seq >= f.rcv_next:
+        right = seq
+        while right <= f.rcv_max and at.received(w)[i, right & mask]:
+            right += 1
+        left = right - 1
+        while at.received(w)[i, (left - 1) & mask] and left > f.rcv_next:
+            left -= 1
+        at.blocks(w)[slot, 0] = left
+        at.blocks(w)[slot, 1] = right
+        count = 1
+    k = 0
+    while count < 3 and k < f.stack_count:
+        old_left = at.stack(w)[i, 2 * k]
+        old_right = at.stack(w)[i, 2 * k + 1]
+        if left <= old_left and right >= old_right:
+            for j in range(k, f.stack_count - 1):
+                at.stack(w)[i, 2 * j] = at.stack(w)[i, 2 * j + 2]
+                at.stack(w)[i, 2 * j + 1] = at.stack(w)[i, 2 * j + 3]
+            f.stack_count -= 1
+            continue
+        at.blocks(w)[slot, 2 * count] = old_left
+        at.blocks(w)[slot, 2 * count + 1] = old_right
+        count += 1
+        k += 1
+    if seq >= f.rcv_next:
+        f.stack_count = min(f.stack_count + 1, 3)
+        for j in range(f.stack_count - 1, 0, -1):
+            at.stack(w)[i, 2 * j] = at.stack(w)[i, 2 * j - 2]
+            at.stack(w)[i, 2 * j + 1] = at.stack(w)[i, 2 * j - 1]
+        at.stack(w)[i, 0] = left
+        at.stack(w)[i, 1] = right
+    return count

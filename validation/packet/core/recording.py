@@ -1,0 +1,111 @@
+"""What is counted and written down: epochs, traces, samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import views as at
+from .jit import entry, inlined
+from .records import (
+    AFTER_TIMEOUT,
+    EPOCH_BINS,
+    SENDS,
+    SENT,
+    SENT_KIND,
+    TRACE_FLOW,
+    TRACE_KIND,
+    TRACE_LINK,
+    TRACE_SEQ,
+    TRACE_WHAT,
+)
+
+
+@inlined
+def trace(w: Any, what: Any, time: Any, i: Any, seq: Any, kind: Any, link: Any) -> None:
+    """One row of the packet trace; the caller has asked whether `what` is wanted."""
+    at.trace_time(w)[w.trace_count] = time
+    n = w.trace_count
+    at.trace_what(w)[n, TRACE_WHAT] = what
+    at.trace_what(w)[n, TRACE_FLOW] = i
+    at.trace_what(w)[n, TRACE_SEQ] = seq
+    at.trace_what(w)[n, TRACE_KIND] = kind
+    at.trace_what(w)[n, TRACE_LINK] = link
+    w.trace_count += 1
+
+
+@inlined
+def record_send(w: Any, f: Any, i: Any, seq: Any, kind: Any) -> None:
+    """Count one transmission, in its epoch and in the trace."""
+    at.counts(w)[i, SENT] += 1
+    at.counts(w)[i, SENT_KIND + kind] += 1
+    f.last_sent = w.now
+    if f.epoch > 0.0:
+        index = np.int64((w.now - w.measure_from) / f.epoch)
+        if index != f.epoch_index:
+            close_epoch(w, f, i, index)
+        f.epoch_count += 1
+    if w.tracing & SENDS:
+        trace(w, SENDS, w.now, i, seq, kind, -1)
+
+
+@inlined
+def close_epoch(w: Any, f: Any, i: Any, index: Any) -> None:
+    """Write down the epoch just left and the silent ones between it and epoch `index`."""
+    silent = index - f.epoch_index - 1
+    if f.epoch_index >= 0:
+        at.epochs(w)[i, min(f.epoch_count, EPOCH_BINS - 1)] += 1
+        if silent > 0:  # a silence is counted once it is over, between two epochs with packets
+            at.silences(w)[i, min(silent, at.silences(w).shape[1] - 1)] += 1
+    at.epochs(w)[i, 0] += silent
+    f.epoch_index = index
+    f.epoch_count = 0
+
+
+@entry
+def close_epochs(world: Any, end: Any) -> None:
+    """At the end: close the last whole epoch of each flow; a trailing part of an epoch is left out."""
+    w = world[0]
+    for i in range(at.flows(w).shape[0]):
+        f = at.flows(w)[i]
+        if f.epoch <= 0.0:
+            continue
+        whole = np.int64((end - w.measure_from) / f.epoch)
+        if f.epoch_index < whole:
+            silent = whole - f.epoch_index - 1
+            if f.epoch_index >= 0:
+                at.epochs(w)[i, min(f.epoch_count, EPOCH_BINS - 1)] += 1
+            at.epochs(w)[i, 0] += silent
+
+
+@inlined
+def sample_window(w: Any, f: Any, i: Any, rto: Any) -> None:
+    """One row about a sender: time, flow, cwnd, ssthresh, last RTT, smoothed RTT, RTO, flight, state."""
+    n = w.window_count
+    at.windows(w)[n, 0] = w.now
+    at.windows(w)[n, 1] = i
+    at.windows(w)[n, 2] = f.cwnd
+    at.windows(w)[n, 3] = f.ssthresh
+    at.windows(w)[n, 4] = f.rtt
+    at.windows(w)[n, 5] = f.srtt
+    at.windows(w)[n, 6] = rto
+    at.windows(w)[n, 7] = f.top - f.una
+    state = 0 if f.cwnd < f.ssthresh else 1
+    if f.recovery:
+        state = 2
+    elif f.action == AFTER_TIMEOUT and f.after_timeout:
+        state = 3
+    at.windows(w)[n, 8] = state
+    w.window_count += 1
+
+
+@inlined
+def sample_queue(w: Any, link: Any) -> None:
+    """One row about a link: time, link, packets and bytes held, the packet being sent excluded."""
+    n = w.queue_count
+    at.queues(w)[n, 0] = w.now
+    at.queues(w)[n, 1] = link
+    at.queues(w)[n, 2] = at.links(w)[link].waiting
+    at.queues(w)[n, 3] = at.links(w)[link].waiting_bytes
+    w.queue_count += 1

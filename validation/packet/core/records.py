@@ -1,0 +1,182 @@
+"""Everything that a run remembers: names of numbers, records, arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# Why the loop came back.
+DONE, PAUSED, GROW_EVENTS, GROW_TRACE, GROW_WINDOWS, GROW_QUEUES, BROKEN = range(7)
+
+# Kinds of event. ARRIVE: a packet at the queue of its hop; RECEIVE: a segment at its receiver; ACKED: an
+# acknowledgement at its sender; SERVE: the end of a transmission on a served link.
+ARRIVE, RECEIVE, ACKED, SERVE, TIMER, START, STOP, DELACK, HELD_BACK, TICK, SAMPLE_WINDOWS, SAMPLE_QUEUES = range(12)
+
+# Kinds of packet: four of data, by why it was sent, and acknowledgements.
+NEW, FAST, TIMEOUT, REPEAT, ACK = range(5)
+KINDS = ("new", "fast_retransmission", "timeout_retransmission", "other_repeat")
+
+# Senders and rule books.
+TAHOE, RENO, NEWRENO, SACK, CBR, POISSON = range(6)
+SENDERS = ("tahoe", "reno", "newreno", "sack", "cbr", "poisson")
+NS2, RFC = 0, 1
+DUP_THRESH = 3
+
+# What a sender last did to its window (the names that ns-2 gives them).
+NO_ACTION, AFTER_DUPACK, AFTER_TIMEOUT, AFTER_EXIT = range(4)
+
+# Random streams: one per (seed, purpose, flow). The numbers are part of what a seed means: append, never
+# renumber.
+STARTING, JITTER, LOSS, CLOCK, HOLDING, GAPS, ENDS, SIZES = range(8)
+
+# Columns of `counts`.
+SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, RECOVERIES, SAMPLES, TIMED = range(11)
+SENT_KIND, ARRIVED_KIND, DROPPED_KIND = 11, 15, 19
+DELIVERED, GOODPUT = 23, 24  # of packets received inside the measured part only
+COUNTS = 25
+
+# Columns of `sums`.
+RTT_SUM, FIRST_RTO_SUM, FIRST_SILENCE_SUM = range(3)
+SUMS = 3
+
+LEVELS = 17  # back-off exponents 0..16 of expiring timers
+EPOCH_BINS = 8  # 0..6 and 7 or more packets in an epoch
+
+# What the trace holds, as bits; columns of its rows.
+SENDS, RECEIVES, DROPS = 1, 2, 4
+TRACE_WHAT, TRACE_FLOW, TRACE_SEQ, TRACE_KIND, TRACE_LINK = range(5)
+
+# Kinds of chosen drop.
+BY_SEGMENT, BY_ACK, BY_PACKET = range(3)
+
+# What a sender wants done at the end of its turn: nothing, send what the window allows, fill the pipe.
+NOTHING, SEND, FILL = range(3)
+
+# Marks of packets.
+AFTER_END, DELAYED = 1, 2
+
+UNLIMITED = 1 << 62
+
+
+def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
+    return [(name, kind) for name in names.split()]
+
+
+#: Arrays of a run other than `world`, which says where they are.
+ARRAYS = (
+    "flows links hops events blocks buckets heap sacked received stack queue_time queue_size out_seq out_kind rules "
+    "counts sums levels epochs silences slices drops copies trace_time trace_what windows queues"
+).split()
+
+WORLD = np.dtype(
+    [
+        *_fields(np.int64, "bucket mask free_event free_count margin order heap_count heap"),
+        *_fields(np.int64, "exact drops tracing trace_count trace_margin broken out_count out_head out_flow"),
+        *_fields(np.int64, "sampling window_count queueing queue_count send send_most send_kind forced"),
+        *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval"),
+        # where the arrays of `Sim` are, see `views`
+        *_fields(np.int64, "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules"),
+        *_fields(np.int64, "n_ring n_silences n_slices n_drops n_copies copies_ring n_trace n_windows n_queues"),
+        *((f"at_{name}", np.int64) for name in ARRAYS),
+    ]
+)
+
+EVENT = np.dtype(
+    [
+        *_fields(np.float64, "time sent"),
+        *_fields(np.int64, "seq ack order"),
+        *_fields(np.int32, "next flow hop size on"),
+        *_fields(np.int16, "what"),
+        *_fields(np.int8, "kind mark blocks"),
+    ],
+    align=True,
+)
+
+LINK = np.dtype(
+    [
+        # what it was given; the ring of an analytic link is queue_time[first : first + capacity]
+        *_fields(np.int64, "limit limit_bytes first capacity served"),
+        *_fields(np.float64, "rate loss"),
+        # what it remembers
+        *_fields(np.int64, "waiting waiting_bytes head busy list_head list_tail serve_event"),
+        *_fields(np.int64, "arrived dropped accepted left"),
+        *_fields(np.float64, "free_at changed wait_sum work_sum"),
+    ]
+)
+
+HOP = np.dtype(
+    [
+        *_fields(np.int64, "link size"),
+        *_fields(np.float64, "delay tx jitter last"),
+    ]
+)
+
+#: The record of a flow. A congestion-control rule sees all of it; what rules are meant to use comes first, and
+#: docs/your_own_congestion_control.md describes it.
+FLOW = np.dtype(
+    [
+        *_fields(np.float64, "cwnd ssthresh rtt min_rtt srtt"),
+        *_fields(np.int64, "flight window packet_size"),
+        *_fields(np.float64, "p0 p1 p2 p3 p4 p5 p6 p7 x0 x1 x2 x3 x4 x5 x6 x7"),
+        # what it was given
+        *_fields(np.int64, "book algorithm rule limit iw handshake limited sack timestamps ack_size fused"),
+        *_fields(np.int64, "max_backoff clear_after forward_hop forward_end back_hop back_end"),
+        *_fields(np.float64, "access after back_access back_after"),
+        *_fields(np.float64, "min_rto max_rto tick phase epoch overhead delack interval"),
+        # what it remembers: sender
+        *_fields(np.int64, "una next top dupacks recovery recover inflation partial after_timeout action"),
+        *_fields(np.int64, "last_una pipe scan high_rxt sack_min sack_total sack_changed held_back done"),
+        # RTT estimator and timer
+        *_fields(np.int64, "timing timed_seq backoff timer"),
+        *_fields(np.float64, "timed_at est var base_rto deadline due"),
+        # receiver
+        *_fields(np.int64, "rcv_next rcv_max acked_next stack_count ack_held ack_timer held_seq duplicate acks"),
+        *_fields(np.float64, "held_sent echo"),
+        # records and random streams
+        *_fields(np.int64, "epoch_index epoch_count"),
+        *_fields(np.float64, "last_sent start stop"),
+        *_fields(np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"),
+    ]
+)
+
+
+class Sim(NamedTuple):
+    """Everything that one run remembers (arrays only; N flows, M events, L links, R a power of two).
+
+    `world`, `flows`, `links`, `hops`, `events` are records, `buckets` the heads of the calendar's lists, `heap`
+    the slots of the binary heap. `blocks` (M, 6): SACK blocks of the acknowledgement in an event's slot. `sacked`
+    (N, R): the senders' scoreboards; `received` (N, R): the receivers' bitmaps; `stack` (N, 6): their recent
+    SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at which waiting packets enter
+    service. `out_seq`, `out_kind`: segments that a sender has decided to send now. `rules` (rules, 3): addresses
+    of compiled rules. `copies` (N, R): transmissions seen since a segment was first sent, `drops` (D, 5).
+    """
+
+    world: Any
+    flows: Any
+    links: Any
+    hops: Any
+    events: Any
+    blocks: Any
+    buckets: Any
+    heap: Any
+    sacked: Any
+    received: Any
+    stack: Any
+    queue_time: Any
+    queue_size: Any
+    out_seq: Any
+    out_kind: Any
+    rules: Any
+    counts: Any
+    sums: Any
+    levels: Any
+    epochs: Any
+    silences: Any
+    slices: Any
+    drops: Any
+    copies: Any
+    trace_time: Any
+    trace_what: Any
+    windows: Any
+    queues: Any

@@ -1,0 +1,269 @@
+"""Senders by the book: RFC 5681 (Tahoe's and Reno's algorithms), 6582 (NewReno, impatient), 6675 (SACK), 3042, 6298.
+
+`recover` is the last segment sent before the last loss event; `inflation` what duplicates add to the window.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import views as at
+from .jit import inlined
+from .records import (
+    AFTER_DUPACK,
+    AFTER_TIMEOUT,
+    DUP_THRESH,
+    FAST,
+    FILL,
+    FIRST_RTO_SUM,
+    FIRST_SILENCE_SUM,
+    LEVELS,
+    NEW,
+    NO_ACTION,
+    RECOVERIES,
+    RENO,
+    REPEAT,
+    SACK,
+    SAMPLES,
+    SEND,
+    TAHOE,
+    TIMEOUT,
+    TIMEOUTS,
+)
+from .rules import grow, reduce_on_loss, reduce_on_timeout
+from .sender import clear_scoreboard, emit, finished, mark_blocks
+from .timer import back_off, current_rto, sample_rtt, set_timer, stop_timer
+
+
+@inlined
+def transmit(w: Any, f: Any, i: Any, seq: Any, repeat_kind: Any) -> None:
+    """Send one segment; time it if it is new and nothing is being timed (Karn)."""
+    emit(w, f, i, seq, repeat_kind)
+    if seq >= f.top:
+        f.top = seq + 1
+        at.sacked(w)[i, seq & (at.sacked(w).shape[1] - 1)] = 0
+        if f.timing == 0:
+            f.timing = 1
+            f.timed_seq = seq
+            f.timed_at = w.now
+    else:
+        f.timing = 0  # the acknowledgement that is awaited may now be that of a retransmission
+    if f.deadline == np.inf:
+        set_timer(w, f, i)
+
+
+@inlined
+def send_window(w: Any, f: Any, i: Any, window: Any, first_kind: Any) -> None:
+    """Send in order while `window` allows; after a timeout this goes back over what was sent before."""
+    mask = at.sacked(w).shape[1] - 1
+    kind = first_kind
+    while f.next < f.una + window and f.next < f.limit:
+        if f.next < f.top and at.sacked(w)[i, f.next & mask]:
+            f.next += 1
+            continue
+        transmit(w, f, i, f.next, kind)
+        f.next += 1
+        kind = REPEAT
+
+
+@inlined
+def ask(w: Any, f: Any, kind: Any) -> None:
+    """Have sent, at the end of this turn, what the window allows."""
+    w.send = SEND
+    w.send_most = usable(f)
+    w.send_kind = kind
+
+
+@inlined
+def usable(f: Any) -> Any:
+    """Whole segments that congestion window, inflation and advertised window allow."""
+    return min(np.int64(f.cwnd) + f.inflation, f.window)
+
+
+@inlined
+def on_timeout(w: Any, f: Any, i: Any) -> None:
+    """The retransmission timer expired with data outstanding (RFC 6298, 5.4-5.7; RFC 5681, 3.1)."""
+    at.counts(w)[i, TIMEOUTS] += 1
+    level = 0
+    while (1 << level) < f.backoff and level < LEVELS - 1:
+        level += 1
+    at.levels(w)[i, level] += 1
+    if level == 0 and w.now >= w.measure_from:
+        at.sums(w)[i, FIRST_RTO_SUM] += current_rto(f)
+        at.sums(w)[i, FIRST_SILENCE_SUM] += w.now - f.last_sent
+    # Half of what is outstanding, but only once for a segment (RFC 5681, end of 3.1).
+    old = f.ssthresh
+    repeated = f.backoff > 1 and f.after_timeout
+    reduce_on_timeout(w, f)
+    if repeated and not f.rule:
+        f.ssthresh = old
+    back_off(f)
+    clear_scoreboard(w, f, i)  # the receiver may have reneged (RFC 2018, section 8)
+    f.recovery = 0
+    f.dupacks = 0
+    f.inflation = 0
+    f.recover = f.top - 1
+    f.after_timeout = 1
+    f.action = AFTER_TIMEOUT
+    f.timing = 0
+    f.next = f.una
+    set_timer(w, f, i)
+    ask(w, f, TIMEOUT)
+
+
+@inlined
+def on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None:
+    """An acknowledgement of all before `ack`, perhaps with blocks, is back."""
+    news = 0
+    if f.algorithm == SACK:
+        news = mark_blocks(w, f, i, slot)
+    if ack > f.una:
+        _advance(w, f, i, ack, echo)
+        return
+    if ack < f.una or f.una == f.top or f.after_timeout:
+        return
+    if f.algorithm == SACK and news == 0:
+        return  # nothing new is reported, so it is no duplicate in the sense of RFC 6675, section 2
+    f.dupacks += 1
+    if f.recovery:
+        if f.algorithm == SACK:
+            w.send = FILL
+        else:
+            f.inflation += 1
+            ask(w, f, REPEAT)
+    elif f.dupacks == DUP_THRESH:
+        enter_recovery(w, f, i)
+    elif f.dupacks < DUP_THRESH and f.limited and f.next == f.top:
+        # Limited transmit (RFC 3042): one new segment per duplicate, the window unchanged.
+        w.send = SEND
+        w.send_most = min(np.int64(f.cwnd) + f.dupacks, f.window)
+
+
+@inlined
+def _advance(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
+    """New data is acknowledged."""
+    timed = f.timing and ack > f.timed_seq
+    if timed:
+        f.timing = 0
+    if timed or f.timestamps:
+        at.counts(w)[i, SAMPLES] += 1
+        sample_rtt(f, w.now, echo if f.timestamps else f.timed_at)
+        f.backoff = 1
+    newly = ack - f.una
+    first = f.una == 0 and f.handshake
+    f.una = ack
+    f.next = max(f.next, ack)
+    f.after_timeout = 0
+    if f.recovery == 0:
+        f.dupacks = 0
+        restart_timer(w, f, i)
+        if first:
+            f.cwnd = np.float64(f.iw)  # the handshake is over
+        else:
+            grow(w, f, newly)
+        ask(w, f, REPEAT)
+    elif f.una > f.recover or f.algorithm == RENO:
+        f.recovery = 0
+        f.dupacks = 0
+        f.inflation = 0
+        f.action = NO_ACTION
+        restart_timer(w, f, i)
+        ask(w, f, REPEAT)
+    elif f.algorithm == SACK:
+        restart_timer(w, f, i)
+        w.send = FILL
+    else:
+        newreno_partial(w, f, i, newly)
+
+
+@inlined
+def restart_timer(w: Any, f: Any, i: Any) -> None:
+    """After an acknowledgement of new data: restart, or stop if all is acknowledged (RFC 6298, 5.2-5.3)."""
+    stop_timer(f)
+    if f.una < f.top and not finished(f):
+        set_timer(w, f, i)
+
+
+@inlined
+def enter_recovery(w: Any, f: Any, i: Any) -> None:
+    """Third duplicate: fast retransmit, at most once per window of data (RFC 6582, 3.2 step 1)."""
+    if f.una - 1 <= f.recover:
+        return
+    at.counts(w)[i, RECOVERIES] += 1
+    reduce_on_loss(w, f)
+    f.recover = f.top - 1
+    f.action = AFTER_DUPACK
+    stop_timer(f)
+    if f.algorithm == TAHOE:
+        f.next = f.una
+        f.dupacks = 0
+        f.timing = 0
+        f.after_timeout = 1  # duplicates of what is now resent say nothing
+        ask(w, f, FAST)
+        return
+    f.recovery = 1
+    f.partial = 0
+    f.high_rxt = f.una
+    transmit(w, f, i, f.una, FAST)
+    if f.algorithm == SACK:
+        w.send = FILL
+    else:
+        f.inflation = DUP_THRESH
+        ask(w, f, REPEAT)
+
+
+@inlined
+def fill_pipe(w: Any, f: Any, i: Any) -> None:
+    """RFC 6675: SetPipe, then NextSeg rules 1 (known holes), 2 (new data), 3 (likely holes) while the window allows.
+
+    A retransmission that is lost again waits for the timer. Rule 4 (a rescue at the end) is left out.
+    """
+    mask = at.sacked(w).shape[1] - 1
+    pipe = 0
+    above = 0
+    lost_end = f.una  # every unsacked segment before this one counts as lost
+    last_sacked = f.una
+    for seq in range(f.top - 1, f.una - 1, -1):
+        if at.sacked(w)[i, seq & mask]:
+            if above == 0:
+                last_sacked = seq
+            above += 1
+        else:
+            if above < DUP_THRESH:
+                pipe += 1
+            elif lost_end == f.una:
+                lost_end = seq + 1
+            if seq <= f.high_rxt:
+                pipe += 1
+    hole = max(f.una, f.high_rxt + 1)
+    window = min(np.int64(f.cwnd), f.window)
+    while pipe < window:
+        while hole < lost_end and at.sacked(w)[i, hole & mask]:
+            hole += 1
+        if hole < lost_end:
+            f.high_rxt = hole
+            transmit(w, f, i, hole, FAST)
+        elif f.top < f.una + f.window and f.top < f.limit:
+            transmit(w, f, i, f.top, NEW)
+            f.next = f.top
+        else:
+            while hole < last_sacked and at.sacked(w)[i, hole & mask]:
+                hole += 1
+            if hole >= last_sacked:
+                return
+            f.high_rxt = hole
+            transmit(w, f, i, hole, FAST)
+        pipe += 1
+
+
+@inlined
+def newreno_partial(w: Any, f: Any, i: Any, newly: Any) -> None:
+    """Partial acknowledgement (RFC 6582, 3.2 step 5); only the first restarts the timer ("impatient")."""
+    if f.partial == 0:
+        restart_timer(w, f, i)
+    f.partial = 1
+    transmit(w, f, i, f.una, FAST)
+    f.inflation = max(f.inflation - newly + 1, 1 - np.int64(f.cwnd))
+    ask(w, f, REPEAT)

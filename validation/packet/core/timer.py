@@ -1,0 +1,101 @@
+"""RTT estimator and retransmission timer (RFC 6298; with a tick, Jacobson's integer arithmetic as BSD and ns-2)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .calendar import schedule
+from .jit import called, inlined
+from .records import NS2, TIMER
+from .streams import on_grid
+
+
+@inlined
+def current_rto(f: Any) -> Any:
+    """Timeout now: floor first, then back-off, then ceiling (RFC 6298, 2.4, 2.5, 5.5)."""
+    rto = min(max(f.base_rto, f.min_rto) * f.backoff, f.max_rto)
+    return max(rto, 2.0 * f.tick) if f.book == NS2 else rto
+
+
+@inlined
+def set_timer(w: Any, f: Any, i: Any) -> None:
+    """(Re)start the retransmission timer. Lazy: an entry due no later will find the new deadline.
+
+    Where time is exact as in ns-2, eager: a moved entry would lose its place among events of the same time.
+    """
+    f.deadline = w.now + on_grid(w, current_rto(f))
+    if f.deadline < f.due or w.exact:
+        f.due = f.deadline
+        f.timer += 1  # entries with an older number are superseded
+        schedule(w, f.due, TIMER, i, f.timer)
+
+
+@inlined
+def stop_timer(f: Any) -> None:
+    """Nothing is outstanding."""
+    f.deadline = math.inf
+
+
+@inlined
+def timer_is_due(w: Any, f: Any, i: Any, number: Any) -> Any:
+    """A timer entry comes up: ignore it if superseded, push it on if the deadline has moved."""
+    if number != f.timer:
+        return False
+    f.due = math.inf
+    if f.deadline == math.inf:
+        return False
+    if f.deadline > w.now:
+        f.due = f.deadline
+        f.timer += 1
+        schedule(w, f.due, TIMER, i, f.timer)
+        return False
+    f.deadline = math.inf
+    return True
+
+
+@called
+def sample_rtt(f: Any, now: Any, since: Any) -> None:
+    """One measurement, of what was sent at `since` [s].
+
+    With a tick, integer arithmetic as in Jacobson (1988, appendix A): smoothed RTT in eighths of a tick,
+    variation in quarters, every shift rounding down. Against exact means on an exact clock that lengthens the
+    timeout of the scenario `sub_packet` from 0.510 to 0.523 s and lowers its loss from 16.2 to 16.1 % (8 seeds;
+    standard deviation of one run 0.2 %).
+    """
+    rtt = now - since
+    if f.tick > 0.0:
+        if f.timestamps and f.book == NS2:
+            m = np.int64(rtt / f.tick + 0.5)
+        else:
+            m = np.int64((rtt + (since + f.phase) % f.tick) / f.tick)
+        m = max(m, 1)
+        if f.est > 0.0:
+            delta = m - np.int64(f.est) // 8
+            f.est = max(f.est + delta, 1.0)
+            f.var = max(f.var + abs(delta) - np.int64(f.var) // 4, 1.0)
+        else:
+            f.est = 8.0 * m
+            f.var = 2.0 * m
+        f.base_rto = ((8 * np.int64(f.var) + np.int64(f.est)) // 8) * f.tick
+        f.srtt = f.est / 8.0 * f.tick
+    else:
+        if f.est > 0.0:
+            f.var += 0.25 * (abs(rtt - f.est) - f.var)
+            f.est += 0.125 * (rtt - f.est)
+        else:
+            f.est = rtt
+            f.var = 0.5 * rtt
+        f.base_rto = f.est + 4.0 * f.var
+        f.srtt = f.est
+
+
+@called
+def back_off(f: Any) -> None:
+    """Double the timeout (RFC 6298, 5.5); far enough, forget the RTT estimate (end of its section 5)."""
+    if f.backoff < f.max_backoff or (f.book == NS2 and current_rto(f) < f.max_rto):
+        f.backoff *= 2
+    if f.backoff > f.clear_after:
+        f.est = 0.0

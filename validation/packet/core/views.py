@@ -1,0 +1,121 @@
+"""The arrays of a run, by their addresses in the record `world`.
+
+Kernels take this one record instead of thirty arrays: passing those made the loop slow to compile (40 s) and every
+call that is not inlined slow to make. `bind` writes the addresses; it must be called whenever an array is replaced.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba import config, from_dtype, types
+from numba.extending import intrinsic
+
+from .records import ARRAYS, COUNTS, EPOCH_BINS, EVENT, FLOW, HOP, LEVELS, LINK, SUMS, WORLD, Sim
+
+I8, I4, U1, F8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.float64)
+
+
+@lru_cache(maxsize=100_000)
+def _interpreted(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
+    """The array at an address, for the interpreted loop."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    flat = np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
+    return flat.view(np.recarray) if dtype.names else flat.reshape(shape)
+
+
+def _view(name: str, dtype: Any, *dims: str | int) -> Any:
+    """A function of `world` that gives the array `name` with these dimensions (a field of `world`, or a number)."""
+    if config.DISABLE_JIT:
+
+        def view(w: Any) -> Any:
+            shape = tuple(d if isinstance(d, int) else int(w[d]) for d in dims)
+            return _interpreted(int(w[f"at_{name}"]), shape, dtype)
+
+        return view
+    element = from_dtype(dtype)
+
+    # An intrinsic, for a compiled function that returns an array would have to count references.
+    def typed(context: Any, w: Any) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            from llvmlite import ir
+            from numba.core import cgutils
+            from numba.np.arrayobj import make_array, populate_array
+
+            word = ir.IntType(64)
+            record = builder.bitcast(args[0], ir.IntType(8).as_pointer())
+
+            def field(key: str) -> Any:
+                offset = ir.Constant(word, WORLD.fields[key][1])
+                return builder.load(builder.bitcast(builder.gep(record, [offset]), word.as_pointer()))
+
+            shape = [ir.Constant(word, d) if isinstance(d, int) else field(d) for d in dims]
+            strides, step = [], ir.Constant(word, dtype.itemsize)
+            for size in reversed(shape):
+                strides.insert(0, step)
+                step = builder.mul(step, size)
+            array = make_array(signature.return_type)(target, builder)
+            populate_array(
+                array,
+                data=builder.inttoptr(field(f"at_{name}"), array.data.type),
+                shape=cgutils.pack_array(builder, shape),
+                strides=cgutils.pack_array(builder, strides),
+                itemsize=ir.Constant(word, dtype.itemsize),
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return types.Array(element, len(dims), "C")(w), generate
+
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
+def bind(sim: Sim) -> Sim:
+    """Write where the arrays are, and how large; returns `sim`."""
+    world = sim.world
+    for name in ARRAYS:
+        world[f"at_{name}"] = getattr(sim, name).ctypes.data
+    for size, name in (
+        ("flows", "flows"), ("links", "links"), ("hops", "hops"), ("events", "events"), ("blocks", "blocks"),
+        ("buckets", "buckets"), ("heap", "heap"), ("stack", "stack"), ("queue", "queue_time"), ("out", "out_seq"),
+        ("rules", "rules"), ("slices", "slices"), ("drops", "drops"), ("copies", "copies"), ("trace", "trace_time"),
+        ("windows", "windows"), ("queues", "queues"),
+    ):  # fmt: skip
+        world[f"n_{size}"] = len(getattr(sim, name))
+    world["n_ring"] = sim.sacked.shape[1]
+    world["n_silences"] = sim.silences.shape[1]
+    world["copies_ring"] = sim.copies.shape[1]
+    return sim
+
+
+flows = _view("flows", FLOW, "n_flows")
+links = _view("links", LINK, "n_links")
+hops = _view("hops", HOP, "n_hops")
+events = _view("events", EVENT, "n_events")
+blocks = _view("blocks", I8, "n_blocks", 6)
+buckets = _view("buckets", I4, "n_buckets")
+heap = _view("heap", I8, "n_heap")
+sacked = _view("sacked", U1, "n_flows", "n_ring")
+received = _view("received", U1, "n_flows", "n_ring")
+stack = _view("stack", I8, "n_stack", 6)
+queue_time = _view("queue_time", F8, "n_queue")
+queue_size = _view("queue_size", I4, "n_queue")
+out_seq = _view("out_seq", I8, "n_out")
+out_kind = _view("out_kind", I8, "n_out")
+rules = _view("rules", I8, "n_rules", 3)
+counts = _view("counts", I8, "n_flows", COUNTS)
+sums = _view("sums", F8, "n_flows", SUMS)
+levels = _view("levels", I8, "n_flows", LEVELS)
+epochs = _view("epochs", I8, "n_flows", EPOCH_BINS)
+silences = _view("silences", I8, "n_flows", "n_silences")
+slices = _view("slices", I8, "n_slices", "n_flows")
+drops = _view("drops", I8, "n_drops", 5)
+copies = _view("copies", I8, "n_copies", "copies_ring")
+trace_time = _view("trace_time", F8, "n_trace")
+trace_what = _view("trace_what", I8, "n_trace", 5)
+windows = _view("windows", F8, "n_windows", 9)
+queues = _view("queues", F8, "n_queues", 4)

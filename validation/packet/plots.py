@@ -1,0 +1,277 @@
+"""Figures of one simulation: functions from its result to plotly figures. They never show or write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    import xarray as xr
+
+#: Okabe and Ito's colours, which colour-blind readers tell apart.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+#: Flows or links drawn where the caller names none.
+SHOWN = 6
+
+#: Sends that a sequence figure takes where the caller gives no times; more make a page slow.
+_SENDS = 20_000
+
+
+def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.Figure:
+    """Congestion window and slow-start threshold against time.
+
+    Parameters
+    ----------
+    result : Dataset
+        Of one simulation that recorded windows.
+    flows : sequence of int, optional
+        Default: the first 6 that were recorded.
+
+    Raises
+    ------
+    ValueError
+        Without the recording, for several replications, or for a flow that was not recorded.
+    """
+    _need(result, "window_time", "record.windows", "0.1")
+    which = result.window_flow.values.astype(int)
+    chosen = _choose(flows, np.unique(which).tolist(), "flows")
+    figure = _figure(f"Windows: {_title(result)}", "window [packets]")
+    highest = 0.0
+    for j, flow in enumerate(chosen):
+        rows = which == flow
+        time, cwnd = result.window_time.values[rows], result.window_cwnd.values[rows]
+        highest = max(highest, float(cwnd.max(initial=0)))
+        style: dict[str, Any] = {"x": time, "mode": "lines", "legendgroup": str(flow)}
+        colour = PALETTE[j % len(PALETTE)]
+        line = {"color": colour, "shape": "hv"}
+        figure.add_scatter(y=cwnd, name=f"flow {flow}: cwnd", line=line, **style)
+        dots = {**line, "dash": "dot", "width": 1}
+        figure.add_scatter(
+            y=result.window_ssthresh.values[rows], name=f"flow {flow}: ssthresh", line=dots, **style
+        )
+    # A first ssthresh without meaning (2^31, say) must not flatten everything else.
+    figure.update_yaxes(range=[0, 1.15 * max(highest, 1.0)])
+    return figure
+
+
+def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -> go.Figure:
+    """Packets waiting at links against time.
+
+    Parameters
+    ----------
+    result : Dataset
+        Of one simulation that recorded queues.
+    links : sequence of str or int, optional
+        Names as in the coordinate `link`, or their indices. Default: the 6 with the longest queues.
+
+    Raises
+    ------
+    ValueError
+        Without the recording, for several replications, or for a link that was not recorded.
+    """
+    _need(result, "queue_time", "record.queues", "0.1")
+    which, packets = result.queue_link.values.astype(int), result.queue_packets.values
+    names = _link_names(result)
+    known = np.unique(which)
+    # The longest first; of equals, the first listed.
+    longest = [-float(packets[which == i].mean()) for i in known]
+    ranked = known[np.argsort(longest, kind="stable")].tolist()
+    numbers = None
+    if links is not None:
+        places = {name: i for i, name in enumerate(names)}
+        numbers = [places.get(x, -1) if isinstance(x, str) else x for x in links]
+        for given, number in zip(links, numbers, strict=True):
+            if number not in ranked:
+                listed = ", ".join(names[i] for i in ranked[:8])
+                raise ValueError(f"links must name links that were recorded, got {given!r}; known: {listed}")
+    figure = _figure(f"Queues: {_title(result)}", "waiting [packets]")
+    for j, i in enumerate(_choose(numbers, ranked, "links")):
+        rows = which == i
+        figure.add_scatter(
+            x=result.queue_time.values[rows], y=packets[rows], name=names[i], mode="lines",
+            line={"color": PALETTE[j % len(PALETTE)], "shape": "hv", "width": 1},
+        )  # fmt: skip
+    figure.update_yaxes(rangemode="tozero")
+    return figure
+
+
+def throughput_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
+    """Packets received per second against time: of each flow (the first 6) and of all together.
+
+    From recorded receives, in bins of `width` seconds, repeats included; without them from the goodput of slices,
+    whose width is the scenario's.
+
+    Raises
+    ------
+    ValueError
+        For several replications, a width that is not positive, or if there are neither receives nor slices.
+    """
+    if not width > 0 or not np.isfinite(width):
+        raise ValueError(
+            f"width must be a finite number of seconds above 0, got {width}; 1.0 is a common choice"
+        )
+    if "receive_time" in result:
+        _need(result, "receive_time", "record.receives", "true")
+        edges, rates = _binned(result, width)
+        what = "received, repeats included"
+    elif result.sizes.get("slice", 0) > 0:
+        _need(result, "slice_goodput", "record.receives", "true")
+        edges, rates = _sliced(result)
+        what = "goodput by slice"
+    else:
+        raise ValueError(
+            "result has no receives and no whole slice; set record.receives = true or shorten slice"
+        )
+    figure = _figure(f"Throughput ({what}): {_title(result)}", "packets/s")
+    for j, (name, values) in enumerate(rates.items()):
+        # The last value once more, so that its step has a width.
+        figure.add_scatter(
+            x=edges, y=np.append(values, values[-1:]), name=name, mode="lines",
+            line={"color": PALETTE[(j - 1) % len(PALETTE)], "shape": "hv", "width": 1 if j else 2},
+        )  # fmt: skip
+    figure.update_yaxes(rangemode="tozero")
+    return figure
+
+
+def sequence_figure(
+    result: xr.Dataset, flow: int = 0, start: float | None = None, end: float | None = None
+) -> go.Figure:
+    """Segments against time, as in Stevens' and Jacobson's plots: sent, sent again, lost, received.
+
+    Parameters
+    ----------
+    result : Dataset
+        Of one simulation that recorded sends; drops and receives are marked if recorded too.
+    flow : int
+    start, end : float, optional
+        Simulated times [s] to draw between. Default: everything, or the flow's first 20 000 sends if there are more.
+
+    Raises
+    ------
+    ValueError
+        Without the recording, for several replications, or for a flow that sent nothing in that time.
+    """
+    _need(result, "send_time", "record.sends", "true")
+    time = result.send_time.values
+    first = -np.inf if start is None else start
+    mine = np.flatnonzero((result.send_flow.values == flow) & (time >= first))
+    last = np.inf if end is None else end
+    if end is None and len(mine) > _SENDS:
+        last = float(time[mine[_SENDS - 1]])
+    mine = mine[time[mine] <= last]
+    if not len(mine):
+        raise ValueError(
+            f"flow {flow} sent nothing between {first:g} and {last:g} s; choose another flow or time"
+        )
+    segments, kinds = result.send_segment.values, result.send_kind.values
+    words = [str(kind).replace("_", " ") for kind in result.kind.values]
+    note = f", first {len(mine)} sends" if end is None and np.isfinite(last) else ""
+    figure = _figure(f"Segments of flow {flow}{note}: {_title(result)}", "segment")
+    for kind, word in enumerate(words):
+        rows = mine[kinds[mine] == kind]
+        if len(rows):
+            colour = (PALETTE[0], PALETTE[4], PALETTE[3], PALETTE[5])[kind % 4]
+            _points(
+                figure, time[rows], segments[rows], f"sent: {word}", colour, "circle", 4 if kind == 0 else 7
+            )
+    for name, label, colour, symbol in (
+        ("receive", "received", PALETTE[2], "line-ns-open"),
+        ("drop", "lost", PALETTE[1], "x"),
+    ):
+        if f"{name}_time" not in result:
+            continue
+        at = result[f"{name}_time"].values
+        rows = (result[f"{name}_flow"].values == flow) & (at >= first) & (at <= last)
+        # Among drops are acknowledgements, whose numbers are no segments.
+        rows &= result[f"{name}_kind"].values < len(words)
+        if rows.any():
+            _points(figure, at[rows], result[f"{name}_segment"].values[rows], label, colour, symbol, 8)
+    return figure
+
+
+def _points(figure: Any, x: Any, y: Any, name: str, colour: str, symbol: str, size: int) -> None:
+    figure.add_scattergl(
+        x=x, y=y, name=name, mode="markers", marker={"color": colour, "symbol": symbol, "size": size}
+    )  # fmt: skip
+
+
+def _figure(title: str, vertical: str) -> go.Figure:
+    import plotly.graph_objects as go  # slow to import, so only here
+
+    figure = go.Figure()
+    figure.update_layout(
+        template="plotly_white", height=450, title=title, xaxis_title="time [s]", yaxis_title=vertical,
+        legend={"orientation": "h", "y": -0.2}, showlegend=True,
+    )  # fmt: skip
+    return figure
+
+
+def _need(result: xr.Dataset, name: str, key: str, value: str) -> None:
+    if "replication" in result.dims:
+        raise ValueError(
+            f"result must be of one simulation, got {result.sizes['replication']} replications; "
+            "take one with isel(replication=0), or simulate once"
+        )
+    if name not in result:
+        raise ValueError(f"result has no {name}; set {key} = {value} in the scenario and run again")
+
+
+def _choose(given: Sequence[int] | None, known: list[int], what: str) -> list[int]:
+    if given is None:
+        return known[:SHOWN]
+    for number in given:
+        if number not in known:
+            listed = ", ".join(map(str, known[:8]))
+            raise ValueError(f"{what} must name {what} that were recorded, got {number}; known: {listed}")
+    return list(given)
+
+
+def _title(result: xr.Dataset) -> str:
+    return f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', 'unknown')}"
+
+
+def _link_names(result: xr.Dataset) -> list[str]:
+    if "link" in result.coords:
+        return [str(name) for name in result.link.values]
+    return [f"link {i}" for i in range(int(result.queue_link.values.max(initial=-1)) + 1)]
+
+
+def _scenario(result: xr.Dataset) -> dict[str, Any]:
+    text = result.attrs.get("scenario", "{}")
+    return dict(json.loads(text))
+
+
+def _binned(result: xr.Dataset, width: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Edges of the bins [s], the last perhaps narrower, and packets/s in each: of all and of the first flows."""
+    time, flow = result.receive_time.values, result.receive_flow.values
+    # An interrupted run ended earlier than planned.
+    planned = result.attrs.get("interrupted_at", _scenario(result).get("duration", 0.0))
+    end = max(float(planned), float(time.max(initial=0.0)), width)
+    count = int(np.ceil(end / width * (1 - 1e-12)))
+    if count > 1_000_000:
+        raise ValueError(
+            f"width = {width:g} s makes {count} bins of {end:g} s, more than a million; make it wider"
+        )
+    edges = np.append(width * np.arange(count), end)
+    place = np.minimum((time / width).astype(np.int64), count - 1)
+    of_each = {name: place if i is None else place[flow == i] for name, i in _lines(result.sizes["flow"])}
+    return edges, {k: np.bincount(v, minlength=count) / np.diff(edges) for k, v in of_each.items()}
+
+
+def _sliced(result: xr.Dataset) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    starts = result.slice.values
+    width = float(_scenario(result).get("slice", starts[1] - starts[0] if len(starts) > 1 else 1.0))
+    goodput = result.slice_goodput.transpose("flow", "slice").values / width
+    rates = {name: goodput.sum(0) if i is None else goodput[i] for name, i in _lines(result.sizes["flow"])}
+    return np.append(starts, starts[-1] + width), rates
+
+
+def _lines(flows: int) -> list[tuple[str, int | None]]:
+    """All flows together (None), then one by one unless there is only one."""
+    each: list[tuple[str, int | None]] = [(f"flow {i}", i) for i in range(min(SHOWN, flows))]
+    return [("all flows", None), *each] if flows > 1 else [("flow 0", None)]
