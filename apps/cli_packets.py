@@ -2,62 +2,103 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from .files import check_netcdf_name, write_netcdf
+from .overrides import override
+from .packet_outputs import check_outputs, recording, write_page, write_sends
+from .packet_summary import as_json, goodput, print_summary
 
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Summary lines of a simulation: variable, label, digits.
-_LINES = (
-    ("loss_rate", "loss at the bottleneck", 4),
-    ("loss_rate_timeout", "loss of timeout retransmissions", 4),
-    ("utilisation", "utilisation", 4),
-    ("mean_queue", "packets waiting (mean)", 2),
-    ("rto_over_rtt", "base timeout over RTT", 3),
-    ("jain", "Jain's index over a slice", 4),
-    ("starved", "share of flows starved in a slice", 4),
-)
+    from tcpdynamics.validation.packet import Scenario
+
+#: Replications before `--until` first looks, and at most by default.
+_LEAST = 5
+_MOST = 200
 
 
 @click.command()
 @click.argument("scenario", required=False, metavar="SCENARIO.toml")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Default: the scenario's own.")
+@click.option("--seed", type=click.IntRange(0, 2**128), help="Default: the scenario's own.")
 @click.option(
     "--replications",
     type=click.IntRange(1, 10_000),
-    default=1,
-    show_default=True,
-    help="Independent runs; from two on with 95 % intervals.",
+    help="Independent runs; from two on with 95 % intervals.  [default: 1]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a summary.")
+@click.option(
+    "--until",
+    metavar="SHARE",
+    help="Replicate until 95 % intervals of loss and goodput are this narrow, such as 2%: half-width over mean.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(2, 10_000),
+    help=f"Replications that --until runs at most.  [default: {_MOST}]",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change one value, such as flows.0.sender=newreno or bottleneck.buffer=20; may be repeated.",
+)
+@click.option("--json", "in_json", is_flag=True, help="Print JSON instead of a summary.")
+@click.option("--verbose", is_flag=True, help="With the summary, every setting and rule of what was run.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE.nc",
     help="Write everything recorded as NetCDF.",
 )
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path),
+    metavar="FILE.csv",
+    help="Write each data segment sent: time_s,flow,sequence,retransmission.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    help="Write a page with windows, queues, throughput and segments against time.",
+)
 @click.option("--list", "show_list", is_flag=True, help="List the ready scenarios and stop.")
 def simulate(
     scenario: str | None,
     seed: int | None,
-    replications: int,
-    as_json: bool,
+    replications: int | None,
+    until: str | None,
+    most: int | None,
+    settings: tuple[str, ...],
+    in_json: bool,
+    verbose: bool,
     output: Path | None,
+    trace: Path | None,
+    plot: Path | None,
     show_list: bool,
 ) -> None:
-    """Simulate packets on one bottleneck.
+    """Simulate packets on a bottleneck or a network.
 
     SCENARIO.toml describes links and flows (docs/scenarios.md lists the keys); a ready scenario's name will do.
+
+    Ctrl-C ends a run; what it has recorded until then is still written to --output, --trace and --plot.
+
+    \b
+    tcpdynamics simulate sub_packet --set flows.0.count=50 --set duration=200s
+    tcpdynamics simulate mixed_rtt --until 2% --json
     """
-    from tcpdynamics.validation.packet import ready_scenarios, replicate
-    from tcpdynamics.validation.packet import simulate as run
+    from tcpdynamics.validation.packet import ready_scenarios
 
     ready = ready_scenarios()
     if show_list:
@@ -68,36 +109,167 @@ def simulate(
         raise click.UsageError(
             "SCENARIO.toml is missing; `tcpdynamics simulate --list` shows ready scenarios"
         )
-    if output is not None:
-        check_netcdf_name(output)
-    described = _load(ready.get(scenario, Path(scenario)))
+    _check_together(replications, until, most, trace, plot)
+    path = ready.get(scenario, Path(scenario))
+    check_outputs(path, output, trace, plot)
+    share = None if until is None else _share(until)
+    described = _load(path, settings)
     if seed is not None:
-        from dataclasses import replace
-
-        described = replace(described, seed=seed)
-    result = run(described) if replications == 1 else replicate(described, replications)
-    if output is not None:
-        write_netcdf(output, result)
-        click.echo(f"wrote {output}", err=True)
-    if as_json:
-        click.echo(json.dumps(_as_json(result), allow_nan=False))
+        described = dataclasses.replace(described, seed=seed)
+    described = recording(described, trace is not None, plot is not None)
+    writers = ((output, write_netcdf), (trace, write_sends), (plot, write_page))
+    try:
+        result = _run(described, replications or 1, share, most or _MOST)
+    except KeyboardInterrupt as stop:
+        _stopped(stop, writers)
+    _write(result, writers)
+    if in_json:
+        click.echo(json.dumps(as_json(result), allow_nan=False))
     elif output is None:
-        _print_summary(result)
+        print_summary(result, described, verbose)
+    if share is not None:
+        click.echo(_reached(result), err=True)
     if result.attrs["warning"]:
         click.echo(f"Warning: {result.attrs['warning']}", err=True)
 
 
-def _load(path: Path) -> Any:
-    from tcpdynamics.validation.packet import load_scenario
+def _check_together(
+    replications: int | None, until: str | None, most: int | None, trace: Path | None, plot: Path | None
+) -> None:
+    if until is not None and replications is not None:
+        raise click.UsageError("--until finds the number of replications itself; leave out --replications")
+    if most is not None and until is None:
+        raise click.UsageError("--most belongs to --until; give both, or --replications")
+    for option, path in (("--trace", trace), ("--plot", plot)):
+        if path is not None and (until is not None or (replications or 1) > 1):
+            raise click.UsageError(
+                f"{option} shows one run; leave out {'--until' if until is not None else '--replications'}, or "
+                f"repeat one replication with its --seed (--json lists them)"
+            )
+
+
+def _share(text: str) -> float:
+    from tcpdynamics.validation.packet.units import check, quantity
+
+    share = quantity(text, "1", "--until")
+    check("--until", share, 1e-4, 0.5, "such as 2% or 0.02")
+    return share
+
+
+def _run(scenario: Scenario, replications: int, share: float | None, most: int) -> xr.Dataset:
+    from tcpdynamics.validation.packet import replicate
+    from tcpdynamics.validation.packet import simulate as run
+    from tcpdynamics.validation.statistics import joined, until
+
+    with _progress("simulating") as progress:
+        if share is None and replications == 1:
+            return run(scenario, progress=progress)
+        if share is None:
+            return replicate(scenario, replications, progress=progress)
+        done: list[xr.Dataset] = []
+
+        def batch(seeds: list[int]) -> xr.Dataset:
+            progress.say(f"{len(seeds)} replications after {sum(x.sizes['replication'] for x in done)}")
+            done.append(replicate(scenario, seeds, progress=progress))
+            return done[-1]
+
+        def measure(result: xr.Dataset) -> xr.Dataset:
+            found = goodput(result, scenario)[["goodput_packets"]]
+            # Where nothing arrives, there is no loss rate to wait for.
+            known = result.loss_rate.notnull().all()
+            return found.assign(loss_rate=result.loss_rate) if known else found
+
+        least = min(_LEAST, most)
+        try:
+            return until(batch, measure, share, least=least, most=most, seed=scenario.seed)
+        except KeyboardInterrupt as stop:
+            if done:
+                stop.result = joined(done)  # type: ignore[attr-defined]
+            raise
+
+
+class _Silent:
+    """A progress line that nobody sees."""
+
+    def __call__(self, share: float) -> None: ...
+
+    def say(self, text: str) -> None: ...
+
+
+class _Bar(_Silent):
+    """A bar on standard error."""
+
+    def __init__(self, bar: Any, text: str) -> None:
+        self.bar, self.task = bar, bar.add_task(text, total=1.0)
+
+    def __call__(self, share: float) -> None:
+        self.bar.update(self.task, completed=share)
+
+    def say(self, text: str) -> None:
+        self.bar.update(self.task, description=text, completed=0.0)
+
+
+@contextmanager
+def _progress(text: str) -> Iterator[_Silent]:
+    """A bar that disappears at the end; none where standard error is no terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield _Silent()
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        yield _Bar(bar, text)
+
+
+def _write(result: xr.Dataset, writers: Any) -> None:
+    for path, write in writers:
+        if path is not None:
+            write(path, result)
+            click.echo(f"wrote {path}", err=True)
+
+
+def _stopped(stop: KeyboardInterrupt, writers: Any) -> NoReturn:
+    """Save what there is, say until when it goes, and end with 130."""
+    result = getattr(stop, "result", None)
+    if result is None:
+        click.echo("Error: interrupted; nothing was written", err=True)
+    else:
+        if "replication" in result.dims:
+            until = f"after {result.sizes['replication']} replications"
+        else:
+            until = f"at {float(result.attrs['interrupted_at']):g} s of simulated time"
+        click.echo(f"Error: interrupted {until}", err=True)
+        _write(result, writers)
+    click.get_current_context().exit(130)
+
+
+def _reached(result: xr.Dataset) -> str:
+    a = result.attrs
+    held = (
+        f"{a['until_replications']} replications, half-width {a['until_relative_half_width']:.2%} of the mean"
+    )
+    return (
+        held
+        if a["until_reached"]
+        else f"Warning: {held}, {a['until_precision']:.2%} was wanted; raise --most"
+    )
+
+
+def _load(path: Path, settings: tuple[str, ...] = ()) -> Scenario:
+    from tcpdynamics.validation.packet.reading import load_table, parse_scenario
 
     try:
-        return load_scenario(path)
+        table = load_table(path)
     except UnicodeDecodeError:
         raise click.UsageError(f"cannot read {path}: it is not UTF-8 text") from None
     except OSError as error:
         raise click.UsageError(
             f"cannot read {path}: {error.strerror or error}; `tcpdynamics simulate --list` shows ready scenarios"
         ) from None
+    for setting in settings:
+        override(table, setting)
+    return parse_scenario(table)
 
 
 def _first_comment(path: Path) -> str:
@@ -109,61 +281,6 @@ def _first_comment(path: Path) -> str:
         words += line.lstrip("# ").split()
     first, stop, _ = " ".join(words).partition(". ")
     return first + ("." if stop else "")
-
-
-def _as_json(result: xr.Dataset) -> dict[str, Any]:
-    """Every recorded variable but per-packet traces, with its dimensions; NaN becomes null."""
-    return {
-        "name": result.attrs["name"],
-        "seed": result.attrs["seed"] if "replication" not in result.dims else result.seed.values.tolist(),
-        "version": result.attrs["version"],
-        "what_you_ran": json.loads(result.attrs["what_you_ran"]),
-        "warning": result.attrs["warning"],
-        "coordinates": {str(k): v.values.tolist() for k, v in result.coords.items() if k != "seed"},
-        "results": {
-            str(name): {
-                "dims": list(v.dims),
-                "units": v.attrs.get("units", "1"),
-                "values": _nulls(v.values.tolist()),
-            }
-            for name, v in result.data_vars.items()
-        },
-    }
-
-
-def _nulls(values: Any) -> Any:
-    if isinstance(values, list):
-        return [_nulls(v) for v in values]
-    return None if isinstance(values, float) and values != values else values
-
-
-def _print_summary(result: xr.Dataset) -> None:
-    from tcpdynamics.validation.statistics import mean_interval
-
-    several = "replication" in result.dims
-    result = result.assign(jain=result.slice_jain.mean("slice"), starved=result.slice_starved.mean("slice"))
-    click.echo(
-        f"{result.attrs['name']}: {result.sizes['flow']} flows, "
-        + ("several seeds (--json lists them)" if several else f"seed {result.attrs['seed']}")
-    )
-    rows = [(label, result[name], digits) for name, label, digits in _LINES]
-    last = result.sent_in_epoch.values[-1]
-    for n in result.sent_in_epoch.values:
-        packets = f"{n} or more packets" if n == last else f"{n} packet{'' if n == 1 else 's'}"
-        rows.append((f"P({packets} in an epoch)", result.epoch_share.sel(sent_in_epoch=n), 4))
-    for label, values, digits in rows:
-        if several:
-            found = mean_interval(values.drop_vars("seed"))
-            half = float(found["high"] - found["low"]) / 2
-            click.echo(f"  {label:36s} {_number(float(found['mean']), digits)} ± {_number(half, digits)}")
-        else:
-            click.echo(f"  {label:36s} {_number(float(values), digits)}")
-    if several:
-        click.echo(f"± half of Student's 95 % interval over {result.sizes['replication']} replications")
-
-
-def _number(value: float, digits: int) -> str:
-    return "none" if value != value else f"{value:.{digits}f}"
 
 
 @click.group()

@@ -8,8 +8,12 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import xarray as xr
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 class OutputError(Exception):
@@ -62,7 +66,14 @@ def check_writable(path: Path) -> None:
 
 def write_netcdf(path: Path, result: xr.Dataset) -> None:
     """Write a result as NetCDF-4 (`check_netcdf_name` its path before the work)."""
-    write_whole(path, lambda temporary: result.to_netcdf(temporary, engine="h5netcdf"))
+    # By way of memory: HDF5 that meets a full disk crashes the process instead of raising OSError.
+    content = result.to_netcdf(engine="h5netcdf")
+    write_whole(path, lambda temporary: _write_bytes(content, temporary))
+
+
+def _write_bytes(content: Buffer, path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(content)
 
 
 def _write_utf8(text: str, path: Path) -> None:

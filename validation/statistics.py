@@ -1,6 +1,11 @@
-"""Means with intervals over replications, and the interval of a difference."""
+"""Means with intervals over replications or batches, differences, distributions, and when to stop."""
 
 from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -91,6 +96,441 @@ def two_sample(a: xr.DataArray, b: xr.DataArray, dim: str = "replication", level
     difference = mean_a - mean_b
     parts = {"difference": difference, "low": difference - half, "high": difference + half}
     return _dataset(parts, a, level).assign(dof=dof)
+
+
+def batch_means(
+    x: xr.DataArray, dim: str = "time", batches: int = 32, level: float = 0.95, fewest: int = 8
+) -> xr.Dataset:
+    """Mean of one long stationary run with an interval, from the means of consecutive batches.
+
+    The run is cut into `batches` batches of one length; observations that do not fit are left out at the
+    front. If von Neumann's ratio says (one-sided, 5 %) that neighbouring batch means still hang together, the
+    length is doubled and the number halved, as Fishman proposes, but not below `fewest` batches.
+
+    Parameters
+    ----------
+    x : DataArray
+        Observations in order along `dim`, finite, without the warm-up (see `warm_up`); other dimensions are kept
+        and judged one by one.
+    dim : str
+    batches : int
+        To begin with, >= `fewest`; `x` needs at least as many observations. 10 to 30 are enough for the interval
+        (Schmeiser 1982); the test wants more.
+    level : float
+        Confidence level [1], in (0, 1). Nearly right once a batch is much longer than the correlation of `x`. The
+        test misses weak correlation between few batches: for an AR(1) process a nominal 95 % covered 94 % with
+        3200 observations and coefficient 0.9, but 91 % with 640, and 85 % with 1000 and coefficient 0.98.
+    fewest : int
+        >= 4.
+
+    Returns
+    -------
+    Dataset
+        `mean`, `low`, `high`, `sd` (of one batch) in the unit of `x`; `n` batches of `length` observations;
+        `autocorrelation` of neighbouring batch means (NaN without spread); `independent`, whether the test let
+        them pass. Where it did not, the interval is too short and `attrs["reason"]` says so.
+
+    Raises
+    ------
+    ValueError
+        For too few observations, values that are not finite, or as `mean_interval`.
+
+    References
+    ----------
+    .. [1] Fishman, Grouping observations in digital simulation, Management Science 24 (1978);
+       doi:10.1287/mnsc.24.5.510
+    .. [2] Schmeiser, Batch size effects in the analysis of simulation output, Operations Research 30 (1982);
+       doi:10.1287/opre.30.3.556
+    .. [3] von Neumann, Distribution of the ratio of the mean square successive difference to the variance, Annals
+       of Mathematical Statistics 12 (1941); doi:10.1214/aoms/1177731677
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(1).normal(5.0, 1.0, 3200)
+    >>> found = batch_means(xr.DataArray(noise, dims="time"))
+    >>> found["n"].item(), found["length"].item(), found["independent"].item()
+    (32, 100, True)
+    >>> bool(found["low"] < 5 < found["high"])
+    True
+    """
+    _check_series(x, dim, level)
+    if fewest < 4 or batches < fewest:
+        raise ValueError(
+            f"batches must be at least fewest, and fewest at least 4, got {batches} and {fewest}"
+        )
+    if x.sizes[dim] < batches:
+        raise ValueError(
+            f"x must hold at least {batches} observations along {dim!r}, got {x.sizes[dim]}; run longer, or ask "
+            f"for fewer batches"
+        )
+    names = ("mean", "sd", "n", "length", "autocorrelation", "independent")
+    parts = xr.apply_ufunc(
+        _batched,
+        x.astype(float),
+        kwargs={"batches": batches, "fewest": fewest},
+        input_core_dims=[[dim]],
+        output_core_dims=[[]] * len(names),
+        vectorize=True,
+        output_dtypes=[float, float, int, int, float, bool],
+    )
+    found = dict(zip(names, parts, strict=True))
+    quantile = xr.apply_ufunc(stats.t.ppf, 0.5 + level / 2, found["n"] - 1)
+    half = quantile * found["sd"] / np.sqrt(found["n"])
+    values = {k: found[k] for k in ("mean", "sd")} | {
+        "low": found["mean"] - half,
+        "high": found["mean"] + half,
+    }
+    rest = {name: found[name] for name in ("n", "length", "autocorrelation", "independent")}
+    return _dataset(values, x, level).assign(rest).assign_attrs(reason=_reason(found))
+
+
+def _batched(x: np.ndarray, batches: int, fewest: int) -> tuple[float, float, int, int, float, bool]:
+    """Mean and sd of batch means, their number and length, lag-1 autocorrelation, passed or not; of one series."""
+    length = len(x) // batches
+    means = x[len(x) - batches * length :].reshape(batches, length).mean(1)
+    while True:
+        correlation, passed = _neighbours(means)
+        if passed or len(means) // 2 < fewest:
+            return means.mean(), means.std(ddof=1), len(means), length, correlation, passed
+        means, length = means[len(means) % 2 :].reshape(-1, 2).mean(1), 2 * length
+
+
+def _neighbours(means: np.ndarray) -> tuple[float, bool]:
+    """Lag-1 autocorrelation and whether von Neumann's ratio lets it pass (normal approximation, one-sided 5 %)."""
+    deviation = means - means.mean()
+    square = float(deviation @ deviation)
+    # What rounding leaves of a constant series is no spread.
+    if square <= len(means) * (1e-14 * float(np.abs(means).max())) ** 2:
+        return float("nan"), True
+    n = len(means)
+    ends = (deviation[0] ** 2 + deviation[-1] ** 2) / (2 * square)
+    c = 1 - float(np.square(np.diff(means)).sum()) / (2 * square)
+    return c - float(ends) + 0.0, c * np.sqrt((n**2 - 1) / (n - 2)) < stats.norm.ppf(0.95)
+
+
+def _reason(found: dict[str, xr.DataArray]) -> str:
+    bad = ~found["independent"].values
+    if not bad.any():
+        return ""
+    worst = np.max(found["autocorrelation"].values[bad])
+    return (
+        f"batch means still hang together in {bad.sum()} of {bad.size} series (lag-1 autocorrelation up to "
+        f"{worst:.2f} with {found['n'].values[bad].min()} batches), so their intervals are too short; run longer"
+    )
+
+
+def warm_up(x: xr.DataArray, dim: str = "time", group: int = 5) -> xr.Dataset:
+    """How much of the beginning of a run to leave out, by MSER-5.
+
+    Leaves out the d first groups of 5 observations for which the marginal standard error of the mean of the rest,
+    sum of squared deviations / (groups left)^2, is least. At least 5 groups are kept.
+
+    Parameters
+    ----------
+    x : DataArray
+        Observations in order along `dim`, finite, at least 10 groups; other dimensions are kept and judged one by
+        one. Averages over replications show the transient better than a single run.
+    dim : str
+    group : int
+        Observations averaged before, >= 1; 5 gives MSER-5, 1 the first published MSER.
+
+    Returns
+    -------
+    Dataset
+        `keep_from`: index of the first observation to keep. `settled`: whether it lies in the first half; if
+        not, the run is too short to tell. `mser`, the statistic there, in the squared unit of `x`. With a
+        coordinate along `dim`, `at` is its value at `keep_from`.
+
+    Raises
+    ------
+    ValueError
+        For too few observations, values that are not finite, or a dimension that `x` lacks.
+
+    References
+    ----------
+    .. [1] White, An effective truncation heuristic for bias reduction in simulation output, Simulation 69 (1997);
+       doi:10.1177/003754979706900601
+    .. [2] Franklin and White, Stationarity tests and MSER-5: exploring the intuition behind mean-squared-error
+       reduction in detecting and correcting initialization bias, Winter Simulation Conference (2008)
+
+    Examples
+    --------
+    >>> x = np.concatenate([np.linspace(10, 0, 50), np.random.default_rng(1).normal(0, 1, 950)])
+    >>> found = warm_up(xr.DataArray(x, dims="time"))
+    >>> 30 <= found["keep_from"].item() <= 60, found["settled"].item()
+    (True, True)
+    """
+    _check_series(x, dim, 0.95)
+    groups = x.sizes[dim] // group if group >= 1 else 0
+    if groups < 10:
+        raise ValueError(
+            f"x must hold at least 10 groups of {group} observations along {dim!r}, got {x.sizes[dim]} "
+            "observations; record more often or run longer"
+        )
+    others = [d for d in x.dims if d != dim]
+    values = x.transpose(*others, dim).values.astype(float)[..., : groups * group]
+    means = values.reshape(*values.shape[:-1], groups, group).mean(-1)
+    # Centred first, for the difference of sums below loses digits otherwise.
+    means = means - means.mean(-1, keepdims=True)
+    left = np.arange(groups, 0, -1)
+    total, square = (np.cumsum(m[..., ::-1], -1)[..., ::-1] for m in (means, means**2))
+    spread = square - total**2 / left
+    # What rounding leaves of a constant rest is no spread.
+    mser = (np.where(spread > 1e-13 * square, spread, 0.0) / left**2)[..., : groups - 4]
+    best = mser.argmin(-1)
+    keep = xr.DataArray(best * group, dims=others, coords={d: x[d] for d in others if d in x.coords})
+    least = keep.copy(data=np.take_along_axis(mser, best[..., None], -1)[..., 0])
+    found = xr.Dataset({"keep_from": keep, "settled": keep <= x.sizes[dim] / 2, "mser": least})
+    return found.assign(at=x[dim][keep].drop_vars(dim)) if dim in x.coords else found
+
+
+def distribution_test(
+    a: xr.DataArray, b: xr.DataArray, dim: str = "replication", permutations: int = 9999, rng: Any = None
+) -> xr.Dataset:
+    """Do two simulators draw from one distribution over categories? A permutation test over replications.
+
+    Each replication's counts become shares; the statistic is the total-variation distance between the mean shares
+    of `a` and of `b`. If both simulators are the same, replications can be exchanged freely between them, however
+    strongly the counts *within* a replication depend on each other (where a chi-squared test would be wrong).
+
+    Parameters
+    ----------
+    a, b : DataArray
+        Counts >= 0 along `dim` (at least two each; independent) and along one other dimension, the categories, which
+        both share. Every replication has a count above 0.
+    dim : str
+    permutations : int
+        Random exchanges, >= 99. If there are no more than this at all, each is taken once and the test is exact.
+    rng : optional
+        For `numpy.random.default_rng`.
+
+    Returns
+    -------
+    Dataset
+        `distance` [1], in [0, 1], the effect; `expected`, its mean under exchange, i.e. what chance alone gives
+        with so many replications; `excess` = distance - expected, about 0 for equal simulators; `p_value`; and
+        `least_p`, the smallest that these numbers of replications (and permutations) can give: above 0.05,
+        nothing can be found.
+
+    Raises
+    ------
+    ValueError
+        For other dimensions, categories that differ, counts that are negative, not finite, or all zero.
+
+    References
+    ----------
+    .. [1] Phipson and Smyth, Permutation p-values should never be zero, Statistical Applications in Genetics and
+       Molecular Biology 9 (2010); doi:10.2202/1544-6115.1585
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> counts = lambda p: xr.DataArray(rng.multinomial(1000, p, 6), dims=("replication", "packets"))
+    >>> found = distribution_test(counts([0.2, 0.3, 0.5]), counts([0.3, 0.3, 0.4]))
+    >>> bool(found["p_value"] < 0.01), round(found["distance"].item(), 1)
+    (True, 0.1)
+    """
+    if permutations < 99:
+        raise ValueError(f"permutations must be at least 99, got {permutations}; 9999 is a common choice")
+    shares_a, shares_b = _shares(a, dim, "a"), _shares(b, dim, "b")
+    other = shares_a.dims[1]
+    if shares_b.dims[1] != other or not _same_categories(shares_a, shares_b, other):
+        raise ValueError(
+            f"a and b must share their categories, got {dict(shares_a.sizes)} and {dict(shares_b.sizes)} "
+            "or other labels; select the common ones"
+        )
+    n, m = shares_a.sizes[dim], shares_b.sizes[dim]
+    together = np.concatenate([shares_a.values, shares_b.values])
+    observed = _distance(together, np.arange(n)[None], n)[0]
+    if math.comb(n + m, n) <= permutations:
+        chosen = np.array(list(itertools.combinations(range(n + m), n)))
+        exact = 0
+    else:
+        generator = np.random.default_rng(rng)
+        chosen = np.array([generator.permutation(n + m)[:n] for _ in range(permutations)])
+        exact = 1  # the observed order counts as one of the exchanges
+    distances = _distance(together, chosen, n)
+    as_far = distances >= observed - 1e-12
+    least = (2 if n == m and exact == 0 else 1) / (len(chosen) + exact)
+    return xr.Dataset(
+        {
+            "distance": observed,
+            "expected": distances.mean(),
+            "excess": observed - distances.mean(),
+            "p_value": (as_far.sum() + exact) / (len(chosen) + exact),
+            "least_p": least,
+        },
+        attrs={"exchanges": len(chosen), "exact": int(exact == 0)},
+    )
+
+
+def _shares(x: xr.DataArray, dim: str, name: str) -> xr.DataArray:
+    if dim not in x.dims or x.ndim != 2:
+        raise ValueError(
+            f"{name} must have the dimensions {dim!r} and one of categories, got {', '.join(map(str, x.dims))}; "
+            "sum over the others"
+        )
+    if x.sizes[dim] < 2:
+        raise ValueError(
+            f"{name} must hold at least 2 replications along {dim!r}, got {x.sizes[dim]}; run more seeds"
+        )
+    x = x.transpose(dim, ...).astype(float)
+    total = x.sum([d for d in x.dims if d != dim], skipna=False)
+    if not (np.isfinite(x.values).all() and (x.values >= 0).all() and (total.values > 0).all()):
+        raise ValueError(
+            f"{name} must hold counts >= 0, some above 0 in each replication; drop empty replications"
+        )
+    return x / total
+
+
+def _same_categories(a: xr.DataArray, b: xr.DataArray, dim: Hashable) -> bool:
+    labels = [x[dim].values.tolist() for x in (a, b) if dim in x.coords]
+    return a.sizes[dim] == b.sizes[dim] and (len(labels) < 2 or labels[0] == labels[1])
+
+
+def _distance(shares: np.ndarray, chosen: np.ndarray, n: int) -> np.ndarray:
+    """Total-variation distance between the mean of the chosen rows and the mean of the others, for each choice."""
+    m = len(shares) - n
+    out = np.empty(len(chosen))
+    for start in range(0, len(chosen), 1000):  # a bounded piece of memory at a time
+        part = chosen[start : start + 1000]
+        weight = np.full((len(part), len(shares)), -1 / m)
+        np.put_along_axis(weight, part, 1 / n, 1)
+        out[start : start + 1000] = np.abs(weight @ shares).sum(1) / 2
+    return out
+
+
+def until(
+    run: Callable[[list[int]], xr.Dataset],
+    measure: str | Sequence[str] | Callable[[xr.Dataset], xr.DataArray | xr.Dataset],
+    precision: float,
+    level: float = 0.95,
+    least: int = 5,
+    most: int = 1000,
+    seed: int = 1,
+) -> xr.Dataset:
+    """Replicate until Student's interval is short enough compared with the mean.
+
+    After `least` replications, the number needed is estimated from their spread and run in batches that at most
+    double the total, until half the interval is at most `precision` * abs(mean) for every value of the measure.
+
+    Looking at the data to decide when to stop makes intervals a little too short. Coverage reaches `level` as
+    `precision` goes to 0 (Nadas 1969); a nominal 95 % covered 93 to 94 % of 600 tries with `least` = 5 and normal
+    values. Few replications of a skewed value do worse; raise `least` where that matters. The distance from
+    the true mean is bounded relative to the *measured* mean; relative to the true one, take precision /
+    (1 - precision). Intervals of several measures hold one by one, not jointly.
+
+    Parameters
+    ----------
+    run : callable
+        From a list of seeds to a dataset with a dimension `replication`, one entry a seed; for example
+        `lambda seeds: replicate(scenario, seeds)`.
+    measure : str, sequence of str, or callable
+        Variables of the dataset, or a function of it; finite, with `replication` among the dimensions.
+    precision : float
+        Wanted half-width over mean [1], in (0, 1).
+    level : float
+        Confidence level [1], in (0, 1).
+    least, most : int
+        Bounds on the number of replications, 2 <= least <= most.
+    seed : int
+        Seeds are spawned from this one, the same as those of `replicate`.
+
+    Returns
+    -------
+    Dataset
+        All replications. `attrs`: `until_precision`, `until_level`, `until_replications`,
+        `until_relative_half_width` (the largest, at the end) and `until_reached`, 0 if `most` came first. A value
+        without any spread counts as reached, a mean of zero with spread never does.
+
+    Raises
+    ------
+    ValueError
+        For arguments outside their bounds, or a measure that is not finite.
+
+    References
+    ----------
+    .. [1] Chow and Robbins, On the asymptotic theory of fixed-width sequential confidence intervals for the mean,
+       Annals of Mathematical Statistics 36 (1965); doi:10.1214/aoms/1177700156
+    .. [2] Nadas, An extension of a theorem of Chow and Robbins on sequential confidence intervals for the mean,
+       Annals of Mathematical Statistics 40 (1969)
+    .. [3] Law, Kelton and Koenig, Relative width sequential confidence intervals for the mean, Communications in
+       Statistics B 10 (1981)
+
+    Examples
+    --------
+    >>> def run(seeds):
+    ...     draws = [np.random.default_rng(s).normal(10.0, 1.0) for s in seeds]
+    ...     return xr.Dataset({"x": ("replication", draws)})
+    >>> result = until(run, "x", precision=0.02)
+    >>> result.sizes["replication"] > 50, result.attrs["until_relative_half_width"] <= 0.02
+    (True, True)
+    """
+    if not 0.0 < precision < 1.0:
+        raise ValueError(f"precision must lie in (0, 1), got {precision}; a percentage? divide by 100")
+    if not 2 <= least <= most:
+        raise ValueError(f"least and most must satisfy 2 <= least <= most, got {least} and {most}")
+    root = np.random.SeedSequence(seed)
+    parts, done, wanted = [], 0, least
+    while True:
+        children = root.spawn(wanted - done)
+        parts.append(run([int(child.generate_state(1, np.uint64)[0]) for child in children]))
+        done = wanted
+        result = joined(parts)
+        width = _relative_half_width(_measured(result, measure), level)
+        if width <= precision or done == most:
+            break
+        needed = done * (width / precision) ** 2
+        wanted = min(most, 2 * done, max(done + 1, math.ceil(min(needed, float(most)))))
+    return result.assign_attrs(
+        until_precision=precision,
+        until_level=level,
+        until_replications=done,
+        until_relative_half_width=width,
+        until_reached=int(width <= precision),
+    )
+
+
+def joined(parts: list[xr.Dataset]) -> xr.Dataset:
+    """Datasets with further replications behind one another."""
+    if len(parts) == 1:
+        return parts[0]
+    return xr.concat(
+        parts, "replication", data_vars="minimal", coords="minimal", compat="override", join="exact",
+        combine_attrs="override",
+    )  # fmt: skip
+
+
+def _measured(result: xr.Dataset, measure: Any) -> list[xr.DataArray]:
+    if isinstance(measure, str):
+        return [result[measure]]
+    found = measure(result) if callable(measure) else result[list(measure)]
+    return list(found.data_vars.values()) if isinstance(found, xr.Dataset) else [found]
+
+
+def _relative_half_width(values: list[xr.DataArray], level: float) -> float:
+    """The largest half-width of an interval over the size of its mean; 0 without spread."""
+    widest = 0.0
+    for x in values:
+        name = x.name or "measure"
+        bad = int((~np.isfinite(x.values)).sum())
+        if bad:
+            raise ValueError(
+                f"{name} is not finite in {bad} of {x.size} values; measure what every replication has"
+            )
+        n, mean, variance = _moments(x, "replication", level, str(name))
+        half = stats.t.ppf(0.5 + level / 2, n - 1) * np.sqrt(variance.values / n)
+        size = np.abs(mean.values)
+        ratio = np.divide(half, size, out=np.where(half > 0, np.inf, 0.0), where=size > 0)
+        widest = max(widest, float(np.max(ratio, initial=0.0)))
+    return widest
+
+
+def _check_series(x: xr.DataArray, dim: str, level: float) -> None:
+    _moments(x, dim, level, "x")
+    bad = int((~np.isfinite(x.values.astype(float))).sum())
+    if bad:
+        raise ValueError(f"x must be finite, got {bad} values that are not; drop or fill them")
 
 
 def _moments(x: xr.DataArray, dim: str, level: float, name: str) -> tuple[int, xr.DataArray, xr.DataArray]:

@@ -123,7 +123,7 @@ class SubPacketChainVsPackets:
                     rtt=rtt,
                     min_rto=2 * rtt,
                     window_limit=WINDOW,
-                    timer_granularity=0.0,
+                    timer_granularity=1e-6,
                     limited_transmit=False,
                 )
                 for g, rtt in ((g, g.rtts()[0] + waiting) for g in groups)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from . import control
 from .core import loop, recording
 from .core import records as k
-from .core.streams import GRID, uniform
+from .core.streams import GRID
 from .core.views import bind
 from .network import ends
 from .parts import Flows
@@ -215,8 +215,7 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
         for i in range(first, first + group.count):
             for name, purpose in (("jitter", k.JITTER), ("loss", k.LOSS), ("hold", k.HOLDING), ("gap", k.GAPS)):
                 flows[f"{name}_key"][i] = stream(word, purpose, i)
-            start_key = stream(word, k.STARTING, i)
-            late = float(uniform(start_key, np.uint64(0)))
+            late = first_draw(word, k.STARTING, i)
             if group.arrival_rate is not None:
                 clock += -math.log1p(-late) / group.arrival_rate
                 flows["start"][i] = _grid(scenario, group.start + clock)
@@ -227,13 +226,12 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
             elif group.compat == "ns2":
                 flows["phase"][i] = s["timer_granularity"] * phases[i]
             else:
-                flows["phase"][i] = s["timer_granularity"] * uniform(stream(word, k.CLOCK, i), np.uint64(0))
+                flows["phase"][i] = s["timer_granularity"] * first_draw(word, k.CLOCK, i)
             if group.segments_shape is not None and group.segments is not None:
-                drawn = uniform(stream(word, k.SIZES, i), np.uint64(0))
-                flows["limit"][i] = _pareto(group.segments, group.segments_shape, float(drawn)) + s["handshake"]
+                drawn = first_draw(word, k.SIZES, i)
+                flows["limit"][i] = _pareto(group.segments, group.segments_shape, drawn) + s["handshake"]
             if len(pairs) > 1:
-                drawn = float(uniform(stream(word, k.ENDS, i), np.uint64(0)))
-                routes.append(pairs[int(drawn * len(pairs))])
+                routes.append(pairs[int(first_draw(word, k.ENDS, i) * len(pairs))])
             elif pairs:
                 routes.append(pairs[0])
         first += group.count
@@ -274,9 +272,9 @@ def _hops(scenario: Scenario, flows: Any, routes: list[Any], links: Any) -> Any:
                 quarter = float(rtts[j]) / 4
                 f["access"], f["after"], f["back_access"] = quarter, quarter, 2 * quarter
             f["forward_hop"] = len(rows)
-            f["access"] += _chain(scenario, rows, there, group.packet_size, group.jitter, float(f["after"]))
+            f["access"] += _chain(scenario, rows, there, group.packet_size, group.jitter, float(f["after"]), True)
             f["forward_end"] = f["back_hop"] = len(rows)
-            f["back_access"] += _chain(scenario, rows, back, group.ack_size, 0.0, 0.0)
+            f["back_access"] += _chain(scenario, rows, back, group.ack_size, 0.0, 0.0, False)
             f["back_end"] = len(rows)
             for name in ("access", "back_access"):
                 f[name] = _grid(scenario, float(f[name]))
@@ -293,14 +291,22 @@ def _hops(scenario: Scenario, flows: Any, routes: list[Any], links: Any) -> Any:
 
 
 def _chain(
-    scenario: Scenario, rows: list[Any], links: tuple[int, ...], size: int, jitter: float, after: float
+    scenario: Scenario,
+    rows: list[Any],
+    links: tuple[int, ...],
+    size: int,
+    jitter: float,
+    after: float,
+    forward: bool,
 ) -> float:
     """Append the hops of one direction; the delay before the first of them."""
     lead, start = 0.0, len(rows)
-    for index in links:
+    for position, index in enumerate(links):
         way = scenario.ways[index]
         pure = way.rate is None and way.loss == 0.0 and way.jitter == 0.0
-        if pure and not any(drop.link == way.name for drop in scenario.drops):
+        # A way needs one hop at least, where packets are counted.
+        needed = forward and len(rows) == start and position == len(links) - 1
+        if pure and not needed and not any(drop.link == way.name for drop in scenario.drops):
             if len(rows) == start:
                 lead += way.delay
             else:
@@ -308,8 +314,6 @@ def _chain(
             continue
         tx = _grid(scenario, 8.0 * size / way.rate) if way.rate is not None else 0.0
         rows.append([index, size, way.delay, tx, way.jitter, 0.0])
-    if len(rows) == start and links and jitter:
-        raise ScenarioError("flows.jitter needs a link with a rate on the flow's way")
     if len(rows) > start:
         rows[-1][2] += after
         rows[start][4] += jitter
@@ -396,6 +400,24 @@ def _ns2_phases(count: int) -> NDArray[np.float64]:
     return draws[count:]
 
 
+def first_draw(word: int, purpose: int, flow: int) -> float:
+    """Draw 0 of a stream, uniform in [0, 1); the same number as `core.streams.uniform` gives.
+
+    Examples
+    --------
+    >>> 0.0 <= first_draw(1, 0, 0) < 1.0
+    True
+    """
+    return (_mixed(int(stream(word, purpose, flow))) >> 11) * 2.0**-53
+
+
+def _mixed(key: int) -> int:
+    """SplitMix64's output function."""
+    key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) & _WORD
+    return key ^ (key >> 31)
+
+
 def stream(word: int, purpose: int, flow: int) -> np.uint64:
     """Key of the random stream of one (seed, purpose, flow).
 
@@ -406,10 +428,7 @@ def stream(word: int, purpose: int, flow: int) -> np.uint64:
     """
     key = word
     for part in (purpose, flow):
-        key = (key + (part + 1) * 0x9E3779B97F4A7C15) & _WORD
-        key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
-        key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) & _WORD
-        key ^= key >> 31
+        key = _mixed((key + (part + 1) * 0x9E3779B97F4A7C15) & _WORD)
     return np.uint64(key)
 
 

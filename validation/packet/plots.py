@@ -179,9 +179,9 @@ def sequence_figure(
             _points(
                 figure, time[rows], segments[rows], f"sent: {word}", colour, "circle", 4 if kind == 0 else 7
             )
-    for name, label, colour, symbol in (
-        ("receive", "received", PALETTE[2], "line-ns-open"),
-        ("drop", "lost", PALETTE[1], "x"),
+    for name, label, colour, symbol, size in (
+        ("receive", "received", PALETTE[2], "line-ns-open", 4),
+        ("drop", "lost", PALETTE[1], "x", 8),
     ):
         if f"{name}_time" not in result:
             continue
@@ -190,7 +190,7 @@ def sequence_figure(
         # Among drops are acknowledgements, whose numbers are no segments.
         rows &= result[f"{name}_kind"].values < len(words)
         if rows.any():
-            _points(figure, at[rows], result[f"{name}_segment"].values[rows], label, colour, symbol, 8)
+            _points(figure, at[rows], result[f"{name}_segment"].values[rows], label, colour, symbol, size)
     return figure
 
 

@@ -69,7 +69,7 @@ insert_here = inlined(_insert)
 insert = called(_insert)
 
 
-@inlined
+@called
 def schedule(w: Any, time: Any, what: Any, flow: Any, seq: Any) -> None:
     """Schedule an event that is no packet."""
     slot = new_slot(w)

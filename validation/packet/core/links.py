@@ -12,7 +12,7 @@ from typing import Any
 
 from .calendar import free_slot, insert
 from . import views as at
-from .jit import inlined
+from .jit import called, inlined
 from .records import (
     ACK,
     ACKED,
@@ -40,7 +40,7 @@ def tx_time(w: Any, hop: Any, rate: Any, size: Any) -> Any:
     return hop.tx if size == hop.size else on_grid(w, 8.0 * size / rate)
 
 
-@inlined
+@called
 def delayed_arrival(w: Any, f: Any, hop: Any, time: Any) -> Any:
     """Arrival at a queue after random jitter, without overtaking within the flow."""
     f.jitter_draws += ONE
@@ -133,7 +133,7 @@ def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> A
     return False
 
 
-@inlined
+@called
 def serve(w: Any, link: Any) -> None:
     """The end of a transmission on a served link: take the next packet."""
     line = at.links(w)[link]
@@ -185,7 +185,7 @@ def _has_room(line: Any, size: Any, busy: Any) -> Any:
     return line.limit < 0 or not busy or line.waiting < line.limit
 
 
-@inlined
+@called
 def _is_chosen(w: Any, e: Any, link: Any, number: Any) -> Any:
     """Does the list of chosen drops take this packet?"""
     for d in range(at.drops(w).shape[0]):
@@ -203,7 +203,7 @@ def _is_chosen(w: Any, e: Any, link: Any, number: Any) -> Any:
     return False
 
 
-@inlined
+@called
 def _lose(w: Any, slot: Any, e: Any, link: Any, line: Any) -> None:
     line.dropped += 1
     if e.kind == ACK:

@@ -10,7 +10,7 @@ import numpy as np
 from . import ns2, rfc
 from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
 from . import views as at
-from .jit import entry, inlined
+from .jit import called, entry, inlined
 from .links import drain, join, serve
 from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, receive
 from .records import (
@@ -233,7 +233,7 @@ def _received(w: Any, slot: Any) -> Any:
     return slot
 
 
-@inlined
+@called
 def _other(w: Any, what: Any, i: Any, number: Any) -> None:
     """Everything that is no packet and makes none by itself."""
     if what == SAMPLE_WINDOWS:
@@ -268,7 +268,7 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
         w.send_most = rfc.usable(f) if f.book != NS2 else 0
 
 
-@inlined
+@called
 def _tick(w: Any, f: Any, i: Any) -> None:
     """An open-loop sender's next packet."""
     if f.top >= f.limit:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .calendar import schedule
 from . import views as at
-from .jit import inlined
+from .jit import called, inlined
 from .records import (
     AFTER_DUPACK,
     AFTER_EXIT,
@@ -113,7 +113,7 @@ def send_much(w: Any, f: Any, i: Any, forced: Any, kind: Any, burst: Any) -> Non
             return
 
 
-@inlined
+@called
 def hold_back(w: Any, f: Any, i: Any) -> None:
     """Put sending off by a random time."""
     f.held_back = 1
@@ -122,7 +122,7 @@ def hold_back(w: Any, f: Any, i: Any) -> None:
     schedule(w, w.now + late, HELD_BACK, i, 0)
 
 
-@inlined
+@called
 def next_hole(w: Any, f: Any, i: Any) -> Any:
     """First segment from `scan` on that was not reported while a later one was; -1 without."""
     if f.sack_total <= 0:
@@ -141,7 +141,7 @@ def next_hole(w: Any, f: Any, i: Any) -> Any:
     return seq
 
 
-@inlined
+@called
 def update_scoreboard(w: Any, f: Any, i: Any, slot: Any) -> None:
     """Take in the blocks of an acknowledgement; `sack_changed` says whether they told anything new."""
     f.sack_changed = 0
@@ -160,7 +160,7 @@ def update_scoreboard(w: Any, f: Any, i: Any, slot: Any) -> None:
         f.sack_changed = 1
 
 
-@inlined
+@called
 def forget_scoreboard(w: Any, f: Any, i: Any) -> None:
     """As ns-2 does at the end of recovery, with each new acknowledgement outside it, and at timeouts."""
     if f.sack_total > 0:
@@ -202,7 +202,7 @@ def new_ack_and_growth(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
         f.cwnd = np.float64(f.iw)
 
 
-@inlined
+@called
 def send_one(w: Any, f: Any, i: Any) -> None:
     """Limited transmit (RFC 3042): one new segment for a first or second duplicate."""
     if f.next < f.una + f.window and f.next < f.limit and f.next <= f.una - 1 + f.cwnd + f.dupacks:
@@ -210,7 +210,7 @@ def send_one(w: Any, f: Any, i: Any) -> None:
         f.next += 1
 
 
-@inlined
+@called
 def on_duplicates(w: Any, f: Any, i: Any) -> None:
     """Third duplicate: fast retransmit, at most once for a window of data."""
     acked = f.una - 1
@@ -268,7 +268,7 @@ def on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None:
         w.send_most = 2 if f.algorithm == NEWRENO and f.dupacks > 0 else 0
 
 
-@inlined
+@called
 def _partial_ack(w: Any, f: Any, i: Any, ack: Any) -> None:
     """NewReno in recovery: resend the next hole, deflate the window; only the first restarts the timer."""
     if f.partial == 0:
@@ -329,7 +329,7 @@ def _sack_on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None
             f.dupacks += 1
 
 
-@inlined
+@called
 def on_timeout(w: Any, f: Any, i: Any) -> None:
     """The retransmission timer expired: one segment, from the first unacknowledged on."""
     at.counts(w)[i, TIMEOUTS] += 1

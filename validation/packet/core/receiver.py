@@ -6,8 +6,8 @@ from typing import Any
 
 from .calendar import new_slot, schedule
 from . import views as at
-from .jit import inlined
-from .records import ACK, ACKED, ACKS_SENT, ARRIVE, DELACK, DELAYED, DELIVERED, GOODPUT, RECEIVED, RECEIVES
+from .jit import called, inlined
+from .records import ACK, ACKED, ACKS_SENT, ARRIVE, DELACK, DELIVERED, GOODPUT, RECEIVED, RECEIVES
 from .recording import trace
 
 
@@ -99,7 +99,7 @@ def launch_ack(w: Any, f: Any, slot: Any) -> Any:
     return f.back_hop < f.back_end and f.back_access <= 0.0
 
 
-@inlined
+@called
 def held_ack(w: Any, f: Any, i: Any, number: Any) -> Any:
     """The delayed-acknowledgement timer: slot of the acknowledgement, or -1 if it has gone already."""
     if f.ack_held == 0 or number != f.ack_timer:
@@ -110,7 +110,7 @@ def held_ack(w: Any, f: Any, i: Any, number: Any) -> Any:
     return slot
 
 
-@inlined
+@called
 def _sack_blocks(w: Any, f: Any, i: Any, slot: Any, seq: Any) -> Any:
     """Write at most three blocks: the one with `seq` first, then recent ones (RFC 2018, section 4).
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import views as at
-from .jit import entry, inlined
+from .jit import called, entry, inlined
 from .records import (
     AFTER_TIMEOUT,
     EPOCH_BINS,
@@ -22,7 +22,7 @@ from .records import (
 )
 
 
-@inlined
+@called
 def trace(w: Any, what: Any, time: Any, i: Any, seq: Any, kind: Any, link: Any) -> None:
     """One row of the packet trace; the caller has asked whether `what` is wanted."""
     at.trace_time(w)[w.trace_count] = time
@@ -79,7 +79,7 @@ def close_epochs(world: Any, end: Any) -> None:
             at.epochs(w)[i, 0] += silent
 
 
-@inlined
+@called
 def sample_window(w: Any, f: Any, i: Any, rto: Any) -> None:
     """One row about a sender: time, flow, cwnd, ssthresh, last RTT, smoothed RTT, RTO, flight, state."""
     n = w.window_count
@@ -100,7 +100,7 @@ def sample_window(w: Any, f: Any, i: Any, rto: Any) -> None:
     w.window_count += 1
 
 
-@inlined
+@called
 def sample_queue(w: Any, link: Any) -> None:
     """One row about a link: time, link, packets and bytes held, the packet being sent excluded."""
     n = w.queue_count

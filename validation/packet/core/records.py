@@ -118,24 +118,21 @@ FLOW = np.dtype(
     [
         *_fields(np.float64, "cwnd ssthresh rtt min_rtt srtt"),
         *_fields(np.int64, "flight window packet_size"),
+        # what every acknowledgement touches, side by side in memory
+        *_fields(np.int64, "una next top limit dupacks recovery inflation partial"),
+        *_fields(np.int64, "book algorithm rule timing timed_seq backoff action after_timeout"),
+        *_fields(np.float64, "timed_at base_rto min_rto max_rto tick deadline due phase"),
+        *_fields(np.float64, "est var access back_access epoch last_sent overhead echo"),
+        *_fields(np.int64, "rcv_next rcv_max acked_next acks fused sack timestamps epoch_index"),
+        *_fields(np.int64, "epoch_count ack_size forward_hop forward_end back_hop back_end handshake last_una"),
+        # SACK and recovery
+        *_fields(np.int64, "recover pipe scan high_rxt sack_min sack_total sack_changed stack_count"),
+        # what a rule is given, and its own
         *_fields(np.float64, "p0 p1 p2 p3 p4 p5 p6 p7 x0 x1 x2 x3 x4 x5 x6 x7"),
-        # what it was given
-        *_fields(np.int64, "book algorithm rule limit iw handshake limited sack timestamps ack_size fused"),
-        *_fields(np.int64, "max_backoff clear_after forward_hop forward_end back_hop back_end"),
-        *_fields(np.float64, "access after back_access back_after"),
-        *_fields(np.float64, "min_rto max_rto tick phase epoch overhead delack interval"),
-        # what it remembers: sender
-        *_fields(np.int64, "una next top dupacks recovery recover inflation partial after_timeout action"),
-        *_fields(np.int64, "last_una pipe scan high_rxt sack_min sack_total sack_changed held_back done"),
-        # RTT estimator and timer
-        *_fields(np.int64, "timing timed_seq backoff timer"),
-        *_fields(np.float64, "timed_at est var base_rto deadline due"),
-        # receiver
-        *_fields(np.int64, "rcv_next rcv_max acked_next stack_count ack_held ack_timer held_seq duplicate acks"),
-        *_fields(np.float64, "held_sent echo"),
-        # records and random streams
-        *_fields(np.int64, "epoch_index epoch_count"),
-        *_fields(np.float64, "last_sent start stop"),
+        # the rest
+        *_fields(np.int64, "iw limited max_backoff clear_after held_back timer"),
+        *_fields(np.int64, "ack_held ack_timer held_seq duplicate"),
+        *_fields(np.float64, "after delack interval held_sent start stop"),
         *_fields(np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"),
     ]
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import views as at
-from .jit import inlined
+from .jit import called, inlined
 from .records import (
     AFTER_DUPACK,
     AFTER_TIMEOUT,
@@ -82,7 +82,7 @@ def usable(f: Any) -> Any:
     return min(np.int64(f.cwnd) + f.inflation, f.window)
 
 
-@inlined
+@called
 def on_timeout(w: Any, f: Any, i: Any) -> None:
     """The retransmission timer expired with data outstanding (RFC 6298, 5.4-5.7; RFC 5681, 3.1)."""
     at.counts(w)[i, TIMEOUTS] += 1
@@ -186,7 +186,7 @@ def restart_timer(w: Any, f: Any, i: Any) -> None:
         set_timer(w, f, i)
 
 
-@inlined
+@called
 def enter_recovery(w: Any, f: Any, i: Any) -> None:
     """Third duplicate: fast retransmit, at most once per window of data (RFC 6582, 3.2 step 1)."""
     if f.una - 1 <= f.recover:
@@ -214,7 +214,7 @@ def enter_recovery(w: Any, f: Any, i: Any) -> None:
         ask(w, f, REPEAT)
 
 
-@inlined
+@called
 def fill_pipe(w: Any, f: Any, i: Any) -> None:
     """RFC 6675: SetPipe, then NextSeg rules 1 (known holes), 2 (new data), 3 (likely holes) while the window allows.
 
@@ -245,6 +245,7 @@ def fill_pipe(w: Any, f: Any, i: Any) -> None:
         if hole < lost_end:
             f.high_rxt = hole
             transmit(w, f, i, hole, FAST)
+            hole += 1
         elif f.top < f.una + f.window and f.top < f.limit:
             transmit(w, f, i, f.top, NEW)
             f.next = f.top
@@ -255,10 +256,11 @@ def fill_pipe(w: Any, f: Any, i: Any) -> None:
                 return
             f.high_rxt = hole
             transmit(w, f, i, hole, FAST)
+            hole += 1
         pipe += 1
 
 
-@inlined
+@called
 def newreno_partial(w: Any, f: Any, i: Any, newly: Any) -> None:
     """Partial acknowledgement (RFC 6582, 3.2 step 5); only the first restarts the timer ("impatient")."""
     if f.partial == 0:

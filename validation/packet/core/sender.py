@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import views as at
-from .jit import inlined
+from .jit import called, inlined
 from .links import delayed_arrival
 from .records import ARRIVE, DELAYED, NEW
 
@@ -46,7 +46,7 @@ def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
     return False
 
 
-@inlined
+@called
 def _transmission(w: Any, i: Any, seq: Any, kind: Any) -> Any:
     """Which transmission of this segment it is, from 1 (kept only where drops are chosen by segment)."""
     place = seq & (at.copies(w).shape[1] - 1)
@@ -62,7 +62,7 @@ def finished(f: Any) -> Any:
     return f.una >= f.limit
 
 
-@inlined
+@called
 def clear_scoreboard(w: Any, f: Any, i: Any) -> None:
     """Forget what selective acknowledgements said."""
     mask = at.sacked(w).shape[1] - 1
@@ -70,7 +70,7 @@ def clear_scoreboard(w: Any, f: Any, i: Any) -> None:
         at.sacked(w)[i, seq & mask] = 0
 
 
-@inlined
+@called
 def mark_blocks(w: Any, f: Any, i: Any, slot: Any) -> Any:
     """Note the blocks of an acknowledgement; number of segments that they report for the first time."""
     mask = at.sacked(w).shape[1] - 1

@@ -1,0 +1,71 @@
+"""`--set flows.0.sender=newreno`: one value in a nested table, by its dotted path."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import click
+
+
+def override(table: dict[str, Any], setting: str) -> None:
+    """Change one value of `table` in place.
+
+    Parameters
+    ----------
+    table : nested dict and list, as from TOML
+    setting : str
+        `path=value`. Names and list indices (from 0) in the path are joined by dots; tables that are missing on
+        the way are made, list entries are not. The value is TOML (`20`, `true`, `"text"`, `[1, 2]`) or, where it
+        is no TOML, a text as it stands (`100s`).
+
+    Raises
+    ------
+    click.UsageError
+        Without `=`, for an index that does not exist, or a path that goes on below a value.
+
+    Examples
+    --------
+    >>> table = {"flows": [{"count": 1}]}
+    >>> override(table, "flows.0.count=3")
+    >>> override(table, "bottleneck.rate=2Mbit/s")
+    >>> table
+    {'flows': [{'count': 3}], 'bottleneck': {'rate': '2Mbit/s'}}
+    """
+    path, equals, text = setting.partition("=")
+    names = path.strip().split(".")
+    if not equals or not all(names):
+        raise click.UsageError(f"--set takes key=value, such as flows.0.sender=newreno, got {setting!r}")
+    at: Any = table
+    for depth, name in enumerate(names[:-1]):
+        key = _key(at, name, names[:depth])
+        at = at.setdefault(key, {}) if isinstance(at, dict) else at[key]
+    at[_key(at, names[-1], names[:-1])] = _value(text.strip())
+
+
+def _key(at: Any, name: str, before: list[str]) -> str | int:
+    """The key or index that `name` means in `at`, which was found under `before`."""
+    where = ".".join(before)
+    if isinstance(at, dict):
+        return name
+    if not isinstance(at, list):
+        raise click.UsageError(
+            f"--set {where}.{name}: {where} is {at!r}, which has nothing below it; stop there"
+        )
+    if not (name.isascii() and name.isdigit()):
+        raise click.UsageError(
+            f"--set {where}.{name}: {where} is a list; give an index from 0, such as {where}.0.{name}"
+        )
+    if len(name) > 9 or int(name) >= len(at):
+        held = f"the indices 0 to {len(at) - 1}" if at else "no entries"
+        raise click.UsageError(f"--set {where}.{name}: {where} has {held}; add more in the file")
+    return int(name)
+
+
+def _value(text: str) -> Any:
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    # A line break in the text could have made further keys.
+    return read["value"] if list(read) == ["value"] else text

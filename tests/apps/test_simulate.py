@@ -1,0 +1,322 @@
+"""`tcpdynamics simulate`: what it writes, how long it replicates, and how it stops and refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click.testing
+import numpy as np
+import pytest
+import xarray as xr
+
+from tcpdynamics.apps import cli_packets, packet_outputs
+from tcpdynamics.apps.cli import cli
+
+SCENARIO = """
+name = "small"
+duration = "40s"
+warm_up = "10s"
+[bottleneck]
+rate = "1Mbit/s"
+buffer = 20
+[[flows]]
+count = 10
+rtt = ["190ms", "210ms"]
+"""
+
+NETWORK = """
+name = "network"
+duration = "30s"
+warm_up = "10s"
+[[links]]
+source = "a"
+target = "r1"
+rate = "10Mbit/s"
+[[links]]
+source = "r1"
+target = "r2"
+rate = "500kbit/s"
+buffer = 8
+[[links]]
+source = "r2"
+target = "b"
+rate = "10Mbit/s"
+loss = 0.01
+[[flows]]
+count = 4
+source = "a"
+target = "b"
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    path = tmp_path / "small.toml"
+    path.write_text(SCENARIO)
+    return str(path)
+
+
+def done(*words: str) -> click.testing.Result:
+    return click.testing.CliRunner().invoke(cli, ["simulate", *words], catch_exceptions=False)
+
+
+def answer(*words: str) -> str:
+    found = done(*words)
+    assert found.exit_code == 0, found.output
+    return found.stdout
+
+
+def tcpdynamics(*words: str) -> subprocess.CompletedProcess[str]:
+    """The command as a user runs it."""
+    return process("-m", "tcpdynamics.apps.cli", "simulate", *words)
+
+
+def process(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=120, check=False)
+
+
+#: Runs once, so that everything is compiled; from then on no file may grow above 20 kB, as on a full disk.
+FULL_DISK = """
+import resource, sys
+from click.testing import CliRunner
+from tcpdynamics.apps.cli import cli, main
+assert CliRunner().invoke(cli, sys.argv[1:3]).exit_code == 0
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+main()
+"""
+
+
+def sends(time: list[float], kind: list[int]) -> xr.Dataset:
+    n = len(time)
+    return xr.Dataset(
+        {
+            "send_time": ("send", time),
+            "send_flow": ("send", np.arange(n) % 3),
+            "send_segment": ("send", np.arange(n)),
+            "send_kind": ("send", np.array(kind, np.int8)),
+        }
+    )
+
+
+def test_trace_has_the_documented_columns(tmp_path: Path) -> None:
+    target = tmp_path / "sends.csv"
+    packet_outputs.write_sends(target, sends([0.0, 1e-9, 999.123456789, 1e6 + 1e-7], [0, 1, 2, 3]))
+    assert target.read_text() == (
+        "time_s,flow,sequence,retransmission\n"
+        "0.000000000,0,0,0\n0.000000001,1,1,1\n999.123456789,2,2,1\n1000000.000000100,0,3,1\n"
+    )
+
+
+def test_trace_lists_every_segment_sent(small: str, tmp_path: Path) -> None:
+    target, stored = tmp_path / "sends.csv", tmp_path / "run.nc"
+    answer(small, "--trace", str(target), "--output", str(stored))
+    with target.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    with xr.open_dataset(stored) as result:
+        assert len(rows) == result.sizes["send"]
+        np.testing.assert_allclose([float(r["time_s"]) for r in rows], result.send_time, rtol=0, atol=1e-9)
+        assert sum(int(r["retransmission"]) for r in rows) == int((result.send_kind != 0).sum())
+    fresh = [(r["flow"], r["sequence"]) for r in rows if r["retransmission"] == "0"]
+    assert len(fresh) == len(set(fresh))  # new data is sent once
+    assert ("0", "0") in fresh
+    assert {int(r["flow"]) for r in rows} == set(range(10))
+    again = [(r["flow"], r["sequence"]) for r in rows if r["retransmission"] == "1"]
+    assert again
+    assert set(again) <= set(fresh)
+
+
+def test_trace_changes_nothing_else(small: str, tmp_path: Path) -> None:
+    with_trace = json.loads(answer(small, "--json", "--trace", str(tmp_path / "sends.csv")))
+    without = json.loads(answer(small, "--json"))
+    assert with_trace["results"] == without["results"]
+
+
+def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(
+        SCENARIO.replace("buffer = 20", "buffer = 9").replace("count = 10", 'count = 5\nsender = "reno"')
+    )
+    words = (
+        "--set",
+        "bottleneck.buffer=9",
+        "--set",
+        "flows.0.count=5",
+        "--set",
+        "flows.0.sender=reno",
+        "--json",
+    )
+    assert answer(small, *words) == answer(str(other), "--json")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--set", "flows.0.nonsense=1"], "nonsense"),
+        (["--set", "nonsense=1"], "unknown key nonsense"),
+        (["--set", "flows.3.count=1"], "flows has the indices 0 to 0"),
+        (["--set", "duration.x=1"], "duration is '40s'"),
+        (["--set", "flows.0.sender=bbr"], "flows.0.sender"),
+        (["--set", "duration=-5s"], "duration"),
+        (["--set", "duration"], "key=value"),
+        (["--until", "2%", "--replications", "3"], "leave out --replications"),
+        (["--until", "abc"], "'abc'"),
+        (["--until", "2"], "got 2"),
+        (["--until", "nan"], "--until must be a number"),
+        (["--most", "9"], "--most belongs to --until"),
+        (["--replications", "2", "--trace", "x.csv"], "--trace shows one run"),
+        (["--until", "2%", "--plot", "x.html"], "--plot shows one run"),
+        (["--trace", "no/such/folder/x.csv"], "does not exist"),
+        (["--trace", "x.txt"], "ends in .csv"),
+        (["--plot", "x.png"], "ends in .html"),
+        (["--output", "x.csv"], "ends in .nc"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_exit_code_2(small: str, words: list[str], says: str) -> None:
+    found = tcpdynamics(small, *words)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert says in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+
+
+def test_outputs_do_not_overwrite_each_other_or_the_scenario(tmp_path: Path) -> None:
+    path = tmp_path / "scenario.csv"
+    path.write_text(SCENARIO)
+    found = tcpdynamics(str(path), "--trace", str(path))
+    assert found.returncode == 2
+    assert "in use" in found.stderr
+    assert path.read_text() == SCENARIO
+
+
+@pytest.mark.parametrize(
+    ("option", "name"), [("--trace", "x.csv"), ("--output", "x.nc"), ("--plot", "x.html")]
+)
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(
+    small: str, tmp_path: Path, option: str, name: str
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    found = process("-c", FULL_DISK, "simulate", small, option, str(folder / name))
+    assert found.returncode == 2, found.stderr
+    assert "cannot write" in found.stderr
+    assert len(found.stderr.strip().splitlines()) == 1
+    assert list(folder.iterdir()) == []
+
+
+@contextmanager
+def interrupting(text: str) -> Iterator[object]:
+    """A progress line that presses Ctrl-C after a tenth of the run."""
+
+    class Presses(cli_packets._Silent):
+        def __call__(self, share: float) -> None:
+            if share > 0.1:
+                signal.raise_signal(signal.SIGINT)
+
+    yield Presses()
+
+
+def test_an_interrupted_run_saves_what_it_has(
+    small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli_packets, "_progress", interrupting)
+    target, stored = tmp_path / "sends.csv", tmp_path / "run.nc"
+    found = done(small, "--set", "duration=6000s", "--trace", str(target), "--output", str(stored))
+    assert found.exit_code == 130
+    assert "interrupted at" in found.stderr
+    with xr.open_dataset(stored) as result:
+        until = float(result.attrs["interrupted_at"])
+    assert 0 < until < 6000
+    assert f"interrupted at {until:g} s" in found.stderr
+    last = target.read_text().splitlines()[-1]
+    assert 0 < float(last.split(",")[0]) <= until
+
+
+def test_an_interrupted_run_without_outputs_writes_nothing(
+    small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli_packets, "_progress", interrupting)
+    found = done(small, "--set", "duration=6000s")
+    assert (found.exit_code, found.stdout) == (130, "")
+
+
+def test_until_stops_when_loss_and_goodput_are_precise(small: str) -> None:
+    found = done(small, "--until", "5%", "--json")
+    document = json.loads(found.stdout)
+    n = len(document["seed"])
+    assert document["until"]["reached"] == 1
+    assert document["until"]["replications"] == n >= 5
+    assert f"{n} replications" in found.stderr
+    loss = np.array(document["results"]["loss_rate"]["values"])
+    from scipy import stats
+
+    half = stats.t.ppf(0.975, n - 1) * loss.std(ddof=1) / np.sqrt(n)
+    assert half <= 0.05 * loss.mean()
+    # Each replication can be repeated from its seed.
+    single = json.loads(answer(small, "--seed", document["seed"][-1], "--json"))
+    assert single["results"]["loss_rate"]["values"] == loss[-1]
+
+
+def test_until_says_when_the_bound_came_first(small: str) -> None:
+    found = done(small, "--until", "0.01%", "--most", "6")
+    assert found.exit_code == 0
+    assert "Warning: 6 replications" in found.stderr
+    assert "over 6 replications" in found.stdout
+
+
+def test_replications_can_be_stored(small: str, tmp_path: Path) -> None:
+    stored = tmp_path / "runs.nc"
+    assert answer(small, "--replications", "3", "--output", str(stored)) == ""
+    with xr.open_dataset(stored) as result:
+        assert result.sizes["replication"] == 3
+
+
+def test_summary_says_what_was_run_and_goodput_in_both_units(small: str) -> None:
+    text = answer(small)
+    told = " ".join(text.split())
+    for words in (
+        "sack as in ns-2", "RTT 190 ms to 210 ms", "RTO 200 ms to 60 s", "delayed never", "handshake on",
+        "1 Mbit/s, droptail (20 packets", "40 s, the first 10 s left out",
+    ):  # fmt: skip
+        assert words in told
+    assert max(map(len, text.splitlines())) <= 110
+    packets, bits = (float(line.split()[-1]) for line in text.splitlines() if "goodput of all flows" in line)
+    assert bits == pytest.approx(packets * 8 * 500, rel=1e-3)
+    assert "flows.0.limited_transmit = true" in answer(small, "--verbose")
+
+
+def test_summary_lists_the_links_that_lose(tmp_path: Path) -> None:
+    path = tmp_path / "network.toml"
+    path.write_text(NETWORK)
+    text = answer(str(path))
+    assert "link r1->r2: loss 0." in text
+    assert "link a->r1" not in text  # it loses nothing
+    assert "±" in next(
+        line for line in answer(str(path), "--replications", "2").splitlines() if "link r1->r2" in line
+    )
+
+
+def test_json_is_whole_without_recordings(small: str) -> None:
+    document = json.loads(answer(small, "--json", "--set", "record.windows=1", "--set", "record.drops=true"))
+    assert not [name for name in document["results"] if name.startswith(("window_", "drop_"))]
+    assert document["what_you_ran"]["flows"][0]["count"] == 10
+    assert "link_arrived" in document["results"]
+
+
+def test_plot_is_one_page_that_needs_no_network(small: str, tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    answer(small, "--plot", str(target))
+    page = target.read_text()
+    assert page.count("Plotly.newPlot(") >= 4
+    assert 'src="http' not in page
+    for title in ("Windows: small", "Queues: small", "Throughput", "Segments of flow 0"):
+        assert title in page
+
+
+def test_nothing_is_said_where_nobody_looks(small: str) -> None:
+    assert tcpdynamics(small).stderr.count("\n") <= 1  # at most a warning about the scenario

@@ -1,0 +1,189 @@
+"""Send by send as ns-2: one flow, chosen losses of data and acknowledgements, every time and segment equal.
+
+A failing case is printed as a `Case(...)`; `compare(Case(...))` runs it again.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tcpdynamics.validation.ns2 import installed, run_ns2
+from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, simulate
+
+#: ns-2 prints 15 digits and both simulators add plain doubles: far below one bit's sending time.
+TOLERANCE = 1e-9
+SENDERS = ("tahoe", "reno", "newreno", "sack")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One flow over s - r1 - r2 - d, with the packets to lose on r1->r2 (data) and r2->r1 (acknowledgements)."""
+
+    sender: str = "sack"
+    data: tuple[int, ...] = ()
+    acks: tuple[int, ...] = ()
+    segments: int = 30
+    window: int = 20
+    initial: int = 2
+    buffer: int | None = None
+    rate: float = 1e6
+    delay: float = 0.01
+    access_rate: float = 1e7
+    access_delay: float = 0.001
+    packet_size: int = 1000
+    delayed_ack: float = 0.0
+    sack: bool | None = None
+    timestamps: bool = False
+    tick: float = 0.01
+    min_rto: float = 0.2
+    buffer_bytes: int | None = None
+    limited_transmit: bool = True
+    handshake: bool = True
+    start: float = 0.0
+    stop: float | None = None
+    duration: float = 500.0
+
+    def scenario(self) -> Scenario:
+        links = (
+            Link("s", "r1", self.access_rate, self.access_delay),
+            Link("r1", "r2", self.rate, self.delay, self.buffer, self.buffer_bytes),
+            Link("r2", "d", self.access_rate, self.access_delay),
+        )
+        flow = Flows(
+            sender=self.sender, source="s", target="d", packet_size=self.packet_size, start=self.start,
+            segments=self.segments, window_limit=self.window, initial_window=min(self.initial, self.window),
+            handshake=self.handshake, limited_transmit=self.limited_transmit, delayed_ack=self.delayed_ack,
+            sack=self.sack, timestamps=self.timestamps, timer_granularity=self.tick, min_rto=self.min_rto,
+            stop=self.stop,
+        )  # fmt: skip
+        drops = [Drop(link="r1->r2", packet=n) for n in self.data]
+        drops += [Drop(link="r2->r1", packet=n) for n in self.acks]
+        return Scenario(
+            (flow,), None, self.duration, 0.0, epoch=1.0, slice=self.duration, links=links, drops=tuple(drops),
+            record=Record(sends=True),
+        )  # fmt: skip
+
+
+@st.composite
+def cases(draw: st.DrawFn, sender: str) -> Case:
+    """Every part shrinks to the default of `Case`, and lists of losses to few and early ones."""
+    segments = draw(st.integers(30, 300))
+    # Bursts hit retransmissions too, and then theirs.
+    bursts = st.lists(st.tuples(st.integers(0, segments + 20), st.integers(1, 6)), max_size=8)
+    lost = bursts.map(lambda found: tuple(sorted({first + i for first, n in found for i in range(n)})))
+
+    def one_of(*values: Any) -> Any:
+        return draw(st.sampled_from(values))
+
+    limit = draw(st.none() | st.sampled_from([50, 20, 10, 6, 4, 3, 2]) | st.integers(1600, 20000))
+    in_bytes = limit is not None and limit > 100
+    start = one_of(0.0, 0.1, 0.375, 1.2345)
+    return Case(
+        sender,
+        data=draw(lost),
+        acks=draw(lost),
+        segments=segments,
+        window=one_of(20, 8, 4, 3, 2, 1, 40, 64, 100),
+        initial=one_of(2, 1, 3, 4, 10),
+        buffer=None if in_bytes else limit,
+        buffer_bytes=limit if in_bytes else None,
+        rate=one_of(1e6, 5e5, 1.5e6, 7e6, 64e3),
+        delay=one_of(0.01, 0.003, 0.05, 0.1234),
+        access_rate=one_of(1e7, 2e6, 1e8, 3e5),
+        access_delay=one_of(0.001, 0.0, 0.002, 0.0137),
+        packet_size=one_of(1000, 500, 576, 1500),
+        delayed_ack=one_of(0.0, 0.1),
+        sack=None if sender == "sack" else one_of(None, True),
+        timestamps=one_of(False, True),
+        tick=one_of(0.01, 0.1, 0.001),
+        min_rto=one_of(0.2, 1.0, 0.0),
+        limited_transmit=one_of(True, False),
+        handshake=one_of(True, False),
+        start=start,
+        stop=one_of(None, None, None, start + 1.7),
+    )
+
+
+def difference(ours: xr.Dataset, theirs: xr.Dataset, tolerance: float = TOLERANCE) -> str:
+    """The first send that is not the same, in one line; empty if there is none."""
+    rows = [list(zip(r.send_time.values, r.send_segment.values, strict=True)) for r in (ours, theirs)]
+    for i, (a, b) in enumerate(zip(*rows, strict=False)):
+        if a[1] != b[1] or abs(a[0] - b[0]) > tolerance:
+            return f"send {i}: ours {a[0]:.12g} s segment {a[1]}, ns-2 {b[0]:.12g} s segment {b[1]}"
+    n, m = len(rows[0]), len(rows[1])
+    if n == m:
+        return ""
+    extra = rows[0][m] if n > m else rows[1][n]
+    return f"send {min(n, m)}: only {'ours' if n > m else 'ns-2'} has {extra[0]:.12g} s segment {extra[1]}"
+
+
+def compare(case: Case) -> None:
+    scenario = case.scenario()
+    found = difference(simulate(scenario), run_ns2(scenario))
+    assert not found, f"{found}\n{case}"
+
+
+def _drawn(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+        # Explaining which parts matter would run ns-2 hundreds of times more.
+        phases=(Phase.explicit, Phase.generate, Phase.shrink),
+    )
+
+
+@pytest.fixture(scope="module")
+def ns() -> None:
+    if not installed():
+        pytest.skip("ns is not installed")
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+@pytest.mark.parametrize("handshake", [True, False])
+@pytest.mark.parametrize("limited_transmit", [True, False])
+@pytest.mark.parametrize("delayed_ack", [0.0, 0.1])
+def test_each_single_loss_of_the_first_packets(ns, sender, handshake, limited_transmit, delayed_ack):
+    for packet in (0, 1, 2, 4, 9, 23):
+        case = Case(
+            sender, (packet,), handshake=handshake, limited_transmit=limited_transmit, delayed_ack=delayed_ack
+        )
+        compare(case)
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+def test_drawn_losses(ns, sender):
+    @_drawn(60)
+    @given(cases(sender))
+    def check(case: Case) -> None:
+        compare(case)
+
+    check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sender", SENDERS)
+def test_many_drawn_losses(ns, sender):
+    @_drawn(500)
+    @given(cases(sender))
+    def check(case: Case) -> None:
+        compare(case)
+
+    check()
+
+
+def test_the_first_difference_is_named():
+    def sent(*rows):
+        return xr.Dataset(
+            {"send_time": ("send", [r[0] for r in rows]), "send_segment": ("send", [r[1] for r in rows])}
+        )
+
+    same = sent((0.0, 0), (0.5, 1))
+    assert difference(same, same) == ""
+    assert difference(same, sent((0.0, 0), (0.6, 1))) == "send 1: ours 0.5 s segment 1, ns-2 0.6 s segment 1"
+    assert difference(same, sent((0.0, 0))) == "send 1: only ours has 0.5 s segment 1"

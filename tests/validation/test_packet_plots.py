@@ -1,0 +1,138 @@
+"""Do the figures show what was recorded, and say what is missing?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, plots, simulate
+
+KINDS = ["new", "fast_retransmission", "timeout_retransmission", "other_repeat"]
+
+
+def recorded() -> xr.Dataset:
+    """Two flows on two links, by hand; segment 1 of flow 0 is lost and sent again."""
+    return xr.Dataset(
+        {
+            "send_time": ("send", [0.0, 0.1, 0.5, 1.0]),
+            "send_flow": ("send", [0, 0, 1, 0]),
+            "send_segment": ("send", [0, 1, 0, 1]),
+            "send_kind": ("send", [0, 0, 0, 1]),
+            "receive_time": ("receive", [0.2, 0.7, 1.2]),
+            "receive_flow": ("receive", [0, 1, 0]),
+            "receive_segment": ("receive", [0, 0, 1]),
+            "receive_kind": ("receive", [0, 0, 1]),
+            "drop_time": ("drop", [0.15, 0.3]),
+            "drop_flow": ("drop", [0, 0]),
+            "drop_segment": ("drop", [1, 7]),
+            "drop_kind": ("drop", [0, 4]),
+            "drop_link": ("drop", [0, 1]),
+            "window_time": ("window_sample", [0.0, 0.0, 1.0, 1.0]),
+            "window_flow": ("window_sample", [0, 1, 0, 1]),
+            "window_cwnd": ("window_sample", [2.0, 2.0, 4.0, 3.0]),
+            "window_ssthresh": ("window_sample", [2.0**31, 64.0, 2.0, 3.0]),
+            "queue_time": ("queue_sample", [0.0, 0.0, 1.0, 1.0]),
+            "queue_link": ("queue_sample", [0, 1, 0, 1]),
+            "queue_packets": ("queue_sample", [0, 2, 1, 5]),
+            "slice_goodput": (("slice", "flow"), [[10, 20], [30, 0]]),
+        },
+        {"kind": KINDS, "link": ["a->b", "b->c"], "flow": [0, 1], "slice": [10.0, 12.0]},
+        {"name": "by hand", "seed": "7", "scenario": '{"duration": 2.5, "slice": 2.0}'},
+    )
+
+
+def traces(figure: object) -> dict[str, tuple[list[float], list[float]]]:
+    return {t.name: (list(t.x), list(t.y)) for t in figure.data}  # type: ignore[attr-defined]
+
+
+def test_windows_show_cwnd_and_ssthresh_of_each_flow() -> None:
+    figure = plots.window_figure(recorded())
+    assert traces(figure)["flow 0: cwnd"] == ([0.0, 1.0], [2.0, 4.0])
+    assert traces(figure)["flow 1: ssthresh"] == ([0.0, 1.0], [64.0, 3.0])
+    # A first threshold of 2^31 leaves the windows readable.
+    assert figure.layout.yaxis.range[1] < 10
+    assert list(traces(plots.window_figure(recorded(), [1]))) == ["flow 1: cwnd", "flow 1: ssthresh"]
+
+
+def test_queues_are_chosen_by_length_or_name() -> None:
+    assert list(traces(plots.queue_figure(recorded()))) == ["b->c", "a->b"]
+    assert traces(plots.queue_figure(recorded(), ["a->b"])) == {"a->b": ([0.0, 1.0], [0, 1])}
+    assert list(traces(plots.queue_figure(recorded(), [0]))) == ["a->b"]
+
+
+def test_throughput_counts_what_was_received_also_in_a_shorter_last_bin() -> None:
+    found = traces(plots.throughput_figure(recorded(), 1.0))
+    assert found["all flows"] == ([0.0, 1.0, 2.0, 2.5], [2.0, 1.0, 0.0, 0.0])
+    assert found["flow 1"][1] == [1.0, 0.0, 0.0, 0.0]
+    for width in (0.3, 0.5, 2.5, 10.0):
+        x, y = traces(plots.throughput_figure(recorded(), width))["all flows"]
+        assert float(np.dot(y[:-1], np.diff(x))) == pytest.approx(3)
+
+
+def test_throughput_falls_back_on_slices() -> None:
+    found = traces(plots.throughput_figure(recorded().drop_dims("receive")))
+    assert found["all flows"] == ([10.0, 12.0, 14.0], [15.0, 15.0, 15.0])
+
+
+def test_segments_mark_repeats_losses_and_receipts() -> None:
+    found = traces(plots.sequence_figure(recorded()))
+    assert found["sent: new"] == ([0.0, 0.1], [0, 1])
+    assert found["sent: fast retransmission"] == ([1.0], [1])
+    assert found["received"] == ([0.2, 1.2], [0, 1])
+    assert found["lost"] == ([0.15], [1])  # the lost acknowledgement is no segment
+    assert list(traces(plots.sequence_figure(recorded(), 0, start=0.9))) == [
+        "sent: fast retransmission",
+        "received",
+    ]
+
+
+@pytest.mark.parametrize(
+    "make", [plots.window_figure, plots.queue_figure, plots.throughput_figure, plots.sequence_figure]
+)
+def test_axes_have_units_and_figures_titles(make: object) -> None:
+    figure = make(recorded())  # type: ignore[operator]
+    assert figure.layout.xaxis.title.text == "time [s]"
+    assert figure.layout.yaxis.title.text in ("window [packets]", "waiting [packets]", "packets/s", "segment")
+    assert figure.layout.title.text.endswith("by hand, seed 7")
+    assert figure.layout.showlegend
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda r: plots.window_figure(r.drop_dims("window_sample")), "set record.windows = 0.1"),
+        (lambda r: plots.queue_figure(r.drop_dims("queue_sample")), "set record.queues = 0.1"),
+        (lambda r: plots.sequence_figure(r.drop_dims("send")), "set record.sends = true"),
+        (lambda r: plots.throughput_figure(r.drop_dims(["receive", "slice"])), "set record.receives = true"),
+        (lambda r: plots.throughput_figure(r, 0.0), "width must be"),
+        (lambda r: plots.throughput_figure(r, 1e-7), "more than a million"),
+        (lambda r: plots.window_figure(r, [5]), "flows must name flows that were recorded, got 5"),
+        (lambda r: plots.queue_figure(r, ["x"]), "got 'x'; known: b->c, a->b"),
+        (lambda r: plots.sequence_figure(r, 9), "flow 9 sent nothing"),
+        (lambda r: plots.window_figure(r.expand_dims(replication=2)), "got 2 replications"),
+    ],
+)
+def test_what_is_missing_is_named(call: object, says: str) -> None:
+    with pytest.raises(ValueError, match=says.replace("[", r"\[")):
+        call(recorded())  # type: ignore[operator]
+
+
+def test_a_real_run_draws_all_four() -> None:
+    scenario = Scenario(
+        (Flows(count=3, rtt=(0.1, 0.12)),),
+        Bottleneck(1e6, buffer=10),
+        duration=20.0,
+        warm_up=5.0,
+        record=Record(sends=True, receives=True, drops=True, windows=0.1, queues=0.1),
+    )
+    result = simulate(scenario)
+    windows = traces(plots.window_figure(result))
+    assert len(windows) == 6
+    assert 1 <= min(windows["flow 0: cwnd"][1]) < max(windows["flow 0: cwnd"][1])
+    x, y = traces(plots.throughput_figure(result))["all flows"]
+    assert float(np.dot(y[:-1], np.diff(x))) == pytest.approx(result.sizes["receive"])
+    assert 0 < max(traces(plots.queue_figure(result)).popitem()[1][1]) <= 10
+    segments = traces(plots.sequence_figure(result))
+    assert {"sent: new", "lost", "received"} <= set(segments)
+    assert len(segments["sent: new"][0]) == len(set(segments["sent: new"][1]))  # new data is sent once
