@@ -61,7 +61,9 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
     def register(function: _F) -> _F:
         hook = function.__name__
         if hook not in HOOKS:
-            raise RuleError(f"{name}: a hook must be called {', '.join(HOOKS)}, got {hook}; rename the function")
+            raise RuleError(
+                f"{name}: a hook must be called {', '.join(HOOKS)}, got {hook}; rename the function"
+            )
         wanted = HOOKS[hook]
         given = len(inspect.signature(function).parameters)
         if given != wanted:

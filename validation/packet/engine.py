@@ -213,7 +213,12 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
         clock = 0.0
         pairs = _pairs(scenario, group)
         for i in range(first, first + group.count):
-            for name, purpose in (("jitter", k.JITTER), ("loss", k.LOSS), ("hold", k.HOLDING), ("gap", k.GAPS)):
+            for name, purpose in (
+                ("jitter", k.JITTER),
+                ("loss", k.LOSS),
+                ("hold", k.HOLDING),
+                ("gap", k.GAPS),
+            ):
                 flows[f"{name}_key"][i] = stream(word, purpose, i)
             late = first_draw(word, k.STARTING, i)
             if group.arrival_rate is not None:
@@ -272,7 +277,9 @@ def _hops(scenario: Scenario, flows: Any, routes: list[Any], links: Any) -> Any:
                 quarter = float(rtts[j]) / 4
                 f["access"], f["after"], f["back_access"] = quarter, quarter, 2 * quarter
             f["forward_hop"] = len(rows)
-            f["access"] += _chain(scenario, rows, there, group.packet_size, group.jitter, float(f["after"]), True)
+            f["access"] += _chain(
+                scenario, rows, there, group.packet_size, group.jitter, float(f["after"]), True
+            )
             f["forward_end"] = f["back_hop"] = len(rows)
             f["back_access"] += _chain(scenario, rows, back, group.ack_size, 0.0, 0.0, False)
             f["back_end"] = len(rows)
@@ -281,7 +288,11 @@ def _hops(scenario: Scenario, flows: Any, routes: list[Any], links: Any) -> Any:
             hops_there = f["forward_end"] - f["forward_hop"]
             analytic = hops_there == 1 and not links["served"][rows[f["forward_hop"]][0]]
             f["fused"] = (
-                analytic and not back and group.delayed_ack == 0 and not group.open_loop and not scenario.exact
+                analytic
+                and not back
+                and group.delayed_ack == 0
+                and not group.open_loop
+                and not scenario.exact
             )
             i += 1
     hops = _records(len(rows), k.HOP)
@@ -358,7 +369,11 @@ def _drops(scenario: Scenario, flows: Any, hops: Any) -> NDArray[np.int64]:
             rows.append((k.BY_PACKET, -1, drop.packet, 0, scenario.link_names.index(str(drop.link))))
             continue
         f = flows[drop.flow]
-        way = hops[f["back_hop"] : f["back_end"]] if drop.ack is not None else hops[f["forward_hop"] : f["forward_end"]]
+        way = (
+            hops[f["back_hop"] : f["back_end"]]
+            if drop.ack is not None
+            else hops[f["forward_hop"] : f["forward_end"]]
+        )
         if len(way) == 0:
             raise ScenarioError(f"drops of flow {drop.flow}: no link with a rate on its way there or back")
         link = int(way["link"][np.argmin([scenario.ways[j].rate or math.inf for j in way["link"]])])
@@ -380,7 +395,8 @@ def _grid(scenario: Scenario, time: float) -> float:
 def _pareto(mean: int, shape: float, drawn: float) -> int:
     """A whole number >= 1 from a Pareto law with this mean."""
     least = mean * (shape - 1.0) / shape
-    return max(1, min(round(least * (1.0 - drawn) ** (-1.0 / shape)), 10**12))
+    drawn_size: float = least * (1.0 - drawn) ** (-1.0 / shape)
+    return max(1, round(min(drawn_size, 1e12)))
 
 
 def _ns2_phases(count: int) -> NDArray[np.float64]:
@@ -459,7 +475,10 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
     in_flight = held[:, 0] + held[:, 2]
     at_once = (f["delack"] == 0.0) & (f["algorithm"] < k.CBR)
     rules = {
-        "sent = dropped + received + under way": c[:, k.SENT] - c[:, k.DROPPED] - c[:, k.RECEIVED] - in_flight,
+        "sent = dropped + received + under way": c[:, k.SENT]
+        - c[:, k.DROPPED]
+        - c[:, k.RECEIVED]
+        - in_flight,
         "acknowledgements sent = dropped + back + under way": (
             c[:, k.ACKS_SENT] - c[:, k.ACKS_DROPPED] - c[:, k.ACKS_BACK] - held[:, 1]
         ),
@@ -519,7 +538,9 @@ def _run(
             if status == k.GROW_EVENTS:
                 sim = _more_events(sim, len(sim.events))
             elif status == k.GROW_TRACE:
-                sim = bind(sim._replace(trace_time=_double(sim.trace_time), trace_what=_double(sim.trace_what)))
+                sim = bind(
+                    sim._replace(trace_time=_double(sim.trace_time), trace_what=_double(sim.trace_what))
+                )
             elif status == k.GROW_WINDOWS:
                 sim = bind(sim._replace(windows=_double(sim.windows)))
             elif status == k.GROW_QUEUES:
@@ -544,7 +565,9 @@ def _more_events(sim: k.Sim, more: int) -> k.Sim:
     """Append `more` free slots to the pool of events."""
     old = len(sim.events)
     size = k.EVENT.itemsize + (48 if len(sim.blocks) != 1 else 0)
-    _refuse_above((old + more) * size, "packets under way", "limit links.buffer, bottleneck.buffer or the windows")
+    _refuse_above(
+        (old + more) * size, "packets under way", "limit links.buffer, bottleneck.buffer or the windows"
+    )
     events = _records(old + more, k.EVENT)
     events[:old] = sim.events
     # Link the new slots in front of the free list.

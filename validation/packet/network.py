@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from .parts import Flows, Link
 from .units import ScenarioError
@@ -41,10 +42,12 @@ class Routes:
         """Indices of the links along `nodes`; refuses a node or a link that is not there."""
         for node in nodes:
             self._known(node)
-        pairs = [f"{a}->{b}" for a, b in zip(nodes, nodes[1:], strict=False)]
+        pairs = [f"{a}->{b}" for a, b in pairwise(nodes)]
         for pair in pairs:
             if pair not in self.index:
-                raise ScenarioError(f"flows.route {' -> '.join(nodes)} does not connect: there is no link {pair}")
+                raise ScenarioError(
+                    f"flows.route {' -> '.join(nodes)} does not connect: there is no link {pair}"
+                )
         return tuple(self.index[pair] for pair in pairs)
 
     def shortest(self, source: str, target: str) -> tuple[str, ...]:
@@ -74,7 +77,7 @@ class Routes:
         nodes = group.route or self.shortest(source, target)
         there = self.hops(nodes)
         backward = nodes[::-1]
-        if any(f"{a}->{b}" not in self.index for a, b in zip(backward, backward[1:], strict=False)):
+        if any(f"{a}->{b}" not in self.index for a, b in pairwise(backward)):
             backward = self.shortest(nodes[-1], nodes[0])
         return there, self.hops(backward)
 

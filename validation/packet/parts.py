@@ -14,7 +14,7 @@ MAX_LINKS = 1_000_000
 MAX_BUFFER = 10_000_000
 
 SENDERS = ("tahoe", "reno", "newreno", "sack", "cbr", "poisson")
-_FORBID = {"extra": "forbid"}
+FORBID = {"extra": "forbid"}
 
 
 def in_unit(unit: str, **options: Any) -> Any:
@@ -69,7 +69,7 @@ class Link:
     jitter: float = in_unit("s", default=0.0)
     duplex: bool = True
 
-    __pydantic_config__ = _FORBID
+    __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
         for key, name in (("source", self.source), ("target", self.target)):
@@ -82,9 +82,23 @@ class Link:
             check("links.rate" + at, self.rate, 1.0, 1e13, 'give bit/s, or text such as "1Mbit/s"')
         check("links.delay" + at, self.delay, 0.0, 1e3, 'give seconds, or text such as "10ms"')
         if self.buffer is not None:
-            check("links.buffer" + at, self.buffer, 1, MAX_BUFFER, "count packets; leave out for no limit", whole=True)
+            check(
+                "links.buffer" + at,
+                self.buffer,
+                1,
+                MAX_BUFFER,
+                "count packets; leave out for no limit",
+                whole=True,
+            )
         if self.buffer_bytes is not None:
-            check("links.buffer_bytes" + at, self.buffer_bytes, 1, 1e10, "count bytes; leave out for no limit", whole=True)
+            check(
+                "links.buffer_bytes" + at,
+                self.buffer_bytes,
+                1,
+                1e10,
+                "count bytes; leave out for no limit",
+                whole=True,
+            )
             if self.buffer is not None:
                 raise ScenarioError(f"links.buffer and links.buffer_bytes{at} are both given; give one")
         one_of("links.discipline" + at, self.discipline, ("droptail",))
@@ -120,12 +134,19 @@ class Bottleneck:
     buffer: int | None = None
     loss: float = in_unit("1", default=0.0)
 
-    __pydantic_config__ = _FORBID
+    __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
         check("bottleneck.rate", self.rate, 1.0, 1e13, 'give bit/s, or text such as "1Mbit/s"')
         if self.buffer is not None:
-            check("bottleneck.buffer", self.buffer, 1, MAX_BUFFER, "count packets; leave out for no limit", whole=True)
+            check(
+                "bottleneck.buffer",
+                self.buffer,
+                1,
+                MAX_BUFFER,
+                "count packets; leave out for no limit",
+                whole=True,
+            )
         check("bottleneck.loss", self.loss, 0.0, 0.999, "a probability; divide per cent by 100")
 
 
@@ -259,7 +280,7 @@ class Flows:
     clear_rtt_after: int = 8
     clock_phase: float | None = in_unit("s", default=None)
 
-    __pydantic_config__ = _FORBID
+    __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
         check("flows.count", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True)
@@ -274,7 +295,9 @@ class Flows:
             check("flows.rtt", rtt, 1e-6, 1e3, 'give seconds, or text such as "200ms"')
         check("flows.packet_size", self.packet_size, 1, 1_000_000, "count bytes", whole=True)
         check("flows.ack_size", self.ack_size, 1, 1_000_000, "count bytes", whole=True)
-        check("flows.jitter", self.jitter, 0.0, 1e3, "give seconds; one packet's sending time is a good choice")
+        check(
+            "flows.jitter", self.jitter, 0.0, 1e3, "give seconds; one packet's sending time is a good choice"
+        )
         if self.route is not None and (self.source is not None or self.target is not None):
             raise ScenarioError("flows.route says source and target already; give one or the other")
         if self.route is not None and len(self.route) < 2:
@@ -291,20 +314,26 @@ class Flows:
         if self.stop is not None:
             check("flows.stop", self.stop, self.start, 1e9, "it must not lie before start")
         if self.segments is not None:
-            check("flows.segments", self.segments, 1, 1e12, "count segments; leave out for no end", whole=True)
+            check(
+                "flows.segments", self.segments, 1, 1e12, "count segments; leave out for no end", whole=True
+            )
         if self.segments_shape is not None:
             check("flows.segments_shape", self.segments_shape, 1.000001, 1e3, "1.5 is a common choice")
             if self.segments is None:
                 raise ScenarioError("flows.segments_shape needs flows.segments, the mean")
         if self.open_loop:
             if self.rate is None:
-                raise ScenarioError(f'flows.rate is missing; sender "{self.sender}" needs it, such as "100kbit/s"')
+                raise ScenarioError(
+                    f'flows.rate is missing; sender "{self.sender}" needs it, such as "100kbit/s"'
+                )
             check("flows.rate", self.rate, 1e-3, 1e13, 'give bit/s, or text such as "100kbit/s"')
         elif self.rate is not None:
             raise ScenarioError(f'flows.rate is for senders "cbr" and "poisson"; {self.sender} finds its own')
         check("flows.window_limit", self.window_limit, 1, 1_000_000, "count packets", whole=True)
         if self.initial_window is not None:
-            check("flows.initial_window", self.initial_window, 1, self.window_limit, "count packets", whole=True)
+            check(
+                "flows.initial_window", self.initial_window, 1, self.window_limit, "count packets", whole=True
+            )
         for key in ("handshake", "sack"):
             if getattr(self, key) is not None:
                 truth(f"flows.{key}", getattr(self, key))
@@ -312,7 +341,9 @@ class Flows:
             raise ScenarioError('flows.sack must not be false for sender "sack"; take "newreno"')
         truth("flows.limited_transmit", self.limited_transmit)
         truth("flows.timestamps", self.timestamps)
-        check("flows.delayed_ack", self.delayed_ack, 0.0, 10.0, 'give seconds, such as "100ms"; 0 to switch off')
+        check(
+            "flows.delayed_ack", self.delayed_ack, 0.0, 10.0, 'give seconds, such as "100ms"; 0 to switch off'
+        )
         check("flows.overhead", self.overhead, 0.0, 1e3, "give seconds")
         if self.overhead and (self.compat != "ns2" or self.open_loop):
             raise ScenarioError('flows.overhead belongs to rule book "ns2"; use flows.jitter')
@@ -330,9 +361,17 @@ class Flows:
         check("flows.max_backoff", self.max_backoff, 1, 65536, "a power of two, such as 64", whole=True)
         if self.max_backoff & (self.max_backoff - 1):
             raise ScenarioError(f"flows.max_backoff must be a power of two, got {self.max_backoff}; try 64")
-        check("flows.timer_granularity", s["timer_granularity"], 0.0, 10.0, "give seconds; 0 for an exact clock")
+        check(
+            "flows.timer_granularity", s["timer_granularity"], 0.0, 10.0, "give seconds; 0 for an exact clock"
+        )
         if self.compat == "ns2":
-            check("flows.timer_granularity", s["timer_granularity"], 1e-6, 10.0, 'ns-2 has a tick; or set compat = "rfc"')
+            check(
+                "flows.timer_granularity",
+                s["timer_granularity"],
+                1e-6,
+                10.0,
+                'ns-2 has a tick; or set compat = "rfc"',
+            )
         check("flows.clear_rtt_after", self.clear_rtt_after, 1, 65536, "a factor, such as 8", whole=True)
         if self.clock_phase is not None:
             check("flows.clock_phase", self.clock_phase, 0.0, 10.0, "give seconds")
@@ -401,7 +440,7 @@ class Drop:
     link: str | None = None
     packet: int | None = None
 
-    __pydantic_config__ = _FORBID
+    __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
         check("drops.flow", self.flow, 0, MAX_FLOWS, "flows are numbered from 0", whole=True)
@@ -409,7 +448,9 @@ class Drop:
             raise ScenarioError("drops needs exactly one of segment, ack and packet")
         if self.segment is not None:
             check("drops.segment", self.segment, 0, 1e15, "segments are numbered from 0", whole=True)
-        check("drops.transmission", self.transmission, 1, 1e6, "transmissions are numbered from 1", whole=True)
+        check(
+            "drops.transmission", self.transmission, 1, 1e6, "transmissions are numbered from 1", whole=True
+        )
         if self.ack is not None:
             check("drops.ack", self.ack, 0, 1e15, "acknowledgements are numbered from 0", whole=True)
         if self.packet is not None:
@@ -439,7 +480,7 @@ class Record:
     windows: float | None = in_unit("s", default=None)
     queues: float | None = in_unit("s", default=None)
 
-    __pydantic_config__ = _FORBID
+    __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
         for key in ("sends", "receives", "drops"):

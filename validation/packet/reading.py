@@ -84,7 +84,9 @@ def _topology(table: Any) -> tuple[Link, ...]:
             raise ScenarioError(f"unknown key topology.{key}; {kind} knows {', '.join(units)}")
         if units[key]:
             several = isinstance(value, Sequence) and not isinstance(value, str)
-            numbers = tuple(quantity(v, units[key], f"topology.{key}") for v in (value if several else [value]))
+            numbers = tuple(
+                quantity(v, units[key], f"topology.{key}") for v in (value if several else [value])
+            )
             table[key] = numbers if several else numbers[0]
     try:
         return make(**table)

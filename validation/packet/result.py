@@ -151,7 +151,12 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
             "packets",
             "mean number waiting at the busiest link, packet in transmission excluded",
         ),
-        "link_arrived": ("link", run.links["arrived"], "packets", "packets of all kinds that arrived at a link"),
+        "link_arrived": (
+            "link",
+            run.links["arrived"],
+            "packets",
+            "packets of all kinds that arrived at a link",
+        ),
         "link_dropped": ("link", run.links["dropped"], "packets", "packets of all kinds lost there"),
         "link_utilisation": ("link", utilisation, "1", "share of time in which a link sent"),
         "link_mean_queue": ("link", run.links["wait"] / measured, "packets", "mean number waiting at a link"),
@@ -252,7 +257,11 @@ def recordings(scenario: Scenario, run: Run) -> dict[str, Any]:
     world, record = run.sim.world[0], scenario.record
     rows = run.sim.trace_what[: world.trace_count]
     times = run.sim.trace_time[: world.trace_count]
-    for wanted, bit, name in ((record.sends, k.SENDS, "send"), (record.receives, k.RECEIVES, "receive"), (record.drops, k.DROPS, "drop")):
+    for wanted, bit, name in (
+        (record.sends, k.SENDS, "send"),
+        (record.receives, k.RECEIVES, "receive"),
+        (record.drops, k.DROPS, "drop"),
+    ):
         if not wanted:
             continue
         here = np.flatnonzero(rows[:, k.TRACE_WHAT] == bit)
@@ -261,8 +270,18 @@ def recordings(scenario: Scenario, run: Run) -> dict[str, Any]:
         data |= {
             f"{name}_time": (name, times[here], "s", f"time of each {name}"),
             f"{name}_flow": (name, rows[here, k.TRACE_FLOW], "1", "flow"),
-            f"{name}_segment": (name, rows[here, k.TRACE_SEQ], "1", "segment, from 0 (of an acknowledgement: its number)"),
-            f"{name}_kind": (name, rows[here, k.TRACE_KIND], "1", "index into the kinds of transmission; 4: acknowledgement"),
+            f"{name}_segment": (
+                name,
+                rows[here, k.TRACE_SEQ],
+                "1",
+                "segment, from 0 (of an acknowledgement: its number)",
+            ),
+            f"{name}_kind": (
+                name,
+                rows[here, k.TRACE_KIND],
+                "1",
+                "index into the kinds of transmission; 4: acknowledgement",
+            ),
         }
         if name == "drop":
             data["drop_link"] = (name, rows[here, k.TRACE_LINK], "1", "index of the link")

@@ -44,7 +44,8 @@ def simulate(
     xarray.Dataset
         Dimensions `flow`, `link`, `kind` (of transmission), `backoff`, `sent_in_epoch`, `silence`, `slice` and,
         as `record` asks, `send`, `receive`, `drop`, `window_sample`, `queue_sample`; all but these recordings
-        (whole run), `transferred` and `in_flight` (at the end) of the time after the warm-up. `attrs` hold the scenario, the seed, the version, `what_you_ran` (JSON) and a `warning`.
+        (whole run), `transferred` and `in_flight` (at the end) of the time after the warm-up. `attrs` hold the
+        scenario, the seed, the version, `what_you_ran` (JSON) and a `warning`.
 
     Raises
     ------
@@ -145,7 +146,9 @@ def _in_threads(
     runs = []
     pool = ThreadPoolExecutor(workers or os.cpu_count())
     try:
-        for done, (_, result) in enumerate(pool.map(lambda seed: _once(scenario, seed, None, stop), seeds), 1):
+        for done, (_, result) in enumerate(
+            pool.map(lambda seed: _once(scenario, seed, None, stop), seeds), 1
+        ):
             runs.append(result)
             if progress is not None:
                 progress(done / len(seeds))

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal
 
 from .network import Routes, ends, one_way
-from .parts import MAX_FLOWS, MAX_LINKS, Bottleneck, Drop, Flows, Link, Record, in_unit
+from .parts import FORBID, MAX_FLOWS, MAX_LINKS, Bottleneck, Drop, Flows, Link, Record, in_unit
 from .units import ScenarioError, check
 
 MAX_PACKETS = 1e10
@@ -74,11 +74,11 @@ class Scenario:
     drops: tuple[Drop, ...] = ()
     links: tuple[Link, ...] = ()
     nodes: tuple[str, ...] = ()
-    record: Record = field(default=Record())  # noqa: RUF009
+    record: Record = field(default=Record())
     clock: Literal["auto", "grid", "double"] = "auto"
     scheduler: Literal["calendar", "heap"] = "calendar"
 
-    __pydantic_config__ = {"extra": "forbid"}
+    __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
         if not self.links and self.bottleneck is None:
@@ -141,10 +141,14 @@ class Scenario:
                     raise ScenarioError("flows.rtt is for a bottleneck; with links the delays are theirs")
                 self.routes_of(group)
             elif group.source is not None or group.target is not None or group.route is not None:
-                raise ScenarioError("flows.source, target and route need links; on a bottleneck give flows.rtt")
+                raise ScenarioError(
+                    "flows.source, target and route need links; on a bottleneck give flows.rtt"
+                )
 
     def _check_drops(self) -> None:
-        check("drops", len(self.drops), 0, 1000, "use links.loss or bottleneck.loss for many losses", whole=True)
+        check(
+            "drops", len(self.drops), 0, 1000, "use links.loss or bottleneck.loss for many losses", whole=True
+        )
         for drop in self.drops:
             check("drops.flow", drop.flow, 0, self.count - 1, "flows are numbered from 0", whole=True)
             if drop.link is not None and drop.link not in self.link_names:
@@ -194,16 +198,18 @@ class Scenario:
         for group in self.flows:
             routes = self.routes_of(group)
             if routes:
-                rates = [min((self.ways[i].rate or 1e300 for i in there), default=1e300) for there, _ in routes]
+                rates = [
+                    min((self.ways[i].rate or 1e300 for i in there), default=1e300) for there, _ in routes
+                ]
                 rtts = [sum(self.ways[i].delay for i in there + back) for there, back in routes]
                 rate, rtt = max(rates), max(min(rtts), 1e-6)
             else:
                 rate, rtt = self.ways[0].rate or 1e300, min(group.rtts())
             most = group.count * (group.rate or 8 * group.packet_size * group.window_limit / rtt)
             # Everything that a flow sends takes part, also what is lost before the slowest link.
-            total += (min(most, rate) if not routes else most if group.open_loop else min(most, rate * group.count)) / (
-                8 * group.packet_size
-            )
+            total += (
+                min(most, rate) if not routes else most if group.open_loop else min(most, rate * group.count)
+            ) / (8 * group.packet_size)
         if not self.links and not any(group.open_loop for group in self.flows):
             smallest = min(group.packet_size for group in self.flows)
             total = min(total, (self.ways[0].rate or 1e300) / (8 * smallest))

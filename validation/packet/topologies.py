@@ -58,7 +58,9 @@ def dumbbell(
     return tuple(links)
 
 
-def star(nodes: int = 3, rate: float = 5e5, delay: float = 0.05, buffer: int | None = 100) -> tuple[Link, ...]:
+def star(
+    nodes: int = 3, rate: float = 5e5, delay: float = 0.05, buffer: int | None = 100
+) -> tuple[Link, ...]:
     """Nodes n0, n1, ... each with a duplex link to a router `hub`.
 
     The defaults are the network of Tamura, Takayasu and Takayasu (LEAP), Fig. 1.
@@ -129,7 +131,8 @@ def two_paths(
 KINDS: dict[str, tuple[Callable[..., tuple[Link, ...]], dict[str, str]]] = {
     "dumbbell": (
         dumbbell,
-        {"flows": "", "rate": "bit/s", "buffer": "", "rtt": "s", "access_rate": "bit/s", "delay": "s", "access_buffer": ""},
+        {"flows": "", "rate": "bit/s", "buffer": "", "rtt": "s", "delay": "s", "access_rate": "bit/s"}
+        | {"access_buffer": ""},
     ),
     "star": (star, {"nodes": "", "rate": "bit/s", "delay": "s", "buffer": ""}),
     "parking_lot": (

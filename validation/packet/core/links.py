@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .calendar import free_slot, insert
 from . import views as at
+from .calendar import free_slot, insert
 from .jit import called, inlined
+from .recording import sample_queue, trace
 from .records import (
     ACK,
     ACKED,
@@ -30,7 +31,6 @@ from .records import (
     RECEIVE,
     SERVE,
 )
-from .recording import sample_queue, trace
 from .streams import ONE, on_grid, uniform
 
 
@@ -198,7 +198,12 @@ def _is_chosen(w: Any, e: Any, link: Any, number: Any) -> Any:
         elif at.drops(w)[d, 1] == e.flow:
             if kind == BY_ACK and e.kind == ACK and at.drops(w)[d, 2] == e.seq:
                 return True
-            if kind == BY_SEGMENT and e.kind != ACK and at.drops(w)[d, 2] == e.seq and at.drops(w)[d, 3] == e.ack:
+            if (
+                kind == BY_SEGMENT
+                and e.kind != ACK
+                and at.drops(w)[d, 2] == e.seq
+                and at.drops(w)[d, 3] == e.ack
+            ):
                 return True
     return False
 

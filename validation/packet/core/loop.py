@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from . import ns2, rfc
-from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
 from . import views as at
+from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
 from .jit import called, entry, inlined
 from .links import drain, join, serve
 from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, receive
+from .recording import record_send, sample_queue, sample_window
 from .records import (
     ACK,
     ACKED,
@@ -45,7 +46,6 @@ from .records import (
     TIMED,
     TIMER,
 )
-from .recording import record_send, sample_queue, sample_window
 from .sender import emit, launch
 from .streams import ONE, on_grid, uniform
 from .timer import current_rto, timer_is_due

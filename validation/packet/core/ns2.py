@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .calendar import schedule
 from . import views as at
+from .calendar import schedule
 from .jit import called, inlined
 from .records import (
     AFTER_DUPACK,
@@ -357,4 +357,3 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     f.timing = 0
     w.send = SEND
     w.send_kind = TIMEOUT
-

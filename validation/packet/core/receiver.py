@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .calendar import new_slot, schedule
 from . import views as at
+from .calendar import new_slot, schedule
 from .jit import called, inlined
-from .records import ACK, ACKED, ACKS_SENT, ARRIVE, DELACK, DELIVERED, GOODPUT, RECEIVED, RECEIVES
 from .recording import trace
+from .records import ACK, ACKED, ACKS_SENT, ARRIVE, DELACK, DELIVERED, GOODPUT, RECEIVED, RECEIVES
 
 
 @inlined

@@ -11,7 +11,9 @@ DONE, PAUSED, GROW_EVENTS, GROW_TRACE, GROW_WINDOWS, GROW_QUEUES, BROKEN = range
 
 # Kinds of event. ARRIVE: a packet at the queue of its hop; RECEIVE: a segment at its receiver; ACKED: an
 # acknowledgement at its sender; SERVE: the end of a transmission on a served link.
-ARRIVE, RECEIVE, ACKED, SERVE, TIMER, START, STOP, DELACK, HELD_BACK, TICK, SAMPLE_WINDOWS, SAMPLE_QUEUES = range(12)
+ARRIVE, RECEIVE, ACKED, SERVE, TIMER, START, STOP, DELACK, HELD_BACK, TICK, SAMPLE_WINDOWS, SAMPLE_QUEUES = (
+    range(12)
+)
 
 # Kinds of packet: four of data, by why it was sent, and acknowledgements.
 NEW, FAST, TIMEOUT, REPEAT, ACK = range(5)
@@ -31,7 +33,9 @@ NO_ACTION, AFTER_DUPACK, AFTER_TIMEOUT, AFTER_EXIT = range(4)
 STARTING, JITTER, LOSS, CLOCK, HOLDING, GAPS, ENDS, SIZES = range(8)
 
 # Columns of `counts`.
-SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, RECOVERIES, SAMPLES, TIMED = range(11)
+SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, RECOVERIES, SAMPLES, TIMED = (
+    range(11)
+)
 SENT_KIND, ARRIVED_KIND, DROPPED_KIND = 11, 15, 19
 DELIVERED, GOODPUT = 23, 24  # of packets received inside the measured part only
 COUNTS = 25
@@ -76,8 +80,13 @@ WORLD = np.dtype(
         *_fields(np.int64, "sampling window_count queueing queue_count send send_most send_kind forced"),
         *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval"),
         # where the arrays of `Sim` are, see `views`
-        *_fields(np.int64, "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules"),
-        *_fields(np.int64, "n_ring n_silences n_slices n_drops n_copies copies_ring n_trace n_windows n_queues"),
+        *_fields(
+            np.int64,
+            "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules",
+        ),
+        *_fields(
+            np.int64, "n_ring n_silences n_slices n_drops n_copies copies_ring n_trace n_windows n_queues"
+        ),
         *((f"at_{name}", np.int64) for name in ARRAYS),
     ]
 )
@@ -124,7 +133,9 @@ FLOW = np.dtype(
         *_fields(np.float64, "timed_at base_rto min_rto max_rto tick deadline due phase"),
         *_fields(np.float64, "est var access back_access epoch last_sent overhead echo"),
         *_fields(np.int64, "rcv_next rcv_max acked_next acks fused sack timestamps epoch_index"),
-        *_fields(np.int64, "epoch_count ack_size forward_hop forward_end back_hop back_end handshake last_una"),
+        *_fields(
+            np.int64, "epoch_count ack_size forward_hop forward_end back_hop back_end handshake last_una"
+        ),
         # SACK and recovery
         *_fields(np.int64, "recover pipe scan high_rxt sack_min sack_total sack_changed stack_count"),
         # what a rule is given, and its own
@@ -133,7 +144,9 @@ FLOW = np.dtype(
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer"),
         *_fields(np.int64, "ack_held ack_timer held_seq duplicate"),
         *_fields(np.float64, "after delack interval held_sent start stop"),
-        *_fields(np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"),
+        *_fields(
+            np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"
+        ),
     ]
 )
 

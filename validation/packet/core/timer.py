@@ -71,7 +71,7 @@ def sample_rtt(f: Any, now: Any, since: Any) -> None:
             m = np.int64(rtt / f.tick + 0.5)
         else:
             m = np.int64((rtt + (since + f.phase) % f.tick) / f.tick)
-        m = max(m, 1)
+        m = max(m, np.int64(1))
         if f.est > 0.0:
             delta = m - np.int64(f.est) // 8
             f.est = max(f.est + delta, 1.0)

@@ -16,6 +16,7 @@ from numba.extending import intrinsic
 
 from .records import ARRAYS, COUNTS, EPOCH_BINS, EVENT, FLOW, HOP, LEVELS, LINK, SUMS, WORLD, Sim
 
+OFFSETS = {name: int(entry[1]) for name, entry in (WORLD.fields or {}).items()}
 I8, I4, U1, F8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.float64)
 
 
@@ -49,11 +50,12 @@ def _view(name: str, dtype: Any, *dims: str | int) -> Any:
             record = builder.bitcast(args[0], ir.IntType(8).as_pointer())
 
             def field(key: str) -> Any:
-                offset = ir.Constant(word, WORLD.fields[key][1])
+                offset = ir.Constant(word, OFFSETS[key])
                 return builder.load(builder.bitcast(builder.gep(record, [offset]), word.as_pointer()))
 
             shape = [ir.Constant(word, d) if isinstance(d, int) else field(d) for d in dims]
-            strides, step = [], ir.Constant(word, dtype.itemsize)
+            strides: list[Any] = []
+            step = ir.Constant(word, dtype.itemsize)
             for size in reversed(shape):
                 strides.insert(0, step)
                 step = builder.mul(step, size)
