@@ -104,7 +104,8 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     links, queue_time, queue_size = _links(scenario)
     routes, rules = fill_flows(scenario, seed, flows)
     hops = _hops(scenario, flows, routes, links)
-    width = 1.0 / max(scenario.packet_rate, 1.0)
+    # About one event in a bucket; a factor of four either way costs nothing.
+    width = 1.0 / max(scenario.packet_rate * max(1.0, 2.0 * len(hops) / n), 1.0)
     buckets = _bucket_count(scenario, width)
     longest = scenario.longest + 8
     record = scenario.record

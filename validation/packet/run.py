@@ -19,10 +19,13 @@ from .units import ScenarioError, check
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run was stopped by Ctrl-C; `result` holds what was measured until then."""
+    """A run was stopped by Ctrl-C; `result` holds what was measured until then.
+
+    Of replications, those that were complete.
+    """
 
     def __init__(self, result: xr.Dataset) -> None:
-        super().__init__(f"stopped at {result.attrs['interrupted_at']} s of simulated time")
+        super().__init__("stopped; the result until then is in .result")
         self.result = result
 
 
@@ -116,6 +119,8 @@ def replicate(
     ------
     ScenarioError
         As `simulate`; also with `record`, for recordings differ in length, and without any seed.
+    Interrupted
+        On Ctrl-C, once a replication is complete; its `result` holds these.
     """
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario)
@@ -125,7 +130,7 @@ def replicate(
         )
     several = spawn_seeds(scenario.seed, seeds) if isinstance(seeds, int) else [int(seed) for seed in seeds]
     check("seeds", len(several), 1, 1_000_000, "give a count or a list of seeds", whole=True)
-    runs = _in_threads(scenario, several, workers, progress)
+    runs, stopped = _in_threads(scenario, several, workers, progress)
     together = xr.concat(
         runs,
         "replication",
@@ -136,14 +141,18 @@ def replicate(
         compat="override",
     )
     # As text, for a seed may be larger than any integer that a file format knows.
-    return together.assign_coords(seed=("replication", [str(seed) for seed in several]))
+    together = together.assign_coords(seed=("replication", [str(seed) for seed in several[: len(runs)]]))
+    if stopped:
+        raise Interrupted(together)
+    return together
 
 
 def _in_threads(
     scenario: Scenario, seeds: list[int], workers: int | None, progress: Callable[[float], None] | None
-) -> list[xr.Dataset]:
+) -> tuple[list[xr.Dataset], bool]:
+    """Results in the order of the seeds; with True, Ctrl-C has cut them short."""
     stop = threading.Event()
-    runs = []
+    runs: list[xr.Dataset] = []
     pool = ThreadPoolExecutor(workers or os.cpu_count())
     try:
         for done, (_, result) in enumerate(
@@ -152,10 +161,14 @@ def _in_threads(
             runs.append(result)
             if progress is not None:
                 progress(done / len(seeds))
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+        return runs, True
     finally:
         stop.set()  # after Ctrl-C or an error the others need not go on
         pool.shutdown(cancel_futures=True)
-    return runs
+    return runs, False
 
 
 def spawn_seeds(seed: int, count: int) -> list[int]:

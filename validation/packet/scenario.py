@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -98,9 +99,9 @@ class Scenario:
             )
         if self.memory > MAX_MEMORY:
             raise ScenarioError(
-                f"{self.count} flows with windows up to {self.longest} packets, {len(self.ways)} links and "
-                f"{self.slices} slices need about {self.memory / 1e9:.1f} GB, more than {MAX_MEMORY / 1e9:g} GB; "
-                "lower flows.count, flows.window_limit or links.buffer, or lengthen slice"
+                f"{self.count} flows with windows up to {self.longest} packets, {len(self.ways)} links, {self.slices} "
+                f"slices and the recordings need about {self.memory / 1e9:.1f} GB, more than {MAX_MEMORY / 1e9:g} GB; "
+                "lower flows.count, flows.window_limit or links.buffer, lengthen slice, or record less"
             )
 
     def _check_times(self) -> None:
@@ -193,27 +194,25 @@ class Scenario:
 
     @cached_property
     def packet_rate(self) -> float:
-        """Most packets per second that can be sent: what the links carry, or the windows or rates allow."""
-        total = 0.0
+        """About the most packets per second that are sent: what the windows or rates allow, but of flows that wait
+        for acknowledgements not more than twice what the slowest link on their way carries."""
+        free, by_link = 0.0, dict[int, float]()
         for group in self.flows:
+            bits = 8.0 * group.packet_size
             routes = self.routes_of(group)
-            if routes:
-                rates = [
-                    min((self.ways[i].rate or 1e300 for i in there), default=1e300) for there, _ in routes
-                ]
-                rtts = [sum(self.ways[i].delay for i in there + back) for there, back in routes]
-                rate, rtt = max(rates), max(min(rtts), 1e-6)
-            else:
-                rate, rtt = self.ways[0].rate or 1e300, min(group.rtts())
-            most = group.count * (group.rate or 8 * group.packet_size * group.window_limit / rtt)
-            # Everything that a flow sends takes part, also what is lost before the slowest link.
-            total += (
-                min(most, rate) if not routes else most if group.open_loop else min(most, rate * group.count)
-            ) / (8 * group.packet_size)
-        if not self.links and not any(group.open_loop for group in self.flows):
-            smallest = min(group.packet_size for group in self.flows)
-            total = min(total, (self.ways[0].rate or 1e300) / (8 * smallest))
-        return total
+            rtts = [sum(self.ways[i].delay for i in there + back) for there, back in routes] or [
+                min(group.rtts())
+            ]
+            window = group.window_limit / max(min(rtts), 1e-6)
+            most = group.count * (window if group.rate is None else group.rate / bits)
+            if group.open_loop:
+                free += most
+                continue
+            for there, _ in routes or [((0,), ())]:
+                slowest = min(there, key=lambda i: self.ways[i].rate or math.inf)
+                carried = by_link.get(slowest, 0.0) + most / max(len(routes), 1)
+                by_link[slowest] = min(carried, 2.0 * (self.ways[slowest].rate or math.inf) / bits)
+        return free + sum(by_link.values())
 
     @property
     def longest(self) -> int:
@@ -237,4 +236,18 @@ class Scenario:
         per_link = 300.0 * len(self.ways) + 12.0 * sum(way.buffer or 0 for way in self.ways)
         if self.drops:
             per_flow += 8 * self.ring
-        return self.count * per_flow + per_link
+        return self.count * per_flow + per_link + self.recorded
+
+    @property
+    def recorded(self) -> float:
+        """Rough need of what is written down [byte]; it grows as it goes, at most to twice of what is used."""
+        record = self.record
+        packets = self.duration * self.packet_rate
+        need = 48.0 * packets * (record.sends + record.receives)
+        if record.windows is not None:
+            samples = self.count * self.duration / record.windows if record.windows else packets
+            need += 72.0 * samples
+        if record.queues is not None:
+            samples = len(self.ways) * self.duration / record.queues if record.queues else packets
+            need += 32.0 * samples
+        return need
