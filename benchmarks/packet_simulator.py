@@ -1,69 +1,271 @@
-"""How fast is the packet simulator? `python benchmarks/packet_simulator.py`
+"""The packet simulator beside ns-2, in one run on one core: `python -m benchmarks.packet_simulator`
 
-Prints the time of a first run in a fresh process with an empty cache of compiled code (compile) and with a
-filled one (cached start), then packets delivered per second of one thread, best and median of five runs.
+S1r: 100 SACK flows of 500-byte packets, 1 Mbit/s, RTTs of 190 to 210 ms, a queue of 50 packets, 1000 s.
+S2: 32 NewReno flows of 1000-byte packets, 155 Mbit/s, RTTs of 20 to 160 ms, a queue of 190 packets, 30 s.
 
-Measured on one core of an AMD EPYC server, Numba 0.68: compile 9.5 s, cached start 0.6 s, 8 M packets/s for
-100 SACK flows on 1 Mbit/s. ns-2.35 needs 1.6 s for the same 250 k packets (0.15 M packets/s, with its queue
-trace).
+Three ways: ns-2 on a dumbbell of six hops a round trip with finite access links, and nothing traced; ours on the
+same network ("six hops"); ours with the access links as pure delays and acknowledgements that never wait, one event
+per packet ("one bottleneck", a network that is a little simpler). The three take turns, pinned to one core; a row is
+the median of five runs with different seeds, in CPU seconds, which on an idle core is the time by the clock. A packet
+delivered is a segment acknowledged, repeats left out. Start-up is the time of the same with 1 ms of simulated time
+(ns-2: a process that reads the script, makes the nodes and finds the routes; ours: `simulate` in a process that has
+the loop compiled, arrays and result included) and is taken off; "all in" is the ratio with it. What a new process and
+a first compilation cost is shown below the table, with a rule of one's own and the memory of 10,000 flows.
 """
 
+from __future__ import annotations
+
+import dataclasses
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from typing import Any, NamedTuple
 
-FIRST = """
+from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
+from tcpdynamics.validation.packet.control import congestion_control
+from tcpdynamics.validation.packet.engine import execute
+from tcpdynamics.validation.packet.topologies import dumbbell
+
+from . import ns2_dumbbell
+
+RUNS = 5
+
+
+class Case(NamedTuple):
+    """A dumbbell, in the units of a scenario."""
+
+    name: str
+    sender: str
+    flows: int
+    rate: float
+    rtt: tuple[float, float]
+    buffer: int
+    packet_size: int
+    window: int
+    duration: float
+
+
+CASES = (
+    Case("S1r", "sack", 100, 1e6, (0.19, 0.21), 50, 500, 64, 1000.0),
+    Case("S2", "newreno", 32, 155e6, (0.02, 0.16), 190, 1000, 2000, 30.0),
+)
+AGENTS = {
+    "sack": ("Agent/TCP/Sack1", "Agent/TCPSink/Sack1"),
+    "newreno": ("Agent/TCP/Newreno", "Agent/TCPSink"),
+}
+
+
+def six_hops(case: Case) -> Scenario:
+    """Sender - r1 - r2 - receiver and back, all links of finite rate."""
+    flows = tuple(
+        Flows(
+            sender=case.sender,  # type: ignore[arg-type]
+            source=f"s{i}",
+            target=f"d{i}",
+            start_spread=1.0,
+            packet_size=case.packet_size,
+            window_limit=case.window,
+        )
+        for i in range(case.flows)
+    )
+    links = dumbbell(case.flows, case.rate, case.buffer, case.rtt)
+    return Scenario(flows, duration=case.duration, warm_up=case.duration / 10, links=links)
+
+
+def one_bottleneck(case: Case, control: str = "reno") -> Scenario:
+    """The same with pure delays around one queue."""
+    flows = Flows(
+        count=case.flows,
+        sender=case.sender,  # type: ignore[arg-type]
+        rtt=case.rtt,
+        packet_size=case.packet_size,
+        window_limit=case.window,
+        control=control,
+    )
+    bottleneck = Bottleneck(case.rate, case.buffer)
+    return Scenario((flows,), bottleneck, duration=case.duration, warm_up=case.duration / 10)
+
+
+def ours(scenario: Scenario, seed: int) -> tuple[float, int]:
+    """CPU seconds of one call of `simulate`, and the segments acknowledged in it."""
+    began = time.process_time()
+    result = simulate(scenario, seed)
+    return time.process_time() - began, int(result["transferred"].sum())
+
+
+def ns2(case: Case, seed: int) -> tuple[float, int]:
+    """The same of ns-2, its start-up included."""
+    return ns2_dumbbell.run(
+        *AGENTS[case.sender],
+        case.flows,
+        case.rate,
+        *case.rtt,
+        case.buffer,
+        case.packet_size,
+        case.window,
+        case.duration,
+        seed,
+    )
+
+
+def events(scenario: Scenario) -> int:
+    """Events of a run with seed 1: the heap numbers them, and gives the same run as the calendar."""
+    return int(execute(dataclasses.replace(scenario, scheduler="heap"), 1).sim.world["order"][0])
+
+
+class Timing(NamedTuple):
+    """One run: CPU seconds without and for start-up, segments acknowledged."""
+
+    run: float
+    start_up: float
+    acked: int
+
+
+def compare(case: Case, with_ns2: bool) -> None:
+    """Print the rows of one case."""
+    networks = {"six hops": six_hops, "one bottleneck": one_bottleneck}
+    timings: dict[str, list[Timing]] = {name: [] for name in ("ns-2", *networks)}
+    instant = case._replace(duration=0.001)
+    for seed in range(1, RUNS + 1):
+        if with_ns2:
+            start_up, (seconds, acked) = ns2(instant, seed)[0], ns2(case, seed)
+            timings["ns-2"].append(Timing(seconds - start_up, start_up, acked))
+        for name, network in networks.items():
+            start_up, (seconds, acked) = ours(network(instant), seed)[0], ours(network(case), seed)
+            timings[name].append(Timing(seconds - start_up, start_up, acked))
+    if with_ns2:
+        row(case, "ns-2, six hops", timings["ns-2"], timings["ns-2"])
+    else:
+        print(f"{case.name:5}{'ns-2, six hops':22} there is no program ns here: install Debian's ns2")
+    for name, network in networks.items():
+        row(case, f"ours, {name}", timings[name], timings["ns-2"], events(network(case)))
+
+
+def row(case: Case, what: str, timings: list[Timing], peer: list[Timing], happened: int = 0) -> None:
+    """One line of the table."""
+    run = statistics.median(t.run for t in timings)
+    start_up = statistics.median(t.start_up for t in timings)
+    speed, all_in = rates(timings)
+    ratios = (
+        [f"{ours / theirs:.1f}" for ours, theirs in zip((speed, all_in), rates(peer), strict=True)]
+        if peer
+        else "--"
+    )
+    print(
+        f"{case.name:5}{what:22}{statistics.mean(t.acked for t in timings):9,.0f}{start_up:9.3f}{run:8.3f}"
+        f"{speed / 1e6:13.2f}{ratios[0]:>7}{ratios[1]:>8}"
+        f"{f'{happened / run / 1e6:.1f}' if happened else '-':>12}",
+        flush=True,
+    )
+
+
+def rates(timings: list[Timing]) -> tuple[float, float]:
+    """Packets delivered per second without and with start-up: medians."""
+    return (
+        statistics.median(t.acked / t.run for t in timings),
+        statistics.median(t.acked / (t.run + t.start_up) for t in timings),
+    )
+
+
+def own_rule() -> None:
+    """Print what Reno costs when it is written by a user; it must give the very same run."""
+
+    @congestion_control("reno_by_hand")
+    def on_ack(f: Any, now: float, acked: int) -> None:
+        f.cwnd += 1.0 if f.cwnd < f.ssthresh else 1.0 / f.cwnd
+
+    @congestion_control("reno_by_hand")
+    def on_loss(f: Any, now: float) -> None:
+        half = min(f.cwnd + f.inflation, float(f.window)) / 2.0
+        f.ssthresh = float(int(half))
+        f.cwnd = half
+
+    @congestion_control("reno_by_hand")
+    def on_timeout(f: Any, now: float) -> None:
+        f.ssthresh = float(int(min(f.cwnd + f.inflation, float(f.window)) / 2.0))
+        f.cwnd = 1.0
+
+    for case in CASES:
+        pairs = [
+            (ours(one_bottleneck(case), seed), ours(one_bottleneck(case, "reno_by_hand"), seed))
+            for seed in range(1, 2 * RUNS + 1)
+        ]
+        same = all(built_in[1] == own[1] for built_in, own in pairs)
+        ratio = statistics.median(own[0] / built_in[0] for built_in, own in pairs)
+        print(
+            f"{case.name:5}Reno as a rule of one's own: {ratio:.2f} of the time of the built-in, same run: {same}"
+        )
+
+
+def fresh(code: str, cache: str) -> list[float]:
+    """The numbers that `code` prints in a process of its own, with compiled code kept in `cache`."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    return [float(word) for word in done.stdout.split()]
+
+
+FIRST_RESULT = """
 import time
-start = time.perf_counter()
+began = time.perf_counter()
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
 imported = time.perf_counter()
 simulate(Scenario((Flows(count=2),), Bottleneck(buffer=10), duration=2.0, warm_up=1.0))
-print(imported - start, time.perf_counter() - imported)
+print(imported - began, time.perf_counter() - began)
+"""
+
+MANY = """
+import resource, time
+from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
+simulate(Scenario((Flows(count=2),), Bottleneck(buffer=10), duration=2.0, warm_up=1.0))
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+before = peak()
+many = Flows(count=10_000, rtt=(0.05, 0.25))
+began = time.process_time()
+result = simulate(Scenario((many,), Bottleneck(1e8, 5000), duration=20.0, warm_up=2.0))
+print(before, peak(), time.process_time() - began, result["transferred"].sum().item())
 """
 
 
-def first_run(cache: str) -> tuple[float, float]:
-    """Seconds to import, and to the end of a tiny first run, in a fresh process."""
-    env = {**os.environ, "NUMBA_CACHE_DIR": cache}
-    done = subprocess.run([sys.executable, "-c", FIRST], env=env, capture_output=True, text=True, check=True)
-    imported, ran = map(float, done.stdout.split())
-    return imported, ran
+def fresh_processes() -> None:
+    """Print the time to a first result without and with compiled code on disk, and the memory of many flows."""
+    with tempfile.TemporaryDirectory(prefix="cache-") as cache:
+        for what in ("nothing compiled yet", "compiled before"):
+            imported, done = fresh(FIRST_RESULT, cache)
+            print(f"first result of a new process, {what}: {done:.2f} s, {imported:.2f} s of it imports")
+        before, after, seconds, acked = fresh(MANY, cache)
+    print(
+        f"10,000 flows on 100 Mbit/s for 20 s: peak {after:.0f} MB, {before:.0f} MB of it before the run; "
+        f"{seconds:.2f} s, {acked / seconds / 1e6:.1f} M packets/s"
+    )
 
 
-def speeds(scenario: object, runs: int = 5) -> list[float]:
-    """Packets through the link per second of wall time, warm-up of the simulation included."""
-    from tcpdynamics.validation.packet import engine, kernel
-
-    rates = []
-    for seed in range(runs):
-        start = time.perf_counter()
-        run = engine.execute(scenario, seed)
-        rates.append(run.totals[:, kernel.RECEIVED].sum() / (time.perf_counter() - start))
-    return rates
+def pin() -> None:
+    """Keep this process and its children on one core, the last that it may use."""
+    if hasattr(os, "sched_setaffinity"):
+        core = max(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {core})
+        print(f"pinned to core {core}")
 
 
 def main() -> None:
-    """Print the table."""
-    with tempfile.TemporaryDirectory() as cache:
-        for label in ("compile", "cached start"):
-            imported, ran = first_run(cache)
-            print(f"{label:<24}{ran:8.2f} s   (import {imported:.2f} s)")
-
-    from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, load_scenario, ready_scenarios
-
-    cases = {name: load_scenario(path) for name, path in ready_scenarios().items()}
-    wide = Flows(count=32, sender="newreno", rtt=(0.02, 0.16), packet_size=1000, window_limit=2000)
-    cases["155 Mbit/s, NewReno"] = Scenario((wide,), Bottleneck(155e6, 190), duration=30.0, warm_up=5.0)
-    speeds(cases["mixed_rtt"], 1)  # loads the compiled code
-    for name, scenario in cases.items():
-        rates = speeds(scenario)
-        print(
-            f"{name:<24}{max(rates) / 1e6:8.2f} M packets/s best, "
-            f"{statistics.median(rates) / 1e6:.2f} median of 5"
-        )
+    """Print everything."""
+    pin()
+    with_ns2 = ns2_dumbbell.installed()
+    if with_ns2:
+        print(ns2_dumbbell.version(), "against this package; CPU seconds, medians of", RUNS)
+    for network in (six_hops, one_bottleneck):
+        simulate(network(CASES[1]._replace(duration=1.0)))  # compiles, or loads what was compiled
+    print(f"{'':27} segments start-up     run M segments/s  ratio  all in  M events/s")
+    for case in CASES:
+        compare(case, with_ns2)
+    own_rule()
+    fresh_processes()
 
 
 if __name__ == "__main__":

@@ -64,7 +64,8 @@ def test_options_of_the_agent():
         assert f"$tcp(0) set {option}\n" in script
     assert '$ns at 0.25 "$ftp(0) produce 20"' in script
     assert "$ns at 9.0 {$ftp(0) produce" in script
-    assert "ns-random" not in script  # one flow keeps ns-2's default clock phase
+    assert "ns-random 2\n" in script  # for the overhead
+    assert "ns-random" not in tcl(single())  # one flow alone keeps ns-2's default clock phase
 
 
 def test_links():
@@ -219,6 +220,7 @@ def test_counts_of_the_measured_part(ns):
     result = run_ns2(scenario)
     assert result.sent.item() == result.goodput.item() == 400
     assert result.epochs.values.tolist() == [[0, 0, 0, 0, 100, 0, 0, 0]]
+    assert run_ns2(replace(scenario, warm_up=0.0)).goodput.item() == 4 * 110
     assert result.timeouts.item() == 0 and result.loss_rate.item() == 0.0 and result.jain.item() == 1.0
     assert all({"units", "long_name"} <= set(variable.attrs) for variable in result.data_vars.values())
     halves = run_ns2(scenario, epoch=np.array([0.2]))

@@ -10,6 +10,7 @@ from .units import ScenarioError
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
+FIELDS = "cwnd, ssthresh, rtt, min_rtt, srtt, flight, window, packet_size, p0 to p7, x0 to x7"
 HOOKS = {"on_ack": 3, "on_loss": 2, "on_timeout": 2}
 
 # rule -> hook -> (address, what keeps the compiled code alive, the function)
@@ -125,6 +126,11 @@ def _compile(name: str, hook: str, function: Callable[..., None]) -> tuple[int, 
     signature = types.void(types.CPointer(from_dtype(FLOW)), types.float64, types.int64)
     try:
         compiled = cfunc(signature)(call)
+    except KeyError as error:  # how Numba says that a record has no such field
+        field = str(error.args[0]).strip("'")
+        raise RuleError(
+            f"{name}: {hook} cannot be compiled: f has no field {field}; rules use {FIELDS}"
+        ) from error
     except NumbaError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         told = next((line for line in lines if "Field" in line or "Name" in line or "No " in line), lines[0])

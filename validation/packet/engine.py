@@ -297,7 +297,7 @@ def _hops(scenario: Scenario, flows: Any, routes: list[Any], links: Any) -> Any:
             )
             i += 1
     hops = _records(len(rows), k.HOP)
-    for column, name in enumerate(("link", "size", "delay", "tx", "jitter", "last")):
+    for column, name in enumerate(("link", "length", "delay", "tx", "jitter", "last")):
         hops[name] = [row[column] for row in rows]
     return hops
 
@@ -341,7 +341,9 @@ def _links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np.int
     smallest = min(min(group.packet_size, group.ack_size) for group in scenario.flows)
     for i, way in enumerate(scenario.ways):
         row = links[i]
-        served = way.service == "served" or (way.service == "auto" and scenario.exact)
+        # A ring needs a limit; the length of a queue without one is known where it is a list.
+        unlimited = way.buffer is None and way.buffer_bytes is None and scenario.record.queues is not None
+        served = way.service == "served" or (way.service == "auto" and (scenario.exact or unlimited))
         row["rate"] = math.inf if way.rate is None else way.rate
         row["loss"] = way.loss
         row["served"] = served and way.rate is not None
@@ -353,8 +355,6 @@ def _links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np.int
                 capacity = max(way.buffer - 1, 1)
             elif way.buffer_bytes is not None:
                 capacity = way.buffer_bytes // smallest + 2
-            elif scenario.record.queues is not None:
-                capacity = min(sum(g.count * g.window_limit for g in scenario.flows) * 2 + 64, 1 << 24)
         row["first"], row["capacity"] = first, capacity
         row["list_head"] = row["list_tail"] = -1
         first += capacity
@@ -589,6 +589,10 @@ def _refuse_above(need: float, what: str, advice: str) -> None:
         raise ScenarioError(f"{what} need {need / 1e9:.1f} GB, more than {MAX_MEMORY / 1e9:g} GB; {advice}")
 
 
+def _ratio(a: Any, b: Any) -> Any:
+    return np.divide(a, b, out=np.zeros(np.shape(b)), where=b != 0)
+
+
 @dataclass(frozen=True, eq=False)
 class _Checkpoint:
     counts: NDArray[np.int64]
@@ -601,7 +605,16 @@ def _checkpoint(sim: k.Sim) -> _Checkpoint:
     """Everything that is counted, as it stands now."""
     links, now = sim.links, float(sim.world[0].now)
     backlog = np.maximum(links["free_at"] - now, 0.0)
-    waiting = np.where(links["served"], links["waiting"] * (now - links["changed"]), 0.0)
+    # An analytic link adds a packet's whole wait on arrival; take off what is still to come. A served link adds
+    # the time that has passed; add what has passed since its last change.
+    to_come = np.where(
+        links["capacity"] > 0, 0.0, _ratio(0.5 * backlog**2 * links["accepted"], links["work_sum"])
+    )
+    for i in np.flatnonzero((links["capacity"] > 0) & (links["waiting"] > 0)):
+        row = links[i]
+        places = row["first"] + (row["head"] + np.arange(row["waiting"])) % row["capacity"]
+        to_come[i] = np.maximum(sim.queue_time[places] - now, 0.0).sum()
+    waiting = np.where(links["served"] == 1, links["waiting"] * (now - links["changed"]), -to_come)
     return _Checkpoint(
         sim.counts.copy(),
         sim.levels.copy(),

@@ -140,11 +140,26 @@ class Scenario:
             if self.links:
                 if group.rtt is not None:
                     raise ScenarioError("flows.rtt is for a bottleneck; with links the delays are theirs")
-                self.routes_of(group)
+                for there, back in self.routes_of(group):
+                    self._check_round_trip(group, there, back)
             elif group.source is not None or group.target is not None or group.route is not None:
                 raise ScenarioError(
                     "flows.source, target and route need links; on a bottleneck give flows.rtt"
                 )
+
+    def _check_round_trip(self, group: Flows, there: tuple[int, ...], back: tuple[int, ...]) -> None:
+        """Time must pass on the way, or packets would go round for ever at one instant."""
+        sizes = [(group.packet_size, there), (group.ack_size, back)]
+        trip = sum(
+            self.ways[i].delay + 8.0 * size / (self.ways[i].rate or math.inf)
+            for size, way in sizes
+            for i in way
+        )
+        if trip < 1e-6:
+            first, last = self.ways[there[0]].source, self.ways[there[-1]].target
+            raise ScenarioError(
+                f"a round trip from {first} to {last} takes {trip:.1g} s, less than 1e-06 s; raise links.delay"
+            )
 
     def _check_drops(self) -> None:
         check(
@@ -208,6 +223,7 @@ class Scenario:
             if group.open_loop:
                 free += most
                 continue
+            free += group.count / group.settings()["max_rto"]  # the timer sends too, however slow the way
             for there, _ in routes or [((0,), ())]:
                 slowest = min(there, key=lambda i: self.ways[i].rate or math.inf)
                 carried = by_link.get(slowest, 0.0) + most / max(len(routes), 1)

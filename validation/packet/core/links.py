@@ -37,7 +37,7 @@ from .streams import ONE, on_grid, uniform
 @inlined
 def tx_time(w: Any, hop: Any, rate: Any, size: Any) -> Any:
     """Seconds to send `size` bytes on the hop's link."""
-    return hop.tx if size == hop.size else on_grid(w, 8.0 * size / rate)
+    return hop.tx if size == hop.length else on_grid(w, 8.0 * size / rate)
 
 
 @called
@@ -79,18 +79,21 @@ def join(w: Any, slot: Any) -> Any:
     drain(w, line)
     if w.queueing == 1:
         sample_queue(w, hop.link)
-    if lost or not _has_room(line, e.size, start > w.now):
+    if lost or not _has_room(line, e.length, start > w.now):
         _lose(w, slot, e, hop.link, line)
         return False
-    tx = tx_time(w, hop, line.rate, e.size)
+    tx = tx_time(w, hop, line.rate, e.length)
     if line.capacity > 0 and start > w.now:
+        if line.waiting >= line.capacity:
+            w.broken = 1
+            return False
         place = line.head + line.waiting
         if place >= line.capacity:
             place -= line.capacity
         at.queue_time(w)[line.first + place] = start
-        at.queue_size(w)[line.first + place] = e.size
+        at.queue_size(w)[line.first + place] = e.length
         line.waiting += 1
-        line.waiting_bytes += e.size
+        line.waiting_bytes += e.length
     line.free_at = start + tx
     line.wait_sum += start - w.now
     line.work_sum += tx
@@ -113,7 +116,7 @@ def drain(w: Any, line: Any) -> None:
 def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> Any:
     if w.queueing == 1:
         sample_queue(w, hop.link)
-    if lost or not _has_room(line, e.size, line.busy):
+    if lost or not _has_room(line, e.length, line.busy):
         _lose(w, slot, e, hop.link, line)
         return False
     line.accepted += 1
@@ -127,7 +130,7 @@ def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> A
             at.events(w)[line.list_tail].next = slot
         line.list_tail = slot
         line.waiting += 1
-        line.waiting_bytes += e.size
+        line.waiting_bytes += e.length
     else:
         _start_service(w, slot, hop.link)
     return False
@@ -144,7 +147,7 @@ def serve(w: Any, link: Any) -> None:
         line.changed = w.now
         line.list_head = at.events(w)[slot].next
         line.waiting -= 1
-        line.waiting_bytes -= at.events(w)[slot].size
+        line.waiting_bytes -= at.events(w)[slot].length
         _start_service(w, slot, link)
 
 
@@ -153,7 +156,7 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
     line = at.links(w)[link]
     e = at.events(w)[slot]
     hop = at.hops(w)[e.hop]
-    tx = tx_time(w, hop, line.rate, e.size)
+    tx = tx_time(w, hop, line.rate, e.length)
     line.busy = 1
     line.work_sum += tx
     line.free_at = w.now + tx

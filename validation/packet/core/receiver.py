@@ -85,7 +85,7 @@ def fill_ack(w: Any, f: Any, i: Any, slot: Any, seq: Any, sent: Any) -> None:
     e.blocks = 0
     if f.sack:
         e.blocks = _sack_blocks(w, f, i, slot, seq)
-    e.size = f.ack_size + 8 * e.blocks
+    e.length = f.ack_size + 8 * e.blocks
     at.counts(w)[i, ACKS_SENT] += 1
 
 

@@ -95,7 +95,7 @@ EVENT = np.dtype(
     [
         *_fields(np.float64, "time sent"),
         *_fields(np.int64, "seq ack order"),
-        *_fields(np.int32, "next flow hop size on"),
+        *_fields(np.int32, "next flow hop length on"),
         *_fields(np.int16, "what"),
         *_fields(np.int8, "kind mark blocks"),
     ],
@@ -116,7 +116,7 @@ LINK = np.dtype(
 
 HOP = np.dtype(
     [
-        *_fields(np.int64, "link size"),
+        *_fields(np.int64, "link length"),
         *_fields(np.float64, "delay tx jitter last"),
     ]
 )
@@ -131,7 +131,7 @@ FLOW = np.dtype(
         *_fields(np.int64, "una next top limit dupacks recovery inflation partial"),
         *_fields(np.int64, "book algorithm rule timing timed_seq backoff action after_timeout"),
         *_fields(np.float64, "timed_at base_rto min_rto max_rto tick deadline due phase"),
-        *_fields(np.float64, "est var access back_access epoch last_sent overhead echo"),
+        *_fields(np.float64, "est dev access back_access epoch last_sent overhead echo"),
         *_fields(np.int64, "rcv_next rcv_max acked_next acks fused sack timestamps epoch_index"),
         *_fields(
             np.int64, "epoch_count ack_size forward_hop forward_end back_hop back_end handshake last_una"
@@ -142,13 +142,19 @@ FLOW = np.dtype(
         *_fields(np.float64, "p0 p1 p2 p3 p4 p5 p6 p7 x0 x1 x2 x3 x4 x5 x6 x7"),
         # the rest
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer"),
-        *_fields(np.int64, "ack_held ack_timer held_seq duplicate"),
+        *_fields(np.int64, "ack_held ack_timer held_seq duplicate limited_sent"),
         *_fields(np.float64, "after delack interval held_sent start stop"),
         *_fields(
             np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"
         ),
     ]
 )
+
+
+# Interpreted, a field that NumPy's scalars have as a method would be that method.
+assert not set(dir(np.void)) & {
+    name for dtype in (WORLD, EVENT, LINK, HOP, FLOW) for name in dtype.names or ()
+}
 
 
 class Sim(NamedTuple):

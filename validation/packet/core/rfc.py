@@ -103,12 +103,15 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     clear_scoreboard(w, f, i)  # the receiver may have reneged (RFC 2018, section 8)
     f.recovery = 0
     f.dupacks = 0
+    f.limited_sent = 0
     f.inflation = 0
     f.recover = f.top - 1
     f.after_timeout = 1
     f.action = AFTER_TIMEOUT
     f.timing = 0
     f.next = f.una
+    if f.una == 0 and f.handshake:
+        f.iw = 1  # the handshake was lost: no larger first window (RFC 5681, 3.1)
     set_timer(w, f, i)
     ask(w, f, TIMEOUT)
 
@@ -139,6 +142,8 @@ def on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None:
         # Limited transmit (RFC 3042): one new segment per duplicate, the window unchanged.
         w.send = SEND
         w.send_most = min(np.int64(f.cwnd) + f.dupacks, f.window)
+        # Not to be counted when the window is halved (RFC 5681, 3.2, step 2).
+        f.limited_sent += max(0, min(f.una + w.send_most, f.limit) - f.next)
 
 
 @inlined
@@ -156,6 +161,7 @@ def _advance(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
     f.una = ack
     f.next = max(f.next, ack)
     f.after_timeout = 0
+    f.limited_sent = 0
     if f.recovery == 0:
         f.dupacks = 0
         restart_timer(w, f, i)
@@ -195,6 +201,7 @@ def enter_recovery(w: Any, f: Any, i: Any) -> None:
     reduce_on_loss(w, f)
     f.recover = f.top - 1
     f.action = AFTER_DUPACK
+    f.limited_sent = 0
     stop_timer(f)
     if f.algorithm == TAHOE:
         f.next = f.una

@@ -89,7 +89,7 @@ def reduce_on_loss(w: Any, f: Any) -> None:
         f.ssthresh = np.float64(np.int64(half))
         f.cwnd = half
     else:
-        f.ssthresh = np.float64((f.top - f.una) // 2)
+        f.ssthresh = np.float64((f.top - f.una - f.limited_sent) // 2)
         f.cwnd = max(f.ssthresh, 2.0)
     f.ssthresh = _bounded(f.ssthresh, 2.0)
     f.cwnd = 1.0 if f.algorithm == TAHOE else _bounded(f.cwnd, 1.0)

@@ -28,7 +28,7 @@ def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
     e.kind = kind
     e.mark = 0
     e.sent = w.now
-    e.size = f.ack_size if seq == 0 and f.handshake else f.packet_size
+    e.length = f.ack_size if seq == 0 and f.handshake else f.packet_size
     e.hop = f.forward_hop
     e.on = -1
     e.ack = 0

@@ -75,20 +75,20 @@ def sample_rtt(f: Any, now: Any, since: Any) -> None:
         if f.est > 0.0:
             delta = m - np.int64(f.est) // 8
             f.est = max(f.est + delta, 1.0)
-            f.var = max(f.var + abs(delta) - np.int64(f.var) // 4, 1.0)
+            f.dev = max(f.dev + abs(delta) - np.int64(f.dev) // 4, 1.0)
         else:
             f.est = 8.0 * m
-            f.var = 2.0 * m
-        f.base_rto = ((8 * np.int64(f.var) + np.int64(f.est)) // 8) * f.tick
+            f.dev = 2.0 * m
+        f.base_rto = ((8 * np.int64(f.dev) + np.int64(f.est)) // 8) * f.tick
         f.srtt = f.est / 8.0 * f.tick
     else:
         if f.est > 0.0:
-            f.var += 0.25 * (abs(rtt - f.est) - f.var)
+            f.dev += 0.25 * (abs(rtt - f.est) - f.dev)
             f.est += 0.125 * (rtt - f.est)
         else:
             f.est = rtt
-            f.var = 0.5 * rtt
-        f.base_rto = f.est + 4.0 * f.var
+            f.dev = 0.5 * rtt
+        f.base_rto = f.est + 4.0 * f.dev
         f.srtt = f.est
 
 

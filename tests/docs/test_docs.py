@@ -1,0 +1,161 @@
+"""The documentation's code runs, its tables are true, and it leaves no key out."""
+
+import dataclasses
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tcpdynamics.validation.packet import (
+    Bottleneck,
+    Drop,
+    Flows,
+    Link,
+    Record,
+    Scenario,
+    load_scenario,
+    parse_scenario,
+    ready_scenarios,
+    simulate,
+    topologies,
+)
+from tcpdynamics.validation.packet.core.records import FLOW
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def page(name):
+    return (DOCS / name).read_text("utf-8")
+
+
+def blocks(name, language):
+    """Code blocks of a language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page(name), re.DOTALL | re.MULTILINE)
+
+
+def test_rules_of_ones_own(capsys):
+    namespace = {}
+    for block in blocks("your_own_congestion_control.md", "python"):
+        exec(compile(block, "your_own_congestion_control.md", "exec"), namespace)
+    assert "cannot be compiled" in capsys.readouterr().out
+
+
+def test_fields_that_rules_see_exist():
+    told = set(re.findall(r"^\| `f\.(\w+)`", page("your_own_congestion_control.md"), re.MULTILINE))
+    assert told >= {
+        "cwnd",
+        "ssthresh",
+        "rtt",
+        "min_rtt",
+        "srtt",
+        "flight",
+        "window",
+        "packet_size",
+        "p0",
+        "x0",
+    }
+    assert told <= set(FLOW.names)
+
+
+def test_python_of_the_scenarios_page(capsys):
+    for block in blocks("scenarios.md", "python"):
+        exec(compile(block, "scenarios.md", "exec"), {})
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", range(len(blocks("scenarios.md", "toml"))))
+def test_worked_examples_run(number):
+    scenario = parse_scenario(tomllib.loads(blocks("scenarios.md", "toml")[number]))
+    result = simulate(scenario)
+    assert result["goodput"].sum() > 0
+    assert result.attrs["warning"] == ""
+    if scenario.drops:
+        # The fast retransmission of segment 100 is lost as well, so the timer is needed.
+        assert result["timeouts"].sum() >= 1
+        assert result["transferred"].item() == 501  # 500 and the handshake
+        assert np.sum(result["send_segment"].values == 100) >= 3
+
+
+SECTIONS = {
+    Scenario: "## Keys at the top",
+    Bottleneck: "## [bottleneck]",
+    Link: "## [[links]]",
+    Flows: "## [[flows]]",
+    Drop: "## [[drops]]",
+    Record: "## [record]",
+}
+
+
+def rows(heading):
+    """Cells of the table under a heading of the scenarios page."""
+    section = page("scenarios.md").split(f"\n{heading}\n")[1].split("\n## ")[0]
+    return [line.strip("|").split(" | ") for line in section.splitlines() if line.startswith("| `")]
+
+
+@pytest.mark.parametrize("part", SECTIONS, ids=lambda part: part.__name__)
+def test_every_key_is_described(part):
+    told = [key for row in rows(SECTIONS[part]) for key in re.findall(r"`(\w+)`", row[0])]
+    keys = {field.name for field in dataclasses.fields(part)}
+    if part is Scenario:
+        keys |= {"topology"}  # of files only
+    assert set(told) == keys
+    assert len(told) == len(keys)
+
+
+def test_units_are_those_that_are_read():
+    names = {"s": "s", "bit/s": "bit/s", "B": "byte", "1": "1"}
+    for part in (Bottleneck, Link, Flows):
+        units = {field.name: field.metadata.get("unit") for field in dataclasses.fields(part)}
+        for keys, unit, *_ in rows(SECTIONS[part]):
+            for key in re.findall(r"`(\w+)`", keys):
+                if units[key]:
+                    assert unit == names[units[key]], key
+
+
+def test_every_argument_of_the_topologies_is_described():
+    table = page("scenarios.md").split("## [topology]")[1].split("```")[0]
+    for kind, (_, units) in topologies.KINDS.items():
+        row = next(line for line in table.splitlines() if line.startswith(f'| `"{kind}"`'))
+        told = re.findall(r"`(\w+)`", row.split(" | ")[2])
+        assert sorted(told) == sorted(units)
+
+
+def table_of_senders():
+    lines = page("senders.md").splitlines()
+    start = lines.index("| scenario | tahoe | reno | newreno | sack |") + 2
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            return
+        name, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        for sender, cell in zip(("tahoe", "reno", "newreno", "sack"), cells, strict=True):
+            yield name.strip("`"), sender, tuple(map(int, cell.split("/")))
+
+
+@pytest.mark.parametrize(("name", "sender", "told"), list(table_of_senders()))
+def test_what_each_sender_does_with_chosen_losses(name, sender, told):
+    ready = load_scenario(ready_scenarios()[name])
+    flow = dataclasses.replace(ready.flows[0], sender=sender)
+    result = simulate(dataclasses.replace(ready, flows=(flow,), duration=4.0))
+    again = result["sent_by_kind"].drop_sel(kind="new").sum()
+    assert (result["timeouts"].item(), again.item(), result["transferred"].item()) == told
+    assert result["dropped"].item() == len(ready.drops)  # the chosen losses and no other
+
+
+def test_the_senders_differ_where_they_should():
+    seen = {}
+    for name, sender, told in table_of_senders():
+        seen.setdefault(name, {})[sender] = told
+    for name in ("two_losses", "burst_loss", "many_losses"):
+        assert len(set(seen[name].values())) == 4
+    assert all(told[0] == 1 for told in seen["lost_retransmission"].values())
+
+
+@pytest.mark.parametrize("name", sorted(ready_scenarios()))
+def test_ready_scenarios_say_what_they_are(name):
+    """The first line is what `--list` shows."""
+    path = ready_scenarios()[name]
+    first = path.read_text("utf-8").splitlines()[0]
+    assert re.fullmatch(r"# [A-Z0-9].{20,130}[.:].*", first)
+    assert load_scenario(path).name == name

@@ -1,0 +1,146 @@
+"""Whatever is lost, every segment arrives once, and the sender believes nothing that the receiver does not hold."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, engine, simulate
+
+FOUR = st.sampled_from(["tahoe", "reno", "newreno", "sack"])
+BOOKS = st.sampled_from(["ns2", "rfc"])
+
+flows = st.fixed_dictionaries(
+    {
+        "sender": FOUR,
+        "compat": BOOKS,
+        "segments": st.integers(1, 40),
+        "window_limit": st.integers(2, 20),
+        "limited_transmit": st.booleans(),
+        "delayed_ack": st.sampled_from([0.0, 0.1]),
+        "timestamps": st.booleans(),
+        "handshake": st.booleans(),
+    }
+)
+#: Numbers of packets to lose on the way there and back; the first dozens are the whole transfer and its repairs.
+losses = st.tuples(st.sets(st.integers(0, 60), max_size=12), st.sets(st.integers(0, 60), max_size=12))
+
+
+def transfer(flow, lost, **options):
+    """One transfer over s - d with the packets `lost[0]` dropped there and `lost[1]` on the way back."""
+    there, back = ([Drop(link=way, packet=n) for n in sorted(some)] for way, some in zip(("s->d", "d->s"), lost, strict=True))
+    return Scenario(
+        (Flows(source="s", target="d", initial_window=2, **flow),),
+        # Twenty-four losses, each after at most 64 s of back-off, and the transfer itself.
+        duration=3000.0,
+        warm_up=0.0,
+        epoch=100.0,
+        slice=3000.0,
+        links=(Link("s", "d", rate=1e6, delay=0.05),),
+        drops=(*there, *back),
+        **options,
+    )
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(flows, losses, st.sampled_from(["grid", "double"]))
+def test_every_transfer_completes_with_exactly_its_segments(flow, lost, clock):
+    result = simulate(transfer(flow, lost, clock=clock, record=Record(receives=True)))
+    segments = flow["segments"] + flow["handshake"]
+    assert result["transferred"].item() == segments
+    assert result["goodput"].item() == segments
+    assert result["in_flight"].item() == 0
+    assert set(result["receive_segment"].values.tolist()) == set(range(segments))
+    # One chosen loss costs at most one packet each; the books say which were.
+    assert result["dropped"].item() <= len(lost[0]) and result["acks_dropped"].item() <= len(lost[1])
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(flows, st.floats(0.0, 0.3), st.integers(0, 1000))
+def test_transfers_complete_over_lossy_links(flow, loss, seed):
+    scenario = Scenario(
+        (Flows(source="s", target="d", initial_window=2, count=3, **flow),),
+        # A round with the largest back-off takes 64 s; with loss 0.3 both ways half of them fail: 1e5 s are
+        # more than a thousand rounds.
+        duration=1e5,
+        warm_up=0.0,
+        epoch=1e3,
+        slice=1e5,
+        links=(Link("s", "d", rate=1e6, delay=0.05, loss=loss),),
+        seed=seed,
+    )
+    result = simulate(scenario)
+    assert (result["transferred"] == flow["segments"] + flow["handshake"]).all()
+    assert (result["goodput"] == result["transferred"]).all()
+
+
+def steps(scenario):
+    """The run, one event at a time: (arrays, slot of the event about to happen)."""
+    sim = engine.build(scenario, scenario.seed)
+    loop, k = engine.loop, engine.k
+    loop.start(sim.world)
+    while True:
+        assert sim.world[0].heap_count
+        slot = int(sim.heap[0])
+        if sim.events[slot].time >= scenario.duration:
+            return
+        before = (int(sim.events[slot].what), int(sim.events[slot].seq))
+        while (status := loop.advance(sim.world, scenario.duration, 1)) != k.PAUSED:
+            assert status == k.GROW_EVENTS
+            sim = engine._more_events(sim, len(sim.events))
+        yield sim, slot, before
+        if sim.flows[0].una >= sim.flows[0].limit:
+            return
+
+
+def held(sim):
+    """Segments that the receiver has, up to the highest sent."""
+    f, mask = sim.flows[0], sim.received.shape[1] - 1
+    above = {s for s in range(int(f.rcv_next), int(f.top)) if sim.received[0, s & mask]}
+    return above | set(range(int(f.rcv_next)))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    flows.map(lambda flow: flow | {"sender": "sack", "delayed_ack": 0.0}).filter(lambda flow: flow["segments"] > 5),
+    losses,
+)
+def test_blocks_and_scoreboard_tell_the_truth(flow, lost):
+    """RFC 2018, section 4: at most three blocks of what has arrived, the newest segment in the first."""
+    k, seen = engine.k, 0
+    for sim, slot, (what, seq) in steps(transfer(flow, lost, scheduler="heap")):
+        have, f = held(sim), sim.flows[0]
+        if what == k.RECEIVE:
+            ack = sim.events[slot]
+            assert ack.kind == k.ACK or ack.what != k.RECEIVE
+            blocks = sim.blocks[slot][: 2 * ack.blocks].reshape(-1, 2).tolist()
+            assert ack.blocks <= 3 and ack.size == 40 + 8 * ack.blocks
+            assert ack.ack == min(set(range(10**4)) - have)
+            for left, right in blocks:
+                assert ack.ack < left < right
+                assert set(range(left, right)) <= have
+            reported = [s for left, right in blocks for s in range(left, right)]
+            assert len(reported) == len(set(reported))
+            if seq > ack.ack:
+                left, right = blocks[0]
+                # The newest is in the first block, and that is as long as it can be.
+                assert left <= seq < right and left - 1 not in have and right not in have
+                seen += 1
+        believed = {s for s in range(int(f.una), int(f.top)) if sim.sacked[0, s & (sim.sacked.shape[1] - 1)]}
+        assert believed <= have
+        assert f.una <= f.rcv_next
+        assert f.top - f.una <= f.window
+    assert seen or not lost[0] or flow["window_limit"] < 20
+
+
+def test_three_gaps_are_reported_newest_first():
+    # 2, 4, 6, 8 lost of twelve: when 9 arrives there are four islands; the oldest is left out.
+    flow = {"segments": 12, "window_limit": 20, "handshake": False, "compat": "rfc", "limited_transmit": False}
+    scenario = transfer(flow | {"sender": "sack"}, ((2, 4, 6, 8), ()), scheduler="heap")
+    scenario = scenario.__class__(**{**scenario.__dict__, "flows": (twelve(scenario.flows[0]),)}) if False else scenario
+    told = {}
+    for sim, slot, (what, seq) in steps(scenario):
+        if what == engine.k.RECEIVE and seq not in told:
+            blocks = sim.blocks[slot][: 2 * sim.events[slot].blocks].reshape(-1, 2)
+            told[seq] = [tuple(block) for block in blocks.tolist()]
+    assert told[3] == [(3, 4)]

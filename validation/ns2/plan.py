@@ -1,0 +1,229 @@
+"""From a scenario to what ns-2 is told: nodes, one-way links, flows with every random choice made.
+
+What ns-2 cannot do, or does by other rules, is refused here, in the words of the scenario.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.validation.packet.network import Routes, ends
+from tcpdynamics.validation.packet.parts import Flows, Link
+from tcpdynamics.validation.packet.scenario import Scenario
+from tcpdynamics.validation.packet.units import ScenarioError
+
+#: Rate [bit/s] of links that are infinitely fast here: 1500 bytes take 12 ns, below all that is compared.
+FAST = 1e12
+
+
+@dataclass(frozen=True)
+class PlannedFlow:
+    """One flow with its random choices made.
+
+    Attributes
+    ----------
+    settings : mapping
+        As `Flows.settings`, every default filled in.
+    there : tuple of int
+        Indices of the links to the receiver; the first is where its packets are seen to be sent.
+    start : float
+        [s]
+    segments : int or None
+    """
+
+    settings: Mapping[str, Any]
+    source: str
+    target: str
+    there: tuple[int, ...]
+    start: float
+    segments: int | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Nodes and one-way links in the order in which they are made, and the flows.
+
+    Attributes
+    ----------
+    lost : mapping
+        Index of a link -> the packets to lose there, counted from 0 in the order of arrival.
+    """
+
+    nodes: tuple[str, ...]
+    links: tuple[Link, ...]
+    flows: tuple[PlannedFlow, ...]
+    lost: Mapping[int, tuple[int, ...]]
+
+
+def plan(scenario: Scenario, seed: int) -> Plan:
+    """Make every random choice of a scenario that ns-2 is not asked to make, or refuse it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    seed : int
+        Of the starts, ends and sizes that are drawn. They are not the draws of `simulate` with that seed.
+
+    Raises
+    ------
+    ScenarioError
+        Naming the key that ns-2 cannot follow.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.packet.parts import Bottleneck
+    >>> made = plan(Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50)), seed=1)
+    >>> [link.name for link in made.links]
+    ['r1->r2', 's0->r1', 'r2->d0', 'd0->s0']
+    """
+    _refuse_links(scenario)
+    rng = np.random.default_rng(seed)
+    groups = [
+        (group, start, segments)
+        for group in scenario.flows
+        for start, segments in zip(_starts(group, rng), _sizes(group, rng), strict=True)
+    ]
+    for group in scenario.flows:
+        _refuse_flows(group)
+    if scenario.links:
+        links, flows = _network(scenario, groups, rng)
+    else:
+        links, flows = _dumbbell(scenario, groups)
+    nodes = tuple(dict.fromkeys(name for link in links for name in (link.source, link.target)))
+    return Plan(nodes, links, tuple(flows), _lost(scenario))
+
+
+def _dumbbell(scenario: Scenario, groups: Sequence[Any]) -> tuple[tuple[Link, ...], list[PlannedFlow]]:
+    """A quarter of the RTT before the bottleneck, a quarter after it, half on a direct way back."""
+    assert scenario.bottleneck is not None
+    b = scenario.bottleneck
+    links = [Link("r1", "r2", b.rate, 0.0, b.buffer, loss=b.loss, duplex=False)]
+    flows = []
+    rtts = [rtt for group in scenario.flows for rtt in np.linspace(*group.rtts(), group.count)]
+    for i, ((group, start, segments), rtt) in enumerate(zip(groups, rtts, strict=True)):
+        s, d, quarter = f"s{i}", f"d{i}", float(rtt) / 4
+        first = len(links)
+        links += [
+            Link(s, "r1", None, quarter, duplex=False),
+            Link("r2", d, None, quarter, duplex=False),
+            Link(d, s, None, 2 * quarter, duplex=False),
+        ]
+        flows.append(PlannedFlow(group.settings(), s, d, (first, 0, first + 1), start, segments))
+    return tuple(links), flows
+
+
+def _network(
+    scenario: Scenario, groups: Sequence[Any], rng: np.random.Generator
+) -> tuple[tuple[Link, ...], list[PlannedFlow]]:
+    routes, shortest = Routes(scenario.ways), ShortestPaths(scenario.ways)
+    flows = []
+    for group, start, segments in groups:
+        sources, targets = ends(group)
+        pairs = [(a, b) for a in sources for b in targets if a != b]
+        a, b = pairs[rng.integers(len(pairs))] if len(pairs) > 1 else pairs[0]
+        there, back = routes.both(group, a, b)
+        for route in (there, back):
+            shortest.check(route)
+        flows.append(PlannedFlow(group.settings(), a, b, there, start, segments))
+    return scenario.ways, flows
+
+
+def _starts(group: Flows, rng: np.random.Generator) -> list[float]:
+    if group.arrival_rate is not None:
+        gaps = rng.exponential(1.0 / group.arrival_rate, group.count)
+        return [float(t) for t in group.start + np.cumsum(gaps)]
+    spread = group.settings()["start_spread"]
+    if not spread:
+        return [group.start] * group.count
+    return [float(t) for t in group.start + spread * rng.random(group.count)]
+
+
+def _sizes(group: Flows, rng: np.random.Generator) -> list[int | None]:
+    if group.segments is None or group.segments_shape is None:
+        return [group.segments] * group.count
+    shape = group.segments_shape
+    least = group.segments * (shape - 1) / shape
+    drawn = least * rng.random(group.count) ** (-1.0 / shape)
+    return [max(1, round(float(x))) for x in drawn]
+
+
+def _lost(scenario: Scenario) -> dict[int, tuple[int, ...]]:
+    lost: dict[int, set[int]] = {}
+    for drop in scenario.drops:
+        if drop.packet is None or drop.link is None:
+            key = "segment" if drop.segment is not None else "ack"
+            raise ScenarioError(f"drops.{key}: ns-2 cannot choose by it; give drops.link and drops.packet")
+        lost.setdefault(scenario.link_names.index(drop.link), set()).add(drop.packet)
+    return {link: tuple(sorted(packets)) for link, packets in lost.items()}
+
+
+def _refuse_links(scenario: Scenario) -> None:
+    for link in scenario.ways:
+        at = f" of link {link.name}"
+        if link.discipline != "droptail":
+            raise ScenarioError(f'links.discipline{at}: only "droptail" is translated for ns-2')
+        if link.jitter:
+            raise ScenarioError(f"links.jitter{at}: ns-2 has no such thing; take flows.overhead")
+        if link.buffer == 1:
+            raise ScenarioError(f"links.buffer{at} is 1: ns-2 would refuse every packet; take 2 or more")
+
+
+def _refuse_flows(group: Flows) -> None:
+    if group.open_loop:
+        raise ScenarioError(
+            f'flows.sender = "{group.sender}" is not translated for ns-2; leave those flows out'
+        )
+    if group.compat != "ns2":
+        raise ScenarioError(f'flows.compat = "{group.compat}": ns-2 has its own rules; take "ns2"')
+    if group.control != "reno":
+        raise ScenarioError(f'flows.control = "{group.control}": only "reno" is translated for ns-2')
+    if group.jitter:
+        raise ScenarioError("flows.jitter: ns-2 has no such thing; take flows.overhead")
+    if group.clock_phase is not None:
+        raise ScenarioError("flows.clock_phase: ns-2 draws it; leave it out")
+    if group.max_backoff != 64 or group.clear_rtt_after != 8:
+        raise ScenarioError(
+            "flows.max_backoff and flows.clear_rtt_after are 64 and 8 in ns-2; leave them out"
+        )
+
+
+class ShortestPaths:
+    """Refuses routes that ns-2 would not take: its own is a path with the fewest links."""
+
+    def __init__(self, ways: Sequence[Link]) -> None:
+        self.ways = ways
+        self.beyond: dict[str, list[str]] = {}
+        for way in ways:
+            self.beyond.setdefault(way.source, []).append(way.target)
+        self._trees: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
+
+    def check(self, route: Sequence[int]) -> None:
+        """Refuse a route that is not the only shortest path between its ends."""
+        nodes = [self.ways[i].source for i in route] + [self.ways[route[-1]].target]
+        distance, paths = self._from(nodes[0])
+        if distance[nodes[-1]] < len(route) or paths[nodes[-1]] > 1:
+            raise ScenarioError(
+                f"flows.route {' -> '.join(nodes)}: ns-2 takes the path with the fewest links, and this is not "
+                "the only such path; give the flow links of its own"
+            )
+
+    def _from(self, source: str) -> tuple[dict[str, int], dict[str, int]]:
+        """Links to each node on a shortest path, and how many such paths there are."""
+        if source not in self._trees:
+            distance, paths = {source: 0}, {source: 1}
+            waiting = deque([source])
+            while waiting:
+                node = waiting.popleft()
+                for beyond in self.beyond.get(node, []):
+                    if beyond not in distance:
+                        distance[beyond], paths[beyond] = distance[node] + 1, 0
+                        waiting.append(beyond)
+                    if distance[beyond] == distance[node] + 1:
+                        paths[beyond] += paths[node]
+            self._trees[source] = distance, paths
+        return self._trees[source]

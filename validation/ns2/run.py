@@ -1,0 +1,200 @@
+"""Run `ns` on a scenario, out of the way, and return what `simulate` returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics import __version__
+from tcpdynamics.models.fairness import jain
+from tcpdynamics.validation.packet.scenario import Scenario
+
+from .plan import plan
+from .tcl import COUNTERS, TRACE, script
+from .trace import Packets, read_timeouts, read_trace
+
+#: Packets sent in an epoch are counted 0..6 and "7 or more".
+EPOCH_BINS = 8
+
+
+class Ns2Error(RuntimeError):
+    """`ns` is missing, failed or took too long."""
+
+
+def installed() -> bool:
+    """Whether ns-2 can be run.
+
+    Examples
+    --------
+    >>> isinstance(installed(), bool)
+    True
+    """
+    return shutil.which("ns") is not None
+
+
+def run_ns2(
+    scenario: Scenario, seed: int | None = None, timeout: float = 120.0, epoch: np.ndarray | None = None
+) -> xr.Dataset:
+    """Run a scenario in ns-2.35.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        See `tcl` for what can be translated. Of `record`, `sends` is heeded.
+    seed : int, optional
+        Default: the scenario's own.
+    timeout : float
+        Longest wall time [s].
+    epoch : (flow,) float array, optional
+        Length [s] of each flow's epochs. Default: the scenario's `epoch` if it is a number; else epochs are
+        not counted.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over `flow`, after the warm-up and with the names of `simulate`: `sent`, `dropped` (on any link),
+        `timeouts`, `goodput`; `epochs` over `flow` and `sent_in_epoch`; `loss_rate` and `jain`. With
+        `record.sends`, over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`. The handshake
+        counts as a segment.
+
+    Raises
+    ------
+    ScenarioError
+        If ns-2 cannot follow the scenario.
+    Ns2Error
+        If ns-2 is missing, fails or takes too long.
+    """
+    seed = scenario.seed if seed is None else seed
+    made = plan(scenario, seed)
+    program = shutil.which("ns")
+    if program is None:
+        raise Ns2Error("ns-2 is not installed: there is no program ns; install the Debian package ns2")
+    with tempfile.TemporaryDirectory(prefix="ns2-") as name:
+        folder = Path(name)
+        (folder / "scenario.tcl").write_text(script(scenario, made, seed))
+        _call(program, folder, timeout)
+        sends, receives, drops = read_trace(folder / TRACE, made)
+        timeouts = read_timeouts(folder / COUNTERS, len(made.flows))
+    goodput = _first_receptions(scenario, receives)
+    data = _counts(scenario, sends, drops) | {
+        "goodput": ("flow", goodput, "packets", "different packets received"),
+        "timeouts": ("flow", timeouts, "1", "retransmission timeouts"),
+        "jain": (
+            (),
+            float(jain(goodput.astype(float))) if goodput.any() else np.nan,
+            "1",
+            "Jain's index of goodput",
+        ),
+    }
+    lengths = _lengths(scenario, epoch)
+    if lengths is not None:
+        data["epochs"] = (
+            ("flow", "sent_in_epoch"),
+            count_epochs(sends, scenario, lengths),
+            "1",
+            "epochs in which so many packets were sent",
+        )
+    if scenario.record.sends:
+        data |= {
+            "send_time": ("send", sends.time, "s", "time at which a data packet was sent"),
+            "send_flow": ("send", sends.flow, "1", "its flow"),
+            "send_segment": ("send", sends.segment, "1", "its segment, from 0"),
+        }
+    variables = {
+        name: (dims, values, {"units": units, "long_name": text})
+        for name, (dims, values, units, text) in data.items()
+    }
+    coords: dict[str, Any] = {"flow": np.arange(scenario.count)}
+    if lengths is not None:
+        coords["sent_in_epoch"] = np.arange(EPOCH_BINS)
+    return xr.Dataset(
+        variables,
+        coords,
+        {
+            "name": scenario.name,
+            "scenario": json.dumps(dataclasses.asdict(scenario)),
+            "seed": str(seed),
+            "version": __version__,
+            "simulator": "ns-2.35",
+        },
+    )
+
+
+def _call(program: str, folder: Path, timeout: float) -> None:
+    try:
+        done = subprocess.run(
+            [program, "scenario.tcl"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Ns2Error(f"ns took longer than {timeout:g} s; shorten duration, or raise timeout") from error
+    if done.returncode != 0:
+        raise Ns2Error(f"ns failed with status {done.returncode}; it said: ...{done.stderr[-500:].strip()}")
+
+
+def _counts(scenario: Scenario, sends: Packets, drops: Packets) -> dict[str, Any]:
+    sent, dropped = (
+        np.bincount(part.flow[part.time >= scenario.warm_up], minlength=scenario.count)
+        for part in (sends, drops)
+    )
+    rate = dropped.sum() / sent.sum() if sent.any() else np.nan
+    return {
+        "sent": ("flow", sent, "packets", "packets sent"),
+        "dropped": ("flow", dropped, "packets", "packets lost, on all links"),
+        "loss_rate": ((), float(rate), "1", "packets lost over packets sent"),
+    }
+
+
+def _first_receptions(scenario: Scenario, receives: Packets) -> np.ndarray:
+    """Segments of each flow received for the first time after the warm-up."""
+    keys = np.stack([receives.flow, receives.segment])
+    first = np.unique(keys, axis=1, return_index=True)[1]
+    first = first[receives.time[first] >= scenario.warm_up]
+    return np.bincount(receives.flow[first], minlength=scenario.count)
+
+
+def _lengths(scenario: Scenario, epoch: np.ndarray | None) -> np.ndarray | None:
+    if epoch is None:
+        return None if scenario.epoch == "auto" else np.full(scenario.count, float(scenario.epoch))
+    lengths = np.asarray(epoch, float)
+    if lengths.shape != (scenario.count,) or not (lengths > 0).all():
+        raise ValueError(f"epoch must hold {scenario.count} positive lengths, got shape {lengths.shape}")
+    return lengths
+
+
+def count_epochs(sends: Packets, scenario: Scenario, lengths: np.ndarray) -> np.ndarray:
+    """How often each flow sent 0, 1, ... 7 or more packets in an epoch.
+
+    Parameters
+    ----------
+    lengths : (flow,) float array
+        Of each flow's epochs [s]; the first begins at the end of the warm-up, an unfinished last one is left out.
+
+    Returns
+    -------
+    (flow, 8) int array
+    """
+    counts = np.zeros((len(lengths), EPOCH_BINS), np.int64)
+    late = sends.time >= scenario.warm_up
+    number = np.floor((sends.time[late] - scenario.warm_up) / lengths[sends.flow[late]]).astype(np.int64)
+    whole = np.floor((scenario.duration - scenario.warm_up) / lengths).astype(np.int64)
+    order = np.argsort(sends.flow[late], kind="stable")
+    flows, numbers = sends.flow[late][order], number[order]
+    edges = np.searchsorted(flows, np.arange(len(lengths) + 1))
+    for i, n in enumerate(whole):
+        mine = numbers[edges[i] : edges[i + 1]]
+        in_each = np.bincount(mine[mine < n], minlength=n)[:n]
+        counts[i] = np.bincount(np.minimum(in_each, EPOCH_BINS - 1), minlength=EPOCH_BINS)
+    return counts

@@ -1,0 +1,190 @@
+"""A scenario as a Tcl script for ns-2.35. Reading it is the best answer to "what exactly did ns-2 run?"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tcpdynamics.validation.packet.parts import Link
+from tcpdynamics.validation.packet.scenario import Scenario
+
+from .plan import FAST, Plan, PlannedFlow, plan
+
+#: Files that the script writes in its working directory.
+TRACE, COUNTERS = "trace", "counters"
+#: ns-2's queues always have a limit [packets].
+NO_LIMIT = 1_000_000_000
+#: ns-2's seeds are positive 31-bit numbers; 0 would take the time of day.
+SEEDS = 2**31 - 2
+
+AGENTS = {"tahoe": "TCP", "reno": "TCP/Reno", "newreno": "TCP/Newreno", "sack": "TCP/Sack1"}
+
+
+def tcl(scenario: Scenario, seed: int | None = None) -> str:
+    """The Tcl script of a scenario.
+
+    Run by `ns` it writes two files: `trace`, with a line for each packet that enters the first link of a flow,
+    leaves its last or is lost anywhere, and `counters`, with each sender's timeouts at the end of the warm-up and
+    of the run.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of flows with rule book "ns2" and control "reno".
+    seed : int, optional
+        Of the random choices. Default: the scenario's own. With a single flow and nothing random it is not
+        passed on, so that the flow's clock has the phase that ns-2 draws by default.
+
+    Raises
+    ------
+    ScenarioError
+        Naming the key that cannot be translated.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.packet.parts import Bottleneck, Flows
+    >>> script = tcl(Scenario((Flows(sender="newreno", rtt=0.2),), Bottleneck(1e6, 50)))
+    >>> [line for line in script.splitlines() if "queue-limit" in line or "Newreno" in line][0]
+    '$ns queue-limit $node(0) $node(1) 50'
+    """
+    seed = scenario.seed if seed is None else seed
+    return script(scenario, plan(scenario, seed), seed)
+
+
+def script(scenario: Scenario, made: Plan, seed: int) -> str:
+    """The Tcl script of a plan."""
+    lines = [
+        "remove-all-packet-headers",
+        "add-packet-header IP TCP Flags",
+        *([f"ns-random {1 + seed % SEEDS}"] if _random(made) else []),
+        "set ns [new Simulator]",
+        f"set trace [open {TRACE} w]",
+        f"set counters [open {COUNTERS} w]",
+        *(f"set node({i}) [$ns node]" for i in range(len(made.nodes))),
+    ]
+    first, last = ({flow.there[end] for flow in made.flows} for end in (0, -1))
+    for i, link in enumerate(made.links):
+        lines += _link(made, i, link, i in first, i in last)
+    for i, flow in enumerate(made.flows):
+        lines += _flow(made, i, flow, scenario.duration)
+    lines += [
+        "proc count {when} {",
+        "    global counters tcp",
+        f"    for {{set i 0}} {{$i < {len(made.flows)}}} {{incr i}} {{",
+        '        puts $counters "$when $i [$tcp($i) set nrexmit_]"',
+        "    }",
+        "}",
+        "proc finish {} {",
+        "    global counters trace",
+        "    count end",
+        "    close $counters",
+        "    close $trace",
+        "    exit 0",
+        "}",
+        f'$ns at {number(scenario.warm_up)} "count warm"',
+        f'$ns at {number(scenario.duration)} "finish"',
+        "$ns run",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _random(made: Plan) -> bool:
+    """Whether ns-2 has anything to draw that shows in a run."""
+    chance = any(link.loss for link in made.links) or any(flow.settings["overhead"] for flow in made.flows)
+    return chance or len(made.flows) > 1
+
+
+def _link(made: Plan, i: int, link: Link, first: bool, last: bool) -> Iterator[str]:
+    ends = f"$node({made.nodes.index(link.source)}) $node({made.nodes.index(link.target)})"
+    rate = FAST if link.rate is None else link.rate
+    yield f"# {link.name}"
+    yield f"$ns simplex-link {ends} {number(rate)} {number(link.delay)} DropTail"
+    yield f"set link [$ns link {ends}]"
+    limited = link.rate is not None and (link.buffer is not None or link.buffer_bytes is not None)
+    if limited and link.buffer_bytes is not None:
+        # The limit is limit_ * mean_pktsize_ bytes.
+        yield "[$link queue] set queue_in_bytes_ true"
+        yield f"[$link queue] set mean_pktsize_ {link.buffer_bytes}"
+        yield f"$ns queue-limit {ends} 1"
+    else:
+        yield f"$ns queue-limit {ends} {link.buffer if limited else NO_LIMIT}"
+    # What is put at the head last comes first: a packet is seen, lost if chosen, lost by chance, queued.
+    if link.loss:
+        yield f"$ns lossmodel [new ErrorModel/Uniform {number(link.loss)} pkt] {ends}"
+    if i in made.lost:
+        yield "set chosen [new ErrorModel/List]"
+        yield f"$chosen droplist {{{' '.join(str(packet) for packet in made.lost[i])}}}"
+        yield f"$ns lossmodel $chosen {ends}"
+    if first:
+        yield f"set seen [$ns create-trace Enque $trace {ends}]"
+        # The tagged format alone has times with 15 digits; the usual one rounds to a microsecond.
+        yield "$seen tagged 1"
+        yield "$link add-to-head $seen"
+    if last:
+        yield f"set got [$ns create-trace Recv $trace {ends}]"
+        yield "$got tagged 1"
+        yield "$got target [[$link set ttl_] target]"
+        yield "[$link set ttl_] target $got"
+    if limited or link.loss or i in made.lost:
+        yield f"set lost [$ns create-trace Drop $trace {ends}]"
+        yield "$lost tagged 1"
+        yield "$lost target [$ns set nullAgent_]"
+        yield "[$link set drophead_] target $lost"
+
+
+def _flow(made: Plan, i: int, flow: PlannedFlow, duration: float) -> Iterator[str]:
+    s = flow.settings
+    yield f"# flow {i}"
+    yield f"set tcp({i}) [new Agent/{AGENTS[s['sender']]}]"
+    options = {
+        "fid_": i,
+        # With headers of its own ns-2 would leave out those of segment 0, and add more for timestamps.
+        "useHeaders_": "false",
+        "packetSize_": s["packet_size"],
+        "tcpip_base_hdr_size_": s["ack_size"],  # of the handshake
+        "window_": s["window_limit"],
+        "windowInit_": s["initial_window"],
+        "syn_": _truth(s["handshake"]),
+        "singledup_": int(s["limited_transmit"]),
+        "overhead_": number(s["overhead"]),
+        "timestamps_": _truth(s["timestamps"]),
+        "minrto_": number(s["min_rto"]),
+        "maxrto_": number(s["max_rto"]),
+        "rtxcur_init_": number(s["initial_rto"]),
+        "tcpTick_": number(s["timer_granularity"]),
+    }
+    yield from (f"$tcp({i}) set {key} {value}" for key, value in options.items())
+    yield f"set sink [new Agent/TCPSink{'/Sack1' if s['sack'] else ''}{'/DelAck' if s['delayed_ack'] else ''}]"
+    yield f"$sink set packetSize_ {s['ack_size']}"
+    if s["delayed_ack"]:
+        yield f"$sink set interval_ {number(s['delayed_ack'])}"
+    yield f"$ns attach-agent $node({made.nodes.index(flow.source)}) $tcp({i})"
+    yield f"$ns attach-agent $node({made.nodes.index(flow.target)}) $sink"
+    yield f"$ns connect $tcp({i}) $sink"
+    yield f"set ftp({i}) [new Application/FTP]"
+    yield f"$ftp({i}) attach-agent $tcp({i})"
+    # A flow whose turn comes after the end never starts. The SYN comes on top of what is produced: the agent
+    # adds one when it sends it.
+    if flow.start <= duration:
+        what = "start" if flow.segments is None else f"produce {flow.segments}"
+        yield f'$ns at {number(flow.start)} "$ftp({i}) {what}"'
+    if s["stop"] is not None and flow.start < s["stop"] <= duration:
+        # FTP's own stop forgets the last segment sent: if it is lost, nothing sends it again.
+        last = f"[expr [$tcp({i}) set maxseq_] + 1]"
+        yield f"$ns at {number(s['stop'])} {{$ftp({i}) produce {last}}}"
+
+
+def number(x: float) -> str:
+    """The shortest decimal without exponent that is read as exactly x; ns-2 takes letters for units.
+
+    Examples
+    --------
+    >>> number(1e6), number(1e-5), number(0.1)
+    ('1000000.0', '0.00001', '0.1')
+    """
+    return np.format_float_positional(float(x), unique=True, trim="0")
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,72 @@
+"""Read what the script has written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .plan import Plan
+
+
+@dataclass(frozen=True)
+class Packets:
+    """What happened to data packets, in the order of time.
+
+    Attributes
+    ----------
+    time : (n,) float array [s]
+    flow, segment : (n,) int array
+    """
+
+    time: np.ndarray
+    flow: np.ndarray
+    segment: np.ndarray
+
+
+def read_trace(path: Path, made: Plan) -> tuple[Packets, Packets, Packets]:
+    """Data packets sent, received, and lost anywhere.
+
+    A line of the tagged format reads, with single spaces and these places when split::
+
+        + 0.16 -s 1 -d 0 -p tcp -e 500 -c 3 -i 7 -a 3 -x {1.0 4.0 12 ------- null}
+        0 1    2  3 4  5 6  7   8  9   10 11 ..        17     18  19
+    """
+    ids = {name: str(i) for i, name in enumerate(made.nodes)}
+
+    def ends(link: int) -> tuple[str, str]:
+        return ids[made.links[link].source], ids[made.links[link].target]
+
+    # Where other flows start or end, packets only pass.
+    place = {
+        event: {str(i): ends(flow.there[end]) for i, flow in enumerate(made.flows)}
+        for event, end in (("+", 0), ("r", -1))
+    }
+    found: dict[str, tuple[list[str], list[str], list[str]]] = {event: ([], [], []) for event in "+rd"}
+    with path.open() as lines:
+        for line in lines:
+            word = line.split(" ", 20)
+            if len(word) < 20 or word[7] != "tcp":
+                continue
+            event, owner = word[0], word[11]
+            if event != "d" and (word[3], word[5]) != place[event][owner]:
+                continue
+            times, flows, segments = found[event]
+            times.append(word[1])
+            flows.append(owner)
+            segments.append(word[19])
+    return _packets(*found["+"]), _packets(*found["r"]), _packets(*found["d"])
+
+
+def _packets(time: list[str], flow: list[str], segment: list[str]) -> Packets:
+    return Packets(np.array(time, float), np.array(flow, np.int64), np.array(segment, np.int64))
+
+
+def read_timeouts(path: Path, flows: int) -> np.ndarray:
+    """Timeouts of each flow between the end of the warm-up and that of the run."""
+    table = {"warm": np.zeros(flows, np.int64), "end": np.zeros(flows, np.int64)}
+    for line in path.read_text().splitlines():
+        when, flow, timeouts = line.split()
+        table[when][int(flow)] = int(timeouts)
+    return table["end"] - table["warm"]
