@@ -354,3 +354,47 @@ def _print_verdicts(result: xr.Dataset) -> None:
             part = result.sel(link=link, chain=chain)
             cells = zip(part.distance.values, part.verdict.values, strict=True)
             click.echo(f"{'':12s} {chain:22s}" + "".join(f"{f'{d:.3f} {v}':>15s}" for d, v in cells))
+
+
+@validate.command("ns2")
+@click.option("--live", is_flag=True, help="Run ns-2 now (minutes) instead of taking its recorded results.")
+@click.option(
+    "--tied", is_flag=True, help="The cases in which exact ties decide, and which differ for that reason."
+)
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Ours with double-precision time, in which rounding decides ties as in ns-2.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write the comparison as NetCDF."
+)
+def validate_ns2(live: bool, tied: bool, exact: bool, as_json: bool, output: Path | None) -> None:
+    """The packet simulator against ns-2.35 on crowded links: eight seeds each, 99 % intervals."""
+    if output is not None:
+        check_netcdf_name(output)
+    from tcpdynamics.validation.comparisons import ns2
+    from tcpdynamics.validation.ns2 import Ns2Error
+
+    comparison = ns2.PacketsVsNs2(cases=ns2.TIED if tied else ns2.CASES, exact=exact)
+    try:
+        result = comparison.run(live=live)
+    except Ns2Error as error:
+        raise click.UsageError(str(error)) from None
+    rows = ns2.table(result)
+    if output is not None:
+        write_netcdf(output, result)
+        click.echo(f"wrote {output}", err=True)
+    if as_json:
+        click.echo(json.dumps(rows))
+    elif output is None:
+        click.echo(
+            f"ns-2: {result.attrs['ns2']}; means over {comparison.seeds} seeds, 99 % interval of ours - ns-2"
+        )
+        for row in rows:
+            interval = f"[{row['low']:.3g}, {row['high']:.3g}]"
+            click.echo(
+                f"{row['case']:24s}{row['quantity']:14s}{row['ours']:11.5g}{row['theirs']:11.5g} {row['unit']:10s}"
+                f"{interval:>24s}  {row['verdict']}"
+            )

@@ -17,6 +17,7 @@ from tcpdynamics import __version__
 from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.paper_figures import chen_sub_packet as paper
 from tcpdynamics.solvers import stationary
+from tcpdynamics.validation.comparisons import ns2
 from tcpdynamics.validation.comparisons.sub_packet import (
     AGREES,
     CLOSE,
@@ -69,6 +70,9 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         )
     say("simulating Fig. 11, mixed RTTs")
     others.append(("Fig. 11: RTTs of 200 to 400 ms in eight groups", paper.fig11(quick).run()))
+    say("holding packets against ns-2")
+    judged, tied = (ns2.PacketsVsNs2(cases=cases).run(live=False) for cases in (ns2.CASES, ns2.TIED))
+    tied_exact = ns2.PacketsVsNs2(cases=ns2.TIED, exact=True).run(live=False)
     say("writing the page")
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
@@ -83,6 +87,7 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         "fig9": figure(result),
         "silence": figures.silence_tail(result, busiest),
         "loss": figures.self_consistent_loss(result, **link),
+        "ns2": ns2.figure(judged),
     }
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         resources.files("tcpdynamics.apps.assets").joinpath("report.html.j2").read_text(encoding="utf-8")
@@ -111,6 +116,11 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         close=CLOSE,
         verdicts=[_verdicts(title, r) for title, r in [("Fig. 9: 1 Mbit/s, 200 ms", result), *others]],
         claims=paper.claims(),
+        judged=[
+            _judged("No exact ties", judged),
+            _judged("Exact ties: ours on its grid of times", tied),
+            _judged("Exact ties: ours in double precision, as ns-2", tied_exact),
+        ],
         seed=main.seed,
         command=f"tcpdynamics report{' --quick' if quick else ''} --output report.html",
         versions={"Python": platform.python_version(), "tcpdynamics": __version__}
@@ -153,6 +163,24 @@ def _setting(c: SubPacketChainVsPackets) -> str:
         f"{c.buffer}-packet buffer, "
         f"{c.sender.upper()}, {min(c.flows)} to {max(c.flows)} flows."
     )
+
+
+def _judged(title: str, result: xr.Dataset) -> dict[str, Any]:
+    """Rows of a comparison with ns-2, and how many of its intervals hold zero."""
+    rows = []
+    for row in ns2.table(result):
+        numbers = {
+            name: f"{row[name]:.4g}" for name in ("ours", "ours_sd", "theirs", "theirs_sd", "low", "high")
+        }
+        rows.append({**row, **numbers})
+    agree = sum(row["verdict"] == "agrees" for row in rows)
+    return {
+        "title": title,
+        "rows": rows,
+        "agree": agree,
+        "of": len(rows),
+        "level": f"{result.attrs['level']:.0%}",
+    }
 
 
 def _nearest(result: xr.Dataset, flows: int) -> int:

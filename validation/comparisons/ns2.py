@@ -18,14 +18,18 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.solvers.problems import DomainError
-from tcpdynamics.validation.ns2 import run_ns2
+from tcpdynamics.validation.ns2 import installed, run_ns2
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate, topologies
 from tcpdynamics.validation.statistics import two_sample
+
+from .ns2_recorded import document, key, recorded
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 CASES = ("dumbbell_spread", "dumbbell_overhead", "wide", "star")
+#: Cases in which exact ties decide; see `PacketsVsNs2`.
+TIED = ("dumbbell_overhead_tied", "wide_tied")
 #: What is compared, with its unit. An epoch has a fixed length in each case.
 QUANTITIES = {
     "loss rate": "1",
@@ -52,6 +56,13 @@ class PacketsVsNs2:
         packet's sending time before each send, which breaks phase effects. ``wide``: 32 NewReno flows with RTTs
         of 20 to 160 ms share 155 Mbit/s. ``star``: short Reno transfers between the three hosts of Tamura,
         Takayasu and Takayasu's LEAP network, with delayed acknowledgements that wait and are lost too.
+        ``dumbbell_overhead_tied``: RTTs of 200 ms, fifty times a packet's sending time, so that a segment that
+        an acknowledgement releases at once arrives just as another leaves the queue; the other case has 201.7 ms.
+        ``wide_tied``: RTTs from 20 to 160 ms in equal steps, multiples of half a sending time; the other case has
+        RTTs from 20.0717 to 159.8613 ms. ns-2 leaves such ties to the rounding of its clock, our grid of times
+        does not, so these two are expected to differ.
+    exact : bool
+        Run ours with plain double-precision time, as ns-2 does: rounding then decides ties there too.
     scale : float
         Factor of all durations [1], > 0.
     seeds : int
@@ -78,11 +89,12 @@ class PacketsVsNs2:
     seed: int = 1
     workers: int = 2
     timeout: float = 600.0
+    exact: bool = False
 
     def __post_init__(self) -> None:
-        unknown = [case for case in self.cases if case not in CASES]
+        unknown = [case for case in self.cases if case not in CASES + TIED]
         if unknown or not self.cases:
-            raise DomainError(f"cases must be among {', '.join(CASES)}, got {list(self.cases)}")
+            raise DomainError(f"cases must be among {', '.join(CASES + TIED)}, got {list(self.cases)}")
         if self.seeds < 2:
             raise DomainError(f"seeds must be at least 2 for an interval, got {self.seeds}")
         if not self.scale > 0:
@@ -90,11 +102,8 @@ class PacketsVsNs2:
 
     def scenario(self, case: str) -> Scenario:
         """The scenario of one case."""
-        if case == "wide":
-            # No RTT is a whole number of sending times, else packets of several flows arrive at one instant, time
-            # after time, and rounding decides whose is lost: with 20 to 160 ms one flow of 32 gets 3551 packets/s
-            # in ns-2, and from 1280 to 6796 here, depending on how times are rounded in the last bit.
-            rtt = (0.0201, 0.16017)
+        if case.startswith("wide"):
+            rtt = (0.02, 0.16) if case in TIED else (0.0200717, 0.1598613)
             flows = Flows(count=32, sender="newreno", rtt=rtt, packet_size=1000, window_limit=2000)
             return self._scenario(case, flows, 30.0, 10.0, 0.1, bottleneck=Bottleneck(155e6, 190))
         if case == "star":
@@ -107,7 +116,8 @@ class PacketsVsNs2:
             )  # fmt: skip
             return self._scenario(case, flows, duration, 50.0, 0.5, links=topologies.star(3))
         spread = case == "dumbbell_spread"
-        flows = Flows(count=100, rtt=(0.19, 0.21) if spread else 0.2, overhead=0.0 if spread else 0.004)
+        equal = 0.2 if case in TIED else 0.2017
+        flows = Flows(count=100, rtt=(0.19, 0.21) if spread else equal, overhead=0.0 if spread else 0.004)
         return self._scenario(case, flows, 1000.0, 100.0, 0.4, bottleneck=Bottleneck(1e6, 50))
 
     def _scenario(
@@ -115,11 +125,17 @@ class PacketsVsNs2:
     ) -> Scenario:
         return Scenario(
             (flows,), duration=self.scale * duration, warm_up=self.scale * warm_up, name=case, seed=self.seed,
-            epoch=epoch, slice=self.scale * (duration - warm_up) / 4, **network,
+            epoch=epoch, slice=self.scale * (duration - warm_up) / 4, clock="double" if self.exact else "auto",
+            **network,
         )  # fmt: skip
 
-    def run(self) -> xr.Dataset:
+    def run(self, live: bool | None = None) -> xr.Dataset:
         """Run both simulators and compare.
+
+        Parameters
+        ----------
+        live : bool, optional
+            Run ns-2 now, or take what it gave where it was last run. Default: now if it is installed.
 
         Returns
         -------
@@ -132,27 +148,45 @@ class PacketsVsNs2:
         ------
         Ns2Error
             If ns-2 is missing, fails or takes too long.
+        NoRecordError
+            If it is not to be run and there is no record of just these runs.
         """
-        parts = [self._case(self.scenario(case)) for case in self.cases]
+        live = installed() if live is None else live
+        parts = [self._case(self.scenario(case), live) for case in self.cases]
         result = xr.concat(parts, xr.Variable("case", list(self.cases)))
         result = result.assign_coords(quantity_unit=("quantity", list(QUANTITIES.values())))
         result.attrs = {
             "comparison": type(self).__name__,
             "parameters": json.dumps(asdict(self)),
             "level": self.level,
+            "ns2": "run for this comparison" if live else "as recorded with ns-2.35",
         }
         return result
 
-    def _case(self, scenario: Scenario) -> xr.Dataset:
+    def record(self) -> dict[str, Any]:
+        """Run ns-2 alone on all cases; what `ns2_recorded.json` is to hold."""
+        runs = {}
+        for case in self.cases:
+            scenario = self.scenario(case)
+            for seed, found in zip(self._seeds(), self._theirs(scenario, True), strict=True):
+                runs[key(scenario, seed)] = [float(f"{value:.9g}") for value in found.values]
+        return document(runs, tuple(QUANTITIES))
+
+    def _seeds(self) -> list[int]:
         children = np.random.SeedSequence([self.seed, 2]).spawn(self.seeds)
-        seeds = [int(child.generate_state(1)[0]) for child in children]
+        return [int(child.generate_state(1)[0]) for child in children]
+
+    def _theirs(self, scenario: Scenario, live: bool) -> list[xr.DataArray]:
+        if not live:
+            return [recorded(scenario, seed, tuple(QUANTITIES)) for seed in self._seeds()]
         with ThreadPoolExecutor(self.workers) as pool:
-            theirs = list(pool.map(lambda seed: run_ns2(scenario, seed, self.timeout), seeds))
+            runs = pool.map(lambda seed: run_ns2(scenario, seed, self.timeout), self._seeds())
+            return [quantities(run, scenario) for run in runs]
+
+    def _case(self, scenario: Scenario, live: bool) -> xr.Dataset:
         runs = replicate(scenario, self.seeds)
-        ours = [runs.isel(replication=i) for i in range(self.seeds)]
-        return compare(
-            [quantities(r, scenario) for r in ours], [quantities(r, scenario) for r in theirs], self.level
-        )
+        ours = [quantities(runs.isel(replication=i), scenario) for i in range(self.seeds)]
+        return compare(ours, self._theirs(scenario, live), self.level)
 
 
 def quantities(run: xr.Dataset, scenario: Scenario) -> xr.DataArray:
