@@ -286,20 +286,40 @@ def _hops(scenario: Scenario, flows: Any, routes: list[Any], links: Any) -> Any:
             f["back_end"] = len(rows)
             for name in ("access", "back_access"):
                 f[name] = _grid(scenario, float(f[name]))
-            hops_there = f["forward_end"] - f["forward_hop"]
-            analytic = hops_there == 1 and not links["served"][rows[f["forward_hop"]][0]]
-            f["fused"] = (
-                analytic
-                and not back
+            i += 1
+    hops = _records(len(rows), k.HOP)
+    for column, name in enumerate(("link", "length", "delay", "tx", "jitter", "last")):
+        hops[name] = [row[column] for row in rows]
+    _mark_through(scenario, flows, hops, links)
+    return hops
+
+
+def _mark_through(scenario: Scenario, flows: Any, hops: Any, links: Any) -> None:
+    """Which hops need no event of their own, and which flows no event at their receiver."""
+    chosen = {drop.link for drop in scenario.drops if drop.packet is not None}
+    slowest = bool(scenario.drops) and len(chosen) == 0
+    private = np.bincount(hops["link"], minlength=len(links)) == 1
+    free = (links["limit"] < 0) & (links["limit_bytes"] < 0) & (links["loss"] == 0.0) & (links["served"] == 0)
+    named = np.array([name in chosen for name in scenario.link_names]) | slowest
+    through = (private & free & ~named)[hops["link"]] & (hops["jitter"] == 0.0)
+    # Every flow's segments need one event on their way at least.
+    for i in range(len(flows)):
+        first, end = flows["forward_hop"][i], flows["forward_end"][i]
+        if through[first:end].all():
+            through[end - 1] = False
+    hops["through"] = through
+    i = 0
+    for group in scenario.flows:
+        for _ in range(group.count):
+            way = np.arange(flows["forward_hop"][i], flows["forward_end"][i])
+            last = way[~through[way]][-1]
+            flows["fused"][i] = (
+                not links["served"][hops["link"][last]]
                 and group.delayed_ack == 0
                 and not group.open_loop
                 and not scenario.exact
             )
             i += 1
-    hops = _records(len(rows), k.HOP)
-    for column, name in enumerate(("link", "length", "delay", "tx", "jitter", "last")):
-        hops[name] = [row[column] for row in rows]
-    return hops
 
 
 def _chain(
@@ -324,7 +344,7 @@ def _chain(
             else:
                 rows[-1][2] += way.delay
             continue
-        tx = _grid(scenario, 8.0 * size / way.rate) if way.rate is not None else 0.0
+        tx = _grid(scenario, 8.0 * size / way.rate, sending=True) if way.rate is not None else 0.0
         rows.append([index, size, way.delay, tx, way.jitter, 0.0])
     if len(rows) > start:
         rows[-1][2] += after
@@ -389,8 +409,20 @@ def _drops(scenario: Scenario, flows: Any, hops: Any) -> NDArray[np.int64]:
     return np.array(rows, np.int64).reshape(-1, 5)
 
 
-def _grid(scenario: Scenario, time: float) -> float:
-    return time if scenario.exact else math.floor(time * GRID + 0.5) / GRID
+def _grid(scenario: Scenario, time: float, sending: bool = False) -> float:
+    """A time on the clock's grid: sending times rounded down, all others up.
+
+    Where a round trip is a whole number of sending times, what an acknowledgement releases arrives just as another
+    packet leaves. Rounded like this it never arrives a grid step too early and finds the queue still full.
+    """
+    if scenario.exact:
+        return time
+    steps = time * GRID
+    # What is on the grid but for rounding errors stays there.
+    near = round(steps)
+    if abs(steps - near) < 1e-6 * max(1.0, abs(steps) * 1e-9):
+        return near / GRID
+    return (math.floor(steps) if sending else math.ceil(steps)) / GRID
 
 
 def _pareto(mean: int, shape: float, drawn: float) -> int:
@@ -589,10 +621,6 @@ def _refuse_above(need: float, what: str, advice: str) -> None:
         raise ScenarioError(f"{what} need {need / 1e9:.1f} GB, more than {MAX_MEMORY / 1e9:g} GB; {advice}")
 
 
-def _ratio(a: Any, b: Any) -> Any:
-    return np.divide(a, b, out=np.zeros(np.shape(b)), where=b != 0)
-
-
 @dataclass(frozen=True, eq=False)
 class _Checkpoint:
     counts: NDArray[np.int64]
@@ -605,11 +633,9 @@ def _checkpoint(sim: k.Sim) -> _Checkpoint:
     """Everything that is counted, as it stands now."""
     links, now = sim.links, float(sim.world[0].now)
     backlog = np.maximum(links["free_at"] - now, 0.0)
-    # An analytic link adds a packet's whole wait on arrival; take off what is still to come. A served link adds
-    # the time that has passed; add what has passed since its last change.
-    to_come = np.where(
-        links["capacity"] > 0, 0.0, _ratio(0.5 * backlog**2 * links["accepted"], links["work_sum"])
-    )
+    # An analytic link adds a packet's whole wait on arrival; take off what is still to come (it is known where
+    # the queue has a limit). A served link adds the time that has passed; add what passed since its last change.
+    to_come = np.zeros(len(links))
     for i in np.flatnonzero((links["capacity"] > 0) & (links["waiting"] > 0)):
         row = links[i]
         places = row["first"] + (row["head"] + np.arange(row["waiting"])) % row["capacity"]

@@ -177,8 +177,13 @@ class Scenario:
         """Links there and back for each pair of ends that flows of the group may have; [] on a bottleneck."""
         if not self.links:
             return []
-        sources, targets = ends(group)
-        return [self._routes.both(group, a, b) for a in sources for b in targets if a != b]
+        ways = (group.source, group.target, group.route)
+        if ways not in self._known_routes:
+            sources, targets = ends(group)
+            self._known_routes[ways] = [
+                self._routes.both(group, a, b) for a in sources for b in targets if a != b
+            ]
+        return self._known_routes[ways]
 
     @cached_property
     def ways(self) -> tuple[Link, ...]:
@@ -194,15 +199,19 @@ class Scenario:
         return tuple(way.name for way in self.ways) if self.links else ("bottleneck",)
 
     @cached_property
+    def _known_routes(self) -> dict[object, list[tuple[tuple[int, ...], tuple[int, ...]]]]:
+        return {}
+
+    @cached_property
     def _routes(self) -> Routes:
         return Routes(self.ways)
 
-    @property
+    @cached_property
     def count(self) -> int:
         """Number of flows."""
         return sum(group.count for group in self.flows)
 
-    @property
+    @cached_property
     def exact(self) -> bool:
         """Whether times are plain doubles, as in ns-2."""
         return self.clock == "double" or (self.clock == "auto" and self.count == 1)

@@ -11,7 +11,7 @@ from . import ns2, rfc
 from . import views as at
 from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
 from .jit import called, entry, inlined
-from .links import drain, join, serve
+from .links import drain, join, pass_through, serve
 from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, receive
 from .recording import record_send, sample_queue, sample_window
 from .records import (
@@ -68,6 +68,7 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             if join(w, joining):
                 waiting = joining
                 e = at.events(w)[waiting]
+                pass_through(w, e)
                 if e.what == RECEIVE and at.flows(w)[e.flow].fused:
                     _receive_ahead(w, at.flows(w)[e.flow], np.int64(e.flow), waiting, np.int64(e.kind))
             joining = -1
@@ -178,9 +179,8 @@ def _acked(w: Any, slot: Any) -> None:
     at.counts(w)[i, ACKS_BACK] += 1
     f.rtt = w.now - e.sent
     f.min_rtt = min(f.rtt, f.min_rtt)
-    if not f.fused:
-        at.counts(w)[i, TIMED] += 1
-        at.sums(w)[i, RTT_SUM] += f.rtt
+    at.counts(w)[i, TIMED] += 1
+    at.sums(w)[i, RTT_SUM] += f.rtt
     _turn(w, i)
     if f.book == NS2:
         ns2.on_ack(w, f, i, slot, e.ack, e.sent)
@@ -192,10 +192,9 @@ def _acked(w: Any, slot: Any) -> None:
 
 @inlined
 def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
-    """The only queue of the flow's way has accepted a segment: do now what its receiver will do.
+    """A segment has passed the last queue where it could be lost: do now what its receiver will do at `e.time`.
 
-    A flow's packets keep their order from here on, so its receiver sees the same sequence, and one event per
-    packet is saved. `e.time` is the time of receipt.
+    A flow's packets keep their order from here on, so its receiver sees the same sequence, and an event is saved.
     """
     e = at.events(w)[slot]
     seq, sent, receipt = e.seq, e.sent, e.time
@@ -204,13 +203,12 @@ def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
     inside = receipt < w.end
     if inside:
         count_receipt(w, f, i, receipt, fresh, seq, kind)
-    back = receipt + f.back_access
-    at.counts(w)[i, TIMED] += 1
-    at.sums(w)[i, RTT_SUM] += back - sent
     fill_ack(w, f, i, slot, seq, sent)
     e.mark = 0 if inside else AFTER_END
-    e.what = ACKED
-    e.time = back
+    e.hop = f.back_hop
+    e.what = ACKED if f.back_hop == f.back_end else ARRIVE
+    e.time = receipt + f.back_access
+    pass_through(w, e)
 
 
 @inlined

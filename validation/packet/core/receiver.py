@@ -7,6 +7,7 @@ from typing import Any
 from . import views as at
 from .calendar import new_slot, schedule
 from .jit import called, inlined
+from .links import pass_through
 from .recording import trace
 from .records import ACK, ACKED, ACKS_SENT, ARRIVE, DELACK, DELIVERED, GOODPUT, RECEIVED, RECEIVES
 
@@ -96,6 +97,9 @@ def launch_ack(w: Any, f: Any, slot: Any) -> Any:
     e.hop = f.back_hop
     e.time = w.now + f.back_access
     e.what = ACKED if f.back_hop == f.back_end else ARRIVE
+    if f.back_hop < f.back_end and at.hops(w)[f.back_hop].through:
+        pass_through(w, e)
+        return False
     return f.back_hop < f.back_end and f.back_access <= 0.0
 
 

@@ -116,7 +116,7 @@ LINK = np.dtype(
 
 HOP = np.dtype(
     [
-        *_fields(np.int64, "link length"),
+        *_fields(np.int64, "link length through"),
         *_fields(np.float64, "delay tx jitter last"),
     ]
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import views as at
 from .jit import called, inlined
-from .links import delayed_arrival
+from .links import delayed_arrival, pass_through
 from .records import ARRIVE, DELAYED, NEW
 
 
@@ -39,10 +39,12 @@ def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
     if hop.jitter > 0.0:
         arrival = delayed_arrival(w, f, hop, arrival)
         e.mark = DELAYED
-    elif f.access <= 0.0:
+    elif f.access <= 0.0 and not hop.through:
         return True
     e.what = ARRIVE
     e.time = arrival
+    if hop.through:
+        pass_through(w, e)
     return False
 
 

@@ -1,0 +1,99 @@
+"""Interpreted, as a debugger steps through it, the loop does what the compiled one does.
+
+Run as a script, this file prints a digest of each of its scenarios.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, simulate
+from tcpdynamics.validation.packet.control import congestion_control
+
+EVERYTHING = Record(sends=True, receives=True, drops=True, windows=0.0, queues=0.0)
+SENDERS = ("tahoe", "reno", "newreno", "sack")
+
+
+@congestion_control("interpreted_too")
+def on_ack(f, now, acked):
+    f.x0 += acked
+    f.cwnd += f.p0 if f.cwnd < f.ssthresh else f.p1 * acked / f.cwnd
+
+
+@congestion_control("interpreted_too")
+def on_loss(f, now):
+    f.cwnd = max(0.7 * min(f.cwnd, f.flight), 1.0)
+    f.ssthresh = f.cwnd
+
+
+def crowd(sender, compat, **options):
+    """Ten seconds of a bottleneck with losses of both kinds: some hundred packets."""
+    flow = Flows(3, sender, compat, rtt=(0.05, 0.1), jitter=0.004, initial_window=4, start_spread=0.1, **options)
+    return Scenario(
+        (flow,), Bottleneck(1e5, 5, 0.02), duration=10.0, warm_up=1.0, slice=2.0, record=EVERYTHING
+    )
+
+
+def network(clock, scheduler):
+    """Two-way traffic, queued and lost acknowledgements, both services, chosen losses, open loop."""
+    links = (
+        Link("a", "r", 1e6, 0.002, service="served"),
+        Link("r", "b", 2e5, 0.01, buffer=6, loss=0.01, service="analytic"),
+        Link("r", "c", 2e5, 0.01, buffer_bytes=3000, jitter=0.003),
+    )
+    flows = (
+        Flows(sender="sack", source="a", target="b", delayed_ack=0.1, timestamps=True),
+        Flows(sender="newreno", compat="rfc", source="b", target="a", segments=30),
+        Flows(sender="reno", source="a", target="c", overhead=0.01, stop=2.0),
+        Flows(sender="poisson", source="c", target="b", rate=4e4),
+        Flows(2, "cbr", source=("a", "b"), target=("b", "c"), rate=2e4, arrival_rate=2.0),
+    )
+    drops = (Drop(0, segment=5), Drop(1, ack=3), Drop(link="r->c", packet=4))
+    return Scenario(
+        flows, None, 4.0, 0.0, epoch=0.1, slice=1.0, links=links, drops=drops, record=EVERYTHING, clock=clock,
+        scheduler=scheduler,
+    )  # fmt: skip
+
+
+def scenarios():
+    made = {f"{sender}, {book}": crowd(sender, book) for sender in SENDERS for book in ("ns2", "rfc")}
+    rule = {"control": "interpreted_too", "parameters": (0.5, 2.0)}
+    made |= {f"rule, {book}": crowd("sack", book, **rule) for book in ("ns2", "rfc")}
+    made["alone"] = Scenario(
+        (Flows(compat="rfc"),), Bottleneck(2e5, 8), duration=5.0, warm_up=1.0, record=EVERYTHING
+    )
+    made["network, grid"] = network("grid", "calendar")
+    made["network, double"] = network("double", "heap")
+    return made
+
+
+def digests():
+    """Name -> a hash of every variable's bytes, and the packets sent and lost."""
+    found = {}
+    for name, scenario in scenarios().items():
+        result = simulate(scenario)
+        variables = {str(v): hashlib.sha256(result[v].values.tobytes()).hexdigest() for v in result.data_vars}
+        found[name] = (variables, int(result["sent"].sum()), int(result["dropped"].sum()))
+    return found
+
+
+def test_interpreted_runs_equal_compiled_ones():
+    done = subprocess.run(
+        [sys.executable, __file__],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    interpreted, compiled = json.loads(done.stdout), digests()
+    for name, (variables, sent, dropped) in compiled.items():
+        assert sent > 50 and (dropped > 0 or name == "alone"), name
+        for variable, digest in variables.items():
+            assert interpreted[name][0][variable] == digest, (name, variable)
+
+
+if __name__ == "__main__":
+    print(json.dumps(digests()))
