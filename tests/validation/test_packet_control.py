@@ -133,7 +133,9 @@ def test_a_rule_sees_its_flow():
         f.x7 = f.srtt
         f.cwnd = f.p0
 
-    flow = Flows(rtt=0.1, compat="rfc", control="spy", parameters=(4.0,), window_limit=9, initial_window=4, segments=40)
+    flow = Flows(
+        rtt=0.1, compat="rfc", control="spy", parameters=(4.0,), window_limit=9, initial_window=4, segments=40
+    )
     scenario = Scenario((flow,), Bottleneck(4e6), duration=3.0, warm_up=0.0, epoch=0.1)
     f = engine.execute(scenario, 1).sim.flows[0]
     # Forty segments, four per round trip of 101 ms, 1 ms apart: the last acknowledgement at 10 * 0.101 + 0.003.
@@ -152,7 +154,8 @@ def test_parameters_belong_to_the_group():
 
     eight = tuple(float(2**j) for j in range(8))
     groups = tuple(
-        Flows(rtt=0.1, control="constant", parameters=p, window_limit=500) for p in ((3.0,), (7.0, 2.0), eight)
+        Flows(rtt=0.1, control="constant", parameters=p, window_limit=500)
+        for p in ((3.0,), (7.0, 2.0), eight)
     )
     result = simulate(Scenario(groups, Bottleneck(1e9), duration=21.0, warm_up=1.0, epoch=0.1, slice=1.0))
     # A window per round trip of 0.1 s + 4 us of sending: 200 rounds, the last perhaps cut.
@@ -236,7 +239,7 @@ def test_a_rule_that_cannot_be_compiled_says_why():
     with pytest.raises(RuleError, match=r"mine: on_ack cannot be compiled.*not_there"):
 
         @congestion_control("mine")
-        def on_ack(f, now, acked):  # noqa: F811
+        def on_ack(f, now, acked):
             f.cwnd = not_there  # noqa: F821
 
     assert "mine" not in known_rules()

@@ -28,7 +28,8 @@ losses = st.tuples(st.sets(st.integers(0, 60), max_size=12), st.sets(st.integers
 
 def transfer(flow, lost, **options):
     """One transfer over s - d with the packets `lost[0]` dropped there and `lost[1]` on the way back."""
-    there, back = ([Drop(link=way, packet=n) for n in sorted(some)] for way, some in zip(("s->d", "d->s"), lost, strict=True))
+    ways = zip(("s->d", "d->s"), lost, strict=True)
+    drops = tuple(Drop(link=way, packet=n) for way, numbers in ways for n in sorted(numbers))
     return Scenario(
         (Flows(source="s", target="d", initial_window=2, **flow),),
         # Twenty-four losses, each after at most 64 s of back-off, and the transfer itself.
@@ -37,7 +38,7 @@ def transfer(flow, lost, **options):
         epoch=100.0,
         slice=3000.0,
         links=(Link("s", "d", rate=1e6, delay=0.05),),
-        drops=(*there, *back),
+        drops=drops,
         **options,
     )
 
@@ -102,7 +103,9 @@ def held(sim):
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(
-    flows.map(lambda flow: flow | {"sender": "sack", "delayed_ack": 0.0}).filter(lambda flow: flow["segments"] > 5),
+    flows.map(lambda flow: flow | {"sender": "sack", "delayed_ack": 0.0}).filter(
+        lambda flow: flow["segments"] > 5
+    ),
     losses,
 )
 def test_blocks_and_scoreboard_tell_the_truth(flow, lost):
@@ -134,7 +137,13 @@ def test_blocks_and_scoreboard_tell_the_truth(flow, lost):
 def test_three_islands_are_reported_newest_first():
     # 2, 4, 6, 8 of the twelve sent at once are lost: when 9 arrives there are four islands, and the oldest is left out.
     flow = Flows(
-        source="s", target="d", compat="rfc", segments=12, window_limit=20, initial_window=12, limited_transmit=False
+        source="s",
+        target="d",
+        compat="rfc",
+        segments=12,
+        window_limit=20,
+        initial_window=12,
+        limited_transmit=False,
     )
     scenario = dataclasses.replace(
         transfer({}, (set(), set()), scheduler="heap"),

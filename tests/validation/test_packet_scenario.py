@@ -9,6 +9,7 @@ import pytest
 from tcpdynamics.validation.packet import (
     Bottleneck,
     Flows,
+    Record,
     Scenario,
     ScenarioError,
     load_scenario,
@@ -16,6 +17,7 @@ from tcpdynamics.validation.packet import (
     ready_scenarios,
     replicate,
     simulate,
+    topologies,
 )
 from tcpdynamics.validation.packet.units import quantity
 
@@ -32,6 +34,26 @@ GOOD = {
     "drops": [{"flow": 3, "segment": 5}],
 }
 
+#: The same in the words of a network.
+NETWORK = {
+    "duration": "20s",
+    "warm_up": "2s",
+    "slice": "5s",
+    "links": [
+        {"source": "a", "target": "r", "rate": "10Mbit/s", "delay": "2ms"},
+        {"source": "r", "target": "b", "rate": "1Mbit/s", "delay": "20ms", "buffer": 20, "loss": "1%"},
+        {"source": "r", "target": "c", "buffer_bytes": 9000, "duplex": False},
+    ],
+    "flows": [
+        {"source": "a", "target": ["b"], "sender": "reno", "compat": "rfc", "delayed_ack": "100ms"},
+        {"route": ["b", "r", "a"], "segments": 20, "handshake": False, "min_rto": "200ms"},
+        {"source": "b", "target": "a", "sender": "poisson", "rate": "100kbit/s", "stop": "10s"},
+    ],
+    "drops": [{"link": "r->b", "packet": 7}, {"flow": 1, "ack": 2}],
+    "record": {"sends": True, "queues": "100ms"},
+    "clock": "grid",
+}
+
 
 def test_units_become_si():
     scenario = parse_scenario(GOOD)
@@ -46,8 +68,39 @@ def test_ways_to_write_a_second(text):
     assert quantity(text, "s", "rtt") == pytest.approx(1.0)
 
 
-def changed(path, value):
-    table = json.loads(json.dumps(GOOD))
+def test_network_units_become_si():
+    scenario = parse_scenario(NETWORK)
+    assert [way.name for way in scenario.ways] == ["a->r", "r->a", "r->b", "b->r", "r->c"]
+    assert (scenario.ways[2].rate, scenario.ways[2].delay, scenario.ways[2].loss) == (1e6, 0.02, 0.01)
+    assert scenario.flows[0].delayed_ack == 0.1 and scenario.flows[2].rate == 1e5
+    assert scenario.record == Record(sends=True, queues=0.1)
+
+
+@pytest.mark.parametrize(
+    ("topology", "first"),
+    [
+        ({"kind": "dumbbell", "flows": 2, "rtt": ["100ms", "200ms"], "delay": "5ms"}, "r1->r2"),
+        ({"kind": "star", "nodes": 3, "rate": "1Mbit/s"}, "n0->hub"),
+        ({"kind": "parking_lot", "rates": ["1Mbit/s", "2Mbit/s"], "buffer": 9}, "r0->r1"),
+        ({"kind": "two_paths", "rates": ["1Mbit/s", 2e6], "delays": ["1ms", "2ms"]}, "s->a1"),
+    ],
+)
+def test_ready_topologies(topology, first):
+    ends = {"dumbbell": "s0 d1", "star": "n0 n2", "parking_lot": "s0 d2", "two_paths": "s d"}
+    source, target = ends[topology["kind"]].split()
+    table = {
+        "duration": 5,
+        "warm_up": 1,
+        "topology": topology,
+        "flows": [{"source": source, "target": target}],
+    }
+    scenario = parse_scenario(table)
+    assert scenario.link_names[0] == first
+    assert simulate(scenario)["goodput"].item() > 0
+
+
+def changed(path, value, good=GOOD):
+    table = json.loads(json.dumps(good))
     *outer, last = path
     place = table
     for key in outer:
@@ -81,7 +134,31 @@ def changed(path, value):
         (["seed"], -1, ["seed", "-1"]),
         (["flows"], [], ["flows", "at least one"]),
         (["drops", 0, "flow"], 4, ["drops.flow", "4"]),
-        (["links"], {}, ["links", "unknown key"]),
+        (["flows", 0, "colour"], "red", ["flows.0.colour", "unknown key"]),
+        (["flows", 0, "source"], "a", ["flows.source", "need links"]),
+        (["flows", 0, "compat"], "ns3", ["compat", "ns3", "rfc"]),
+        (["flows", 0, "sack"], False, ["flows.sack", "newreno"]),
+        (["flows", 0, "rate"], 1e5, ["flows.rate", "cbr"]),
+        (["flows", 0, "sender"], "cbr", ["flows.rate", "missing"]),
+        (["flows", 0, "initial_window"], 65, ["flows.initial_window", "64", "65"]),
+        (["flows", 0, "handshake"], 7, ["handshake", "7"]),
+        (["flows", 0, "timestamps"], "perhaps", ["timestamps", "perhaps"]),
+        (["flows", 0, "segments_shape"], 1.5, ["flows.segments_shape", "flows.segments"]),
+        (["flows", 0, "arrival_rate"], 0, ["flows.arrival_rate", "got 0"]),
+        (["flows", 0, "timer_granularity"], 0, ["flows.timer_granularity", "rfc"]),
+        (["flows", 0, "delayed_ack"], "11s", ["flows.delayed_ack", "11"]),
+        (["flows", 0, "start"], -1, ["flows.start", "-1"]),
+        (["flows", 0, "stop"], "-1s", ["flows.stop", "start"]),
+        (["flows", 0, "parameters"], [1] * 9, ["flows.parameters", "at most 8"]),
+        (["drops", 0, "segment"], None, ["drops", "exactly one"]),
+        (["drops", 0, "ack"], 3, ["drops", "exactly one"]),
+        (["drops", 0, "transmission"], 0, ["drops.transmission", "0"]),
+        (["record"], {"windows": -1}, ["record.windows", "-1"]),
+        (["record"], {"window": 1}, ["record", "window", "unknown key"]),
+        (["clock"], "sundial", ["clock", "grid", "sundial"]),
+        (["scheduler"], "list", ["scheduler", "heap", "list"]),
+        (["topology"], {"kind": "ring"}, ["topology.kind", "star", "ring"]),
+        (["slice"], 0, ["slice", "got 0"]),
     ],
 )
 def test_what_is_wrong_is_named(path, value, words):
@@ -89,6 +166,152 @@ def test_what_is_wrong_is_named(path, value, words):
         parse_scenario(changed(path, value))
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (["links", 0, "rate"], 0, ["links.rate", "a->r", "got 0"]),
+        (["links", 0, "delay"], "-2ms", ["links.delay", "a->r", "-0.002"]),
+        (["links", 0, "dely"], "2ms", ["links.0.dely", "unknown key"]),
+        (["links", 0, "buffer"], 0, ["links.buffer", "a->r", "got 0"]),
+        (["links", 2, "buffer"], 9, ["links.buffer", "links.buffer_bytes", "r->c"]),
+        (["links", 0, "loss"], 1, ["links.loss", "a->r", "per cent"]),
+        (["links", 0, "jitter"], "nan", ["links.jitter", "nan"]),
+        (["links", 0, "target"], "a", ["links.target", "'a'"]),
+        (["links", 0, "source"], "a->b", ["links.source", "a->b"]),
+        (["links", 0, "source"], "", ["links.source"]),
+        (["links", 0, "service"], "fast", ["service", "analytic", "fast"]),
+        (["links", 0, "discipline"], "red", ["discipline", "droptail", "red"]),
+        (["links", 0, "duplex"], "perhaps", ["duplex", "perhaps"]),
+        (["links", 1, "source"], "s", ["a", "b", "no links connect"]),
+        (["links", 1, "target"], "a", ["twice"]),
+        (["nodes"], ["a", "r", "b"], ["'c'", "nodes"]),
+        (["bottleneck"], {"rate": 1e6}, ["bottleneck and links", "one"]),
+        (["flows", 0, "rtt"], 0.1, ["flows.rtt", "bottleneck"]),
+        (["flows", 0, "source"], "z", ["'z'", "no link"]),
+        (["flows", 0, "source"], None, ["source and target"]),
+        (["flows", 0, "target"], "a", ["different", "('a',)"]),
+        (["flows", 0, "target"], "c", ["c", "a", "no links connect"]),
+        (["flows", 1, "route"], ["b", "a"], ["b->a"]),
+        (["flows", 1, "route"], ["b"], ["flows.route", "at least two"]),
+        (["flows", 1, "route"], ["b", "r", "b"], ["flows.route", "twice"]),
+        (["flows", 1, "source"], "b", ["flows.route", "one or the other"]),
+        (["flows", 2, "rate"], "1e30bit/s", ["flows.rate"]),
+        (["drops", 0, "link"], "r->z", ["drops.link", "'r->z'", "a->r"]),
+        (["drops", 0, "link"], None, ["drops.packet", "drops.link"]),
+        (["topology"], {"kind": "star"}, ["topology and links"]),
+    ],
+)
+def test_what_is_wrong_with_a_network_is_named(path, value, words):
+    with pytest.raises(ScenarioError) as caught:
+        parse_scenario(changed(path, value, NETWORK))
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [
+        # A choice of drop that only the flow's way shows to be wrong.
+        (changed(["drops", 0], {"flow": 0, "segment": 1, "link": "r->c"}, NETWORK), ["r->c", "flow 0"]),
+        (changed(["flows", 0, "control"], "vegas"), ["vegas", "known rules", "reno"]),
+    ],
+)
+def test_what_is_wrong_at_the_start_of_a_run_is_named(scenario, words):
+    with pytest.raises(ScenarioError) as caught:
+        simulate(parse_scenario(scenario))
+    for word in words:
+        assert word in str(caught.value)
+
+
+def written(table):
+    """TOML, of as much as a scenario needs."""
+
+    def value(x):
+        if isinstance(x, list):
+            return "[" + ", ".join(value(v) for v in x) + "]"
+        return json.dumps(x)
+
+    lines, tables = [], []
+    for key, x in table.items():
+        if isinstance(x, dict):
+            tables += [f"[{key}]", *(f"{k} = {value(v)}" for k, v in x.items())]
+        elif isinstance(x, list) and x and isinstance(x[0], dict):
+            for row in x:
+                tables += [f"[[{key}]]", *(f"{k} = {value(v)}" for k, v in row.items())]
+        else:
+            lines.append(f"{key} = {value(x)}")
+    return "\n".join(lines + tables)
+
+
+@pytest.mark.parametrize("table", [GOOD, NETWORK])
+def test_toml_round_trip(table, tmp_path):
+    path = tmp_path / "scenario.toml"
+    path.write_text(written(table))
+    scenario = load_scenario(path)
+    assert scenario == parse_scenario(table)
+    plain = json.loads(json.dumps(dataclasses.asdict(scenario)))
+    assert parse_scenario(plain) == scenario
+
+
+def test_packets_are_bounded_before_the_run():
+    for flow in (
+        {"sender": "cbr", "rate": "10Gbit/s", "packet_size": 40},
+        {"window_limit": 1_000_000, "rtt": "1us"},
+    ):
+        with pytest.raises(ScenarioError, match="packets at these rates"):
+            parse_scenario(
+                {"duration": 1e6, "warm_up": 1, "bottleneck": {"rate": "10Gbit/s"}, "flows": [flow]}
+            )
+    # What an open-loop sender sends is its own affair, not the bottleneck's.
+    slow = Scenario(
+        (Flows(sender="cbr", rate=3e6, packet_size=1),), Bottleneck(2e4, 8), duration=20.0, warm_up=1.0
+    )
+    assert slow.packet_rate == pytest.approx(375_000)
+
+
+@pytest.mark.parametrize(
+    ("table", "memory"),
+    [
+        ({"flows": [{"count": 1_000_000, "window_limit": 1000}]}, "GB"),
+        ({"flows": [{"window_limit": 1_000_000, "count": 10_000}]}, "GB"),
+        ({"flows": [{"count": 100_000}], "slice": 1e-3}, "GB"),
+        ({"record": {"queues": 1e-7}}, "record interval|GB"),
+    ],
+)
+def test_memory_is_refused_before_it_is_taken(table, memory):
+    import tracemalloc
+
+    tracemalloc.start()
+    with pytest.raises(ScenarioError, match=memory):
+        simulate(parse_scenario({"duration": 100, "warm_up": 1, "bottleneck": {"rate": 1e6}} | table))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 50e6
+
+
+def test_phase_warning():
+    """Where equal round trips meet a limited queue without anything random, and only there."""
+    from tcpdynamics.validation.packet.result import phase_warning
+
+    two = Flows(count=2, rtt=0.1)
+    warned = Scenario((two,), Bottleneck(1e6, 20))
+    assert "jitter" in phase_warning(warned) and "jitter" in simulate(warned).attrs["warning"]
+    for cure in (
+        {"rtt": (0.1, 0.12)},
+        {"jitter": 0.004},
+        {"overhead": 0.001},
+        {"segments": 50},
+        {"count": 1},
+    ):
+        cured = dataclasses.replace(warned, flows=(dataclasses.replace(two, **cure),))
+        assert phase_warning(cured) == "", cure
+    assert phase_warning(dataclasses.replace(warned, bottleneck=Bottleneck(1e6))) == ""
+    pair = Flows(source="s0", target="d0"), Flows(source="s1", target="d1")
+    for rtt, expected in ((0.1, True), ((0.1, 0.12), False)):
+        links = topologies.dumbbell(2, rtt=rtt)
+        assert bool(phase_warning(Scenario(pair, links=links))) == expected
 
 
 def test_memory_is_checked_before_it_is_taken():
@@ -127,6 +350,6 @@ def test_a_result_can_be_rerun_from_itself():
     assert first.identical(simulate(scenario, int(first.attrs["seed"])))
 
 
-def test_traces_do_not_stack():
-    with pytest.raises(ScenarioError, match="trace"):
-        replicate(dataclasses.replace(parse_scenario(GOOD), trace=True), 2)
+def test_recordings_do_not_stack():
+    with pytest.raises(ScenarioError, match="record"):
+        replicate(dataclasses.replace(parse_scenario(GOOD), record=Record(sends=True)), 2)

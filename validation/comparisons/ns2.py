@@ -59,8 +59,8 @@ class PacketsVsNs2:
         ``dumbbell_overhead_tied``: RTTs of 200 ms, fifty times a packet's sending time, so that a segment that
         an acknowledgement releases at once arrives just as another leaves the queue; the other case has 201.7 ms.
         ``wide_tied``: RTTs from 20 to 160 ms in equal steps, multiples of half a sending time; the other case has
-        RTTs from 20.0717 to 159.8613 ms. ns-2 leaves such ties to the rounding of its clock, our grid of times
-        does not, so these two are expected to differ.
+        RTTs from 20.0717 to 159.8613 ms. ns-2 leaves such ties to the rounding of its clock; here times lie on a
+        grid and a departure goes first. In the first case both come to the same, in the second they do not.
     exact : bool
         Run ours with plain double-precision time, as ns-2 does: rounding then decides ties there too.
     scale : float

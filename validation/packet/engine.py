@@ -90,7 +90,7 @@ def execute(
         sums=sums,
         in_flight=in_flight,
         epoch=np.array(sim.flows["epoch"]),
-        base_rtt=base_rtts(sim),
+        base_rtt=base_rtts(sim, scenario),
         links={name: after.links[name] - before.links[name] for name in after.links},
         stopped=now,
         interrupted=stopped,
@@ -149,7 +149,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         sums=np.zeros((n, k.SUMS)),
         levels=np.zeros((n, k.LEVELS), np.int64),
         epochs=np.zeros((n, k.EPOCH_BINS), np.int64),
-        silences=np.zeros((n, SILENCE_BINS), np.int64),
+        silences=np.zeros((n, SILENCE_BINS), np.int32),
         slices=np.zeros((scenario.slices, n), np.int64),
         drops=_drops(scenario, flows, hops),
         copies=np.zeros((n, ring) if scenario.drops else (1, 1), np.int64),
@@ -363,7 +363,7 @@ def _links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np.int
         row = links[i]
         # A ring needs a limit; the length of a queue without one is known where it is a list.
         unlimited = way.buffer is None and way.buffer_bytes is None and scenario.record.queues is not None
-        served = way.service == "served" or (way.service == "auto" and (scenario.exact or unlimited))
+        served = way.service == "served" or unlimited or (way.service == "auto" and scenario.exact)
         row["rate"] = math.inf if way.rate is None else way.rate
         row["loss"] = way.loss
         row["served"] = served and way.rate is not None
@@ -435,18 +435,18 @@ def _pareto(mean: int, shape: float, drawn: float) -> int:
 def _ns2_phases(count: int) -> NDArray[np.float64]:
     """Where the clocks of ns-2's senders stand, in ticks, if its random numbers have their default seed.
 
-    MRG32k3a (L'Ecuyer, Operations Research 47, 1999) from a state of ones. Each sender draws when it is made and
-    again when the simulation starts; the second draw counts.
+    MRG32k3a (L'Ecuyer, Operations Research 47, 1999) from a state of ones. A sender draws when it is made and
+    again when the simulation starts; for a single flow the second draw counts, and flow i has the one i later.
     """
     one, two = [1] * 3, [1] * 3
     m1, m2 = 4294967087, 4294944443
-    draws = np.zeros(2 * count)
-    for i in range(2 * count):
+    draws = np.zeros(count + 1)
+    for i in range(count + 1):
         a = (1403580 * one[1] - 810728 * one[0]) % m1
         b = (527612 * two[2] - 1370589 * two[0]) % m2
         one, two = [*one[1:], a], [*two[1:], b]
         draws[i] = ((a - b) % m1 or m1) / (m1 + 1)
-    return draws[count:]
+    return draws[1:]
 
 
 def first_draw(word: int, purpose: int, flow: int) -> float:
@@ -481,14 +481,15 @@ def stream(word: int, purpose: int, flow: int) -> np.uint64:
     return np.uint64(key)
 
 
-def base_rtts(sim: k.Sim) -> NDArray[np.float64]:
+def base_rtts(sim: k.Sim, scenario: Scenario) -> NDArray[np.float64]:
     """Propagation and sending time of a data packet there and its acknowledgement back [s], per flow.
 
     On a bottleneck, propagation only (as its `rtt` says).
     """
     flows = sim.flows
     total = np.array(flows["access"] + flows["back_access"])
-    delays = np.concatenate([[0.0], np.cumsum(sim.hops["delay"])])
+    each = sim.hops["delay"] + sim.hops["tx"] if scenario.links else sim.hops["delay"]
+    delays = np.concatenate([[0.0], np.cumsum(each)])
     total += delays[flows["back_end"]] - delays[flows["forward_hop"]]
     return total
 
@@ -660,7 +661,7 @@ def _set_epochs(scenario: Scenario, sim: k.Sim, half: _Checkpoint, now: _Checkpo
     if scenario.epoch != "auto":
         sim.flows["epoch"] = scenario.epoch
         return
-    base = base_rtts(sim)
+    base = base_rtts(sim, scenario)
     if not scenario.links:
         packets = (now.links["accepted"] - half.links["accepted"])[0]
         mean = (now.links["wait"] - half.links["wait"])[0] / packets if packets else 0.0

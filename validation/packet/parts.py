@@ -47,6 +47,7 @@ class Link:
         only. Served: an event at each end of a transmission, as disciplines that reorder need and as ns-2
         works. Both give the same packets; only exact ties differ (analytic lets the departure go first, served
         takes events in the order in which they were scheduled). Auto: served for a single flow, else analytic.
+        A link without a limit whose queue is recorded is served.
     loss : float
         Probability [1], in [0, 1), with which each arriving packet is lost independently, before it meets the
         queue; acknowledgements too.
@@ -242,7 +243,7 @@ class Flows:
         Above this back-off factor the RTT estimate is forgotten (RFC 6298, section 5, allows it; BSD and ns-2: 8).
     clock_phase : float, optional
         Where the clock's tick stands at time 0 [s]. Default: for ns2, what ns-2 draws with its default seed for
-        its first, second, ... sender; for rfc, drawn from the scenario's seed.
+        a single sender, and its next draws for further flows; for rfc, drawn from the scenario's seed.
     """
 
     count: int = 1

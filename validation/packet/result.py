@@ -240,7 +240,10 @@ def what_you_ran(scenario: Scenario, seed: int) -> dict[str, Any]:
     links = [dataclasses.asdict(way) | {"name": name} for way, name in _named_ways(scenario)]
     clock = "double" if scenario.exact else "grid"
     for way in links:
-        if way["service"] == "auto":
+        unlimited = way["buffer"] is None and way["buffer_bytes"] is None
+        if scenario.record.queues is not None and unlimited and way["rate"] is not None:
+            way["service"] = "served"
+        elif way["service"] == "auto":
             way["service"] = "served" if scenario.exact else "analytic"
     return {
         **dataclasses.asdict(scenario), "seed": seed, "flows": flows, "links": links, "clock": clock, "engine": ENGINE

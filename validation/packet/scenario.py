@@ -257,7 +257,7 @@ class Scenario:
     @property
     def memory(self) -> float:
         """Rough need of a run [byte], traces excluded."""
-        per_flow = 2 * self.ring + 8 * (self.slices + SILENCE_BINS) + 2000
+        per_flow = 2 * self.ring + 8 * self.slices + 4 * SILENCE_BINS + 2000
         per_link = 300.0 * len(self.ways) + 12.0 * sum(way.buffer or 0 for way in self.ways)
         if self.drops:
             per_flow += 8 * self.ring

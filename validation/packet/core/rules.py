@@ -82,7 +82,7 @@ def reduce_on_loss(w: Any, f: Any) -> None:
     """
     address = at.rules(w)[f.rule, ON_LOSS]
     if address:
-        f.flight = f.top - f.una
+        f.flight = f.top - f.una - f.limited_sent
         _call(address, f, w.now, np.int64(0))
     elif f.book == NS2:
         half = window_now(f) / 2.0
