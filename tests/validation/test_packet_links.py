@@ -157,7 +157,7 @@ def test_services_agree_on_mean_queue():
         for s in SERVICES
     ]
     assert full[0].item() <= 7 + 1e-9
-    # What waits at either end of the measured part is counted whole or not at all: at most one packet's wait each.
+    # What waits at either end of the measured part is counted whole or not at all: at most one full queue each.
     assert full[0].item() == pytest.approx(full[1].item(), abs=7 * 0.2 / 10.0)
 
 
@@ -262,8 +262,8 @@ def test_poisson_arrivals_wait_as_pollaczek_and_khinchine_say():
 def test_acknowledgements_wait_behind_data():
     """Two-way traffic: what goes back shares queues with data, so round trips are longer and buffers lose ACKs."""
     link = Link("a", "b", 1e6, 0.02, buffer=15, jitter=0.008)
-    there = Flows(2, source="a", target="b", packet_size=1000)
-    back = Flows(2, source="b", target="a", packet_size=1000)
+    there = Flows(2, source="a", target="b", packet_size=1000, jitter=0.008)
+    back = Flows(2, source="b", target="a", packet_size=1000, jitter=0.008)
     alone = simulate(network([link], there, duration=60.0, warm_up=10.0))
     both = simulate(network([link], there, back, duration=60.0, warm_up=10.0))
     assert alone["acks_dropped"].sum() == 0
@@ -400,13 +400,7 @@ def test_two_paths_share_nothing():
 @pytest.mark.parametrize("clock", ["grid", "double"])
 def test_way_of_pure_delay(clock):
     link = Link("a", "b", rate=None, delay=0.1)
-    try:
-        result = simulate(
-            network([link], Flows(source="a", target="b", segments=5, compat="rfc"), clock=clock)
-        )
-    except ScenarioError as refused:
-        assert "rate" in str(refused)
-        return
+    result = simulate(network([link], Flows(source="a", target="b", segments=5, compat="rfc"), clock=clock))
     assert result["transferred"].item() == 5
     assert result["mean_rtt"].item() == pytest.approx(0.2)
 
@@ -427,11 +421,7 @@ def test_time_passes_on_every_way():
 def test_queue_records_of_an_analytic_link_without_limit():
     flow = Flows(source="a", target="b", compat="rfc", segments=4, initial_window=4)
     link = Link("a", "b", 1e6, 0.01, service="analytic")
-    try:
-        result = simulate(network([link], flow, duration=0.5, record=Record(queues=0.0)))
-    except ScenarioError as refused:
-        assert "analytic" in str(refused)
-        return
+    result = simulate(network([link], flow, duration=0.5, record=Record(queues=0.0)))
     there = result["queue_link"] == 0
     np.testing.assert_array_equal(result["queue_packets"][there], [0, 0, 1, 2])
 

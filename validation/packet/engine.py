@@ -123,6 +123,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     world["queueing"] = 0 if record.queues is None else 1 if record.queues == 0 else 2
     world["queue_interval"] = record.queues or 0.0
     world["inv_width"] = 1.0 / width
+    world["watch"] = record.anything
     world["measure_from"] = scenario.warm_up
     world["end"] = scenario.duration
     world["slice"] = scenario.slice

@@ -17,7 +17,7 @@ from .jit import called, inlined
 def new_slot(w: Any) -> Any:
     """Take a slot from the pool; the loop has made sure that enough are free."""
     slot = w.free_event
-    w.free_event = at.events(w)[slot].next
+    w.free_event = at.event(w, slot).next
     w.free_count -= 1
     return slot
 
@@ -25,15 +25,15 @@ def new_slot(w: Any) -> Any:
 @inlined
 def free_slot(w: Any, slot: Any) -> None:
     """Return a slot to the pool."""
-    at.events(w)[slot].next = w.free_event
+    at.event(w, slot).next = w.free_event
     w.free_event = slot
     w.free_count += 1
 
 
 def _insert(w: Any, slot: Any, time: Any) -> None:
     """Schedule the event in `slot`."""
-    events, buckets, heap = at.events(w), at.buckets(w), at.heap(w)
-    e = events[slot]
+    buckets, heap = at.buckets(w), at.heap(w)
+    e = at.event(w, slot)
     e.time = time
     if w.heap:
         w.order += 1
@@ -43,7 +43,7 @@ def _insert(w: Any, slot: Any, time: Any) -> None:
         while place > 0:
             parent = (place - 1) >> 1
             above = heap[parent]
-            if events[above].time <= time:  # equal times keep their order
+            if at.event(w, above).time <= time:  # equal times keep their order
                 break
             heap[place] = above
             place = parent
@@ -51,17 +51,17 @@ def _insert(w: Any, slot: Any, time: Any) -> None:
         return
     bucket = np.int64(time * w.inv_width) & w.mask
     after = buckets[bucket]
-    if after < 0 or events[after].time > time:
+    if after < 0 or at.event(w, after).time > time:
         e.next = after
         buckets[bucket] = slot
         return
     before = after
-    after = events[before].next
-    while after >= 0 and events[after].time <= time:
+    after = at.event(w, before).next
+    while after >= 0 and at.event(w, after).time <= time:
         before = after
-        after = events[before].next
+        after = at.event(w, before).next
     e.next = after
-    events[before].next = slot
+    at.event(w, before).next = slot
 
 
 #: Schedule the event in `slot`: inlined for the one place that every packet passes, called from everywhere else.
@@ -73,7 +73,7 @@ insert = called(_insert)
 def schedule(w: Any, time: Any, what: Any, flow: Any, seq: Any) -> None:
     """Schedule an event that is no packet."""
     slot = new_slot(w)
-    e = at.events(w)[slot]
+    e = at.event(w, slot)
     e.what = what
     e.flow = flow
     e.seq = seq
@@ -87,17 +87,17 @@ def earliest(w: Any) -> Any:
         return at.heap(w)[0] if w.heap_count > 0 else -1
     for _ in range(w.mask + 1):
         slot = at.buckets(w)[w.bucket & w.mask]
-        if slot >= 0 and np.int64(at.events(w)[slot].time * w.inv_width) == w.bucket:
+        if slot >= 0 and np.int64(at.event(w, slot).time * w.inv_width) == w.bucket:
             return slot
         w.bucket += 1
     # A whole year without an event: look at every list's head instead of turning more pages.
     best = -1
     for i in range(w.mask + 1):
         slot = at.buckets(w)[i]
-        if slot >= 0 and (best < 0 or at.events(w)[slot].time < at.events(w)[best].time):
+        if slot >= 0 and (best < 0 or at.event(w, slot).time < at.event(w, best).time):
             best = slot
     if best >= 0:
-        w.bucket = np.int64(at.events(w)[best].time * w.inv_width)
+        w.bucket = np.int64(at.event(w, best).time * w.inv_width)
     return best
 
 
@@ -107,12 +107,12 @@ def unlink(w: Any, slot: Any) -> None:
     if w.heap:
         _drop_root(w)
     else:
-        at.buckets(w)[w.bucket & w.mask] = at.events(w)[slot].next
+        at.buckets(w)[w.bucket & w.mask] = at.event(w, slot).next
 
 
 @inlined
 def _before(w: Any, a: Any, b: Any) -> Any:
-    ea, eb = at.events(w)[a], at.events(w)[b]
+    ea, eb = at.event(w, a), at.event(w, b)
     return ea.time < eb.time or (ea.time == eb.time and ea.order < eb.order)
 
 

@@ -60,19 +60,19 @@ def pass_through(w: Any, e: Any) -> None:
     On such a link a flow's packets keep their order and wait only for each other, so the whole way can be computed
     as soon as the arrival, `e.time`, is known; two of three events are saved on access links.
     """
-    f = at.flows(w)[e.flow]
+    f = at.flow(w, e.flow)
     while e.what == ARRIVE:
-        hop = at.hops(w)[e.hop]
+        hop = at.hop(w, e.hop)
         if not hop.through:
             return
-        line = at.links(w)[hop.link]
+        line = at.link(w, hop.link)
         line.arrived += 1
         line.accepted += 1
         if e.kind != ACK and e.hop == f.forward_hop:
             at.counts(w)[e.flow, ARRIVED] += 1
             at.counts(w)[e.flow, ARRIVED_KIND + e.kind] += 1
         if e.on >= 0:
-            at.links(w)[e.on].left += 1
+            at.link(w, e.on).left += 1
         start = max(e.time, line.free_at)
         tx = tx_time(w, hop, line.rate, e.length)
         line.free_at = start + tx
@@ -84,9 +84,9 @@ def pass_through(w: Any, e: Any) -> None:
 @inlined
 def join(w: Any, slot: Any) -> Any:
     """A packet arrives at the link of its hop; True if the link is analytic and has accepted it."""
-    e = at.events(w)[slot]
-    hop = at.hops(w)[e.hop]
-    f = at.flows(w)[e.flow]
+    e = at.event(w, slot)
+    hop = at.hop(w, e.hop)
+    f = at.flow(w, e.flow)
     if hop.jitter > 0.0 and not (e.mark & DELAYED):
         e.mark |= DELAYED
         e.what = ARRIVE
@@ -94,7 +94,7 @@ def join(w: Any, slot: Any) -> Any:
         insert(w, slot, delayed_arrival(w, f, hop, w.now))
         return False
     e.mark &= ~DELAYED
-    line = at.links(w)[hop.link]
+    line = at.link(w, hop.link)
     line.arrived += 1
     if e.kind != ACK and e.hop == f.forward_hop:
         at.counts(w)[e.flow, ARRIVED] += 1
@@ -159,7 +159,7 @@ def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> A
         if line.list_head < 0:
             line.list_head = slot
         else:
-            at.events(w)[line.list_tail].next = slot
+            at.event(w, line.list_tail).next = slot
         line.list_tail = slot
         line.waiting += 1
         line.waiting_bytes += e.length
@@ -171,32 +171,32 @@ def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> A
 @called
 def serve(w: Any, link: Any) -> None:
     """The end of a transmission on a served link: take the next packet."""
-    line = at.links(w)[link]
+    line = at.link(w, link)
     line.busy = 0
     slot = line.list_head
     if slot >= 0:
         line.wait_sum += line.waiting * (w.now - line.changed)
         line.changed = w.now
-        line.list_head = at.events(w)[slot].next
+        line.list_head = at.event(w, slot).next
         line.waiting -= 1
-        line.waiting_bytes -= at.events(w)[slot].length
+        line.waiting_bytes -= at.event(w, slot).length
         _start_service(w, slot, link)
 
 
 @inlined
 def _start_service(w: Any, slot: Any, link: Any) -> None:
-    line = at.links(w)[link]
-    e = at.events(w)[slot]
-    hop = at.hops(w)[e.hop]
+    line = at.link(w, link)
+    e = at.event(w, slot)
+    hop = at.hop(w, e.hop)
     tx = tx_time(w, hop, line.rate, e.length)
     line.busy = 1
     line.work_sum += tx
     line.free_at = w.now + tx
     # The packet first, then the end of its transmission: ns-2's order, which decides exact ties.
-    _travel(w, at.flows(w)[e.flow], e, hop, w.now, tx)
+    _travel(w, at.flow(w, e.flow), e, hop, w.now, tx)
     insert(w, slot, e.time)
-    at.events(w)[line.serve_event].what = SERVE
-    at.events(w)[line.serve_event].seq = link
+    at.event(w, line.serve_event).what = SERVE
+    at.event(w, line.serve_event).seq = link
     insert(w, line.serve_event, line.free_at)
 
 

@@ -62,15 +62,15 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
     waiting = -1  # slot of a packet that will be somewhere at its `time`
     while True:
         if waiting >= 0:
-            insert_here(w, waiting, at.events(w)[waiting].time)
+            insert_here(w, waiting, at.event(w, waiting).time)
             waiting = -1
         if joining >= 0:
             if join(w, joining):
                 waiting = joining
-                e = at.events(w)[waiting]
+                e = at.event(w, waiting)
                 pass_through(w, e)
-                if e.what == RECEIVE and at.flows(w)[e.flow].fused:
-                    _receive_ahead(w, at.flows(w)[e.flow], np.int64(e.flow), waiting, np.int64(e.kind))
+                if e.what == RECEIVE and at.flow(w, e.flow).fused:
+                    _receive_ahead(w, at.flow(w, e.flow), np.int64(e.flow), waiting, np.int64(e.kind))
             joining = -1
             continue
         if w.out_head < w.out_count:
@@ -79,33 +79,32 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             seq = at.out_seq(w)[w.out_head]
             kind = at.out_kind(w)[w.out_head]
             w.out_head += 1
-            record_send(w, at.flows(w)[i], i, seq, kind)
-            if launch(w, at.flows(w)[i], i, slot, seq, kind):
+            record_send(w, at.flow(w, i), i, seq, kind)
+            if launch(w, at.flow(w, i), i, slot, seq, kind):
                 joining = slot
             else:
                 waiting = slot
             continue
         if w.free_count < w.margin:
             return GROW_EVENTS
-        if w.tracing and at.trace_time(w).shape[0] - w.trace_count < w.trace_margin:
-            return GROW_TRACE
-        if w.sampling and at.windows(w).shape[0] - w.window_count < at.flows(w).shape[0] + 1:
-            return GROW_WINDOWS
-        if w.queueing and at.queues(w).shape[0] - w.queue_count < at.links(w).shape[0] + w.margin:
-            return GROW_QUEUES
-        if w.broken:
-            return BROKEN
+        if w.watch:
+            if w.tracing and w.n_trace - w.trace_count < w.trace_margin:
+                return GROW_TRACE
+            if w.sampling and w.n_windows - w.window_count < w.n_flows + 1:
+                return GROW_WINDOWS
+            if w.queueing and w.n_queues - w.queue_count < w.n_links + w.margin:
+                return GROW_QUEUES
         if budget <= 0:
-            return PAUSED
+            return BROKEN if w.broken else PAUSED
         budget -= 1
         slot = earliest(w)
-        if slot < 0 or at.events(w)[slot].time >= until:
+        if slot < 0 or at.event(w, slot).time >= until:
             w.now = until
-            return DONE
+            return BROKEN if w.broken else DONE
         unlink(w, slot)
         w.out_head = 0
         w.out_count = 0
-        e = at.events(w)[slot]
+        e = at.event(w, slot)
         w.now = e.time
         what = e.what
         answering = what in (RECEIVE, DELACK)
@@ -126,12 +125,12 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             number = e.seq
             free_slot(w, slot)
             if what == DELACK:
-                slot = held_ack(w, at.flows(w)[i], i, number)
+                slot = held_ack(w, at.flow(w, i), i, number)
             else:
                 slot = -1
                 _other(w, what, i, number)
         if answering and slot >= 0:
-            if launch_ack(w, at.flows(w)[at.events(w)[slot].flow], slot):
+            if launch_ack(w, at.flow(w, at.event(w, slot).flow), slot):
                 joining = slot
             else:
                 waiting = slot
@@ -143,13 +142,13 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
 def _left(w: Any, e: Any) -> None:
     """A packet is no longer on the link that it was on."""
     if e.on >= 0:
-        at.links(w)[e.on].left += 1
+        at.link(w, e.on).left += 1
 
 
 @inlined
 def _send(w: Any, i: Any) -> None:
     """What the sender asked for at the end of its turn."""
-    f = at.flows(w)[i]
+    f = at.flow(w, i)
     what = w.send
     w.send = NOTHING
     if f.book == NS2:
@@ -173,9 +172,9 @@ def _turn(w: Any, i: Any) -> None:
 @inlined
 def _acked(w: Any, slot: Any) -> None:
     """An acknowledgement is back at its sender."""
-    e = at.events(w)[slot]
+    e = at.event(w, slot)
     i = np.int64(e.flow)
-    f = at.flows(w)[i]
+    f = at.flow(w, i)
     at.counts(w)[i, ACKS_BACK] += 1
     f.rtt = w.now - e.sent
     f.min_rtt = min(f.rtt, f.min_rtt)
@@ -196,7 +195,7 @@ def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
 
     A flow's packets keep their order from here on, so its receiver sees the same sequence, and an event is saved.
     """
-    e = at.events(w)[slot]
+    e = at.event(w, slot)
     seq, sent, receipt = e.seq, e.sent, e.time
     _left(w, e)
     fresh = receive(w, f, i, seq, sent)
@@ -214,9 +213,9 @@ def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
 @inlined
 def _received(w: Any, slot: Any) -> Any:
     """A segment is at its receiver; slot of its acknowledgement, or -1."""
-    e = at.events(w)[slot]
+    e = at.event(w, slot)
     i = np.int64(e.flow)
-    f = at.flows(w)[i]
+    f = at.flow(w, i)
     seq, sent, kind = e.seq, e.sent, np.int64(e.kind)
     if f.algorithm >= CBR:
         count_receipt(w, f, i, w.now, True, seq, kind)
@@ -235,17 +234,17 @@ def _received(w: Any, slot: Any) -> Any:
 def _other(w: Any, what: Any, i: Any, number: Any) -> None:
     """Everything that is no packet and makes none by itself."""
     if what == SAMPLE_WINDOWS:
-        for j in range(at.flows(w).shape[0]):
-            sample_window(w, at.flows(w)[j], j, current_rto(at.flows(w)[j]))
+        for j in range(w.n_flows):
+            sample_window(w, at.flow(w, j), j, current_rto(at.flow(w, j)))
         schedule(w, w.now + w.window_interval, SAMPLE_WINDOWS, 0, 0)
         return
     if what == SAMPLE_QUEUES:
-        for j in range(at.links(w).shape[0]):
-            drain(w, at.links(w)[j])
+        for j in range(w.n_links):
+            drain(w, at.link(w, j))
             sample_queue(w, j)
         schedule(w, w.now + w.queue_interval, SAMPLE_QUEUES, 0, 0)
         return
-    f = at.flows(w)[i]
+    f = at.flow(w, i)
     _turn(w, i)
     if what == TIMER:
         if timer_is_due(w, f, i, number) and f.una < min(f.top, f.limit):
@@ -288,8 +287,8 @@ def start(world: Any) -> None:
         schedule(w, 0.0, SAMPLE_WINDOWS, 0, 0)
     if w.queue_interval > 0.0:
         schedule(w, 0.0, SAMPLE_QUEUES, 0, 0)
-    for i in range(at.flows(w).shape[0]):
-        f = at.flows(w)[i]
+    for i in range(w.n_flows):
+        f = at.flow(w, i)
         if f.start < w.end:
             schedule(w, f.start, TICK if f.algorithm >= CBR else START, i, 0)
         if f.stop < w.end:
@@ -312,19 +311,19 @@ def pending(world: Any, held: Any, on_link: Any) -> None:
             slot = at.buckets(w)[bucket]
             while slot >= 0:
                 _count_packet(w, slot, held, on_link)
-                slot = at.events(w)[slot].next
-    for j in range(at.links(w).shape[0]):
-        slot = at.links(w)[j].list_head
+                slot = at.event(w, slot).next
+    for j in range(w.n_links):
+        slot = at.link(w, j).list_head
         while slot >= 0:
-            at.events(w)[slot].what = ARRIVE
-            at.events(w)[slot].on = j
+            at.event(w, slot).what = ARRIVE
+            at.event(w, slot).on = j
             _count_packet(w, slot, held, on_link)
-            slot = at.events(w)[slot].next
+            slot = at.event(w, slot).next
 
 
 @inlined
 def _count_packet(w: Any, slot: Any, held: Any, on_link: Any) -> None:
-    e = at.events(w)[slot]
+    e = at.event(w, slot)
     if e.what > ACKED:
         return
     if e.kind == ACK:

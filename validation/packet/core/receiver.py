@@ -73,7 +73,7 @@ def answer(w: Any, f: Any, i: Any, seq: Any, sent: Any) -> Any:
 @inlined
 def fill_ack(w: Any, f: Any, i: Any, slot: Any, seq: Any, sent: Any) -> None:
     """Turn a slot into the acknowledgement that segment `seq`, sent at `sent`, calls for."""
-    e = at.events(w)[slot]
+    e = at.event(w, slot)
     e.flow = i
     e.kind = ACK
     e.mark = 0
@@ -93,11 +93,11 @@ def fill_ack(w: Any, f: Any, i: Any, slot: Any, seq: Any, sent: Any) -> None:
 @inlined
 def launch_ack(w: Any, f: Any, slot: Any) -> Any:
     """Send an acknowledgement off; True if it is at the first queue on its way now, else see `e.time`."""
-    e = at.events(w)[slot]
+    e = at.event(w, slot)
     e.hop = f.back_hop
     e.time = w.now + f.back_access
     e.what = ACKED if f.back_hop == f.back_end else ARRIVE
-    if f.back_hop < f.back_end and at.hops(w)[f.back_hop].through:
+    if f.back_hop < f.back_end and at.hop(w, f.back_hop).through:
         pass_through(w, e)
         return False
     return f.back_hop < f.back_end and f.back_access <= 0.0

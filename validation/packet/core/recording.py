@@ -42,9 +42,12 @@ def record_send(w: Any, f: Any, i: Any, seq: Any, kind: Any) -> None:
     at.counts(w)[i, SENT_KIND + kind] += 1
     f.last_sent = w.now
     if f.epoch > 0.0:
-        index = np.int64((w.now - w.measure_from) / f.epoch)
-        if index != f.epoch_index:
-            close_epoch(w, f, i, index)
+        if w.now >= f.epoch_end:
+            index = np.int64((w.now - w.measure_from) / f.epoch)
+            if index != f.epoch_index:
+                close_epoch(w, f, i, index)
+            # A little early, so that rounding cannot skip the look above.
+            f.epoch_end = w.measure_from + (index + 1) * f.epoch * (1.0 - 1e-12)
         f.epoch_count += 1
     if w.tracing & SENDS:
         trace(w, SENDS, w.now, i, seq, kind, -1)
@@ -67,8 +70,8 @@ def close_epoch(w: Any, f: Any, i: Any, index: Any) -> None:
 def close_epochs(world: Any, end: Any) -> None:
     """At the end: close the last whole epoch of each flow; a trailing part of an epoch is left out."""
     w = world[0]
-    for i in range(at.flows(w).shape[0]):
-        f = at.flows(w)[i]
+    for i in range(w.n_flows):
+        f = at.flow(w, i)
         if f.epoch <= 0.0:
             continue
         whole = np.int64((end - w.measure_from) / f.epoch)
@@ -106,6 +109,6 @@ def sample_queue(w: Any, link: Any) -> None:
     n = w.queue_count
     at.queues(w)[n, 0] = w.now
     at.queues(w)[n, 1] = link
-    at.queues(w)[n, 2] = at.links(w)[link].waiting
-    at.queues(w)[n, 3] = at.links(w)[link].waiting_bytes
+    at.queues(w)[n, 2] = at.link(w, link).waiting
+    at.queues(w)[n, 3] = at.link(w, link).waiting_bytes
     w.queue_count += 1

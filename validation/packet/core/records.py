@@ -77,7 +77,9 @@ WORLD = np.dtype(
     [
         *_fields(np.int64, "bucket mask free_event free_count margin order heap_count heap"),
         *_fields(np.int64, "exact drops tracing trace_count trace_margin broken out_count out_head out_flow"),
-        *_fields(np.int64, "sampling window_count queueing queue_count send send_most send_kind forced"),
+        *_fields(
+            np.int64, "watch sampling window_count queueing queue_count send send_most send_kind forced"
+        ),
         *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval"),
         # where the arrays of `Sim` are, see `views`
         *_fields(
@@ -131,7 +133,7 @@ FLOW = np.dtype(
         *_fields(np.int64, "una next top limit dupacks recovery inflation partial"),
         *_fields(np.int64, "book algorithm rule timing timed_seq backoff action after_timeout"),
         *_fields(np.float64, "timed_at base_rto min_rto max_rto tick deadline due phase"),
-        *_fields(np.float64, "est dev access back_access epoch last_sent overhead echo"),
+        *_fields(np.float64, "est dev access back_access epoch epoch_end last_sent overhead"),
         *_fields(np.int64, "rcv_next rcv_max acked_next acks fused sack timestamps epoch_index"),
         *_fields(
             np.int64, "epoch_count ack_size forward_hop forward_end back_hop back_end handshake last_una"
@@ -143,7 +145,7 @@ FLOW = np.dtype(
         # the rest
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer"),
         *_fields(np.int64, "ack_held ack_timer held_seq duplicate limited_sent"),
-        *_fields(np.float64, "after delack interval held_sent start stop"),
+        *_fields(np.float64, "echo after delack interval held_sent start stop"),
         *_fields(
             np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"
         ),

@@ -22,7 +22,7 @@ def emit(w: Any, f: Any, i: Any, seq: Any, repeat_kind: Any) -> None:
 @inlined
 def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
     """Fill a slot with a segment; True if it is at its first queue now, else `e.time` says when it will be."""
-    e = at.events(w)[slot]
+    e = at.event(w, slot)
     e.flow = i
     e.seq = seq
     e.kind = kind
@@ -35,7 +35,7 @@ def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
     if w.drops:
         e.ack = _transmission(w, i, seq, kind)
     arrival = w.now + f.access
-    hop = at.hops(w)[f.forward_hop]
+    hop = at.hop(w, f.forward_hop)
     if hop.jitter > 0.0:
         arrival = delayed_arrival(w, f, hop, arrival)
         e.mark = DELAYED
@@ -77,7 +77,7 @@ def mark_blocks(w: Any, f: Any, i: Any, slot: Any) -> Any:
     """Note the blocks of an acknowledgement; number of segments that they report for the first time."""
     mask = at.sacked(w).shape[1] - 1
     news = 0
-    for b in range(at.events(w)[slot].blocks):
+    for b in range(at.event(w, slot).blocks):
         for seq in range(max(at.blocks(w)[slot, 2 * b], f.una), min(at.blocks(w)[slot, 2 * b + 1], f.top)):
             if not at.sacked(w)[i, seq & mask]:
                 at.sacked(w)[i, seq & mask] = 1

@@ -76,6 +76,36 @@ def _view(name: str, dtype: Any, *dims: str | int) -> Any:
     return intrinsic(typed)
 
 
+def _record(name: str, dtype: Any, size: str) -> Any:
+    """A function of `world` and an index that gives one record; the index must be in range."""
+    if config.DISABLE_JIT:
+
+        def record(w: Any, index: Any) -> Any:
+            return _interpreted(int(w[f"at_{name}"]), (int(w[size]),), dtype)[index]
+
+        return record
+    element = from_dtype(dtype)
+
+    # Not `array[index]`: that would look at the sign of the index and load the length, at each of ten accesses.
+    def typed(context: Any, w: Any, index: Any) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            from llvmlite import ir
+
+            word = ir.IntType(64)
+            at = builder.gep(
+                builder.bitcast(args[0], ir.IntType(8).as_pointer()),
+                [ir.Constant(word, OFFSETS[f"at_{name}"])],
+            )
+            base = builder.load(builder.bitcast(at, word.as_pointer()))
+            place = builder.add(base, builder.mul(args[1], ir.Constant(word, dtype.itemsize)))
+            return builder.inttoptr(place, target.get_value_type(element))
+
+        return element(w, types.int64), generate
+
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
 def bind(sim: Sim) -> Sim:
     """Write where the arrays are, and how large; returns `sim`."""
     world = sim.world
@@ -94,10 +124,10 @@ def bind(sim: Sim) -> Sim:
     return sim
 
 
-flows = _view("flows", FLOW, "n_flows")
-links = _view("links", LINK, "n_links")
-hops = _view("hops", HOP, "n_hops")
-events = _view("events", EVENT, "n_events")
+flow = _record("flows", FLOW, "n_flows")
+link = _record("links", LINK, "n_links")
+hop = _record("hops", HOP, "n_hops")
+event = _record("events", EVENT, "n_events")
 blocks = _view("blocks", I8, "n_blocks", 6)
 buckets = _view("buckets", I4, "n_buckets")
 heap = _view("heap", I8, "n_heap")
