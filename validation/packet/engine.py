@@ -173,7 +173,6 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
     rules = [(0, 0, 0)]
     names = {"reno": 0}
     routes: list[Any] = []
-    phases = _ns2_phases(scenario.count) if any(g.compat == "ns2" for g in scenario.flows) else np.zeros(0)
     first = 0
     for group in scenario.flows:
         s = group.settings()
@@ -230,8 +229,8 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
                 flows["start"][i] = _grid(scenario, group.start + s["start_spread"] * late)
             if group.clock_phase is not None:
                 flows["phase"][i] = group.clock_phase
-            elif group.compat == "ns2":
-                flows["phase"][i] = s["timer_granularity"] * phases[i]
+            elif group.compat == "ns2" and scenario.count == 1:
+                flows["phase"][i] = s["timer_granularity"] * NS2_PHASE
             else:
                 flows["phase"][i] = s["timer_granularity"] * first_draw(word, k.CLOCK, i)
             if group.segments_shape is not None and group.segments is not None:
@@ -433,21 +432,10 @@ def _pareto(mean: int, shape: float, drawn: float) -> int:
     return max(1, round(min(drawn_size, 1e12)))
 
 
-def _ns2_phases(count: int) -> NDArray[np.float64]:
-    """Where the clocks of ns-2's senders stand, in ticks, if its random numbers have their default seed.
-
-    MRG32k3a (L'Ecuyer, Operations Research 47, 1999) from a state of ones. A sender draws when it is made and
-    again when the simulation starts; for a single flow the second draw counts, and flow i has the one i later.
-    """
-    one, two = [1] * 3, [1] * 3
-    m1, m2 = 4294967087, 4294944443
-    draws = np.zeros(count + 1)
-    for i in range(count + 1):
-        a = (1403580 * one[1] - 810728 * one[0]) % m1
-        b = (527612 * two[2] - 1370589 * two[0]) % m2
-        one, two = [*one[1:], a], [*two[1:], b]
-        draws[i] = ((a - b) % m1 or m1) / (m1 + 1)
-    return draws[1:]
+#: Where the clock of ns-2's only sender stands, in ticks, when its random numbers have their default seed: the second
+#: draw of MRG32k3a (L'Ecuyer, Operations Research 47, 1999) from a state of ones. A sender draws when it is made and
+#: again when the simulation starts.
+NS2_PHASE = 1193744747 / 2147483647
 
 
 def first_draw(word: int, purpose: int, flow: int) -> float:

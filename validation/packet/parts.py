@@ -242,8 +242,8 @@ class Flows:
     clear_rtt_after : int
         Above this back-off factor the RTT estimate is forgotten (RFC 6298, section 5, allows it; BSD and ns-2: 8).
     clock_phase : float, optional
-        Where the clock's tick stands at time 0 [s]. Default: for ns2, what ns-2 draws with its default seed for
-        a single sender, and its next draws for further flows; for rfc, drawn from the scenario's seed.
+        Where the clock's tick stands at time 0 [s]. Default: drawn from the scenario's seed for each flow; but for a
+        single flow with ns2, what ns-2 draws with its default seed.
     """
 
     count: int = 1
