@@ -148,8 +148,7 @@ def test_seeds_differ_in_everything_random():
     for name in ("start", "jitter_key", "loss_key", "hold_key"):
         assert (one[name] != two[name]).all(), name
     assert (one["limit"] != two["limit"]).any()
-    # ns-2's clocks stand where ns-2 has them, whatever the seed.
-    np.testing.assert_array_equal(one["phase"][:100], two["phase"][:100])
+    assert (one["phase"] != two["phase"])[:100].all()
     keys = np.concatenate([one[name] for name in ("jitter_key", "loss_key", "hold_key")])
     assert len(np.unique(keys)) == len(keys)
 

@@ -106,7 +106,10 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str) -> dict[str, Any]:
             value = numbers if several else numbers[0]
         elif several:
             value = tuple(value)
-        if isinstance(value, bool) and key not in _TRUTHS:
+        truth = key in _TRUTHS and (part, key) != (Scenario, "drops")
+        if truth and value is not None and not isinstance(value, bool):
+            raise ScenarioError(f"{prefix}{key} must be true or false, got {value!r}")
+        if isinstance(value, bool) and not truth:
             raise ScenarioError(f"{prefix}{key} must be a number or text, got {value!r}")
         plain[key] = value
     return plain

@@ -232,7 +232,9 @@ class Scenario:
             if group.open_loop:
                 free += most
                 continue
-            free += group.count / group.settings()["max_rto"]  # the timer sends too, however slow the way
+            settings = group.settings()
+            slowest_timer = min(settings["max_rto"], settings["initial_rto"] * group.max_backoff)
+            free += group.count / slowest_timer  # the timer sends too, however slow the way
             for there, _ in routes or [((0,), ())]:
                 slowest = min(there, key=lambda i: self.ways[i].rate or math.inf)
                 carried = by_link.get(slowest, 0.0) + most / max(len(routes), 1)
