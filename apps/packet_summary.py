@@ -85,7 +85,7 @@ def print_summary(result: xr.Dataset, scenario: Scenario, verbose: bool = False)
     """Print what was run and what came out, with intervals for several replications."""
     several = "replication" in result.dims
     click.echo(
-        f"{result.attrs['name']}: {result.sizes['flow']} flows, "
+        f"{result.attrs['name']}: {result.sizes['flow']} flow{'s' if result.sizes['flow'] > 1 else ''}, "
         + ("several seeds (--json lists them)" if several else f"seed {result.attrs['seed']}")
     )
     click.echo("what you ran" + ("" if verbose else " (--verbose for all of it)"))
