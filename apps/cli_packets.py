@@ -125,7 +125,9 @@ def simulate(
     _write(result, writers)
     if in_json:
         click.echo(json.dumps(as_json(result), allow_nan=False))
-    elif output is None:
+        if described.record.anything and output is None:
+            click.echo("recordings are not part of the JSON; --output FILE.nc writes them", err=True)
+    else:
         print_summary(result, described, verbose)
     if share is not None:
         click.echo(_reached(result), err=True)
@@ -344,7 +346,8 @@ def _flow_counts(text: str) -> tuple[int, ...]:
 
 def _print_verdicts(result: xr.Dataset) -> None:
     click.echo(
-        f"Total-variation distance between packets sent per epoch, simulated and predicted; {result.attrs['verdicts']}"
+        "Total-variation distance between packets sent per epoch, simulated and predicted. Verdicts by the "
+        f"{result.attrs['verdicts']}"
     )
     click.echo(f"{'link':12s} {'chain':22s}" + "".join(f"{f'{n} flows':>15s}" for n in result.flows.values))
     for link in result.link.values:
@@ -392,9 +395,17 @@ def validate_ns2(live: bool, tied: bool, exact: bool, as_json: bool, output: Pat
         click.echo(
             f"ns-2: {result.attrs['ns2']}; means over {comparison.seeds} seeds, 99 % interval of ours - ns-2"
         )
+        heads = (
+            f"{'case':24s}{'quantity':14s}{'ours':>11s}{'ns-2':>11s} {'unit':10s}{'interval':>24s}  verdict"
+        )
+        click.echo(heads)
         for row in rows:
             interval = f"[{row['low']:.3g}, {row['high']:.3g}]"
             click.echo(
                 f"{row['case']:24s}{row['quantity']:14s}{row['ours']:11.5g}{row['theirs']:11.5g} {row['unit']:10s}"
                 f"{interval:>24s}  {row['verdict']}"
             )
+        agree = sum(row["verdict"] == "agrees" for row in rows)
+        click.echo(
+            f"{agree} of {len(rows)} agree; one interval in a hundred misses zero although nothing differs"
+        )

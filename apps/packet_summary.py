@@ -21,8 +21,11 @@ _LINES = (
     ("loss_rate_timeout", "loss of timeout retransmissions", 4),
     ("goodput_packets", "goodput of all flows [packets/s]", 2),
     ("goodput_bits", "goodput of all flows [bit/s]", 0),
-    ("utilisation", "utilisation", 4),
-    ("mean_queue", "packets waiting (mean)", 2),
+    ("sent_in_all", "data packets sent", 0),
+    ("repeats_in_all", "of these retransmissions", 0),
+    ("timeouts_in_all", "timeouts", 0),
+    ("utilisation", "utilisation of the busiest link", 4),
+    ("mean_queue", "packets waiting there (mean)", 2),
     ("rto_over_rtt", "base timeout over RTT", 3),
     ("jain", "Jain's index over a slice", 4),
     ("starved", "share of flows starved in a slice", 4),
@@ -37,7 +40,8 @@ _LINKS = 5
 
 def goodput(result: xr.Dataset, scenario: Scenario) -> xr.Dataset:
     """`goodput_packets` [packets/s] and `goodput_bits` [bit/s] of all flows together, in the measured time."""
-    measured = scenario.duration - scenario.warm_up
+    end = float(result.attrs.get("interrupted_at", scenario.duration))
+    measured = max(end - scenario.warm_up, 1e-9)
     sizes = [8 * group.packet_size for group in scenario.flows for _ in range(group.count)]
     bits = result.goodput.copy(data=result.goodput.values * sizes)
     return result[[]].assign(
@@ -102,8 +106,13 @@ def print_summary(result: xr.Dataset, scenario: Scenario, verbose: bool = False)
 
 
 def _rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataArray, int]]:
+    sent = result.sent.sum("flow")
     result = result.assign(
-        jain=result.slice_jain.mean("slice"), starved=result.slice_starved.mean("slice")
+        jain=result.slice_jain.mean("slice"),
+        starved=result.slice_starved.mean("slice"),
+        sent_in_all=sent,
+        repeats_in_all=sent - result.sent_by_kind.sel(kind="new").sum("flow"),
+        timeouts_in_all=result.timeouts.sum("flow"),
     ).assign(goodput(result, scenario).data_vars)
     for name, label, digits in _LINES:
         if name in result and set(result[name].dims) <= {"replication"}:

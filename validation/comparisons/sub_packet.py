@@ -172,7 +172,7 @@ class SubPacketChainVsPackets:
         result.attrs = {
             "comparison": type(self).__name__,
             "parameters": json.dumps(asdict(self)),
-            "verdicts": f"upper end of the 95 % interval of the total-variation distance: agrees <= {AGREES}, "
+            "verdicts": f"upper end of its 95 % interval (not shown here): agrees <= {AGREES}, "
             f"close <= {CLOSE}, differs above",
         }
         return result

@@ -92,7 +92,8 @@ def addresses(name: str) -> tuple[int, int, int]:
     if name not in _RULES:
         known = ", ".join(known_rules())
         raise ScenarioError(
-            f"flows.control {name!r} is not known; known rules: {known}. Define it with @congestion_control first"
+            f"flows.control {name!r} is not known; known rules: {known}. Define it with "
+            "@congestion_control in a Python script first; the command line knows the built-in rule only"
         )
     hooks = _RULES[name]
     one, two, three = (hooks[hook][0] if hook in hooks else 0 for hook in HOOKS)

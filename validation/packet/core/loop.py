@@ -260,7 +260,9 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
         _tick(w, f, i)
     else:  # START, HELD_BACK
         f.held_back = 0
-        w.forced = 1 if what == HELD_BACK else 0
+        if what == HELD_BACK:
+            w.forced = 1
+            w.send_kind = f.held_kind
         w.send = SEND
         w.send_most = rfc.usable(f) if f.book != NS2 else 0
 

@@ -82,7 +82,7 @@ def send_much(w: Any, f: Any, i: Any, forced: Any, kind: Any, burst: Any) -> Non
             if f.last_una >= f.limit:
                 return
             if f.overhead > 0.0 and not forced:
-                hold_back(w, f, i)
+                hold_back(w, f, i, kind)
                 return
             hole = next_hole(w, f, i)
             if hole < 0:
@@ -103,7 +103,7 @@ def send_much(w: Any, f: Any, i: Any, forced: Any, kind: Any, burst: Any) -> Non
             if f.next >= f.una + whole_window(f) or f.next >= f.limit:
                 return
             if f.overhead > 0.0 and not forced:
-                hold_back(w, f, i)
+                hold_back(w, f, i, kind)
                 return
             output(w, f, i, f.next, kind)
             f.next += 1
@@ -114,9 +114,10 @@ def send_much(w: Any, f: Any, i: Any, forced: Any, kind: Any, burst: Any) -> Non
 
 
 @called
-def hold_back(w: Any, f: Any, i: Any) -> None:
+def hold_back(w: Any, f: Any, i: Any, kind: Any) -> None:
     """Put sending off by a random time."""
     f.held_back = 1
+    f.held_kind = kind
     f.hold_draws += ONE
     late = on_grid(w, f.overhead * uniform(f.hold_key, f.hold_draws))
     schedule(w, w.now + late, HELD_BACK, i, 0)
@@ -357,3 +358,4 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     f.timing = 0
     w.send = SEND
     w.send_kind = TIMEOUT
+    f.held_kind = TIMEOUT  # should an earlier opportunity be put off still
