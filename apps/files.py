@@ -10,9 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import xarray as xr
-
 if TYPE_CHECKING:
+    import xarray as xr
     from typing_extensions import Buffer
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy import stats
+from scipy import special
 
 
 def mean_interval(x: xr.DataArray, dim: str = "replication", level: float = 0.95) -> xr.Dataset:
@@ -26,7 +26,8 @@ def mean_interval(x: xr.DataArray, dim: str = "replication", level: float = 0.95
     Returns
     -------
     Dataset
-        `mean`, `low`, `high`, `sd` (of one replication) in the unit of `x`, and `n`.
+        `mean`, `low`, `high`, `sd` (of one replication) in the unit of `x`, and `n`, the number of values.
+        Missing values (NaN) are left out and not counted; where fewer than two are left, all are NaN.
 
     Raises
     ------
@@ -44,7 +45,7 @@ def mean_interval(x: xr.DataArray, dim: str = "replication", level: float = 0.95
     (-0.484, 4.484)
     """
     n, mean, variance = _moments(x, dim, level, "x")
-    half = stats.t.ppf(0.5 + level / 2, n - 1) * np.sqrt(variance / n)
+    half = special.stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(variance / n)
     parts = {"mean": mean, "low": mean - half, "high": mean + half, "sd": np.sqrt(variance)}
     return _dataset(parts, x, level).assign(n=n)
 
@@ -90,8 +91,8 @@ def two_sample(a: xr.DataArray, b: xr.DataArray, dim: str = "replication", level
     square = error_a + error_b
     below = error_a**2 / (n - 1) + error_b**2 / (m - 1)
     # Without any spread the degrees of freedom do not matter; keep them finite.
-    dof = (square**2 / below.where(below > 0)).fillna(float(n + m - 2))
-    quantile = xr.apply_ufunc(stats.t.ppf, 0.5 + level / 2, dof)
+    dof = (square**2 / below.where(below > 0)).fillna(n + m - 2)
+    quantile = xr.apply_ufunc(special.stdtrit, dof, 0.5 + level / 2)
     half = quantile * np.sqrt(square)
     difference = mean_a - mean_b
     parts = {"difference": difference, "low": difference - half, "high": difference + half}
@@ -174,7 +175,7 @@ def batch_means(
         output_dtypes=[float, float, int, int, float, bool],
     )
     found = dict(zip(names, parts, strict=True))
-    quantile = xr.apply_ufunc(stats.t.ppf, 0.5 + level / 2, found["n"] - 1)
+    quantile = xr.apply_ufunc(special.stdtrit, found["n"] - 1, 0.5 + level / 2)
     half = quantile * found["sd"] / np.sqrt(found["n"])
     values = {k: found[k] for k in ("mean", "sd")} | {
         "low": found["mean"] - half,
@@ -205,7 +206,7 @@ def _neighbours(means: np.ndarray) -> tuple[float, bool]:
     n = len(means)
     ends = (deviation[0] ** 2 + deviation[-1] ** 2) / (2 * square)
     c = 1 - float(np.square(np.diff(means)).sum()) / (2 * square)
-    return c - float(ends) + 0.0, c * np.sqrt((n**2 - 1) / (n - 2)) < stats.norm.ppf(0.95)
+    return c - float(ends) + 0.0, c * np.sqrt((n**2 - 1) / (n - 2)) < special.ndtri(0.95)
 
 
 def _reason(found: dict[str, xr.DataArray]) -> str:
@@ -519,7 +520,8 @@ def _relative_half_width(values: list[xr.DataArray], level: float) -> float:
                 f"{name} is not finite in {bad} of {x.size} values; measure what every replication has"
             )
         n, mean, variance = _moments(x, "replication", level, str(name))
-        half = stats.t.ppf(0.5 + level / 2, n - 1) * np.sqrt(variance.values / n)
+        count = n.values
+        half = special.stdtrit(count - 1, 0.5 + level / 2) * np.sqrt(variance.values / count)
         size = np.abs(mean.values)
         ratio = np.divide(half, size, out=np.where(half > 0, np.inf, 0.0), where=size > 0)
         widest = max(widest, float(np.max(ratio, initial=0.0)))
@@ -533,17 +535,27 @@ def _check_series(x: xr.DataArray, dim: str, level: float) -> None:
         raise ValueError(f"x must be finite, got {bad} values that are not; drop or fill them")
 
 
-def _moments(x: xr.DataArray, dim: str, level: float, name: str) -> tuple[int, xr.DataArray, xr.DataArray]:
+def _moments(
+    x: xr.DataArray, dim: str, level: float, name: str
+) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Count, mean and variance of the values that are there; NaN where fewer than two are."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie in (0, 1), got {level}; a percentage? divide by 100")
     if dim not in x.dims:
         raise ValueError(
             f"{name} has no dimension {dim!r}, only {', '.join(map(str, x.dims)) or 'none'}; name one of them"
         )
-    n = x.sizes[dim]
-    if n < 2:
-        raise ValueError(f"{name} must hold at least 2 replications along {dim!r}, got {n}; run more seeds")
-    return n, x.mean(dim), x.var(dim, ddof=1)
+    if x.sizes[dim] < 2:
+        raise ValueError(
+            f"{name} must hold at least 2 replications along {dim!r}, got {x.sizes[dim]}; run more seeds"
+        )
+    count = x.count(dim)
+    n = count.where(count >= 2)
+    return n, x.mean(dim).where(count >= 2), _variance(x, dim, n)
+
+
+def _variance(x: xr.DataArray, dim: str, n: xr.DataArray) -> xr.DataArray:
+    return ((x - x.mean(dim)) ** 2).sum(dim) / (n - 1)
 
 
 def _dataset(parts: dict[str, xr.DataArray], x: xr.DataArray, level: float) -> xr.Dataset:

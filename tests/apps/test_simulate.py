@@ -271,7 +271,7 @@ def test_until_says_when_the_bound_came_first(small: str) -> None:
 
 def test_replications_can_be_stored(small: str, tmp_path: Path) -> None:
     stored = tmp_path / "runs.nc"
-    assert answer(small, "--replications", "3", "--output", str(stored)) == ""
+    assert "3 replications" in answer(small, "--replications", "3", "--output", str(stored))
     with xr.open_dataset(stored) as result:
         assert result.sizes["replication"] == 3
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import control
-from .core import loop, recording
+from .core import loop
 from .core import records as k
 from .core.streams import GRID
 from .core.views import bind
@@ -74,7 +74,7 @@ def execute(
         if not stopped:
             sim, stopped = _run(sim, scenario, scenario.duration, progress, stop)
         now = float(sim.world[0].now)
-        recording.close_epochs(sim.world, now)
+        close_epochs(sim, now)
         in_flight = check_conservation(sim)
         after = _checkpoint(sim)
     measured = after.counts - before.counts
@@ -162,6 +162,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     sim = _more_events(sim, 6 * n + 4 * longest + 64 + len(links))
     for i in range(len(links)):
         links["serve_event"][i] = sim.world["free_event"][0]
+        sim.events["what"][links["serve_event"][i]] = k.SERVE
         sim.world["free_event"] = sim.events["next"][sim.world["free_event"][0]]
         sim.world["free_count"] -= 1
     return sim
@@ -483,6 +484,42 @@ def base_rtts(sim: k.Sim, scenario: Scenario) -> NDArray[np.float64]:
     return total
 
 
+def close_epochs(sim: k.Sim, end: float) -> None:
+    """Count the last whole epoch of each flow; a trailing part of an epoch is left out."""
+    flows = sim.flows
+    epoch = np.where(flows["epoch"] > 0.0, flows["epoch"], 1.0)
+    whole = ((end - sim.world["measure_from"][0]) / epoch).astype(np.int64)
+    index = flows["epoch_index"]
+    behind = np.flatnonzero((flows["epoch"] > 0.0) & (index < whole))
+    sim.epochs[behind, 0] += (whole - index - 1)[behind]
+    begun = behind[index[behind] >= 0]
+    sim.epochs[begun, np.minimum(flows["epoch_count"][begun], k.EPOCH_BINS - 1)] += 1
+
+
+def under_way(sim: k.Sim) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where packets are that are under way.
+
+    Per flow (N, 3): data not yet received, acknowledgements, of these for data received after the end. Per link
+    (L,): packets held or travelling.
+    """
+    waiting = np.zeros(len(sim.events), bool)  # packets in the lists of served links
+    on_link = np.zeros(len(sim.links), np.int64)
+    for i in np.flatnonzero(sim.links["list_head"] >= 0):
+        slot = sim.links["list_head"][i]
+        while slot >= 0:
+            waiting[slot] = True
+            on_link[i] += 1
+            slot = sim.events["next"][slot]
+    what = sim.events["what"]
+    packet = ((what >= 0) & (what <= k.ACKED)) | waiting
+    on = sim.events["on"][packet & ~waiting]
+    on_link += np.bincount(on[on >= 0], minlength=len(sim.links))
+    n, flow, ack = len(sim.flows), sim.events["flow"], sim.events["kind"] == k.ACK
+    late = ack & ((sim.events["mark"] & k.AFTER_END) > 0)
+    held = [np.bincount(flow[packet & chosen], minlength=n) for chosen in (~ack, ack, late)]
+    return np.stack(held, axis=1), on_link
+
+
 def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
     """Check that every packet is in exactly one place; return the data packets under way, per flow.
 
@@ -491,9 +528,7 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
     ConservationError
         Naming the first flow, or the link, whose books do not balance.
     """
-    held = np.zeros((len(sim.flows), 3), np.int64)
-    on_link = np.zeros(len(sim.links), np.int64)
-    loop.pending(sim.world, held, on_link)
+    held, on_link = under_way(sim)
     c, f, links = sim.counts, sim.flows, sim.links
     in_flight = held[:, 0] + held[:, 2]
     at_once = (f["delack"] == 0.0) & (f["algorithm"] < k.CBR)
@@ -596,6 +631,7 @@ def _more_events(sim: k.Sim, more: int) -> k.Sim:
     # Link the new slots in front of the free list.
     events["next"][old:] = np.arange(old + 1, old + more + 1)
     events["next"][-1] = sim.world["free_event"][0]
+    events["what"][old:] = k.FREE
     sim.world["free_event"] = old
     sim.world["free_count"] += more
     blocks, heap = sim.blocks, sim.heap

@@ -66,7 +66,9 @@ class Routes:
             self._trees[source] = before
         tree = self._trees[source]
         if target not in tree:
-            raise ScenarioError(f"flows from {source} to {target}: no links connect them")
+            raise ScenarioError(
+                f"flows.source {source!r} and flows.target {target!r}: no links connect {source} to {target}"
+            )
         path = [target]
         while path[-1] != source:
             path.append(tree[path[-1]])
@@ -84,7 +86,9 @@ class Routes:
     def _known(self, node: str) -> None:
         if node not in self.next:
             known = ", ".join(list(self.next)[:8])
-            raise ScenarioError(f"node {node!r} is on no link; known nodes: {known}")
+            raise ScenarioError(
+                f"flows.source, target or route: node {node!r} is on no link; known nodes: {known}"
+            )
 
 
 def ends(group: Flows) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -405,6 +405,8 @@ class Flows:
         own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         filled = {k: book[k] if k in book and v is None else v for k, v in own.items()}
         filled["initial_window"] = min(filled["initial_window"], self.window_limit)
+        if self.initial_rto is None:
+            filled["initial_rto"] = min(filled["initial_rto"], filled["max_rto"])
         if self.open_loop:
             filled["handshake"] = False
         if self.start_spread is None:

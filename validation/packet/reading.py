@@ -28,7 +28,10 @@ def load_scenario(path: str | Path) -> Scenario:
     OSError
         If the file cannot be read.
     """
-    return parse_scenario(load_table(path))
+    table = load_table(path)
+    if "flows" not in table:
+        raise ScenarioError(f"{path} has no [[flows]]; docs/scenarios.md shows a whole file")
+    return parse_scenario(table)
 
 
 def load_table(path: str | Path) -> dict[str, Any]:

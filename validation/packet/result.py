@@ -76,6 +76,9 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     # Each flow's mean RTT, weighted by its first timeouts: the RTT "at timeouts".
     rtt_at = _ratio(np.nansum(run.levels[:, 0] * rtt), first)
     utilisation = run.links["work"] / measured
+    # Only slices that were simulated to their end, should the run have been stopped.
+    whole = min(scenario.slices, max(int((run.stopped - scenario.warm_up) / scenario.slice * (1 + 1e-12)), 0))
+    slices = run.sim.slices[:whole]
     data: dict[str, Any] = {
         "base_rtt": (
             "flow",
@@ -114,14 +117,14 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         "silences": (("flow", "silence"), run.sim.silences, "1", "completed silences by length in epochs"),
         "slice_goodput": (
             ("slice", "flow"),
-            run.sim.slices,
+            slices,
             "packets",
             "different packets received in a slice",
         ),
-        "slice_jain": ("slice", _jain(run.sim.slices), "1", "Jain's index of the flows' goodput in a slice"),
+        "slice_jain": ("slice", _jain(slices), "1", "Jain's index of the flows' goodput in a slice"),
         "slice_starved": (
             "slice",
-            (run.sim.slices == 0).mean(1),
+            (slices == 0).mean(1),
             "1",
             "share of flows with no goodput in a slice",
         ),
@@ -194,7 +197,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         "backoff": 2 ** np.arange(k.LEVELS),
         "sent_in_epoch": np.arange(k.EPOCH_BINS),
         "silence": np.arange(run.sim.silences.shape[1]),
-        "slice": scenario.warm_up + scenario.slice * np.arange(scenario.slices),
+        "slice": scenario.warm_up + scenario.slice * np.arange(whole),
     }
     attrs = {
         "name": scenario.name,

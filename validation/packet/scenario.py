@@ -82,6 +82,10 @@ class Scenario:
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
+        for key, part in (("flows", Flows), ("drops", Drop), ("links", Link), ("nodes", str)):
+            value = getattr(self, key)
+            if not isinstance(value, tuple) or not all(isinstance(item, part) for item in value):
+                raise ScenarioError(f"{key} must be a tuple of {part.__name__}, got {value!r:.80}")
         if not self.links and self.bottleneck is None:
             object.__setattr__(self, "bottleneck", Bottleneck())
         self._check_times()
@@ -124,9 +128,10 @@ class Scenario:
             raise ScenarioError(f'clock must be "auto", "grid" or "double", got {self.clock!r}')
         if self.scheduler not in ("calendar", "heap"):
             raise ScenarioError(f'scheduler must be "calendar" or "heap", got {self.scheduler!r}')
-        for interval in (self.record.windows, self.record.queues):
+        for key in ("windows", "queues"):
+            interval = getattr(self.record, key)
             if interval:
-                check("record interval", interval, self.duration / 1e8, 1e9, "sample less often")
+                check(f"record.{key}", interval, self.duration / 1e8, 1e9, "sample less often")
 
     def _check_network(self) -> None:
         check("links", len(self.links), 0, MAX_LINKS, "describe a smaller network", whole=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import views as at
 from .jit import called, inlined
+from .records import FREE
 
 
 @inlined
@@ -25,6 +26,7 @@ def new_slot(w: Any) -> Any:
 @inlined
 def free_slot(w: Any, slot: Any) -> None:
     """Return a slot to the pool."""
+    at.event(w, slot).what = FREE
     at.event(w, slot).next = w.free_event
     w.free_event = slot
     w.free_count += 1

@@ -15,7 +15,6 @@ from .links import drain, join, pass_through, serve
 from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, receive
 from .recording import record_send, sample_queue, sample_window
 from .records import (
-    ACK,
     ACKED,
     ACKS_BACK,
     AFTER_END,
@@ -295,44 +294,3 @@ def start(world: Any) -> None:
             schedule(w, f.start, TICK if f.algorithm >= CBR else START, i, 0)
         if f.stop < w.end:
             schedule(w, f.stop, STOP, i, 0)
-
-
-@entry
-def pending(world: Any, held: Any, on_link: Any) -> None:
-    """Where packets are that are under way.
-
-    Per flow: data not yet received, acknowledgements under way, of these for data received after the end. Per
-    link: packets held or travelling.
-    """
-    w = world[0]
-    if w.heap:
-        for place in range(w.heap_count):
-            _count_packet(w, at.heap(w)[place], held, on_link)
-    else:
-        for bucket in range(at.buckets(w).shape[0]):
-            slot = at.buckets(w)[bucket]
-            while slot >= 0:
-                _count_packet(w, slot, held, on_link)
-                slot = at.event(w, slot).next
-    for j in range(w.n_links):
-        slot = at.link(w, j).list_head
-        while slot >= 0:
-            at.event(w, slot).what = ARRIVE
-            at.event(w, slot).on = j
-            _count_packet(w, slot, held, on_link)
-            slot = at.event(w, slot).next
-
-
-@inlined
-def _count_packet(w: Any, slot: Any, held: Any, on_link: Any) -> None:
-    e = at.event(w, slot)
-    if e.what > ACKED:
-        return
-    if e.kind == ACK:
-        held[e.flow, 1] += 1
-        if e.mark & AFTER_END:
-            held[e.flow, 2] += 1
-    else:
-        held[e.flow, 0] += 1
-    if e.on >= 0:
-        on_link[e.on] += 1

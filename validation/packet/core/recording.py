@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import views as at
-from .jit import called, entry, inlined
+from .jit import called, inlined
 from .records import (
     AFTER_TIMEOUT,
     EPOCH_BINS,
@@ -64,22 +64,6 @@ def close_epoch(w: Any, f: Any, i: Any, index: Any) -> None:
     at.epochs(w)[i, 0] += silent
     f.epoch_index = index
     f.epoch_count = 0
-
-
-@entry
-def close_epochs(world: Any, end: Any) -> None:
-    """At the end: close the last whole epoch of each flow; a trailing part of an epoch is left out."""
-    w = world[0]
-    for i in range(w.n_flows):
-        f = at.flow(w, i)
-        if f.epoch <= 0.0:
-            continue
-        whole = np.int64((end - w.measure_from) / f.epoch)
-        if f.epoch_index < whole:
-            silent = whole - f.epoch_index - 1
-            if f.epoch_index >= 0:
-                at.epochs(w)[i, min(f.epoch_count, EPOCH_BINS - 1)] += 1
-            at.epochs(w)[i, 0] += silent
 
 
 @called

@@ -15,6 +15,9 @@ ARRIVE, RECEIVE, ACKED, SERVE, TIMER, START, STOP, DELACK, HELD_BACK, TICK, SAMP
     range(12)
 )
 
+#: `what` of a slot that is in the pool.
+FREE = -1
+
 # Kinds of packet: four of data, by why it was sent, and acknowledgements.
 NEW, FAST, TIMEOUT, REPEAT, ACK = range(5)
 KINDS = ("new", "fast_retransmission", "timeout_retransmission", "other_repeat")
