@@ -105,7 +105,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     routes, rules = fill_flows(scenario, seed, flows)
     hops = _hops(scenario, flows, routes, links)
     # About one event in a bucket; a factor of four either way costs nothing.
-    width = 1.0 / max(scenario.packet_rate * max(1.0, 2.0 * len(hops) / n), 1.0)
+    width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
     buckets = _bucket_count(scenario, width)
     longest = scenario.longest + 8
     record = scenario.record
@@ -580,7 +580,7 @@ def _bucket_count(scenario: Scenario, width: float) -> int:
         if not scenario.links:
             longest = max(longest, *group.rtts())
     wanted = longest / width + max((way.buffer or 0 for way in scenario.ways), default=0)
-    return 1 << min(max(int(wanted).bit_length(), 8), 15)
+    return 1 << min(max(int(wanted).bit_length(), 13), 15)
 
 
 def _run(

