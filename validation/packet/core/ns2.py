@@ -20,10 +20,7 @@ from .records import (
     AFTER_TIMEOUT,
     DUP_THRESH,
     FAST,
-    FIRST_RTO_SUM,
-    FIRST_SILENCE_SUM,
     HELD_BACK,
-    LEVELS,
     NEWRENO,
     RECOVERIES,
     REPEAT,
@@ -32,12 +29,11 @@ from .records import (
     SEND,
     TAHOE,
     TIMEOUT,
-    TIMEOUTS,
 )
 from .rules import grow, reduce_on_loss, reduce_on_timeout
 from .sender import clear_scoreboard, emit, finished, mark_blocks
 from .streams import ONE, on_grid, uniform
-from .timer import back_off, current_rto, sample_rtt, set_timer, stop_timer
+from .timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
 
 
 @inlined
@@ -333,14 +329,7 @@ def _sack_on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None
 @called
 def on_timeout(w: Any, f: Any, i: Any) -> None:
     """The retransmission timer expired: one segment, from the first unacknowledged on."""
-    at.counts(w)[i, TIMEOUTS] += 1
-    level = 0
-    while (1 << level) < f.backoff and level < LEVELS - 1:
-        level += 1
-    at.levels(w)[i, level] += 1
-    if level == 0 and w.now >= w.measure_from:
-        at.sums(w)[i, FIRST_RTO_SUM] += current_rto(f)
-        at.sums(w)[i, FIRST_SILENCE_SUM] += w.now - f.last_sent
+    count_timeout(w, f, i)
     f.inflation = 0
     f.dupacks = 0 if f.algorithm != TAHOE else f.dupacks
     f.recovery = 0

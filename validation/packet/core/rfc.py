@@ -17,9 +17,6 @@ from .records import (
     DUP_THRESH,
     FAST,
     FILL,
-    FIRST_RTO_SUM,
-    FIRST_SILENCE_SUM,
-    LEVELS,
     NEW,
     NO_ACTION,
     RECOVERIES,
@@ -30,11 +27,10 @@ from .records import (
     SEND,
     TAHOE,
     TIMEOUT,
-    TIMEOUTS,
 )
 from .rules import grow, reduce_on_loss, reduce_on_timeout
 from .sender import clear_scoreboard, emit, finished, mark_blocks
-from .timer import back_off, current_rto, sample_rtt, set_timer, stop_timer
+from .timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
 
 
 @inlined
@@ -85,14 +81,7 @@ def usable(f: Any) -> Any:
 @called
 def on_timeout(w: Any, f: Any, i: Any) -> None:
     """The retransmission timer expired with data outstanding (RFC 6298, 5.4-5.7; RFC 5681, 3.1)."""
-    at.counts(w)[i, TIMEOUTS] += 1
-    level = 0
-    while (1 << level) < f.backoff and level < LEVELS - 1:
-        level += 1
-    at.levels(w)[i, level] += 1
-    if level == 0 and w.now >= w.measure_from:
-        at.sums(w)[i, FIRST_RTO_SUM] += current_rto(f)
-        at.sums(w)[i, FIRST_SILENCE_SUM] += w.now - f.last_sent
+    count_timeout(w, f, i)
     # Half of what is outstanding, but only once for a segment (RFC 5681, end of 3.1).
     old = f.ssthresh
     repeated = f.backoff > 1 and f.after_timeout

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from . import views as at
 from .calendar import schedule
 from .jit import called, inlined
-from .records import NS2, TIMER
+from .records import FIRST_RTO_SUM, FIRST_SILENCE_SUM, LEVELS, NS2, TIMEOUTS, TIMER
 from .streams import on_grid
 
 
@@ -99,3 +100,16 @@ def back_off(f: Any) -> None:
         f.backoff *= 2
     if f.backoff > f.clear_after:
         f.est = 0.0
+
+
+@called
+def count_timeout(w: Any, f: Any, i: Any) -> None:
+    """Count an expired timer by its back-off; of the first of an outage, also how long it was and lasted."""
+    at.counts(w)[i, TIMEOUTS] += 1
+    level = 0
+    while (1 << level) < f.backoff and level < LEVELS - 1:
+        level += 1
+    at.levels(w)[i, level] += 1
+    if level == 0 and w.now >= w.measure_from:
+        at.sums(w)[i, FIRST_RTO_SUM] += current_rto(f)
+        at.sums(w)[i, FIRST_SILENCE_SUM] += w.now - f.last_sent
