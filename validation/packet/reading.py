@@ -28,18 +28,18 @@ def load_scenario(path: str | Path) -> Scenario:
     OSError
         If the file cannot be read.
     """
-    table = load_table(path)
-    if "flows" not in table:
-        raise ScenarioError(f"{path} has no [[flows]]; docs/scenarios.md shows a whole file")
-    return parse_scenario(table)
+    return parse_scenario(load_table(path))
 
 
 def load_table(path: str | Path) -> dict[str, Any]:
-    """The nested mapping in a TOML file, unchecked."""
+    """The nested mapping in a TOML file, unchecked but for having flows."""
     try:
-        return tomllib.loads(Path(path).read_text("utf-8"))
+        table = tomllib.loads(Path(path).read_text("utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"{path} is not TOML: {error}") from error
+    if "flows" not in table:
+        raise ScenarioError(f"{path} has no [[flows]]; docs/scenarios.md shows a whole file")
+    return table
 
 
 def parse_scenario(table: Mapping[str, Any]) -> Scenario:
