@@ -44,9 +44,11 @@ def main() -> NoReturn:
     """Run the command; a user's mistake is one sentence on standard error and exit code 2."""
     try:
         code = cli.main(standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        sys.exit(code if isinstance(code, int) else 0)
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        # Everything is written and closed; taking the interpreter and compiled code apart would take half a second.
+        os._exit(code if isinstance(code, int) else 0)
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message(), file=sys.stderr)
         sys.exit(2)
