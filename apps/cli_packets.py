@@ -6,6 +6,7 @@ import dataclasses
 import json
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -190,12 +191,31 @@ def _run(scenario: Scenario, replications: int, share: float | None, most: int) 
             raise
 
 
+#: Seconds between two lines of progress.
+_EVERY = 10.0
+
+
 class _Silent:
     """A progress line that nobody sees."""
 
     def __call__(self, share: float) -> None: ...
 
     def say(self, text: str) -> None: ...
+
+
+class _Lines(_Silent):
+    """A line now and then, where standard error is a file."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.next = text, time.monotonic() + _EVERY
+
+    def __call__(self, share: float) -> None:
+        if time.monotonic() >= self.next:
+            self.next = time.monotonic() + _EVERY
+            click.echo(f"{self.text}: {share:.0%}", err=True)
+
+    def say(self, text: str) -> None:
+        self.text = text
 
 
 class _Bar(_Silent):
@@ -213,9 +233,12 @@ class _Bar(_Silent):
 
 @contextmanager
 def _progress(text: str) -> Iterator[_Silent]:
-    """A bar that disappears at the end; none where standard error is no terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    """A bar that disappears at the end; a line each ten seconds where standard error is no terminal."""
+    if sys.stderr is None:
         yield _Silent()
+        return
+    if not sys.stderr.isatty():
+        yield _Lines(text)
         return
     from rich.console import Console
     from rich.progress import Progress

@@ -320,3 +320,23 @@ def test_plot_is_one_page_that_needs_no_network(small: str, tmp_path: Path) -> N
 
 def test_nothing_is_said_where_nobody_looks(small: str) -> None:
     assert tcpdynamics(small).stderr.count("\n") <= 1  # at most a warning about the scenario
+
+
+def test_progress_goes_to_standard_error_line_by_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(cli_packets, "_EVERY", 0.0)
+    scenario = tmp_path / "long.toml"
+    scenario.write_text(SCENARIO.replace("40s", "40000s"))  # ten million packets: several looks at the keyboard
+    done = click.testing.CliRunner().invoke(cli, ["simulate", str(scenario), "--json"])
+    assert done.exit_code == 0
+    assert "simulating: " in done.stderr and done.stderr.count("%") >= 2
+    json.loads(done.stdout)
+
+
+def test_a_file_without_flows_is_refused(tmp_path):
+    empty = tmp_path / "empty.toml"
+    empty.write_text("")
+    done = subprocess.run(
+        [sys.executable, "-m", "tcpdynamics", "simulate", str(empty)], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stdout == "" and done.stderr.count("\n") == 1 and "[[flows]]" in done.stderr

@@ -5,8 +5,18 @@ import pytest
 import xarray as xr
 
 from tcpdynamics.solvers.problems import DomainError
-from tcpdynamics.validation.comparisons.ns2 import CASES, QUANTITIES, PacketsVsNs2, compare, figure, table
-from tcpdynamics.validation.ns2 import installed
+from tcpdynamics.validation.comparisons.ns2 import (
+    CASES,
+    QUANTITIES,
+    TIED,
+    PacketsVsNs2,
+    compare,
+    figure,
+    quantities,
+    table,
+)
+from tcpdynamics.validation.comparisons.ns2_recorded import NoRecordError, recorded
+from tcpdynamics.validation.ns2 import installed, run_ns2
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +88,22 @@ def test_all_cases_at_full_length():
     # 36 intervals at 99 %: six that miss zero by chance alone happen less than once in 10^5 times even if each is
     # independent of the others.
     assert int((result["verdict"] == "differs").sum()) < 6
+
+
+def test_every_case_is_on_record():
+    """The record goes by the text of the Tcl, so a change of the translation or of a case needs a new one."""
+    comparison = PacketsVsNs2(cases=CASES + TIED)
+    for case in comparison.cases:
+        assert len(comparison._theirs(comparison.scenario(case), live=False)) == comparison.seeds
+    with pytest.raises(NoRecordError, match="install the Debian package ns2"):
+        PacketsVsNs2(cases=("wide",), scale=0.5).run(live=False)
+
+
+def test_the_record_is_what_ns2_gives():
+    if not installed():
+        pytest.skip("ns is not installed")
+    comparison = PacketsVsNs2()
+    scenario, seed = comparison.scenario("wide"), comparison._seeds()[0]
+    names = tuple(QUANTITIES)
+    now, then = quantities(run_ns2(scenario, seed), scenario), recorded(scenario, seed, names)
+    np.testing.assert_allclose(now, then, rtol=1e-8)  # the record keeps nine digits

@@ -22,6 +22,7 @@ from tcpdynamics.validation.packet import (
     replicate,
     simulate,
 )
+from tcpdynamics.validation.packet.result import dataset
 from tcpdynamics.validation.packet.run import Interrupted
 
 k = engine.k
@@ -349,3 +350,21 @@ def test_every_variable_has_a_unit_and_a_name():
     assert parse_scenario(json.loads(result.attrs["scenario"])) == dataclasses.replace(
         CITY, record=EVERYTHING
     )
+
+
+def test_a_stopped_run_keeps_finished_slices_only():
+    """Time that was not simulated is no time without goodput."""
+    stop = threading.Event()
+
+    def soon(share):
+        if share > 0.5:
+            stop.set()
+
+    link, flows = Bottleneck(rate=1e7, buffer=50), Flows(count=5, rtt=(0.05, 0.1))
+    scenario = Scenario((flows,), link, duration=2000.0, warm_up=10.0, slice=50.0)
+    run = engine.execute(scenario, 1, soon, stop)
+    result = dataset(scenario, 1, run)
+    whole = int((run.stopped - 10.0) / 50.0)
+    assert 0 < whole < scenario.slices
+    assert result.sizes["slice"] == len(result["slice"]) == whole
+    assert (result.slice_goodput.sum("flow") > 0).all() and result.slice_jain.notnull().all()

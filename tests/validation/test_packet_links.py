@@ -463,3 +463,21 @@ def test_hops_count_all_links():
     flow = Flows(source="s0", target="d2", segments=1, compat="rfc", initial_window=1)
     result = simulate(network(links, flow))
     assert result["mean_rtt"].item() == pytest.approx(result["base_rtt"].item(), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("drops", "lost"),
+    [
+        ((Drop(segment=5, link="s0->r1"),), {"s0->r1": 1}),
+        ((Drop(segment=5, link="s0->r1"), Drop(link="r1->r2", packet=3)), {"s0->r1": 1, "r1->r2": 1}),
+        ((Drop(ack=2, link="d0->r2"), Drop(link="r1->r2", packet=3)), {"d0->r2": 1, "r1->r2": 1}),
+        ((Drop(link="r2->d0", packet=1), Drop(segment=9)), {"r2->d0": 1, "r1->r2": 1}),
+    ],
+)
+def test_chosen_packets_are_lost_on_links_of_one_flow_too(drops, lost):
+    """Links that one flow has to itself are computed ahead, unless somebody is to be lost there."""
+    flows = [Flows(source=f"s{i}", target=f"d{i}") for i in range(2)]
+    links = topologies.dumbbell(2, rtt=(0.1, 0.13))
+    result = simulate(network(links, *flows, duration=3.0, drops=drops))
+    dropped = dict(zip(result.link.values.tolist(), result.link_dropped.values.tolist(), strict=True))
+    assert {name: count for name, count in dropped.items() if count} == lost

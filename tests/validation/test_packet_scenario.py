@@ -353,3 +353,21 @@ def test_a_result_can_be_rerun_from_itself():
 def test_recordings_do_not_stack():
     with pytest.raises(ScenarioError, match="record"):
         replicate(dataclasses.replace(parse_scenario(GOOD), record=Record(sends=True)), 2)
+
+
+def test_a_low_ceiling_lowers_the_default_first_timeout():
+    assert Flows(max_rto=2.0).settings()["initial_rto"] == 2.0
+    with pytest.raises(ScenarioError, match="initial_rto"):
+        Flows(max_rto=2.0, initial_rto=3.0)
+
+
+@pytest.mark.parametrize("flows", [Flows(), ({},), [Flows()]])
+def test_flows_that_are_no_tuple_of_flows(flows):
+    with pytest.raises(ScenarioError, match="flows must be a tuple of Flows"):
+        Scenario(flows)
+
+
+@pytest.mark.parametrize("value", ["yes", 1, 0])
+def test_truths_are_true_or_false(value):
+    with pytest.raises(ScenarioError, match=r"timestamps must be true or false"):
+        parse_scenario({"flows": [{"timestamps": value}]})

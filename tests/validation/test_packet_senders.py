@@ -347,3 +347,13 @@ def test_start_and_stop_bound_the_sending():
     actual, _ = sends(10.0, start=2.0, stop=4.0)
     times = [t for t, _, _ in actual]
     assert times[0] == 2.0 and 3.8 < times[-1] < 4.0
+
+
+def test_sends_put_off_keep_their_kind():
+    """With ns-2's overhead a timeout's retransmission leaves later, and is still a timeout's."""
+    crowd = Flows(count=20, rtt=(0.19, 0.21), overhead=0.004)
+    result = simulate(Scenario((crowd,), Bottleneck(2e5, 10), duration=100.0, warm_up=10.0))
+    sent, timeouts = result.sent_by_kind.sel(kind="timeout_retransmission"), result.timeouts
+    assert timeouts.sum() > 100
+    # Each timeout sends one, but for those that are put off over an end of the measured part.
+    assert (abs(sent - timeouts) <= 1).all()

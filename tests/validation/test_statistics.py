@@ -265,3 +265,12 @@ def nan_runs(seeds):
 def test_errors_say_what_to_do(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_missing_values_are_neither_used_nor_counted():
+    three = xr.DataArray([1.0, 2.0, 3.0], dims="replication")
+    padded = xr.DataArray([1.0, np.nan, 2.0, np.nan, 3.0, np.nan], dims="replication")
+    xr.testing.assert_allclose(mean_interval(three), mean_interval(padded))
+    xr.testing.assert_allclose(two_sample(three, 2.0 * three), two_sample(padded, 2.0 * three))
+    alone = mean_interval(xr.DataArray([1.0, np.nan], dims="replication"))
+    assert all(np.isnan(alone[name]) for name in ("mean", "low", "high", "sd"))

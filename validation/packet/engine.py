@@ -103,7 +103,9 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     flows = _records(n, k.FLOW)
     links, queue_time, queue_size = _links(scenario)
     routes, rules = fill_flows(scenario, seed, flows)
-    hops = _hops(scenario, flows, routes, links)
+    hops = _hops(scenario, flows, routes)
+    drops = _drops(scenario, flows, hops)
+    _mark_through(scenario, flows, hops, links, drops)
     # About one event in a bucket; a factor of four either way costs nothing.
     width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
     buckets = _bucket_count(scenario, width)
@@ -152,7 +154,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         epochs=np.zeros((n, k.EPOCH_BINS), np.int64),
         silences=np.zeros((n, SILENCE_BINS), np.int32),
         slices=np.zeros((scenario.slices, n), np.int64),
-        drops=_drops(scenario, flows, hops),
+        drops=drops,
         copies=np.zeros((n, ring) if scenario.drops else (1, 1), np.int64),
         trace_time=np.zeros(traces),
         trace_what=np.zeros((traces, 5), np.int64),
@@ -244,7 +246,6 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
         first += group.count
     flows["backoff"] = 1
     flows["recover"] = np.where(flows["book"] == k.NS2, 0, -2)
-    flows["recover"][(flows["book"] == k.NS2) & (flows["algorithm"] == k.SACK)] = 0
     flows["sack_min"] = -1
     flows["scan"] = -1
     flows["rcv_max"] = -1
@@ -264,7 +265,7 @@ def _pairs(scenario: Scenario, group: Flows) -> list[Any]:
     return scenario.routes_of(group)
 
 
-def _hops(scenario: Scenario, flows: Any, routes: list[Any], links: Any) -> Any:
+def _hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
     """Each flow's hops in a row, there and back; pure delays become part of the delay before or after a hop."""
     rows: list[tuple[int, int, float, float, float, float]] = []
     i = 0
@@ -291,17 +292,14 @@ def _hops(scenario: Scenario, flows: Any, routes: list[Any], links: Any) -> Any:
     hops = _records(len(rows), k.HOP)
     for column, name in enumerate(("link", "length", "delay", "tx", "jitter", "last")):
         hops[name] = [row[column] for row in rows]
-    _mark_through(scenario, flows, hops, links)
     return hops
 
 
-def _mark_through(scenario: Scenario, flows: Any, hops: Any, links: Any) -> None:
+def _mark_through(scenario: Scenario, flows: Any, hops: Any, links: Any, drops: NDArray[np.int64]) -> None:
     """Which hops need no event of their own, and which flows no event at their receiver."""
-    chosen = {drop.link for drop in scenario.drops if drop.packet is not None}
-    slowest = bool(scenario.drops) and len(chosen) == 0
     private = np.bincount(hops["link"], minlength=len(links)) == 1
     free = (links["limit"] < 0) & (links["limit_bytes"] < 0) & (links["loss"] == 0.0) & (links["served"] == 0)
-    named = np.array([name in chosen for name in scenario.link_names]) | slowest
+    named = np.isin(np.arange(len(links)), drops[:, 4])  # where a packet is to be lost, each is looked at
     through = (private & free & ~named)[hops["link"]] & (hops["jitter"] == 0.0)
     # Every flow's segments need one event on their way at least.
     for i in range(len(flows)):

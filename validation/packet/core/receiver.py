@@ -19,7 +19,6 @@ def receive(w: Any, f: Any, i: Any, seq: Any, sent: Any) -> Any:
     # What a timestamp would echo (RFC 7323, 4.3, as ns-2 has it).
     if sent >= f.echo and seq <= f.acked_next:
         f.echo = sent
-    f.duplicate = 1
     if seq < f.rcv_next:
         return False
     if seq - f.rcv_next > mask:
@@ -27,7 +26,6 @@ def receive(w: Any, f: Any, i: Any, seq: Any, sent: Any) -> Any:
         return False
     if at.received(w)[i, seq & mask]:
         return False
-    f.duplicate = 0
     at.received(w)[i, seq & mask] = 1
     f.rcv_max = max(f.rcv_max, seq)
     while at.received(w)[i, f.rcv_next & mask]:

@@ -147,7 +147,7 @@ FLOW = np.dtype(
         *_fields(np.float64, "p0 p1 p2 p3 p4 p5 p6 p7 x0 x1 x2 x3 x4 x5 x6 x7"),
         # the rest
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer"),
-        *_fields(np.int64, "ack_held ack_timer held_seq held_kind duplicate limited_sent"),
+        *_fields(np.int64, "ack_held ack_timer held_seq held_kind limited_sent"),
         *_fields(np.float64, "echo after delack interval held_sent start stop"),
         *_fields(
             np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"
