@@ -128,7 +128,7 @@ def check_parameters(model: Any) -> None:
     >>> Path(1.7)
     Traceback (most recent call last):
     ...
-    tcpdynamics.solvers.problems.DomainError: loss must lie in (0, 0.5), got 1.7; a percentage? divide by 100
+    tcpdynamics.solvers.problems.chain.DomainError: loss must lie in (0, 0.5), got 1.7; a percentage? divide by 100
     """
     for field in _parameters(model):
         value = getattr(model, field.name)

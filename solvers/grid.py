@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Rational
@@ -12,6 +13,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from .problems import DomainError
+
+#: Points of one grid: two arrays of this size are 3 GB.
+MAX_POINTS = 200_000_000
+
+#: Dimensions that results bring themselves.
+RESERVED = {
+    "state", "time", "length", "packets", "level", "flow", "root", "equilibrium", "step", "crossing", "direction"
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,7 @@ class Grid:
     @property
     def size(self) -> int:
         """Number of points."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     def unflatten(self, flat: NDArray[Any]) -> NDArray[Any]:
         """(..., size) -> (..., *shape), a view."""
@@ -73,10 +82,17 @@ def make_grid(parameters: Mapping[str, Any]) -> Grid:
         coords |= {str(k): c for k, c in array.coords.items()}
         if array.ndim == 0 or array.dims != (array.name,):
             coords.setdefault(str(array.name or name), array.drop_vars(array.coords))
-    taken = {"state", "time", "length", "packets", "level"} & (set(sizes) | set(coords))
+    taken = RESERVED & (set(sizes) | set(coords))
     if taken:
         raise DomainError(f"a parameter brings the dimension {min(taken)!r}, which results use; rename it")
     dims, shape = tuple(sizes), tuple(sizes.values())
+    points = math.prod(shape)
+    if points > MAX_POINTS:
+        sides = " x ".join(f"{d} {n:,}" for d, n in sizes.items())
+        raise DomainError(
+            f"the grid has {points:,} points ({sides}), at most {MAX_POINTS:,} fit in memory; "
+            "give fewer values, or sweep it in blocks to a store"
+        )
     values = {name: _flat(array, dims, shape) for name, array in arrays.items()}
     return Grid(dims, shape, coords, values)
 

@@ -16,7 +16,13 @@ from .straightline import Program, run
 #: Points per compiled call: one shape for all sweeps, so that a program is compiled once.
 CHUNK = 1 << 16
 LANE = 512
-FUNCTIONS: dict[str, Any] = {"min": jnp.minimum, "max": jnp.maximum, "exp": jnp.exp, "log": jnp.log}
+FUNCTIONS: dict[str, Any] = {
+    "min": jnp.minimum,
+    "max": jnp.maximum,
+    "exp": jnp.exp,
+    "log": jnp.log,
+    "step": lambda x: jnp.heaviside(x, 1.0),
+}
 
 
 @lru_cache(maxsize=32)

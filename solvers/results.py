@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from .grid import Grid
-from .problems import ChainError, MarkovChain
+from .problems import ChainError
 
 #: Status codes of a point; 0 is success.
 REASONS = (
@@ -23,16 +23,21 @@ REASONS = (
     "not computed: the result overflowed",
     "the iteration did not converge",
     "no value of the unknown within its bounds meets the target",
+    "the steps ran out before the last time: raise max_steps or loosen the tolerance",
+    "the state grew beyond floating-point numbers",
+    "no equilibrium was found from any start",
+    "a root could not be polished: its residual is too large",
+    "not computed: an error was raised",
 )
 
 
-def provenance(chain: MarkovChain, solver: str, **settings: Any) -> dict[str, str]:
-    """What is needed to run a result again, as NetCDF attributes."""
+def provenance(problem: Any, solver: str, **settings: Any) -> dict[str, str]:
+    """What is needed to run a problem's result again, as NetCDF attributes."""
     from tcpdynamics import __version__
 
-    attrs = {"model": chain.name, "solver": solver, "version": __version__}
-    if chain.provenance:
-        attrs["parameters"] = json.dumps(dict(chain.provenance), default=_plain)
+    attrs = {"model": problem.name, "solver": solver, "version": __version__}
+    if problem.provenance:
+        attrs["parameters"] = json.dumps(dict(problem.provenance), default=_plain)
     if settings:
         attrs["settings"] = json.dumps(settings, default=_plain)
     return attrs

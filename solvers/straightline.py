@@ -32,7 +32,14 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "max": np.maximum,
     "pow": np.power,
 }
-_UNARY: dict[str, Callable[..., Any]] = {"exp": np.exp, "log": np.log}
+
+
+def _step_function(x: Any, out: Any = None) -> Any:
+    """1 where x >= 0, else 0."""
+    return np.heaviside(x, 1.0, out=out)
+
+
+_UNARY: dict[str, Callable[..., Any]] = {"exp": np.exp, "log": np.log, "step": _step_function}
 
 
 @dataclass(frozen=True)
@@ -137,7 +144,7 @@ class Builder:
         return self._powers[a, n]
 
     def apply(self, kind: str, a: int, b: int = -1) -> int:
-        """A step of another kind: min, max, pow, exp, log."""
+        """A step of another kind: min, max, pow, exp, log, step (1 where a >= 0, else 0)."""
         return self._emit(Op(kind, a, b))
 
     def total(self, terms: Iterable[int]) -> int:
@@ -218,8 +225,11 @@ def differentiate(program: Program, wrt: str) -> Program:
             if db != zero:
                 steps = builder.add(steps, builder.mul(builder.apply("log", a), db))
             slope.append(builder.mul(value[i], steps))
-        else:
-            raise TypeError(f"{op.kind} has no derivative everywhere")
+        elif op.kind == "step":
+            slope.append(zero)
+        else:  # min, max: that of the side which is taken; a switch's own jump has none
+            side = builder.apply("step", builder.sub(a, b) if op.kind == "max" else builder.sub(b, a))
+            slope.append(builder.add(db, builder.mul(side, builder.sub(da, db))))
     return builder.build([slope[i] for i in program.outputs])
 
 
@@ -237,7 +247,7 @@ def run(
     number : callable
         Turns a constant (Fraction or float) into that arithmetic.
     functions : mapping, optional
-        Its min, max, exp and log; NumPy's when left out.
+        Its min, max, exp, log and step; NumPy's when left out.
     """
     functions = functions or {**_BINARY, **_UNARY}
     done: list[Any] = []

@@ -46,10 +46,56 @@ def _emit(builder: Builder, expression: Any) -> int:
         return builder.apply("pow", base, emit(builder, e.exp))
     if isinstance(e, sympy.exp | sympy.log):
         return builder.apply("exp" if isinstance(e, sympy.exp) else "log", emit(builder, e.args[0]))
+    if isinstance(e, sympy.Max | sympy.Min):
+        kind = "max" if isinstance(e, sympy.Max) else "min"
+        first, *rest = (emit(builder, a) for a in e.args)
+        for other in rest:
+            first = builder.apply(kind, first, other)
+        return first
+    if isinstance(e, sympy.Abs):
+        inside = emit(builder, e.args[0])
+        return builder.apply("max", inside, builder.sub(builder.const(0), inside))
+    if isinstance(e, sympy.Heaviside):
+        return builder.apply("step", emit(builder, e.args[0]))
+    if isinstance(e, sympy.Piecewise):
+        return _emit_pieces(builder, e)
     raise ChainError(
-        f"cannot compute {e!r} ({type(e).__name__}): use numbers, symbols, + - * / **, exp and log of SymPy"
+        f"cannot compute {e!r} ({type(e).__name__}): use numbers, symbols, + - * / **, exp, log, Max, Min, Abs, "
+        "Heaviside and Piecewise (with comparisons) of SymPy"
     )
 
+
+def _emit_pieces(builder: Builder, e: Any) -> int:
+    """other + condition (this - other), from the last piece to the first; every piece must be finite everywhere."""
+    *pieces, (last, condition) = e.args
+    if condition != sympy.true:
+        raise ChainError(f"{e!r} has no value everywhere: end it with (value, True)")
+    result = emit(builder, last)
+    for value, condition in reversed(pieces):
+        here = emit(builder, value)
+        change = builder.sub(here, result)
+        result = builder.add(result, builder.mul(_emit_condition(builder, condition), change))
+    return result
+
+
+def _emit_condition(builder: Builder, condition: Any) -> int:
+    """1 where it holds, else 0."""
+    one = builder.const(1)
+    if isinstance(condition, sympy.Not):
+        return builder.sub(one, _emit_condition(builder, condition.args[0]))
+    if isinstance(condition, sympy.And):
+        result = one
+        for part in condition.args:
+            result = builder.mul(result, _emit_condition(builder, part))
+        return result
+    if isinstance(condition, sympy.Or):
+        return _emit_condition(builder, sympy.Not(sympy.And(*(sympy.Not(c) for c in condition.args))))
+    if isinstance(condition, sympy.Ge | sympy.Le | sympy.Gt | sympy.Lt):
+        large, small = (emit(builder, side) for side in (condition.gts, condition.lts))
+        if isinstance(condition, sympy.Ge | sympy.Le):
+            return builder.apply("step", builder.sub(large, small))
+        return builder.sub(one, builder.apply("step", builder.sub(small, large)))
+    raise ChainError(f"cannot compute the condition {condition!r}: use <, <=, >, >=, And, Or and Not")
 
 def _emit_sum(builder: Builder, e: sympy.Add) -> int:
     """Positive terms first, then what is taken away, so that 1 - p stays one exact subtraction."""

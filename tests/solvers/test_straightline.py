@@ -124,11 +124,25 @@ def test_a_difference_stays_one_subtraction() -> None:
     assert run(program, {"x": 1 - 2**-53})[0] == 2**-53
 
 
-def test_a_kink_has_no_derivative() -> None:
+@pytest.mark.parametrize("kind", ["min", "max"])
+@given(st.floats(-9, 9), st.floats(-9, 9))
+def test_a_kink_has_the_slope_of_the_side_taken(kind: str, x: float, y: float) -> None:
     builder = Builder()
-    program = builder.build([builder.apply("min", builder.input("x"), builder.input("y"))])
-    with pytest.raises(TypeError, match="min has no derivative"):
-        differentiate(program, "x")
+    program = builder.build([builder.apply(kind, builder.input("x"), builder.input("y"))])
+    taken = run(program, {"x": x, "y": y})[0] == x
+    assert run(differentiate(program, "x"), {"x": x, "y": y}) == [1.0 if taken else 0.0]
+
+
+def test_pieces_are_chosen_by_their_conditions() -> None:
+    y = sympy.Symbol("y")
+    pieces = sympy.Piecewise(
+        (sympy.Integer(1), (x < 0) & (y >= 1)), (x**2, (x >= 2) | ~(y < 3)), (sympy.Abs(x), True)
+    )
+    for a in (-2.0, 0.0, 1.0, 2.0, 3.0):
+        for b in (0.0, 1.0, 2.0, 3.0):
+            here = np.array([a])
+            got = run(program_of(pieces), {"x": here, "y": np.array([b])})[0]
+            assert got.item() == float(pieces.subs({x: a, y: b}))
 
 
 def test_functions_that_are_not_known_are_named() -> None:

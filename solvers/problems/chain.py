@@ -1,8 +1,4 @@
-"""Problems: what a model hands to a solver.
-
-A problem is a small immutable record. It knows nothing of how it will be solved, and a solver
-knows nothing of the protocol behind it; models import this module and nothing else of `solvers`.
-"""
+"""Chains and their rewards."""
 
 from __future__ import annotations
 

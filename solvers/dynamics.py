@@ -1,0 +1,311 @@
+"""A problem of motion as programs over a grid: what every solver of ODEs, DDEs and maps works on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from .grid import Grid, make_grid
+from .problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map
+from .straightline import Builder, Program, differentiate, run_blocks
+
+Array = NDArray[np.float64]
+
+_ENTRY = re.compile(r"(.+)\[(\d+)\]")
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Equations compiled to straight-line programs, and the grid of their parameters.
+
+    Attributes
+    ----------
+    problem : ODE, DDE or Map
+    grid : Grid
+        Of the parameters, and of initial values that are arrays (named "start_" and the state's label).
+    rhs, outputs : Program
+        Inputs: states, parameters, delayed symbols, "t". One output a state (an output).
+    start : Program
+        Inputs: parameters. Initial values, NaN for states that have none.
+    lags : Program
+        Inputs: parameters. One delay a delayed symbol.
+    """
+
+    problem: Dynamics
+    grid: Grid
+    rhs: Program
+    outputs: Program
+    start: Program
+    lags: Program
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """States, in the order of every array's rows."""
+        return self.problem.labels
+
+    @property
+    def delayed(self) -> tuple[str, ...]:
+        """Delayed symbols."""
+        return tuple(self.problem._lagged)
+
+    @property
+    def size(self) -> int:
+        """Points of the grid."""
+        return self.grid.size
+
+    def lag_values(self) -> Array:
+        """(delayed symbols, size) delays. Raises DomainError unless each is finite and >= 0 (whole, for a map)."""
+        values = self.evaluate(self.lags, {})
+        whole = isinstance(self.problem, Map)
+        for name, row in zip(self.delayed, values, strict=True):
+            bad = ~(np.isfinite(row) & (row >= 0))
+            bad |= (row != np.round(row)) if whole else False
+            if bad.any():
+                raise DomainError(
+                    f"the delay of {name} must be a {'whole' if whole else 'finite'} number >= 0"
+                    f" [{self.problem.time_units}], got {row[bad][0]:g}"
+                )
+        return values
+
+    def start_values(self) -> Array:
+        """(states, size) initial values. Raises DynamicsError where a state has none."""
+        missing = [label for label in self.labels if label not in self.problem.start]
+        if missing:
+            raise DynamicsError(
+                f"no initial value for {', '.join(missing)}; give start={{{missing[0]!r}: ...}}"
+            )
+        return self.evaluate(self.start, {})
+
+    def evaluate(self, program: Program, values: Mapping[str, Any], points: Any = None) -> Array:
+        """Run a program at all points of the grid, or at some.
+
+        Parameters
+        ----------
+        values : mapping input name -> float or (m,) array, beside the parameters
+        points : integer or boolean index into the grid, optional
+            The m points; default all of them in order.
+
+        Returns
+        -------
+        (outputs, m) array
+        """
+        pick = slice(None) if points is None else points
+        given = {k: v if np.ndim(v) == 0 else v[pick] for k, v in self.grid.values.items()} | dict(values)
+        size = self.size if points is None else np.arange(self.size)[pick].size
+        used = {name: given[name] for name in program.inputs}
+        used = {k: float(v) if np.ndim(v) == 0 else np.ascontiguousarray(v, float) for k, v in used.items()}
+        out = np.empty((len(program.outputs), size))
+        run_blocks(program, used, size, out)
+        return out
+
+    def slope(self, states: Array, points: Any = None, t: float = 0.0, delayed: Array | None = None) -> Array:
+        """(states, m) right-hand side; without `delayed`, at rest: the past is as the present."""
+        now = dict(zip(self.labels, states, strict=True))
+        past = self.at_rest(states, points) if delayed is None else delayed
+        return self.evaluate(self.rhs, now | dict(zip(self.delayed, past, strict=True)) | {TIME: t}, points)
+
+    def at_rest(self, states: Array, points: Any = None, t: float = 0.0) -> Array:
+        """(delayed symbols, m) values of the delayed symbols where nothing has moved."""
+        if not self.delayed:
+            return np.empty((0, states.shape[1]))
+        now = dict(zip(self.labels, states, strict=True)) | {TIME: t}
+        return self.evaluate(self._rest, now, points)
+
+    def jacobians(self, states: Array, points: Any = None) -> tuple[Array, Array, Array]:
+        """Linearisation at rest: d(delta)/dt = A_0 delta(t) + sum_k A_k delta(t - tau_k).
+
+        Parameters
+        ----------
+        states : (states, m) array
+
+        Returns
+        -------
+        A_0 : (m, n, n) array
+        A : (m, K, n, n) array, one matrix a distinct delay expression
+        tau : (m, K) array of delays
+        """
+        n, m = states.shape
+        now = dict(zip(self.labels, states, strict=True)) | {TIME: 0.0}
+        past = dict(zip(self.delayed, self.at_rest(states, points), strict=True))
+        flat = self.evaluate(self._jacobian, now | past, points)
+        matrices = np.moveaxis(flat.reshape(-1, n, n, m), -1, 0)
+        pick = slice(None) if points is None else points
+        tau = self.lag_values()[[group[0] for group in self._groups]][:, pick].T
+        return matrices[:, 0], matrices[:, 1:], np.ascontiguousarray(tau).reshape(m, len(self._groups))
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[int, ...], ...]:
+        """Delayed symbols that share a delay, by index."""
+        groups: dict[Any, list[int]] = {}
+        for i, delayed in enumerate(self.problem._lagged.values()):
+            groups.setdefault(delayed.by, []).append(i)
+        return tuple(tuple(g) for g in groups.values())
+
+    @cached_property
+    def _rest(self) -> Program:
+        builder, place = self._outputs_placed()
+        return builder.build([place(d.of) for d in self.problem._lagged.values()])
+
+    @cached_property
+    def _jacobian(self) -> Program:
+        """Rows of A_0, then of each A_k."""
+        n, builder = len(self.labels), Builder()
+        own = [builder.extend(differentiate(self.rhs, s)) for s in self.labels]
+        entries = [
+            own[j][differentiate(self.rhs, s).outputs[i]] for i in range(n) for j, s in enumerate(self.labels)
+        ]
+        lagged = list(self.problem._lagged.items())
+        for group in self._groups:
+            matrix = [builder.const(0)] * (n * n)
+            for index in group:
+                symbol, delayed = lagged[index]
+                by_past = differentiate(self.rhs, symbol)
+                placed = builder.extend(by_past)
+                for j, weight in self._source(builder, delayed.of):
+                    for i in range(n):
+                        term = builder.mul(placed[by_past.outputs[i]], weight)
+                        matrix[i * n + j] = builder.add(matrix[i * n + j], term)
+            entries += matrix
+        return builder.build(entries)
+
+    def _source(self, builder: Builder, of: str) -> list[tuple[int, int]]:
+        """d(of)/d(state j) for each state j on which it depends."""
+        if of in self.labels:
+            return [(self.labels.index(of), builder.const(1))]
+        row = list(self.problem.outputs).index(of)
+        weights = []
+        for j, state in enumerate(self.labels):
+            slope = differentiate(self.outputs, state)
+            placed = builder.extend(slope)[slope.outputs[row]]
+            if placed != builder.const(0):
+                weights.append((j, placed))
+        return weights
+
+    def _outputs_placed(self) -> tuple[Builder, Any]:
+        builder = Builder()
+        steps = builder.extend(self.outputs)
+        rows = dict(zip(self.problem.outputs, (steps[i] for i in self.outputs.outputs), strict=True))
+        return builder, lambda of: builder.input(of) if of in self.labels else rows[of]
+
+
+def as_problem(problem: Any, *kinds: type[Dynamics]) -> Any:
+    """A problem as it is, or the view of a model: `.dde()`, `.ode()` or `.map()`, whichever is wanted and there first.
+
+    Raises
+    ------
+    TypeError
+        Neither a problem of these kinds nor a model with such a view.
+    """
+    kinds = kinds or (DDE, ODE, Map)
+    if isinstance(problem, kinds):
+        return problem
+    for kind in kinds:
+        view = getattr(problem, kind.__name__.lower(), None)
+        if callable(view):
+            return view()
+    names = ", ".join(kind.__name__ for kind in kinds)
+    raise TypeError(f"expected {names} or a model with such a view, got {type(problem).__name__}")
+
+
+def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
+    """Compile a problem (or a model's view) and span its grid.
+
+    Raises
+    ------
+    DomainError
+        Parameters that are not finite, lie outside their domain, or span too large a grid.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> w, r = sympy.symbols("w r")
+    >>> system = compile_system(ODE(rhs={"w": r * w * (1 - w)}, parameters={"r": [1.0, 2.0]}))
+    >>> system.jacobians(np.array([[1.0, 1.0]]))[0].ravel().tolist()
+    [-1.0, -2.0]
+    """
+    from .symbolic import emit
+
+    given = as_problem(problem, *kinds)
+    arrays = {
+        f"start_{k}": v for k, v in given.start.items() if not hasattr(v, "free_symbols") and np.ndim(v)
+    }
+    grid = make_grid({**given.parameters, **arrays})
+    _check_values(given, grid)
+
+    def program(expressions: Sequence[Any]) -> Program:
+        builder = Builder()
+        return builder.build([emit(builder, e) for e in expressions])
+
+    def start() -> Program:
+        builder = Builder()
+        rows = []
+        for label in given.labels:
+            if f"start_{label}" in arrays:
+                rows.append(builder.input(f"start_{label}"))
+            else:
+                rows.append(emit(builder, given.start.get(label, float("nan"))))
+        return builder.build(rows)
+
+    return System(
+        given,
+        grid,
+        program(list(given.rhs.values())),
+        program(list(given.outputs.values())),
+        start(),
+        program([d.by for d in given._lagged.values()]),
+    )
+
+
+def _check_values(problem: Dynamics, grid: Grid) -> None:
+    for name, value in grid.values.items():
+        low, high = problem.domain.get(name, (-np.inf, np.inf))
+        values = np.atleast_1d(value)
+        bad = ~(np.isfinite(values) & (values > low) & (values < high))
+        if bad.any():
+            bounds = f" in ({low:g}, {high:g})" if name in problem.domain else ""
+            raise DomainError(f"{name} must be a finite number{bounds}, got {values[bad][0]:g}")
+
+
+def quantities(labels: Sequence[str]) -> dict[str, list[int]]:
+    """Rows by quantity: "N[1]", "N[2]" and "q" give {"N": [0, 1], "q": [2]}.
+
+    >>> quantities(["N[1]", "N[2]", "q"])
+    {'N': [0, 1], 'q': [2]}
+    """
+    found: dict[str, list[int]] = {}
+    for row, label in enumerate(labels):
+        match = _ENTRY.fullmatch(label)
+        found.setdefault(match[1] if match else label, []).append(row)
+    return found
+
+
+def labelled(
+    system: System, labels: Sequence[str], values: NDArray[Any], *extra: str
+) -> dict[str, xr.DataArray]:
+    """Rows of numbers as variables, vectors with the dimension `flow`.
+
+    Parameters
+    ----------
+    labels : states or outputs, one a row
+    values : (len(labels), size, ...) array
+    extra : names of the dimensions behind `size`
+    """
+    problem, grid = system.problem, system.grid
+    out = {}
+    for name, rows in quantities(labels).items():
+        block = values[rows].reshape(len(rows), *grid.shape, *values.shape[2:])
+        attrs = {"units": problem.units.get(name, "1"), "long_name": problem.meanings.get(name, name)}
+        if _ENTRY.fullmatch(labels[rows[0]]):
+            flow = np.array([int(_ENTRY.fullmatch(labels[r])[2]) for r in rows])  # type: ignore[index]
+            coords = {"flow": ("flow", flow, {"long_name": "flow"})}
+            out[name] = xr.DataArray(block, coords, ("flow", *grid.dims, *extra), name, attrs)
+        else:
+            out[name] = xr.DataArray(block[0], {}, (*grid.dims, *extra), name, attrs)
+    return out

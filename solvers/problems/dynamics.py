@@ -1,0 +1,227 @@
+"""Motion: ordinary and delay differential equations and maps, as expressions in named symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    import sympy
+
+#: The symbol of time (of the step's number, for a map).
+TIME = "t"
+
+
+class DynamicsError(ValueError):
+    """Equations that do not make sense or could not be solved; the message names the state, symbol or value."""
+
+
+@dataclass(frozen=True)
+class Delayed:
+    """What a delay symbol stands for: the value that `of` had a time `by` ago.
+
+    Attributes
+    ----------
+    of : str
+        Label of a state or of an output.
+    by : number or SymPy expression in the parameters
+        The delay, >= 0, in the problem's unit of time; whole steps for a map.
+    """
+
+    of: str
+    by: Any
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dynamics:
+    """What ODEs, DDEs and maps have in common; use one of them.
+
+    Symbols are told apart by name alone: `sympy.Symbol("w")` is the state "w" whatever is assumed of it.
+
+    Attributes
+    ----------
+    rhs : mapping state label -> SymPy expression
+        Rate of change of each state (its next value, for a map) in the symbols of states, parameters and
+        delayed values, and in "t". A label such as "N[2]" is the second entry of the vector N: results hold one
+        variable N with the dimension `flow`, counted from one. Max, Min, Abs, Heaviside and Piecewise make
+        switches, which trajectories locate as events.
+    parameters : mapping symbol name -> number, 1-D array or xarray.DataArray
+        Each 1-D array spans a dimension named like its symbol; a DataArray brings its own.
+    start : mapping state label -> number, array, DataArray, or SymPy expression in the parameters
+        Initial values; for a DDE also the constant history, where `history` gives none.
+    outputs : mapping label -> SymPy expression
+        Further quantities to be reported, in the same symbols as `rhs`.
+    units, meanings : mapping name -> str
+        Unit and long name of states and outputs; a vector is named without its index.
+    time_units : str
+        Unit of time: "s", "RTT", "step".
+    fixed_points : sequence of mappings state label -> SymPy expression
+        Equilibria in closed form, where the model has them.
+    domain : mapping symbol name -> (low, high)
+        Open interval in which a parameter must lie.
+    name : str
+        The model, for labels and provenance.
+    provenance : mapping
+        What is needed to build the problem again; stored with each result.
+    """
+
+    rhs: Mapping[str, sympy.Expr]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    start: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Mapping[str, sympy.Expr] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    time_units: str = "s"
+    fixed_points: Sequence[Mapping[str, Any]] = ()
+    domain: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    name: str = ""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.rhs:
+            raise DynamicsError("at least one state is needed: rhs is empty")
+        if TIME in self.parameters:
+            raise DynamicsError(f"{TIME!r} is the symbol of time and cannot be a parameter")
+        _distinct({"state": self.rhs, "parameter": self.parameters, "delayed value": self._lagged})
+        allowed = {*self.rhs, *self.parameters, *self._lagged, TIME}
+        for label, expression in (*self.rhs.items(), *self.outputs.items()):
+            _check(label, expression, allowed, "states, parameters, delayed values and t")
+        for label, expression in self.start.items():
+            if label not in self.rhs:
+                raise DynamicsError(f"start names {label!r}, which is not a state")
+            if hasattr(expression, "free_symbols"):
+                _check(f"start of {label}", expression, set(self.parameters), "parameters")
+        for point in self.fixed_points:
+            if set(point) != set(self.rhs):
+                raise DynamicsError("a fixed point must give a value to every state and to nothing else")
+            for label, expression in point.items():
+                _check(f"fixed point of {label}", expression, set(self.parameters), "parameters")
+        for label in self.outputs:
+            if label in self.rhs:
+                raise DynamicsError(f"{label!r} is both a state and an output")
+        for label, delayed in self._lagged.items():
+            if delayed.of not in self.rhs and delayed.of not in self.outputs:
+                raise DynamicsError(
+                    f"{label} is delayed {delayed.of!r}, which is neither a state nor an output"
+                )
+            _check(f"delay of {label}", delayed.by, set(self.parameters), "parameters")
+            if delayed.of in self.outputs:
+                names = {s.name for s in getattr(self.outputs[delayed.of], "free_symbols", ())}
+                if names & set(self._lagged):
+                    raise DynamicsError(
+                        f"{label} delays the output {delayed.of!r}, which itself holds delayed values; "
+                        "make it a state or write it out"
+                    )
+
+    @property
+    def _lagged(self) -> Mapping[str, Delayed]:
+        return getattr(self, "delayed", {})
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """State labels in the order of results."""
+        return tuple(self.rhs)
+
+    def at(self, **parameters: Any) -> Self:
+        """The same problem with other values of its parameters, by symbol name."""
+        unknown = set(parameters) - set(self.parameters)
+        if unknown:
+            raise DynamicsError(f"no parameter {min(unknown)!r}; there are {', '.join(self.parameters)}")
+        return replace(self, parameters={**self.parameters, **parameters})
+
+    def starting(self, start: Mapping[str, Any]) -> Self:
+        """The same problem from other initial values; what is not named keeps its own."""
+        return replace(self, start={**self.start, **start})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ODE(Dynamics):
+    """d(state)/dt = rhs.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> w, r = sympy.symbols("w r")
+    >>> ODE(rhs={"w": r * w * (1 - w)}, parameters={"r": 2.0}, start={"w": 0.1}).labels
+    ('w',)
+    """
+
+    name: str = "ODE"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DDE(Dynamics):
+    """d(state)/dt = rhs, with values of the past on the right.
+
+    Attributes
+    ----------
+    delayed : mapping symbol name -> Delayed
+        What each delayed symbol of `rhs` stands for. An output may be delayed too (a queue's loss probability, say).
+    history : mapping state label -> SymPy expression in "t" and parameters
+        States for t <= 0. A state that is left out keeps its initial value.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> w, w_d, r, delay = sympy.symbols("w w_d r delay")
+    >>> hutchinson = DDE(
+    ...     rhs={"w": r * w * (1 - w_d)},
+    ...     delayed={"w_d": Delayed("w", delay)},
+    ...     parameters={"r": 1.0, "delay": [0.5, 1.0]},
+    ...     start={"w": 0.1},
+    ... )
+    >>> hutchinson.delayed["w_d"].of
+    'w'
+    """
+
+    delayed: Mapping[str, Delayed] = field(default_factory=dict)
+    history: Mapping[str, sympy.Expr] = field(default_factory=dict)
+    name: str = "DDE"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for label, expression in self.history.items():
+            if label not in self.rhs:
+                raise DynamicsError(f"history names {label!r}, which is not a state")
+            _check(f"history of {label}", expression, {*self.parameters, TIME}, "parameters and t")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Map(Dynamics):
+    """state(n + 1) = rhs at n; `delayed` reaches back a whole number of further steps.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> w, r = sympy.symbols("w r")
+    >>> Map(rhs={"w": w + r * w * (1 - w)}, parameters={"r": 1.95}, start={"w": 0.1}).time_units
+    'step'
+    """
+
+    delayed: Mapping[str, Delayed] = field(default_factory=dict)
+    time_units: str = "step"
+    name: str = "Map"
+
+
+def _distinct(kinds: Mapping[str, Mapping[str, Any]]) -> None:
+    seen: dict[str, str] = {}
+    for kind, names in kinds.items():
+        for name in names:
+            if not isinstance(name, str):
+                raise DynamicsError(f"a {kind} is named by a string, got {name!r}")
+            if name in seen or name == TIME:
+                raise DynamicsError(f"{name!r} is both a {seen.get(name, 'symbol of time')} and a {kind}")
+            seen[name] = kind
+
+
+def _check(label: str, expression: Any, allowed: set[str], what: str) -> None:
+    """Numbers and SymPy expressions only: a string is never evaluated."""
+    if isinstance(expression, Real) and not isinstance(expression, bool):
+        return
+    if not hasattr(expression, "free_symbols"):
+        raise DynamicsError(f"{label} must be a number or a SymPy expression, got {expression!r}")
+    unknown = {s.name for s in expression.free_symbols} - allowed
+    if unknown:
+        raise DynamicsError(f"{label} holds the symbol {min(unknown)!r}; known are {what}")
