@@ -1,0 +1,632 @@
+"""Taylor integration of many trajectories at once, compiled: the loop behind `trajectory`.
+
+`LANES` trajectories advance side by side, each with its own time and step; a lane that ends takes the next
+trajectory. The equations come as a tape (see `taylor_tape`), so this is compiled once for all models. Every row of
+`T` holds one Taylor coefficient of one value for all lanes: `T[slot, k, lane]`.
+
+The past of a delayed value is kept as the Taylor polynomials of the steps taken: re-expanded at the present, they
+give the delayed value's coefficients, so that the past enters with the full order. A step ends where such a
+polynomial ends, which carries discontinuities forward. A switch keeps its side for a whole step; the step is cut
+where the switch's argument changes sign.
+
+Sources: A. Jorba, M. Zou, A software package for the numerical integration of ODEs by means of high-order Taylor
+methods, Experimental Mathematics 14, 2005 (recurrences and step control); A. Bellen, M. Zennaro, Numerical methods
+for delay differential equations, 2003, chapter 4 (propagated discontinuities).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic as _intrinsic
+
+intrinsic: Callable[..., Any] = _intrinsic
+
+#: Trajectories side by side: two AVX-512 registers.
+LANES = 16
+ROW = LANES * 8  # bytes
+
+ADD, SUB, MUL, DIV, EXP, LOG, POW, STEP, LAG, MULC, ADDC, SUBC, CSUB, DIVC = range(14)
+
+#: Status of a trajectory, see solvers.results.REASONS.
+OK, STEPS, OVERFLOW = 0, 8, 9
+
+#: A smooth piece of the past may be read this far beyond its own step: so that later steps can grow again.
+STRETCH = 1.15
+
+#: A step is cut short to end where a piece of the past ends if it keeps this share of its length: read from its own
+#: beginning, a piece needs no re-expansion and holds as far as the present's own series.
+SNAP = 0.6
+
+#: The end of a piece of the past is a discontinuity of this level (0: a jump of the slope), or none that matters.
+SOFT = 1 << 30
+
+_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+
+
+def _pointer(builder: Any, address: Any) -> Any:
+    return builder.inttoptr(address, _VECTOR.as_pointer())
+
+
+def _vector_operation(name: str) -> Any:
+    """An operation on two rows, given by their addresses: c = a op b."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        c, a, b = (_pointer(builder, x) for x in args)
+        left, right = builder.load(a, align=8), builder.load(b, align=8)
+        builder.store(getattr(builder, name)(left, right), c, align=8)
+        return context.get_dummy_value()
+
+    @intrinsic
+    def operation(typing: Any, c: Any, a: Any, b: Any) -> Any:
+        return types.void(types.intp, types.intp, types.intp), generate
+
+    return operation
+
+
+_add, _sub, _mul, _div = (_vector_operation(name) for name in ("fadd", "fsub", "fmul", "fdiv"))
+
+
+@intrinsic
+def _copy(typing: Any, c: Any, a: Any) -> Any:
+    """c = a, rows by address."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        c, a = (_pointer(builder, x) for x in args)
+        builder.store(builder.load(a, align=8), c, align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp), generate
+
+
+@intrinsic
+def _scale(typing: Any, c: Any, a: Any, factor: Any) -> Any:
+    """c = factor a, for a number `factor`."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        c, a = (_pointer(builder, x) for x in args[:2])
+        row = cgutils.alloca_once_value(builder, ir.Constant(_VECTOR, ir.Undefined))
+        value = builder.load(row)
+        for i in range(LANES):
+            value = builder.insert_element(value, args[2], ir.Constant(ir.IntType(32), i))
+        builder.store(builder.fmul(builder.load(a, align=8), value), c, align=8)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.float64), generate
+
+
+@intrinsic
+def _convolve(typing: Any, c: Any, a: Any, b: Any, first: Any, last: Any, total: Any) -> Any:
+    """c = sum of a_j b_(total - j) for j = first..last; a and b are addresses of rows 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        c, a, b, first, last, total = args
+        row = ir.Constant(first.type, ROW)
+        sum_ = cgutils.alloca_once(builder, _VECTOR)
+        builder.store(ir.Constant(_VECTOR, [0.0] * LANES), sum_)
+        count = builder.add(builder.sub(last, first), ir.Constant(first.type, 1))
+        with cgutils.for_range(builder, count) as loop:
+            j = builder.add(first, loop.index)
+            x = builder.load(_pointer(builder, builder.add(a, builder.mul(j, row))), align=8)
+            at = builder.mul(builder.sub(total, j), row)
+            y = builder.load(_pointer(builder, builder.add(b, at)), align=8)
+            product = builder.fmul(x, y, flags=("contract",))
+            builder.store(builder.fadd(builder.load(sum_), product, flags=("contract",)), sum_)
+        builder.store(builder.load(sum_), _pointer(builder, c), align=8)
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 6), generate
+
+
+@intrinsic
+def _horner_pass(typing: Any, row: Any, shift: Any, top: Any, bottom: Any) -> Any:
+    """c_j += shift c_(j+1) for j = top - 1, ..., bottom: one of the passes that move a polynomial's origin."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        row, shift, top, bottom = args
+        step = ir.Constant(top.type, ROW)
+        by = builder.load(_pointer(builder, shift), align=8)
+        above = cgutils.alloca_once(builder, _VECTOR)
+        at = builder.add(row, builder.mul(top, step))
+        builder.store(builder.load(_pointer(builder, at), align=8), above)
+        with cgutils.for_range(builder, builder.sub(top, bottom)) as loop:
+            j = builder.sub(builder.sub(top, loop.index), ir.Constant(top.type, 1))
+            here = _pointer(builder, builder.add(row, builder.mul(j, step)))
+            product = builder.fmul(by, builder.load(above), flags=("contract",))
+            value = builder.fadd(builder.load(here, align=8), product, flags=("contract",))
+            builder.store(value, above)
+            builder.store(value, here, align=8)
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 4), generate
+
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_inner: Callable[..., Any] = njit(**_OPTIONS)
+_entry: Callable[..., Any] = njit(cache=True, **_OPTIONS)
+
+
+@_inner
+def _order_zero(code: Any, T: Any, sides: Any, lags: Any) -> None:
+    """Values of the operations in `code`, from the values of their operands."""
+    base, slot = T.ctypes.data, T.shape[1] * ROW
+    for i in range(code.shape[0]):
+        kind, c, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
+        if kind == STEP:
+            for lane in range(LANES):
+                if sides[b, lane] == 0:
+                    sides[b, lane] = 1 if T[a, 0, lane] >= 0 else -1
+                T[c, 0, lane] = 1.0 if sides[b, lane] > 0 else 0.0
+        elif kind == LAG:
+            for lane in range(LANES):
+                if lags[b, lane] == 0.0:
+                    T[c, 0, lane] = T[a, 0, lane]
+        elif kind == ADD:
+            _add(base + c * slot, base + a * slot, base + b * slot)
+        elif kind == SUB:
+            _sub(base + c * slot, base + a * slot, base + b * slot)
+        elif kind == MUL:
+            _mul(base + c * slot, base + a * slot, base + b * slot)
+        elif kind == DIV:
+            _div(base + c * slot, base + a * slot, base + b * slot)
+        else:
+            for lane in range(LANES):
+                x = T[a, 0, lane]
+                if kind == EXP:
+                    T[c, 0, lane] = math.exp(x)
+                elif kind == LOG:
+                    T[c, 0, lane] = math.log(x)
+                else:
+                    T[c, 0, lane] = x ** T[b, 0, lane]
+
+
+@_inner
+def _higher_order(code: Any, T: Any, base: Any, slot: Any, k: Any, lags: Any, tmp: Any) -> None:
+    """Coefficient k of the operations in `code`, from lower ones and from coefficients k of their operands."""
+    here = base + k * ROW
+    for i in range(code.shape[0]):
+        kind = code[i, 0]
+        c, a, b = code[i, 1] * slot, code[i, 2] * slot, code[i, 3] * slot
+        if kind == MUL:
+            _convolve(here + c, base + a, base + b, 0, k, k)
+        elif kind == MULC:
+            _mul(here + c, here + a, base + b)
+        elif kind == ADD:
+            _add(here + c, here + a, here + b)
+        elif kind == SUB:
+            _sub(here + c, here + a, here + b)
+        elif kind == ADDC or kind == SUBC:
+            _copy(here + c, here + a)
+        elif kind == CSUB:
+            _scale(here + c, here + b, -1.0)
+        elif kind == DIVC:
+            _div(here + c, here + a, base + b)
+        elif kind == DIV:  # c b = a
+            _convolve(tmp, base + b, base + c, 1, k, k)
+            _sub(tmp, here + a, tmp)
+            _div(here + c, tmp, base + b)
+        elif kind == LAG:
+            for lane in range(LANES):
+                if lags[code[i, 3], lane] == 0.0:
+                    T[code[i, 1], k, lane] = T[code[i, 2], k, lane]
+        else:
+            da, dc = base + code[i, 4] * slot, base + code[i, 5] * slot  # j a_j and j c_j
+            _scale(da + k * ROW, here + a, float(k))
+            if kind == EXP:  # c' = a' c
+                _convolve(tmp, da, base + c, 1, k, k)
+                _scale(here + c, tmp, 1.0 / k)
+            elif kind == LOG:  # a c' = a'
+                _convolve(tmp, dc, base + a, 1, k - 1, k)
+                _scale(tmp, tmp, -1.0 / k)
+                _add(tmp, tmp, here + a)
+                _div(here + c, tmp, base + a)
+            else:  # a c' = b a' c, for a constant b
+                _convolve(tmp, da, base + c, 1, k, k)
+                _mul(tmp, tmp, base + b)
+                _convolve(tmp + ROW, dc, base + a, 1, k - 1, k)
+                _sub(tmp, tmp, tmp + ROW)
+                _scale(tmp, tmp, 1.0 / k)
+                _div(here + c, tmp, base + a)
+            _scale(dc + k * ROW, here + c, float(k))
+
+
+@_inner
+def _value(T: Any, slot: Any, order: Any, lane: Any, h: Any) -> Any:
+    value = T[slot, order, lane]
+    for k in range(order - 1, -1, -1):
+        value = value * h + T[slot, k, lane]
+    return value
+
+
+@_inner
+def _bernstein(T: Any, slot: Any, order: Any, lane: Any, h: Any, sign: Any, binomial: Any, out: Any) -> None:
+    """Bernstein coefficients on [0, h] of sign times a Taylor polynomial."""
+    power = 1.0
+    for k in range(order + 1):
+        out[k] = sign * T[slot, k, lane] * power / binomial[order, k]
+        power *= h
+    for i in range(1, order + 1):  # b_i = sum_k binomial(i, k) c_k, by repeated sums
+        for k in range(order, i - 1, -1):
+            out[k] += out[k - 1]
+
+
+@_inner
+def _first_negative(b: Any, stack: Any, order: Any) -> Any:
+    """First t in [0, 1] where a polynomial in Bernstein form goes below zero, 2 if it never does.
+
+    Halves whose coefficients are all >= 0 hold no such point; the others are halved again (de Casteljau).
+    """
+    depth, low, width = 0, 0.0, 1.0
+    stack[0, : order + 1] = b[: order + 1]
+    lows = stack[:, order + 1]
+    widths = stack[:, order + 2]
+    lows[0], widths[0] = 0.0, 1.0
+    while depth >= 0:
+        low, width = lows[depth], widths[depth]
+        negative = False
+        for k in range(order + 1):
+            if stack[depth, k] < 0.0:
+                negative = True
+                break
+        if not negative:
+            depth -= 1
+            continue
+        if stack[depth, 0] < 0.0:
+            return low
+        if width < 1e-15 or depth + 2 >= stack.shape[0]:
+            return low + width
+        left = depth + 1  # the right half replaces its parent, the left half comes first
+        for k in range(order + 1):
+            stack[left, k] = stack[depth, 0]
+            for j in range(order - k):
+                stack[depth, j] = 0.5 * (stack[depth, j] + stack[depth, j + 1])
+        # the triangle's last column, read upwards, is what the array now holds
+        lows[left], widths[left] = low, 0.5 * width
+        lows[depth], widths[depth] = low + 0.5 * width, 0.5 * width
+        depth = left
+    return 2.0
+
+
+@_inner
+def _next_switch(
+    T: Any, guards: Any, sides: Any, scales: Any, order: Any, lane: Any, h: Any, binomial: Any, work: Any, stack: Any
+) -> Any:  # fmt: skip
+    """When the first switch changes its side within h, and which: (time, guard), or (h, -1)."""
+    when, which = h, -1
+    for g in range(guards.shape[0]):
+        slot, sign = guards[g, 0], float(sides[g, lane])
+        now = sign * T[slot, 0, lane]
+        rest, power = 0.0, 1.0
+        for k in range(1, order + 1):
+            power *= when
+            rest += abs(T[slot, k, lane]) * power
+        # What the argument is made of and how large it has been tell how large its rounding errors may be.
+        scale = max(abs(now), scales[g, lane])
+        if guards[g, 1] >= 0:
+            scale = max(scale, max(abs(T[guards[g, 1], 0, lane]), abs(T[guards[g, 2], 0, lane])))
+        scales[g, lane] = scale
+        near = 1e-13 * scale
+        if now > rest:
+            continue
+        if now < -near:
+            return 0.0, g  # on the wrong side: something else has jumped
+        if now <= near:  # at the switch: the first derivative that counts tells where to
+            power, heading = 1.0, 0.0
+            for k in range(1, order + 1):
+                power *= when
+                if abs(T[slot, k, lane]) * power > max(near, 1e-9 * rest):
+                    heading = sign * T[slot, k, lane]
+                    break
+            if heading < 0.0:
+                return 0.0, g
+            if heading == 0.0:
+                continue
+        _bernstein(T, slot, order, lane, when, sign, binomial, work)
+        if now <= near:
+            work[0] = 0.0
+            for k in range(
+                1, order + 1
+            ):  # rounding may leave the next ones just below zero although the value rises
+                if abs(work[k]) > near:
+                    break
+                work[k] = 0.0
+        at = _first_negative(work, stack, order)
+        if at <= 1.0:
+            when, which = at * when, g
+    return when, which
+
+
+@intrinsic
+def _bits(typing: Any, x: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
+def _from_bits(typing: Any, n: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
+@_inner
+def _root(x: Any, n: Any) -> Any:
+    """x^(-1/n) to about one per cent, which is enough for a step length, without the library's exp and log."""
+    bits = _bits(x)
+    mantissa = _from_bits((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000)  # in [1, 2)
+    logarithm = float((bits >> 52) - 1023) + (mantissa - 1.0) * (1.3465 - 0.3465 * (mantissa - 1.0))
+    y = -logarithm / n
+    whole = math.floor(y)
+    part = y - whole
+    return _from_bits((int(whole) + 1023) << 52) * (1.0 + part * (0.6565 + 0.3435 * part))
+
+
+@_inner
+def _step_length(T: Any, states: Any, order: Any, lane: Any, rtol: Any, atol: Any) -> Any:
+    """Step at which the last two terms of every state are below its tolerance; -1 where a number is not finite."""
+    last, before = 0.0, 0.0
+    for i in range(states.shape[0]):
+        scale = atol + rtol * abs(T[states[i], 0, lane]) + 1e-280
+        x, y = abs(T[states[i], order, lane]) / scale, abs(T[states[i], order - 1, lane]) / scale
+        if not (x < np.inf and y < np.inf):
+            return -1.0
+        last, before = max(last, x), max(before, y)
+    h = np.inf
+    if last > 1e-300:
+        h = _root(last, order)
+    if before > 1e-300:
+        h = min(h, _root(before, order - 1))
+    return h
+
+
+@_inner
+def _look_back(
+    T: Any, delayed: Any, ages: Any, lags: Any, now: Any, running: Any, order: Any,
+    H: Any, begins: Any, lengths: Any, radii: Any, valid: Any, levels: Any, newest: Any,
+    hard: Any, pointer: Any, shift: Any, reach: Any, cut: Any, exact: Any,
+) -> None:  # fmt: skip
+    """Coefficients of the delayed values at the present, how far they hold, and the discontinuity that ends them."""
+    mask = begins.shape[0] - 1
+    for lane in range(LANES):
+        reach[lane], cut[lane], exact[lane] = np.inf, SOFT, True
+    base = T.ctypes.data
+    slot = T.shape[1] * ROW
+    for d in range(delayed.shape[0]):
+        moved = False
+        for lane in range(LANES):
+            shift[lane] = 0.0
+            if not running[lane] or lags[d, lane] == 0.0:
+                continue
+            s = now[lane] - lags[d, lane]
+            near = 1e-13 * max(1.0, abs(now[lane]))
+            at = pointer[d, lane]
+            while at < newest[lane] and begins[(at + 1) & mask, lane] <= s + near:
+                at += 1
+            pointer[d, lane] = at
+            p = at & mask
+            if newest[lane] - at > mask:
+                reach[lane] = -1.0  # the past that is needed was overwritten
+                continue
+            for k in range(order + 1):
+                T[delayed[d], k, lane] = H[p, lane, ages[d], k]
+            since = s - begins[p, lane]
+            if abs(since) > near:
+                shift[lane] = since
+                moved = True
+            left, level = lengths[p, lane] - since, levels[p, lane]
+            if level != SOFT:
+                exact[lane] = exact[lane] and shift[lane] == 0.0 and valid[p, lane] == np.inf
+            else:
+                left = valid[p, lane] - since
+                if shift[lane] != 0.0:
+                    left = STRETCH * min(valid[p, lane], radii[p, lane]) - since
+                elif left < np.inf:
+                    left *= STRETCH
+                exact[lane] = exact[lane] and left == np.inf
+                while at < hard[lane]:  # but not across a discontinuity
+                    at += 1
+                    p = at & mask
+                    end = begins[p, lane] + lengths[p, lane] - s
+                    if end > left + near:
+                        break
+                    if levels[p, lane] != SOFT:
+                        left, level = end, levels[p, lane]
+                        break
+            if left < reach[lane] - near:
+                reach[lane], cut[lane] = left, level
+            elif left < reach[lane] + near:
+                cut[lane] = min(cut[lane], level)
+        if moved:
+            row = base + delayed[d] * slot
+            for i in range(order):
+                _horner_pass(row, shift.ctypes.data, order, i)
+
+
+@_inner
+def _snap(length: Any, s: Any, lane: Any, begins: Any, lengths: Any, newest: Any, at: Any) -> Any:
+    """The last end of a piece of the past within a step that starts at `s` of the past, if one is far enough."""
+    mask = begins.shape[0] - 1
+    best = 0.0
+    while at <= newest[lane]:
+        end = begins[at & mask, lane] + lengths[at & mask, lane] - s
+        if end > length:
+            break
+        best = end
+        at += 1
+    return best if best >= SNAP * length else length
+
+
+@_entry
+def integrate(
+    code0: Any, code1: Any, code2: Any, slots: Any, states: Any, rhs: Any, outputs: Any, inputs: Any, clock: Any,
+    guards: Any, delayed: Any, ages: Any, past: Any, history: Any, params: Any, start: Any, all_lags: Any,
+    times: Any, begin: Any, out: Any, status: Any, taken: Any, low: Any, high: Any, order: Any, rtol: Any,
+    atol: Any, max_steps: Any, capacity: Any,
+) -> None:  # fmt: skip
+    """Integrate trajectories low..high-1.
+
+    Parameters
+    ----------
+    code0, code1, code2 : (m, 6) operations on constants; on values; on higher coefficients
+    slots : number of slots
+    states, rhs, outputs, inputs : slots of states, of their slopes, of what is recorded, of parameters
+    clock : slot of time, or -1
+    guards : (switches, 3) slots of their arguments, and of the two terms of each (or -1)
+    delayed, ages : slots of delayed values; which entry of `past` each of them looks back at
+    past : slots whose polynomials are remembered
+    history : (past, pieces, order + 1, size) Taylor coefficients of the past before `begin`, from piece beginnings
+        that are evenly spaced over the longest delay
+    params (P, size), start (n, size), all_lags (D, size), times (nt,)
+    out : (recorded, size, nt), written here; `status` (size,), `taken` (size,) steps as well
+    capacity : pieces of the past that a lane remembers, a power of two
+    """
+    T = np.zeros((slots, order + 1, LANES))
+    tmp = np.zeros((2, LANES))
+    sides = np.zeros((max(1, guards.shape[0]), LANES), np.int64)
+    scales = np.zeros((max(1, guards.shape[0]), LANES))
+    lags = np.zeros((max(1, delayed.shape[0]), LANES))
+    now, h = np.zeros(LANES), np.zeros(LANES)
+    mine = np.full(LANES, -1)
+    running = np.zeros(LANES, np.bool_)
+    next_time = np.zeros(LANES, np.int64)
+    steps = np.zeros(LANES, np.int64)
+    H = np.zeros((capacity, LANES, past.shape[0], order + 1))
+    begins, lengths = np.zeros((capacity, LANES)), np.zeros((capacity, LANES))
+    radii, valid = np.zeros((capacity, LANES)), np.zeros((capacity, LANES))
+    exact = np.ones(LANES, np.bool_)
+    levels = np.full((capacity, LANES), SOFT)
+    newest, hard = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
+    pointer = np.zeros((max(1, delayed.shape[0]), LANES), np.int64)
+    shift, reach, cut = np.zeros(LANES), np.full(LANES, np.inf), np.full(LANES, SOFT)
+    work, stack = np.zeros(order + 1), np.zeros((128, order + 3))
+    binomial = np.zeros((order + 1, order + 1))
+    for i in range(order + 1):
+        binomial[i, 0] = 1.0
+        for j in range(1, i + 1):
+            binomial[i, j] = binomial[i - 1, j - 1] + (binomial[i - 1, j] if j < i else 0.0)
+    base, slot = T.ctypes.data, (order + 1) * ROW
+    upcoming, active = low, 0
+    while True:
+        fresh = False
+        for lane in range(LANES):
+            if running[lane] or upcoming >= high:
+                continue
+            m = upcoming
+            upcoming += 1
+            mine[lane], running[lane], now[lane], steps[lane], next_time[lane] = m, True, begin, 0, 0
+            active += 1
+            fresh = True
+            for i in range(inputs.shape[0]):
+                T[inputs[i], 0, lane] = params[i, m]
+            for i in range(states.shape[0]):
+                T[states[i], 0, lane] = start[i, m]
+            for g in range(guards.shape[0]):
+                sides[g, lane], scales[g, lane] = 0, 0.0
+            longest = 0.0
+            for d in range(delayed.shape[0]):
+                lags[d, lane] = all_lags[d, m]
+                longest = max(longest, lags[d, lane])
+                pointer[d, lane] = 0
+            pieces = history.shape[1]
+            for p in range(pieces):
+                for v in range(past.shape[0]):
+                    for k in range(order + 1):
+                        H[p, lane, v, k] = history[v, p, k, m]
+                begins[p, lane] = begin - longest * (pieces - p) / pieces
+                lengths[p, lane] = radii[p, lane] = valid[p, lane] = longest / pieces
+                levels[p, lane] = 0 if p == pieces - 1 else SOFT
+            newest[lane] = hard[lane] = pieces - 1
+        if active == 0:
+            break
+        if fresh:
+            _order_zero(code0, T, sides, lags)
+        if clock >= 0:
+            for lane in range(LANES):
+                T[clock, 0, lane], T[clock, 1, lane] = now[lane], 1.0
+        if delayed.shape[0]:
+            _look_back(
+                T, delayed, ages, lags, now, running, order, H, begins, lengths, radii, valid, levels, newest, hard,
+                pointer, shift, reach, cut, exact,
+            )  # fmt: skip
+        _order_zero(code1, T, sides, lags)
+        for i in range(states.shape[0]):
+            _copy(base + states[i] * slot + ROW, base + rhs[i] * slot)
+        for k in range(1, order):
+            _higher_order(code2, T, base, slot, k, lags, tmp.ctypes.data)
+            for i in range(states.shape[0]):
+                _scale(base + states[i] * slot + (k + 1) * ROW, base + rhs[i] * slot + k * ROW, 1.0 / (k + 1))
+        if outputs.shape[0] > states.shape[0] or past.shape[0] or guards.shape[0]:
+            _higher_order(code2, T, base, slot, order, lags, tmp.ctypes.data)
+        for lane in range(LANES):
+            h[lane] = 0.0
+            if not running[lane]:
+                continue
+            m = mine[lane]
+            length = _step_length(T, states, order, lane, rtol, atol)
+            level, radius = SOFT, length
+            if length < 0.0 or (delayed.shape[0] and reach[lane] <= 0.0) or steps[lane] >= max_steps:
+                status[m] = OVERFLOW if length < 0.0 else STEPS
+                running[lane] = False
+                active -= 1
+                for j in range(next_time[lane], times.shape[0]):
+                    for i in range(outputs.shape[0]):
+                        out[i, m, j] = np.nan
+                continue
+            if delayed.shape[0] and reach[lane] <= length:
+                length = radius = reach[lane]
+                level = SOFT if cut[lane] >= order else cut[lane] + 1
+            elif delayed.shape[0] and lags[0, lane] > 0.0:
+                s = now[lane] - lags[0, lane]
+                length = _snap(length, s, lane, begins, lengths, newest, pointer[0, lane])
+            final = times[times.shape[0] - 1] - now[lane]
+            ends = length >= final
+            length = min(length, final) if not ends else final
+            guard = -1
+            if guards.shape[0]:
+                length, guard = _next_switch(
+                    T, guards, sides, scales, order, lane, length, binomial, work, stack
+                )
+                if guard >= 0:
+                    sides[guard, lane] = -sides[guard, lane]
+                    ends, level = False, 0
+            while next_time[lane] < times.shape[0] and (ends or times[next_time[lane]] <= now[lane] + length):
+                j = next_time[lane]
+                for i in range(outputs.shape[0]):
+                    out[i, m, j] = _value(T, outputs[i], order, lane, times[j] - now[lane])
+                next_time[lane] += 1
+            steps[lane] += 1
+            taken[m] = steps[lane]
+            if ends:
+                running[lane] = False
+                active -= 1
+                continue
+            if past.shape[0] and length > 0.0:
+                newest[lane] += 1
+                p = newest[lane] & (capacity - 1)
+                begins[p, lane], lengths[p, lane], levels[p, lane] = now[lane], length, level
+                radii[p, lane] = radius
+                if level != SOFT:
+                    hard[lane] = newest[lane]
+                valid[p, lane] = np.inf if exact[lane] else radius
+                for v in range(past.shape[0]):
+                    for k in range(order + 1):
+                        H[p, lane, v, k] = T[past[v], k, lane]
+            h[lane] = length
+            now[lane] += length
+        for i in range(states.shape[0]):
+            row = base + states[i] * slot
+            at = tmp.ctypes.data
+            _copy(at, row + order * ROW)
+            for k in range(order - 1, -1, -1):
+                _mul(at, at, h.ctypes.data)
+                _add(at, at, row + k * ROW)
+            _copy(row, at)
