@@ -147,6 +147,19 @@ def _horner_pass(typing: Any, row: Any, shift: Any, top: Any, bottom: Any) -> An
     return types.void(*[types.intp] * 4), generate
 
 
+@intrinsic
+def _call(typing: Any, function: Any, a: Any, b: Any) -> Any:
+    """Call void(int, int) at an address."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        kind = ir.FunctionType(ir.VoidType(), [word, word]).as_pointer()
+        builder.call(builder.inttoptr(args[0], kind), args[1:])
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.intp), generate
+
+
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _inner: Callable[..., Any] = njit(**_OPTIONS)
 _entry: Callable[..., Any] = njit(cache=True, **_OPTIONS)
@@ -359,33 +372,44 @@ def _from_bits(typing: Any, n: Any) -> Any:
 
 
 @_inner
-def _root(x: Any, n: Any) -> Any:
-    """x^(-1/n) to about one per cent, which is enough for a step length, without the library's exp and log."""
+def _log2(x: Any) -> Any:
+    """log2 x to a few thousandths, from the bits of x."""
     bits = _bits(x)
     mantissa = _from_bits((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000)  # in [1, 2)
-    logarithm = float((bits >> 52) - 1023) + (mantissa - 1.0) * (1.3465 - 0.3465 * (mantissa - 1.0))
-    y = -logarithm / n
+    return float((bits >> 52) - 1023) + (mantissa - 1.0) * (1.3465 - 0.3465 * (mantissa - 1.0))
+
+
+@_inner
+def _exp2(y: Any) -> Any:
+    """2^y to a few thousandths."""
     whole = math.floor(y)
     part = y - whole
     return _from_bits((int(whole) + 1023) << 52) * (1.0 + part * (0.6565 + 0.3435 * part))
 
 
 @_inner
-def _step_length(T: Any, states: Any, order: Any, lane: Any, rtol: Any, atol: Any) -> Any:
-    """Step at which the last two terms of every state are below its tolerance; -1 where a number is not finite."""
-    last, before = 0.0, 0.0
+def _step_lengths(
+    T: Any, states: Any, order: Any, rtol: Any, atol: Any, last: Any, before: Any, total: Any, h: Any
+) -> None:
+    """Steps at which the last two terms of every state are below its tolerance; -1 where a number is not finite.
+
+    One per cent of accuracy is enough, so that the library's exp and log are not called.
+    """
+    for lane in range(LANES):
+        last[lane], before[lane], total[lane] = 1e-300, 1e-300, 0.0
     for i in range(states.shape[0]):
-        scale = atol + rtol * abs(T[states[i], 0, lane]) + 1e-280
-        x, y = abs(T[states[i], order, lane]) / scale, abs(T[states[i], order - 1, lane]) / scale
-        if not (x < np.inf and y < np.inf):
-            return -1.0
-        last, before = max(last, x), max(before, y)
-    h = np.inf
-    if last > 1e-300:
-        h = _root(last, order)
-    if before > 1e-300:
-        h = min(h, _root(before, order - 1))
-    return h
+        s = states[i]
+        for lane in range(LANES):
+            scale = 1.0 / (atol + rtol * abs(T[s, 0, lane]) + 1e-280)
+            x, y = abs(T[s, order, lane]) * scale, abs(T[s, order - 1, lane]) * scale
+            last[lane] = max(last[lane], x)
+            before[lane] = max(before[lane], y)
+            total[lane] += x + y
+    for lane in range(LANES):
+        if not total[lane] < 1e300:
+            h[lane] = -1.0
+            continue
+        h[lane] = _exp2(-max(_log2(last[lane]) / order, _log2(before[lane]) / (order - 1)))
 
 
 @_inner
@@ -470,7 +494,10 @@ def integrate(
     code0: Any, code1: Any, code2: Any, slots: Any, states: Any, rhs: Any, outputs: Any, inputs: Any, clock: Any,
     guards: Any, delayed: Any, ages: Any, past: Any, history: Any, params: Any, start: Any, all_lags: Any,
     times: Any, begin: Any, out: Any, status: Any, taken: Any, low: Any, high: Any, order: Any, rtol: Any,
-    atol: Any, max_steps: Any, capacity: Any,
+    atol: Any, max_steps: Any, capacity: Any, final_order: Any,
+    values: Any,
+    series: Any,
+    advance: Any,
 ) -> None:  # fmt: skip
     """Integrate trajectories low..high-1.
 
@@ -488,13 +515,16 @@ def integrate(
     params (P, size), start (n, size), all_lags (D, size), times (nt,)
     out : (recorded, size, nt), written here; `status` (size,), `taken` (size,) steps as well
     capacity : pieces of the past that a lane remembers, a power of two
+    final_order : highest order that is wanted of values other than states
+    values, series, advance : addresses of machine code for this tape (see `taylor_native`), or 0
     """
     T = np.zeros((slots, order + 1, LANES))
     tmp = np.zeros((2, LANES))
     sides = np.zeros((max(1, guards.shape[0]), LANES), np.int64)
     scales = np.zeros((max(1, guards.shape[0]), LANES))
     lags = np.zeros((max(1, delayed.shape[0]), LANES))
-    now, h = np.zeros(LANES), np.zeros(LANES)
+    now, h, lengths_now = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    last, before, total = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     mine = np.full(LANES, -1)
     running = np.zeros(LANES, np.bool_)
     next_time = np.zeros(LANES, np.int64)
@@ -557,21 +587,28 @@ def integrate(
                 T, delayed, ages, lags, now, running, order, H, begins, lengths, radii, valid, levels, newest, hard,
                 pointer, shift, reach, cut, exact,
             )  # fmt: skip
-        _order_zero(code1, T, sides, lags)
-        for i in range(states.shape[0]):
-            _copy(base + states[i] * slot + ROW, base + rhs[i] * slot)
-        for k in range(1, order):
-            _higher_order(code2, T, base, slot, k, lags, tmp.ctypes.data)
+        if values:
+            _call(values, base, lags.ctypes.data)
+        else:
+            _order_zero(code1, T, sides, lags)
+        if series:
+            _call(series, base, lags.ctypes.data)
+        else:
             for i in range(states.shape[0]):
-                _scale(base + states[i] * slot + (k + 1) * ROW, base + rhs[i] * slot + k * ROW, 1.0 / (k + 1))
-        if outputs.shape[0] > states.shape[0] or past.shape[0] or guards.shape[0]:
-            _higher_order(code2, T, base, slot, order, lags, tmp.ctypes.data)
+                _copy(base + states[i] * slot + ROW, base + rhs[i] * slot)
+            for k in range(1, final_order + 1):
+                _higher_order(code2, T, base, slot, k, lags, tmp.ctypes.data)
+                if k < order:
+                    for i in range(states.shape[0]):
+                        row = base + rhs[i] * slot + k * ROW
+                        _scale(base + states[i] * slot + (k + 1) * ROW, row, 1.0 / (k + 1))
+        _step_lengths(T, states, order, rtol, atol, last, before, total, lengths_now)
         for lane in range(LANES):
             h[lane] = 0.0
             if not running[lane]:
                 continue
             m = mine[lane]
-            length = _step_length(T, states, order, lane, rtol, atol)
+            length = lengths_now[lane]
             level, radius = SOFT, length
             if length < 0.0 or (delayed.shape[0] and reach[lane] <= 0.0) or steps[lane] >= max_steps:
                 status[m] = OVERFLOW if length < 0.0 else STEPS
@@ -622,11 +659,14 @@ def integrate(
                         H[p, lane, v, k] = T[past[v], k, lane]
             h[lane] = length
             now[lane] += length
-        for i in range(states.shape[0]):
-            row = base + states[i] * slot
-            at = tmp.ctypes.data
-            _copy(at, row + order * ROW)
-            for k in range(order - 1, -1, -1):
-                _mul(at, at, h.ctypes.data)
-                _add(at, at, row + k * ROW)
-            _copy(row, at)
+        if advance:
+            _call(advance, base, h.ctypes.data)
+        else:
+            for i in range(states.shape[0]):
+                row = base + states[i] * slot
+                at = tmp.ctypes.data
+                _copy(at, row + order * ROW)
+                for k in range(order - 1, -1, -1):
+                    _mul(at, at, h.ctypes.data)
+                    _add(at, at, row + k * ROW)
+                _copy(row, at)

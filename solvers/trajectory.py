@@ -24,6 +24,9 @@ Array = NDArray[np.float64]
 #: Trajectories that a thread takes at a time.
 SHARE = 512
 
+#: Trajectories for which compiling their equations pays.
+NATIVE_FROM = 2000
+
 MAX_NUMBERS = 250_000_000
 OVERFLOW = REASONS.index("the state grew beyond floating-point numbers")
 
@@ -250,6 +253,15 @@ def _by_taylor(
     tape = write_tape(system)
     order = _order(rtol, bool(system.delayed))
     size = system.size
+    # Terms of the highest order of other values than states are wanted only where something reads them.
+    whole = bool(len(system.problem.outputs) or tape.past.size or tape.guards.size)
+    final_order = order if whole else order - 1
+    code = (0, 0, 0)
+    if size >= NATIVE_FROM:
+        from .taylor_native import MAX_PRODUCTS, native_code, products
+
+        if products(tape, order) <= MAX_PRODUCTS:
+            code = native_code(tape, order, final_order)
     params = np.empty((len(tape.names), size))
     for row, name, constant in zip(params, tape.names, tape.constants, strict=True):
         row[:] = system.grid.values[name] if name else constant
@@ -262,7 +274,7 @@ def _by_taylor(
         local = slice(None) if points is None else points
         many = size if points is None else points.size
         out = values if points is None else np.empty((values.shape[0], many, ticks.size))
-        code, count = np.zeros(many, np.int64), np.zeros(many, np.int64)
+        reason, count = np.zeros(many, np.int64), np.zeros(many, np.int64)
         workers = min(_processors(), max(1, many // LANES))
         shares = 1 if workers == 1 else max(1, many // SHARE)  # small enough that no processor waits for long
         bounds = np.linspace(0, many, max(shares, workers) + 1).astype(int)
@@ -272,15 +284,16 @@ def _by_taylor(
                 tape.code0, tape.code1, tape.code2, tape.slots, tape.states, tape.rhs, tape.recorded, tape.inputs,
                 tape.clock, tape.guards, tape.delayed, tape.ages, tape.past, np.ascontiguousarray(history[..., local]),
                 np.ascontiguousarray(params[:, local]), np.ascontiguousarray(beginning[:, local]),
-                np.ascontiguousarray(all_lags[:, local]), ticks, 0.0, out, code, count, int(bounds[i]),
+                np.ascontiguousarray(all_lags[:, local]), ticks, 0.0, out, reason, count, int(bounds[i]),
                 int(bounds[i + 1]), order, 0.1 * rtol, 0.1 * atol, max_steps, capacity,
+                final_order, *code,
             )  # fmt: skip
 
         with ThreadPoolExecutor(workers) as pool:
             list(pool.map(share, range(bounds.size - 1)))
         if points is not None:
             values[:, points] = out
-        codes[local], taken[local] = code, count
+        codes[local], taken[local] = reason, count
 
     run(None, 64 if tape.past.size else 1)
     if tape.past.size:  # some looked further back than they remember: once more, with a longer memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,13 @@ def hutchinson(growth: Any, lag: Any = 1.0) -> DDE:
         start={"w": 0.1},
         time_units="RTT",
     )
+
+
+@pytest.fixture(params=["tape", "machine code"])
+def written_out(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways in which the kernel gets its coefficients: large sweeps have them compiled."""
+    module = sys.modules["tcpdynamics.solvers.trajectory"]
+    monkeypatch.setattr(module, "NATIVE_FROM", 1 if request.param == "machine code" else 10**9)
 
 
 # -- ordinary differential equations -------------------------------------------------------------------------
@@ -97,6 +105,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.usefixtures("written_out")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_function_has_its_series(name: str) -> None:
     expression, function = FUNCTIONS[name]
@@ -109,6 +118,7 @@ def test_each_function_has_its_series(name: str) -> None:
         np.testing.assert_allclose(row, judge.y[0], rtol=1e-10)
 
 
+@pytest.mark.usefixtures("written_out")
 def test_time_may_stand_in_the_equations() -> None:
     problem = ODE(rhs={"x": -x + t * sympy.exp(-t)}, start={"x": [1.0, 2.0]})
     times = np.linspace(0, 5, 11)
@@ -144,6 +154,7 @@ def spectral_hutchinson(growth: Any, end: int, nodes: int = 40) -> Any:
     return np.array(ends).T
 
 
+@pytest.mark.usefixtures("written_out")
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-8, 1e-10])
 def test_delayed_logistic_agrees_with_spectral_steps(tolerance: float) -> None:
     """Up to large limit cycles at r = 2.4, where a step's error grows by the cycle's own stretching."""
@@ -162,6 +173,7 @@ def test_delay_only_sets_the_unit_of_time(lag: float) -> None:
     np.testing.assert_allclose(got.w.values, judge[:, [0, 4, 19]], atol=1e-9)
 
 
+@pytest.mark.usefixtures("written_out")
 def test_delay_of_zero_is_no_delay() -> None:
     got = trajectory(hutchinson(1.5, [0.0, 0.5]), [0.5, 3.0, 8.0])
     plain = trajectory(logistic([1.5]), [0.5, 3.0, 8.0])
@@ -234,6 +246,7 @@ def test_a_given_past_is_used_as_it_is(first: float, second: float, a: float, b:
     )
 
 
+@pytest.mark.usefixtures("written_out")
 def test_an_output_may_be_delayed() -> None:
     """The same equation with the product spelled out and with the product as an output that is delayed."""
     z_d, w_1 = sympy.symbols("z_d w_1")
@@ -305,6 +318,7 @@ def exact_queue(buffer: float, times: Any) -> Any:
     return np.array(out)
 
 
+@pytest.mark.usefixtures("written_out")
 def test_a_queue_sticks_at_empty_and_full_exactly() -> None:
     times, buffers = np.linspace(0, 50, 201), np.array([0.6, 1.0, 2.0, 3.5, 10.0])
     for tolerance in (1e-5, 1e-8, 1e-11):

@@ -1,0 +1,183 @@
+"""A tape's recurrences as machine code: for sweeps large enough to pay for a tenth of a second of compiling.
+
+The kernel reads a tape operation by operation; here the same operations are written out, order by order, as LLVM
+instructions on the same rows of `T`. Nothing passes through source text. Worth a factor of two where products are few.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from . import taylor_kernel as kernel
+from .taylor_tape import Tape
+
+#: Products of rows that are written out at most: about half a second of compiling.
+MAX_PRODUCTS = 12_000
+
+_VECTOR = ir.VectorType(ir.DoubleType(), kernel.LANES)
+_WORD = ir.IntType(64)
+_CONTRACT = ("contract",)
+
+#: What needs arithmetic only at order 0 too.
+_PLAIN = (kernel.ADD, kernel.SUB, kernel.MUL, kernel.DIV, kernel.LAG)
+
+#: The code lives as long as its engine.
+_ENGINES: list[Any] = []
+
+
+class _Writer:
+    """Rows by slot and order, loaded where they are used: the processor folds a load into the operation."""
+
+    def __init__(self, builder: Any, base: Any, slot: int) -> None:
+        self.b, self.base, self.slot = builder, base, slot
+
+    def _at(self, slot: int, k: int) -> Any:
+        address = self.b.add(self.base, ir.Constant(_WORD, slot * self.slot + k * kernel.ROW))
+        return self.b.inttoptr(address, _VECTOR.as_pointer())
+
+    def row(self, slot: int, k: int) -> Any:
+        return self.b.load(self._at(slot, k), align=8)
+
+    def put(self, slot: int, k: int, value: Any) -> None:
+        self.b.store(value, self._at(slot, k), align=8)
+
+    def number(self, value: float) -> Any:
+        return ir.Constant(_VECTOR, [value] * kernel.LANES)
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """a b + c, rounded once where the processor can."""
+        return self.b.fadd(self.b.fmul(a, b, flags=_CONTRACT), c, flags=_CONTRACT)
+
+    def convolve(self, a: int, b: int, first: int, last: int, total: int) -> Any:
+        """Sum of a_j b_(total - j), j = first..last; a square needs half of the products."""
+        if a == b and first == 0 and last == total:
+            half = self._sum(a, b, 0, (total - 1) // 2, total)
+            half = self.b.fadd(half, half)
+            if total % 2 == 0:
+                middle = self.row(a, total // 2)
+                half = self.fma(middle, middle, half)
+            return half
+        return self._sum(a, b, first, last, total)
+
+    def _sum(self, a: int, b: int, first: int, last: int, total: int) -> Any:
+        if last < first:
+            return self.number(0.0)
+        value = self.b.fmul(self.row(a, first), self.row(b, total - first))
+        for j in range(first + 1, last + 1):
+            value = self.fma(self.row(a, j), self.row(b, total - j), value)
+        return value
+
+
+def products(tape: Tape, order: int) -> int:
+    """Row products that writing a tape out takes: a measure of compile time."""
+    heavy = {kernel.MUL: 1, kernel.DIV: 1, kernel.EXP: 1, kernel.LOG: 1, kernel.POW: 2}
+    each = sum(heavy.get(int(kind), 0) for kind in tape.code2[:, 0])
+    return (each * (order + 1) // 2 + len(tape.code2)) * (order + 1)
+
+
+def native_code(tape: Tape, order: int, last: int) -> tuple[int, int, int]:
+    """Addresses of `values(T, lags)`, `series(T, lags)` and `advance(T, h)`.
+
+    `values` evaluates at the step's beginning (0 where a function or a switch needs the kernel), `series` fills the
+    coefficients, `advance` takes the step.
+
+    Parameters
+    ----------
+    order : degree of the states' polynomials
+    last : highest order that is wanted of other values
+    """
+    codes = (tuple(map(tuple, code.tolist())) for code in (tape.code1, tape.code2))
+    return _compile(*codes, tuple(tape.states.tolist()), tuple(tape.rhs.tolist()), order, last)
+
+
+@lru_cache(maxsize=64)
+def _compile(
+    zero: tuple[tuple[int, ...], ...],
+    code: tuple[tuple[int, ...], ...],
+    states: tuple[int, ...],
+    rhs: tuple[int, ...],
+    order: int,
+    last: int,
+) -> tuple[int, int, int]:
+    module = ir.Module()
+    slot = (order + 1) * kernel.ROW
+    kind = ir.FunctionType(ir.VoidType(), [_WORD, _WORD])
+    plain = all(operation[0] in _PLAIN for operation in zero)
+    values = ir.Function(module, kind, "values")
+    w = _Writer(ir.IRBuilder(values.append_basic_block()), values.args[0], slot)
+    for operation in zero if plain else ():
+        _write(w, operation, 0, values.args[1])
+    w.b.ret_void()
+    series = ir.Function(module, kind, "series")
+    w = _Writer(ir.IRBuilder(series.append_basic_block()), series.args[0], slot)
+    for state, slope in zip(states, rhs, strict=True):
+        w.put(state, 1, w.row(slope, 0))
+    for k in range(1, last + 1):
+        for operation in code:
+            _write(w, operation, k, series.args[1])
+        for state, slope in zip(states, rhs, strict=True):
+            if k < order:
+                w.put(state, k + 1, w.b.fmul(w.row(slope, k), w.number(1.0 / (k + 1))))
+    w.b.ret_void()
+    advance = ir.Function(module, kind, "advance")
+    w = _Writer(ir.IRBuilder(advance.append_basic_block()), advance.args[0], slot)
+    h = w.b.load(w.b.inttoptr(advance.args[1], _VECTOR.as_pointer()), align=8)
+    for state in states:
+        value = w.row(state, order)
+        for k in range(order - 1, -1, -1):
+            value = w.fma(value, h, w.row(state, k))
+        w.put(state, 0, value)
+    w.b.ret_void()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features().flatten()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        llvm.get_host_cpu_name(), features, opt=2
+    )
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), machine)
+    engine.finalize_object()
+    _ENGINES.append(engine)
+    first, second, third = (engine.get_function_address(name) for name in ("values", "series", "advance"))
+    return first if plain else 0, second, third
+
+
+def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any) -> None:
+    """One operation at order k: the recurrences of `taylor_kernel._higher_order`."""
+    kind, c, a, b, da, dc = operation
+    if kind == kernel.MUL:
+        w.put(c, k, w.convolve(a, b, 0, k, k))
+    elif kind == kernel.MULC:
+        w.put(c, k, w.b.fmul(w.row(a, k), w.row(b, 0)))
+    elif kind in (kernel.ADD, kernel.SUB):
+        w.put(c, k, (w.b.fadd if kind == kernel.ADD else w.b.fsub)(w.row(a, k), w.row(b, k)))
+    elif kind in (kernel.ADDC, kernel.SUBC):
+        w.put(c, k, w.row(a, k))
+    elif kind == kernel.CSUB:
+        w.put(c, k, w.b.fneg(w.row(b, k)))
+    elif kind == kernel.DIVC:
+        w.put(c, k, w.b.fdiv(w.row(a, k), w.row(b, 0)))
+    elif kind == kernel.DIV:
+        rest = w.b.fsub(w.row(a, k), w.convolve(b, c, 1, k, k))
+        w.put(c, k, w.b.fdiv(rest, w.row(b, 0)))
+    elif kind == kernel.LAG:
+        address = w.b.add(lags, ir.Constant(_WORD, b * kernel.ROW))
+        lag = w.b.load(w.b.inttoptr(address, _VECTOR.as_pointer()), align=8)
+        none = w.b.fcmp_ordered("==", lag, w.number(0.0))
+        w.put(c, k, w.b.select(none, w.row(a, k), w.row(c, k)))
+    else:
+        w.put(da, k, w.b.fmul(w.row(a, k), w.number(float(k))))
+        if kind == kernel.EXP:
+            value = w.b.fmul(w.convolve(da, c, 1, k, k), w.number(1.0 / k))
+        elif kind == kernel.LOG:
+            inner = w.b.fmul(w.convolve(dc, a, 1, k - 1, k), w.number(1.0 / k))
+            value = w.b.fdiv(w.b.fsub(w.row(a, k), inner), w.row(a, 0))
+        else:
+            up = w.b.fmul(w.convolve(da, c, 1, k, k), w.row(b, 0))
+            inner = w.b.fmul(w.b.fsub(up, w.convolve(dc, a, 1, k - 1, k)), w.number(1.0 / k))
+            value = w.b.fdiv(inner, w.row(a, 0))
+        w.put(c, k, value)
+        w.put(dc, k, w.b.fmul(value, w.number(float(k))))
