@@ -11,7 +11,7 @@ import click
 from tcpdynamics import __version__
 
 #: What a user's mistake raises; anything else is ours and keeps its traceback.
-_EXPECTED = ("ChainError", "DomainError", "RangeError", "OutputError", "ScenarioError")
+_EXPECTED = ("ChainError", "DomainError", "DynamicsError", "RangeError", "OutputError", "ScenarioError", "StoreError")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -32,8 +32,9 @@ def _register() -> None:
     from .cli_packets import simulate, validate
     from .cli_report import report
     from .cli_stationary import stationary
+    from .cli_sweep import explain
 
-    for command in (stationary, simulate, validate, report):
+    for command in (stationary, simulate, validate, report, explain):
         cli.add_command(command)
 
 

@@ -144,7 +144,9 @@ def _distinct(expressions: Mapping[Any, Any]) -> tuple[Any, ...]:
     def plain(e: Any) -> Any:
         if hasattr(e, "free_symbols"):
             return e
-        return sympy.Rational(e.numerator, e.denominator) if isinstance(e, Rational) else sympy.Float(float(e))
+        return (
+            sympy.Rational(e.numerator, e.denominator) if isinstance(e, Rational) else sympy.Float(float(e))
+        )
 
     return tuple((k, plain(e)) for k, e in expressions.items())
 

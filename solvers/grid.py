@@ -19,7 +19,8 @@ MAX_POINTS = 200_000_000
 
 #: Dimensions that results bring themselves.
 RESERVED = {
-    "state", "time", "length", "packets", "level", "flow", "root", "equilibrium", "step", "crossing", "direction"
+    "state", "time", "length", "packets", "level", "flow", "root", "equilibrium", "step", "crossing", "direction",
+    "iterate", "extremum", "cycle",
 }  # fmt: skip
 
 
@@ -70,6 +71,21 @@ def make_grid(parameters: Mapping[str, Any]) -> Grid:
     >>> grid.dims, grid.shape, grid.values["m"]
     (('p',), (3,), 2.0)
     """
+    arrays, sizes, coords = span(parameters)
+    dims, shape = tuple(sizes), tuple(sizes.values())
+    points = math.prod(shape)
+    if points > MAX_POINTS:
+        sides = " x ".join(f"{d} {n:,}" for d, n in sizes.items())
+        raise DomainError(
+            f"the grid has {points:,} points ({sides}), at most {MAX_POINTS:,} fit in memory; "
+            "give fewer values, or sweep it in blocks to a store"
+        )
+    values = {name: _flat(array, dims, shape) for name, array in arrays.items()}
+    return Grid(dims, shape, coords, values)
+
+
+def span(parameters: Mapping[str, Any]) -> tuple[dict[str, xr.DataArray], dict[str, int], dict[str, Any]]:
+    """The grid of `make_grid` before any point is formed: labelled parameters, size by dimension, coordinates."""
     arrays = {name: _labelled(name, value) for name, value in parameters.items()}
     try:
         xr.align(*arrays.values(), join="exact", copy=False)
@@ -85,16 +101,7 @@ def make_grid(parameters: Mapping[str, Any]) -> Grid:
     taken = RESERVED & (set(sizes) | set(coords))
     if taken:
         raise DomainError(f"a parameter brings the dimension {min(taken)!r}, which results use; rename it")
-    dims, shape = tuple(sizes), tuple(sizes.values())
-    points = math.prod(shape)
-    if points > MAX_POINTS:
-        sides = " x ".join(f"{d} {n:,}" for d, n in sizes.items())
-        raise DomainError(
-            f"the grid has {points:,} points ({sides}), at most {MAX_POINTS:,} fit in memory; "
-            "give fewer values, or sweep it in blocks to a store"
-        )
-    values = {name: _flat(array, dims, shape) for name, array in arrays.items()}
-    return Grid(dims, shape, coords, values)
+    return arrays, sizes, coords
 
 
 def _labelled(name: str, value: Any) -> xr.DataArray:

@@ -31,6 +31,10 @@ REASONS = (
 )
 
 
+#: Status of a point that a sweep has not reached yet.
+NOT_YET = 255
+
+
 def provenance(problem: Any, solver: str, **settings: Any) -> dict[str, str]:
     """What is needed to run a problem's result again, as NetCDF attributes."""
     from tcpdynamics import __version__
@@ -55,15 +59,17 @@ def _plain(value: Any) -> Any:
 
 def status_variable(grid: Grid, status: NDArray[np.uint8]) -> xr.DataArray:
     """One code a point, with its meaning in the CF convention's `flag_values` and `flag_meanings`."""
-    return xr.DataArray(
-        grid.unflatten(status),
-        dims=grid.dims,
-        attrs={
-            "long_name": "why a point failed (0: it did not)",
-            "flag_values": np.arange(len(REASONS), dtype=np.uint8),
-            "flag_meanings": " ".join(reason.replace(" ", "_") for reason in REASONS),
-        },
-    )
+    return xr.DataArray(grid.unflatten(status), dims=grid.dims, attrs=status_attributes())
+
+
+def status_attributes(*more: tuple[int, str]) -> dict[str, Any]:
+    """Attributes of a status variable, with `more` codes beside those of REASONS."""
+    codes = [*enumerate(REASONS), *more]
+    return {
+        "long_name": "why a point failed (0: it did not)",
+        "flag_values": np.array([code for code, _ in codes], dtype=np.uint8),
+        "flag_meanings": " ".join(reason.replace(" ", "_") for _, reason in codes),
+    }
 
 
 def failures(result: xr.Dataset) -> list[tuple[dict[str, float], str]]:
@@ -79,12 +85,18 @@ def failures(result: xr.Dataset) -> list[tuple[dict[str, float], str]]:
     [({'p': 0.75}, 'a transition is negative or not a number')]
     """
     status = result["status"]
-    where = np.argwhere(np.atleast_1d(status.values != 0))
+    told = {}
+    if "failure_reason" in result:  # a sweep keeps the texts of errors
+        told = dict(
+            zip(result["failure_point"].values.tolist(), result["failure_reason"].values, strict=True)
+        )
     found = []
-    for index in where:
-        point = status if status.ndim == 0 else status[tuple(index)]
+    for flat in np.flatnonzero((status.values != 0) & (status.values != NOT_YET)):
+        point = status[tuple(int(i) for i in np.unravel_index(flat, status.shape))] if status.ndim else status
         coords = {str(k): float(v) for k, v in point.coords.items() if v.ndim == 0 and v.dtype.kind in "iuf"}
-        found.append((coords, REASONS[int(point)]))
+        code = int(point)
+        meaning = REASONS[code] if code < len(REASONS) else f"status {code}"
+        found.append((coords, str(told.get(int(flat), meaning))))
     return found
 
 

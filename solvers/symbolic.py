@@ -97,6 +97,7 @@ def _emit_condition(builder: Builder, condition: Any) -> int:
         return builder.sub(one, builder.apply("step", builder.sub(small, large)))
     raise ChainError(f"cannot compute the condition {condition!r}: use <, <=, >, >=, And, Or and Not")
 
+
 def _emit_sum(builder: Builder, e: sympy.Add) -> int:
     """Positive terms first, then what is taken away, so that 1 - p stays one exact subtraction."""
     if any(t.as_coeff_Mul()[0].is_negative for t in e.args):

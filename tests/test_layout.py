@@ -90,15 +90,29 @@ def test_public_names() -> None:
     assert dir(tcpdynamics) == ["__version__", "apps", "models", "paper_figures", "solvers", "validation"]
     public = {n for n in vars(solvers) if not n.startswith("_") and not _is_module(solvers, n)}
     assert public == {
-        "ChainError", "DomainError", "MarkovChain", "Reward", "RewardBalance", "closed_form", "failures",
-        "first_passage", "self_consistent", "sensitivity", "sojourn", "spectral_gap", "stationary", "transient",
-        "windowed",
+        "ChainError", "DDE", "Delayed", "DomainError", "DynamicsError", "Explanation", "Map",
+        "MarkovChain", "ODE", "Reward", "RewardBalance", "StoreError", "basin", "bifurcation",
+        "boundary_curves", "characteristic_roots",
+        "closed_form", "continuation", "convergence", "eigenvalues", "equilibria", "explain",
+        "failures", "first_passage", "lyapunov", "self_consistent", "sensitivity", "sojourn",
+        "spectral_abscissa", "spectral_gap", "spectral_radius", "stability_chart", "stationary", "sweep", "sweep_of",
+        "trajectory", "transient", "windowed",
     }  # fmt: skip
     public = {n for n in vars(models) if not n.startswith("_") and not _is_module(models, n)}
     assert public == {
-        "PftkApproximate", "PftkFull", "SharedLink", "SquareRoot", "SubPacketApproximate", "SubPacketExact",
-        "SubPacketFresh", "SubPacketFull", "SubPacketLevels", "Tfrc", "alpha_fair_utility", "atkinson",
-        "collapse_threshold", "entropy", "gini", "hill_number", "hoover", "jain", "min_max_ratio",
+        "AimdTcp", "FluidTcpDropTail", "FluidTcpFullQueue", "FluidTcpProportional", "FluidTcpRed",
+        "HighSpeedTcp", "Logistic", "LogisticAckClocked", "LogisticDelayed", "LogisticMap",
+        "LotkaVolterraCrossDelayed", "LotkaVolterraDelayed", "LotkaVolterraErrors", "LotkaVolterraHeld",
+        "LotkaVolterraLink", "LotkaVolterraMap", "LotkaVolterraQueue", "LotkaVolterraStale",
+        "LotkaVolterraThroughput", "LotkaVolterraWindows", "PftkApproximate", "PftkFull", "RttCode",
+        "ScalableTcp", "SharedLink", "SquareRoot", "SubPacketApproximate", "SubPacketExact",
+        "SubPacketFresh", "SubPacketFull", "SubPacketLevels", "TRefwaBiased", "TRefwaContinuous",
+        "TRefwaDelayed", "TRefwaGroups", "TRefwaIntegrating", "TRefwaIntegratingDelayed",
+        "TRefwaIntegratingSemiImplicit", "TRefwaLimited", "TRefwaLimitedClamped", "TRefwaMeasured",
+        "TRefwaMeasuredRtt", "TRefwaMixed", "TRefwaQueueDelayed", "TRefwaTwoLinksCommanded",
+        "TRefwaTwoLinksMeasured", "TRefwaWindow", "TcpLinearisation", "Tfrc", "alpha_fair_utility",
+        "atkinson", "collapse_threshold", "entropy", "gini", "hill_number", "hoover", "jain",
+        "min_max_ratio", "per_flow", "rfc_table",
     }  # fmt: skip
 
 

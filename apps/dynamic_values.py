@@ -1,0 +1,297 @@
+"""From the words of a command line to a model with its parameters, numbers and ranges alike."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .dynamic_models import SEVERAL, VIEWS, candidates, reading_of, views_of
+from .ranges import MAX_POINTS, RangeError, parse_range
+
+if TYPE_CHECKING:
+    import numpy as np
+    import xarray as xr
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+#: Points of a sweep that goes to a store block by block.
+MAX_STORED = 100_000_000
+
+_PLAIN = re.compile(r"[-+]?[\d.]+([eE][-+]?\d+)?(/\d+)?")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A model as the options describe it.
+
+    Attributes
+    ----------
+    name, reading : str
+        As on the command line; no reading for a class that was named itself.
+    model : a model
+        At the values that lie inside their domains.
+    problem : its equations
+    whole : bool
+        Whether `problem` is the model's default view, so that its closed forms hold for it.
+    swept : mapping parameter -> all values, those at an excluded end of their domain too
+    outside : mapping parameter -> values left out
+    """
+
+    name: str
+    reading: str
+    model: Any
+    problem: Any
+    whole: bool
+    swept: dict[str, Array] = field(default_factory=dict)
+    outside: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def target(self) -> Any:
+        """What a solver takes: the model, so that it sees the closed forms, or the equations alone."""
+        return self.model if self.whole else self.problem
+
+    @property
+    def points(self) -> int:
+        """Points of the grid, those left out included."""
+        return math.prod(len(v) for v in self.swept.values())
+
+
+def choose(name: str, options: Mapping[str, Any], *, most: int = MAX_POINTS) -> Chosen:
+    """Build the model that the options describe.
+
+    Parameters
+    ----------
+    name : str, of a family or a class
+    options : mapping
+        "reading", "view", "packet_size", and each parameter with the texts given for it.
+    most : int
+        Points that the grid may have.
+
+    Raises
+    ------
+    click.UsageError
+        Names the option, the value and the bound.
+    """
+    from tcpdynamics.models.parameters import describe
+    from tcpdynamics.solvers import DomainError, DynamicsError
+
+    found = candidates(name)
+    reading = reading_of(name, options.get("reading"), bool(options.get("delay")))
+    cls = found[reading]
+    rows = {row["name"]: row for row in describe(cls)}
+    given, swept = _given(name, reading, cls, rows, options, most)
+    _require(rows, given)
+    check_points({k: len(v) for k, v in swept.items()}, most)
+    outside = {}
+    for key, values in swept.items():
+        given[key], outside[key] = _inside(values, rows[key])
+    try:
+        model = cls(**given)
+        view = _view(cls, options.get("view"))
+        problem = getattr(model, view)()
+    except (DomainError, DynamicsError) as error:
+        raise click.UsageError(_as_option(str(error), rows)) from None
+    whole = view == views_of(cls)[0]
+    return Chosen(name, reading, model, problem, whole, swept, {k: v for k, v in outside.items() if v})
+
+
+def _given(
+    name: str,
+    reading: str,
+    cls: type[Any],
+    rows: Mapping[str, dict[str, Any]],
+    options: Mapping[str, Any],
+    most: int,
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Single values by parameter, and those of ranges."""
+    import numpy as np
+
+    given: dict[str, Any] = {}
+    swept: dict[str, Array] = {}
+    for key in {k for c in candidates(name).values() for k in c.__dataclass_fields__} & set(options):
+        texts = options[key]
+        if not texts or key == "start":
+            continue
+        if key not in cls.__dataclass_fields__:
+            if reading == "mixed" and key == "delay":
+                given.setdefault("delays", _up_to(texts))
+            else:
+                _refuse_foreign(name, reading, key, texts)
+        elif key in SEVERAL:
+            given[key] = _tuple(key, texts)
+        else:
+            value = _parameter(rows[key], texts, options, cls, most)
+            if isinstance(value, list):
+                swept[key] = np.asarray(value)
+            else:
+                given[key] = value
+    in_order = [k for k in rows if k in swept]
+    return given, {k: swept[k] for k in in_order}
+
+
+def _inside(values: Array, row: Mapping[str, Any]) -> tuple[Array, list[float]]:
+    """Without the excluded ends of the domain, at which people let ranges begin, and those ends."""
+    import numpy as np
+
+    ends = [row[end] for end in ("low", "high") if row[end] is not None and row[f"{end}_open"]]
+    out = np.isin(values, ends)
+    return (values, []) if out.all() else (values[~out], values[out].tolist())
+
+
+def read_numbers(
+    option: str, text: str, unit: str = "1", most: int = MAX_POINTS, packet_size: str | None = None
+) -> list[float]:
+    """Numbers from `start:stop:count`, a comma list or one number, with units as people write them.
+
+    >>> read_numbers("--base-rtt", "100ms:300ms:3", "s")
+    [0.1, 0.2, 0.3]
+    >>> read_numbers("--capacity", "12Mbit/s", "packet/s", packet_size="1500B")
+    [1000.0]
+    """
+    pieces = text.split(":")
+    separator, keep = (":", 1) if len(pieces) == 3 else (",", 0)
+    pieces = pieces if keep else text.split(",")
+    plain = [_in_unit(option, p, unit, packet_size) for p in pieces[: len(pieces) - keep]]
+    try:
+        return [float(x) for x in parse_range(separator.join(plain + pieces[len(pieces) - keep :]), most)]
+    except RangeError as error:
+        raise click.UsageError(f"{option}: {error}") from None
+
+
+def check_points(sizes: Mapping[str, int], most: int = MAX_POINTS) -> None:
+    """Refuse a grid that is too large, before anything is computed."""
+    points = math.prod(sizes.values())
+    if points > most:
+        sides = " x ".join(f"{_flag(k)} {n:,}" for k, n in sizes.items())
+        raise click.UsageError(
+            f"the grid has {points:,} points ({sides}), at most {most:,} are allowed here; use fewer points"
+        )
+
+
+def only_number(option: str, text: str, unit: str = "1") -> float:
+    """One number."""
+    values = read_numbers(option, text, unit, 1) if ":" not in text else [math.nan, math.nan]
+    if len(values) != 1:
+        raise click.UsageError(f"{option} takes one number, got {text!r}")
+    return values[0]
+
+
+def _in_unit(option: str, text: str, unit: str, packet_size: str | None) -> str:
+    """One number as a text in the unit of its parameter."""
+    from tcpdynamics.validation.packet.units import TABLES, ScenarioError, quantity
+
+    word = text.strip()
+    if not word or _PLAIN.fullmatch(word):
+        return word
+    suffix = re.sub(r"^[-+\d.]+([eE][-+]?\d+)?\s*", "", word)
+    number = word[: len(word) - len(suffix)].strip()
+    if suffix in (unit, f"{unit}s", unit.replace("packet", "packets")):
+        return number
+    try:
+        if unit == "s" or (unit == "1" and suffix in TABLES["1"]):
+            return repr(quantity(word, unit, option))
+        if unit == "packet/s" and suffix in TABLES["bit/s"]:
+            if packet_size is None:
+                raise click.UsageError(
+                    f"{option} counts packets per second: to give {word}, add --packet-size, such as 1500B"
+                )
+            return repr(quantity(word, "bit/s", option) / (8 * quantity(packet_size, "B", "--packet-size")))
+    except ScenarioError as error:
+        raise click.UsageError(str(error)) from None
+    if number and unit != "1":
+        raise click.UsageError(f"{option} must be a number in {unit}, got {word!r}; leave the unit out")
+    return word
+
+
+def _parameter(
+    row: dict[str, Any], texts: Sequence[str], options: Mapping[str, Any], cls: type[Any], most: int
+) -> Any:
+    """The value of one parameter: a number, a value for each flow, or the list of a range."""
+    option = _flag(row["name"])
+    rtt = cls.__dataclass_fields__.get("base_rtt")
+    # Without a base round-trip time, rates are packets per round trip: a bit rate cannot be converted.
+    in_seconds = rtt is None or rtt.default is not None or bool(options.get("base_rtt"))
+    size = options.get("packet_size") if in_seconds else None
+    if len(texts) > 1:
+        return _each_flow(option, texts, row, cls, size)
+    values = read_numbers(option, texts[0], row["unit"], most, size)
+    if len(values) == 1:
+        return int(values[0]) if row["integer"] and values[0] == int(values[0]) else values[0]
+    if len(set(values)) < len(values):
+        twice = next(v for v in values if values.count(v) > 1)
+        raise click.UsageError(f"{option} gives {twice:g} more than once; give each value once")
+    return values
+
+
+def _each_flow(
+    option: str, texts: Sequence[str], row: dict[str, Any], cls: type[Any], size: str | None
+) -> xr.DataArray:
+    """An option that was repeated: a value for each flow."""
+    from tcpdynamics.models import per_flow
+
+    if not hasattr(cls, "_each") or row["integer"]:
+        raise click.UsageError(f"{option} was given {len(texts)} times; give a range or a comma list")
+    each = [read_numbers(option, text, row["unit"], 1, size) for text in texts]
+    return per_flow([x for (x,) in each])
+
+
+def _tuple(name: str, text: str) -> tuple[Any, ...]:
+    values = read_numbers(_flag(name), text)
+    kind = SEVERAL[name][1]
+    if kind is int and any(v != int(v) for v in values):
+        raise click.UsageError(f"{_flag(name)} takes whole numbers, got {text}")
+    return tuple(kind(v) for v in values)
+
+
+def _up_to(texts: Sequence[str]) -> tuple[int, ...]:
+    """Delays 0, 1, ..., d, for a mix of all of them."""
+    d = only_number("--delay", texts[-1])
+    if d != int(d) or not 0 <= d <= 1000:
+        raise click.UsageError(
+            f"--delay must be a whole number in [0, 1000] for --reading mixed (0, 1, ..., d intervals in equal "
+            f"shares), got {texts[-1]}; --delays and --shares give any mix"
+        )
+    return tuple(range(int(d) + 1))
+
+
+def _refuse_foreign(name: str, reading: str, key: str, texts: Sequence[str]) -> None:
+    """An option of other readings; one delay that a reading does not have is worth a note only."""
+    owners = ", ".join(r for r, c in candidates(name).items() if key in c.__dataclass_fields__)
+    if key != "delay":
+        raise click.UsageError(f"{_flag(key)} belongs to --reading {owners}, not to {reading}")
+    only_number("--delay", texts[-1])
+    text = f"--reading {reading} has no delay, so --delay changes nothing; {owners} have one"
+    click.echo(f"Note: {text}", err=True)
+
+
+def _require(rows: Mapping[str, dict[str, Any]], given: Mapping[str, Any]) -> None:
+    missing = [_flag(k) for k, row in rows.items() if row["required"] and k not in given]
+    if missing:
+        raise click.UsageError(f"Missing option{'s' * (len(missing) > 1)} {', '.join(missing)}")
+
+
+def _view(cls: type[Any], view: str | None) -> str:
+    have = views_of(cls)
+    if view is None:
+        return have[0]
+    wanted = view.replace("-", "_")
+    if wanted not in have or wanted not in VIEWS:
+        listed = ", ".join(v.replace("_", "-") for v in have)
+        raise click.UsageError(f"--view {view} is not a view of {cls.__name__}; it has {listed}")
+    return wanted
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _as_option(message: str, rows: Mapping[str, Any]) -> str:
+    """A model's complaint with the option in the place of the field."""
+    name, _, rest = message.partition(" ")
+    return f"{_flag(name)} {rest}" if name in rows else message

@@ -1,0 +1,60 @@
+"""Roots of lambda = a + b e^(-lambda tau) by Lambert's W: the spectrum of one mode with one delay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .parameters import Value
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def delay_roots(a: Value, b: Value, tau: Value, count: int = 4) -> xr.DataArray:
+    """The `count` rightmost roots lambda = a + W_k(b tau e^(-a tau))/tau, in order of falling real part.
+
+    Parameters
+    ----------
+    a, b : float or DataArray
+        Undelayed and delayed slope [1/time], real.
+    tau : float or DataArray
+        Delay >= 0 [time]. At 0 there is one root, a + b; the others are NaN.
+
+    Returns
+    -------
+    xarray.DataArray, complex, over the parameters and `root`
+
+    References
+    ----------
+    .. [1] R. M. Corless et al., On the Lambert W function, Advances in Computational Mathematics 5, 1996, section 2;
+       doi:10.1007/BF02124750
+
+    Examples
+    --------
+    >>> roots = delay_roots(0.0, -np.pi / 2, 1.0, 2)
+    >>> bool(np.allclose(roots, [0.5j * np.pi, -0.5j * np.pi]))
+    True
+    """
+    import xarray as xr
+
+    # The branches -1 and 0 hold the rightmost pair, then -2 and 1, and so on (b < 0); 0, then +-1 (b > 0).
+    branches = xr.DataArray(np.arange(-count, count + 1), dims="root")
+    a, b, tau = (xr.DataArray(x) for x in (a, b, tau))
+    values = xr.apply_ufunc(_roots, a, b, tau, branches)
+    order = np.argsort(-values.real - 1e-12 * np.sign(values.imag), axis=values.get_axis_num("root"))
+    ranked = np.take_along_axis(values.values, order, values.get_axis_num("root"))
+    found: xr.DataArray = values.copy(data=ranked).isel(root=slice(0, count)).transpose(..., "root")
+    return found.rename("eigenvalue").assign_attrs(long_name="characteristic root")
+
+
+def _roots(a: Any, b: Any, tau: Any, branch: Any) -> Any:
+    from scipy.special import lambertw
+
+    a, b, tau, branch = np.broadcast_arrays(a, b, tau, branch)
+    with np.errstate(all="ignore"):
+        found = a + lambertw(b * tau * np.exp(-a * tau), branch) / tau
+    # W_k(0) is -inf but for k = 0; without a delay a + b is the only root.
+    at_once = np.where(branch == 0, a + b, np.nan).astype(complex)
+    return np.where(tau == 0, at_once, np.where((b == 0) & (branch == 0), a, found))

@@ -1,0 +1,157 @@
+"""What flows do in the end: rest, repeat or neither."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .dynamics import System, compile_system, quantities
+from .extrema import maxima, repetition
+from .points import take
+from .problems import DomainError, DynamicsError
+from .trajectory import trajectory
+
+Array = NDArray[np.float64]
+
+#: Sampled numbers that one block of points may hold, 160 MB.
+BLOCK_NUMBERS = 20_000_000
+
+UNDECIDED, EQUILIBRIUM, CYCLE = range(3)
+ATTRACTORS = "undecided equilibrium cycle"
+
+
+@dataclass(frozen=True)
+class FlowOrbits:
+    """Flows over a window of time after a transient.
+
+    Attributes
+    ----------
+    highs, lows : (size, most) maxima and minima of one quantity, latest in the last column, NaN before the first
+    attractor : (size,) UNDECIDED, EQUILIBRIUM or CYCLE
+    period : (size,) maxima in one cycle, 0 without a cycle
+    duration : (size,) of one cycle, NaN without one
+    level : (size,) value of the quantity at the end
+    first, last : (states, size) at the ends of the window
+    status : (size,) code of results.REASONS
+    """
+
+    highs: Array
+    lows: Array
+    attractor: NDArray[np.int8]
+    period: NDArray[np.int64]
+    duration: Array
+    level: Array
+    first: Array
+    last: Array
+    status: NDArray[np.uint8]
+
+
+def flow_orbits(
+    system: System,
+    of: str,
+    transient: float,
+    keep: float,
+    samples: int,
+    max_period: int,
+    rtol: float,
+    atol: float,
+) -> FlowOrbits:
+    """Follow a flow from its start and look for cycles in the maxima of `of`, block by block."""
+    problem, size, n = system.problem, system.size, len(system.labels)
+    if of not in (*system.labels, *problem.outputs):
+        raise DynamicsError(
+            f"of names {of!r}, which is neither a state nor an output; there are "
+            f"{', '.join((*system.labels, *problem.outputs))}"
+        )
+    if not (keep > 0 and transient >= 0 and np.isfinite(keep + transient)):
+        raise DomainError(f"transient must be >= 0 and keep > 0, both finite, got {transient:g} and {keep:g}")
+    if samples < 20:
+        raise DomainError(f"samples must be at least 20, got {samples}")
+    times = transient + keep * np.arange(samples) / (samples - 1)
+    block = max(1, BLOCK_NUMBERS // ((n + len(problem.outputs)) * samples))
+    parts = [
+        _one_block(system, np.arange(low, min(low + block, size)), of, times, max_period, rtol, atol)
+        for low in range(0, size, block)
+    ]
+    return FlowOrbits(
+        *(_wide([getattr(p, k) for p in parts]) for k in ("highs", "lows")),
+        *(
+            np.concatenate([getattr(p, k) for p in parts])
+            for k in ("attractor", "period", "duration", "level")
+        ),
+        *(np.concatenate([getattr(p, k) for p in parts], axis=1) for k in ("first", "last")),
+        np.concatenate([p.status for p in parts]),
+    )
+
+
+def _one_block(
+    system: System,
+    points: NDArray[np.int64],
+    of: str,
+    times: Array,
+    max_period: int,
+    rtol: float,
+    atol: float,
+) -> FlowOrbits:
+    local = compile_system(take(system, points))
+    done = trajectory(local.problem, times, rtol=rtol, atol=atol)
+    rows = {}
+    for name, indices in quantities(local.labels).items():
+        values = done[name].values
+        for row, index in enumerate(indices):
+            rows[local.labels[index]] = values[row] if "flow" in done[name].dims else values
+    states = np.stack([rows[label].reshape(points.size, times.size) for label in local.labels])
+    samples = rows.get(of)
+    if samples is None:
+        name = next(q for q in quantities([of]))
+        found = done[name]
+        index = int(of[len(name) + 1 : -1]) if "flow" in found.dims else 0
+        samples = (found.sel(flow=index) if index else found).values
+    samples = samples.reshape(points.size, times.size)
+    return _classify(samples, states, times, done.status.values.ravel(), max_period, rtol, atol)
+
+
+def _classify(
+    samples: Array, states: Array, times: Array, status: Array, max_period: int, rtol: float, atol: float
+) -> FlowOrbits:
+    step = times[1] - times[0]
+    highs, places, doubt = maxima(samples)
+    lows, _, _ = maxima(-samples)
+    ok = status == 0
+    filled = np.where(ok[:, None], samples, 0.0)
+    noise = 100 * (rtol * np.abs(filled).max(axis=1) + atol)
+    spans = np.stack([np.ptp(part, axis=1) for part in np.array_split(filled, 3, axis=1)])
+    resting = (spans[2] <= noise) | _vanishing(spans)
+    period = repetition(highs, noise + 2 * doubt, spans.max(axis=0), max_period)
+    period[resting | ~ok] = 0
+    cycling = period > 0
+    duration = np.full(len(samples), np.nan)
+    if cycling.any():
+        late = places[cycling, -1] - places[cycling, -1 - period[cycling]]
+        duration[cycling] = late * step
+    attractor = np.where(resting & ok, EQUILIBRIUM, np.where(cycling, CYCLE, UNDECIDED)).astype(np.int8)
+    highs, lows = np.where(ok[:, None], highs, np.nan), np.where(ok[:, None], -lows, np.nan)
+    return FlowOrbits(
+        highs, lows, attractor, period, duration, np.where(ok, samples[:, -1], np.nan),
+        states[:, :, 0], states[:, :, -1], status.astype(np.uint8),
+    )  # fmt: skip
+
+
+def _vanishing(spans: Array) -> NDArray[np.bool_]:
+    """Does the range over three equal times shrink towards zero, by Aitken's extrapolation?"""
+    a, b, c = spans
+    shrinking = (c < 0.98 * a) & (c < b) & (b < a) & (b - c < a - b)
+    with np.errstate(all="ignore"):
+        limit = c - (c - b) ** 2 / ((c - b) - (b - a))
+    gone: NDArray[np.bool_] = shrinking & (limit <= 0.1 * c)
+    return gone
+
+
+def _wide(parts: list[Array]) -> Array:
+    """Rows of different lengths below each other, latest in the last column."""
+    most = max(p.shape[1] for p in parts)
+    return np.concatenate(
+        [np.pad(p, ((0, 0), (most - p.shape[1], 0)), constant_values=np.nan) for p in parts]
+    )

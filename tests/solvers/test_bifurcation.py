@@ -1,0 +1,223 @@
+"""Where motions end: the logistic map's cascade, delayed maps, Hopf cycles, and the extrema between samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tcpdynamics.models import LogisticMap, TRefwaWindow
+from tcpdynamics.solvers import bifurcation, failures, trajectory
+from tcpdynamics.solvers.extrema import maxima, repetition
+from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
+
+w, past, r, delay = sympy.symbols("w past r delay")
+x, y = sympy.symbols("x y")
+
+
+def logistic(values: Any, start: Any = 0.1) -> Map:
+    return Map(rhs={"w": w + r * w * (1 - w)}, parameters={"r": values}, start={"w": start})
+
+
+def delayed(values: Any) -> DDE:
+    rhs = {"w": r * w * (1 - past)}
+    return DDE(rhs=rhs, delayed={"past": Delayed("w", 1)}, parameters={"r": values}, start={"w": 0.5})
+
+
+@pytest.mark.parametrize(
+    "value, length",
+    [
+        (1.99, 1), (1.9999, 1), (2.0, 1), (2.0001, 2), (2.4, 2), (6**0.5 - 1e-4, 2), (6**0.5 + 1e-4, 4), (2.5440, 4),
+        (2.5441, 8), (2.5643, 8), (2.5645, 16), (8**0.5 - 1e-4, 0), (8**0.5 + 1e-4, 3), (2.8414, 3), (2.8416, 6),
+        (3.0, 0),
+    ],
+)  # fmt: skip
+def test_cascade_of_the_logistic_map(value: float, length: int) -> None:
+    """Flip at 2, period 4 from sqrt(6), 8 from 2.54409, 16 from 2.56441; a window of period 3 from sqrt(8)."""
+    assert bifurcation(logistic(value)).cycle_length == length
+
+
+def test_onset_of_chaos() -> None:
+    """16 to 32 at 2.568759, 32 to 64 at 2.569692, no cycle beyond 2.569946."""
+    found = bifurcation(logistic([2.5687, 2.5688, 2.5696, 2.5698, 2.57]), transient=4000)
+    assert found.cycle_length.values.tolist() == [16, 32, 32, 64, 0]
+
+
+@settings(max_examples=30)
+@given(st.floats(0.05, 1.99))
+def test_fixed_point(value: float) -> None:
+    found = bifurcation(logistic(value))
+    assert found.cycle_length == 1 and found.attractor == 1
+    assert found.multiplier == pytest.approx(abs(1 - value), abs=1e-7)
+
+
+def test_cycle_of_two_in_closed_form() -> None:
+    s = sympy.Symbol("s", positive=True)
+    twice = lambda e: e + s * e * (1 - e)  # noqa: E731
+    pair = list(sympy.roots(s**2 * w**2 - s * (s + 2) * w + s + 2, w))
+    assert all(sympy.simplify(twice(twice(root)) - root) == 0 for root in pair)
+    product = sympy.prod([1 + s - 2 * s * root for root in pair])
+    assert sympy.simplify(product - (5 - s**2)) == 0
+
+
+@settings(max_examples=20)
+@given(st.floats(2.001, 2.449))
+def test_cycle_of_two(value: float) -> None:
+    """Its points solve r^2 w^2 - r (r + 2) w + r + 2 = 0, its multiplier is 5 - r^2."""
+    found = bifurcation(logistic(value), transient=5000)
+    assert found.cycle_length == 2
+    assert found.multiplier == pytest.approx(abs(5 - value**2), abs=1e-7)
+    roots = np.sort(np.roots([value**2, -value * (value + 2), value + 2]))
+    left = 2 * abs(5 - value**2) ** 2500  # of the way to the cycle
+    assert np.sort(found.w.values[-2:]) == pytest.approx(roots, abs=1e-9 + left)
+
+
+def test_repelling_point_is_not_an_attractor_unless_the_orbit_sits_on_it() -> None:
+    found = bifurcation(logistic(2.3, start=[0.1, 1.0]))
+    assert found.cycle_length.values.tolist() == [2, 1] and found.multiplier.values[1] == pytest.approx(1.3)
+
+
+def test_escape() -> None:
+    found = bifurcation(logistic([1.0, 3.2]))
+    assert np.isnan(found.w.sel(r=3.2)).all() and found.cycle_length.values.tolist() == [1, 0]
+    assert [reason for _, reason in failures(found)] == ["the state grew beyond floating-point numbers"]
+    with pytest.raises(DynamicsError, match=r"'r': 3\.2.*beyond floating-point"):
+        bifurcation(logistic([1.0, 3.2]), throw=True)
+
+
+def test_delayed_map() -> None:
+    """w' = w + r w (1 - past), one step back: Neimark-Sacker at r = 1 (roots of z^2 - z + r), then no cycle."""
+    equations: Any = {"rhs": {"w": w + r * w * (1 - past)}, "start": {"w": 0.5}}
+    rates = np.array([0.3, 0.9, 0.99, 1.02, 1.1])
+    back = Map(
+        **equations, delayed={"past": Delayed("w", delay)}, parameters={"r": rates, "delay": [0, 1, 2]}
+    )
+    found = bifurcation(back)
+    assert found.cycle_length.sel(delay=0).values.tolist() == [1] * 5
+    assert found.cycle_length.sel(delay=1).values.tolist()[:3] == [1, 1, 1]
+    assert (found.cycle_length.sel(delay=1).values[3:] != 1).all()
+    for rate in rates[:3]:
+        largest = np.abs(np.roots([1, -1, rate])).max()
+        assert found.multiplier.sel(delay=1, r=rate) == pytest.approx(largest, abs=1e-6)
+    critical = 2 * np.sin(np.pi / 10)  # two steps back: cos(2.5 a) = 0 on the unit circle
+    assert (found.cycle_length.sel(delay=2).values == 1).tolist() == (rates < critical).tolist()
+
+
+def test_neutral_cycles_of_t_refwa() -> None:
+    """A0 at (1.5, 0.5): every start between 0 and B/2 gives a cycle e <-> B/2 - e of multiplier 1."""
+    problem = TRefwaWindow(buffer=100.0).map()
+    state = problem.labels[0]
+    found = bifurcation(problem.starting({state: np.array([3.0, 20.0, 49.0])}))
+    assert found.cycle_length.values.tolist() == [2, 2, 2]
+    assert found.multiplier.values == pytest.approx(np.ones(3))
+    assert np.sort(found[state].values[:, -2:], axis=1) == pytest.approx(
+        np.array([[3, 47], [20, 30], [1, 49]])
+    )
+
+
+def test_labels_and_round_trip(tmp_path: Any) -> None:
+    found = bifurcation(LogisticMap(epsilon=[1.5, 2.2], capacity=[5.0, 10.0]), "epsilon", keep=32)
+    assert found.attrs["parameter"] == "epsilon" and found.w.dims == ("epsilon", "capacity", "iterate")
+    assert found.w.attrs["units"] == "packet"
+    found.to_netcdf(tmp_path / "b.nc")
+    with xr.open_dataset(tmp_path / "b.nc") as again:
+        assert again.attractor.values.tolist() == [[1, 1], [2, 2]]
+
+
+def test_refusals() -> None:
+    with pytest.raises(DynamicsError, match="'q' is not swept; swept are: r"):
+        bifurcation(logistic([1.0]), "q")
+    with pytest.raises(DomainError, match="whole numbers"):
+        bifurcation(logistic([1.0]), transient=1.5)
+    with pytest.raises(DomainError, match="at most 250,000,000"):
+        bifurcation(logistic(np.linspace(1, 2, 10**6)), keep=1000)
+    with pytest.raises(DynamicsError, match="of names 'q'"):
+        bifurcation(delayed([1.0]), of="q")
+
+
+# -- flows --------------------------------------------------------------------------------------------------
+
+
+def test_hopf_of_the_delayed_logistic() -> None:
+    """Rest below pi/2, a cycle above, of length 4 (1 + (r - pi/2)^2-ish) near the onset: 2 pi / omega, omega = pi/2."""
+    found = bifurcation(delayed([1.0, 1.5, 1.6, 1.8, 2.2]), transient=1000)
+    assert found.attractor.values.tolist() == [1, 1, 2, 2, 2]
+    assert found.cycle_length.values.tolist() == [0, 0, 1, 1, 1]
+    assert (np.diff(found.duration.values[2:]) > 0).all() and found.duration.values[2] == pytest.approx(
+        4, abs=0.05
+    )
+    assert found.level.values[:2] == pytest.approx([1, 1], abs=1e-6)
+
+
+def test_extrema_against_a_fine_trajectory() -> None:
+    found = bifurcation(delayed(1.9), transient=300, keep=60)
+    fine = trajectory(delayed(1.9), np.arange(300, 360, 1e-3))
+    assert found.maxima.values[-1] == pytest.approx(float(fine.w.max()), abs=1e-6)
+    assert found.minima.values[-1] == pytest.approx(float(fine.w.min()), abs=1e-6)
+    peaks, places, _ = maxima(fine.w.values[None])
+    assert found.duration == pytest.approx(float(np.diff(places[0])[-1]) * 1e-3, abs=1e-6)
+    assert peaks[0, -1] == pytest.approx(found.maxima.values[-1], abs=1e-7)
+
+
+def test_circle_of_radius_one() -> None:
+    """x' = x - y - x (x^2 + y^2): cycle of length 2 pi; with a minus, rest at 0."""
+    radius = x**2 + y**2
+    circle = ODE(
+        rhs={"x": r * x - y - x * radius, "y": x + r * y - y * radius}, parameters={"r": [-0.2, 1.0]},
+        start={"x": 0.3, "y": 0.1}, outputs={"twice": 2 * x},
+    )  # fmt: skip
+    found = bifurcation(circle, transient=100.0, keep=60.0)
+    assert found.attractor.values.tolist() == [1, 2]
+    assert found.maxima.values[1, -8:] == pytest.approx(np.ones(8), abs=1e-6)
+    assert found.duration.values[1] == pytest.approx(2 * np.pi, abs=1e-5)
+    output = bifurcation(circle, of="twice", transient=100.0, keep=60.0)
+    assert output.minima.values[1, -1] == pytest.approx(-2, abs=1e-6)
+
+
+def test_period_doubling_of_roessler() -> None:
+    z = sympy.Symbol("z")
+    flow = ODE(
+        rhs={"x": -y - z, "y": x + y / 5, "z": sympy.Rational(1, 5) + z * (x - r)},
+        parameters={"r": [2.5, 3.5, 4.0, 5.7]}, start={"x": 1.0, "y": 1.0, "z": 0.0},
+    )  # fmt: skip
+    found = bifurcation(flow, keep=400.0, samples=8000)
+    assert found.cycle_length.values.tolist() == [1, 2, 4, 0]
+
+
+def test_flow_that_blows_up() -> None:
+    found = bifurcation(ODE(rhs={"x": x**2 - r}, parameters={"r": [1.0, -1.0]}, start={"x": 0.0}))
+    assert found.attractor.values.tolist() == [1, 0] and int(found.status[1]) != 0
+
+
+# -- extrema and repetition ---------------------------------------------------------------------------------
+
+
+def test_order_of_the_extrema() -> None:
+    """The error falls as step^7 (values) and step^4 or faster (places); `doubt` bounds it."""
+    errors = []
+    for step in (0.4, 0.2, 0.1):
+        t = np.arange(0, 20, step)
+        values, _, doubt = maxima((np.sin(t) + 0.3 * np.sin(2 * t + 1))[None])
+        dense = np.linspace(12, 16, 4_000_001)
+        errors.append(abs(values[0, -1] - (np.sin(dense) + 0.3 * np.sin(2 * dense + 1)).max()))
+        assert errors[-1] <= doubt[0]
+    assert errors[0] / errors[1] > 2**5 and errors[1] / errors[2] > 2**6
+
+
+@given(st.integers(1, 6), st.integers(0, 10**6))
+def test_repetition(period: int, seed: int) -> None:
+    """A cycle with noise below the threshold has its own period; one that drifts has none."""
+    rng = np.random.default_rng(seed)
+    points = rng.permutation(period) + 1.0
+    row = np.tile(points, 10)[None] + rng.uniform(-1e-8, 1e-8, (1, 10 * period))
+    row = np.concatenate([np.full((1, 7), np.nan), row], axis=1)
+    one = np.ones(1)
+    assert repetition(row, 1e-7 * one, one, 8).tolist() == [period]
+    assert repetition(row + 0.2 * np.arange(row.shape[1]), 1e-7 * one, one, 8).tolist() == [0]
+    fading = row + 0.001 * 0.9 ** np.arange(row.shape[1])
+    assert repetition(fading, 1e-7 * one, period * one, 8).tolist() in ([period], [0])
