@@ -93,7 +93,7 @@ def _boundary(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> Non
     if lines:
         gap = np.array([np.nan])
         x, y = (np.concatenate([part for c in lines for part in (c[i], gap)]) for i in (0, 1))
-        line = {"color": BLACK, "width": 3}
+        line = {"color": BLACK, "width": 5}
         figure.add_scatter(x=x, y=y, mode="lines", line=line, name="boundary, from the roots")
     if dots:
         x, y = (np.concatenate([c[i] for c in dots]) for i in (0, 1))
@@ -121,7 +121,7 @@ def _closed_form(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> 
     edge = find_boundary(
         between, nodes, margin.shape, value.ravel(), np.full(value.size, rounding), tolerance=1e-6
     )
-    style = {"color": RED, "width": 1.5, "dash": "dash"}
+    style = {"color": RED, "width": 2, "dash": "dash"}
     lines = _joined(
         edge, *(edge.at(np.broadcast_to(v, margin.shape).ravel()) for v in _axes(chart, across, up))
     )

@@ -63,9 +63,9 @@ class Logistic(LogisticModel):
         N, rtt = sympy.Symbol("N", positive=True), s.get("base_rtt", 1)
         start = plain(self, "start")
         if self.base_rtt is not None:
-            v = broadcast(self)
-            start = v["start"] / v["base_rtt"]
-            start = start.to("packet/s").magnitude if hasattr(start, "magnitude") else start
+            window = as_parameter("start", self.start, "packet", "initial window")
+            start = window / as_parameter("base_rtt", self.base_rtt, "s", "base round-trip time")
+            start = start if start.ndim else start.item()
         own |= {"start": {"N": start}, "outputs": {}, "time_units": "RTT" if self.base_rtt is None else "s"}
         points = [{"N": s["capacity"]}, {"N": sympy.Integer(0)}]
         return ODE(rhs={"N": s["epsilon"] / rtt * (1 - N / s["capacity"]) * N}, fixed_points=points, **own)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.solvers.problems import ODE, DomainError
 
 from .lotka_volterra_model import larger, total_of
 from .lotka_volterra_throughput import ThroughputReading
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +29,9 @@ class LotkaVolterraQueue(ThroughputReading):
     >>> found = paths.equilibrium()
     >>> found.throughput.values.round(2), round(float(found.queueing_delay), 5)
     (array([41.42, 58.58]), 0.00707)
+    >>> from tcpdynamics.solvers import spectral_abscissa
+    >>> spectral_abscissa(paths, at=found).item() < 0  # no closed form to linearise at: say where
+    True
     """
 
     def __post_init__(self) -> None:
@@ -48,9 +54,15 @@ class LotkaVolterraQueue(ThroughputReading):
         left = [K - N - gamma * busy for K, N, busy in zip(capacity, rates, taken, strict=True)]
         outputs = {f"throughput[{i}]": t for i, t in enumerate(through, start=1)}
         excess = carried - link
-        queue = sympy.Piecewise((larger(0, excess), q <= 0), (excess, True))
+        # Below 0, where only rounding leads, it comes back: otherwise every negative queue would be at rest.
+        queue = sympy.Piecewise((larger(0, excess) - q / base[0], q <= 0), (excess, True))
         points = [] if "base_rtt" in self._each() else self._with_queue(capacity, gamma, link)
         return self._ode(left, points, outputs, *self._link_name(), queue={"q": queue})
+
+    def equilibrium(self) -> xr.Dataset:
+        """As for the other readings, with the state `q` beside its synonym `queue`."""
+        found = super().equilibrium()
+        return found.assign(q=found["queue"])
 
     def _with_queue(self, capacity: list[Any], gamma: Any, link: Any) -> list[dict[str, Any]]:
         """For one base RTT: the fixed points with b times what exceeds the link."""

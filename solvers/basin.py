@@ -38,7 +38,7 @@ def basin(
     max_period: int = 16,
     floor: float = 1e-6,
     of: str | None = None,
-    samples: int = 500,
+    samples: int = 2000,
     rtol: float = 1e-8,
     atol: float = 1e-10,
     throw: bool = False,
@@ -159,7 +159,8 @@ def _of_flow(
     found = flow_orbits(system, of, transient, keep, samples, max_period, rtol, atol)
     escaped = found.status == OVERFLOW
     last = found.last.copy()
-    rest, resting = resting_points(system, found.first, last, transient, keep)
+    reach = np.abs(np.where(np.isfinite(found.first), found.first, 0.0)).max(axis=0)
+    rest, resting = resting_points(system, found.first, last, transient, keep, 100 * (rtol * reach + atol))
     last[:, resting] = rest[:, resting]
     outcome = np.where(resting, EQUILIBRIUM, np.where(found.attractor == CYCLE, CYCLE, UNDECIDED))
     outcome[escaped] = ESCAPE
@@ -178,7 +179,10 @@ def _of_flow(
 def _labelled(system: System, base: System, of: str, ends: _Ends, floor: float) -> dict[str, Any]:
     grid, problem, n = system.grid, system.problem, len(system.labels)
     many = grid.size // base.size
-    shaped = lambda x: x.reshape(*x.shape[:-1], base.size, many)  # noqa: E731
+
+    def shaped(values: NDArray[Any]) -> NDArray[Any]:
+        return values.reshape((*values.shape[:-1], base.size, many))
+
     is_point, is_cycle = (shaped(ends.outcome == kind) for kind in (EQUILIBRIUM, CYCLE))
     point_index, points = _tell_apart(shaped(ends.states), is_point, closed_points(base), SAME_POINT)
     cycle_index, cycles = _tell_apart(shaped(ends.cycle), is_cycle, np.empty((0, 3, base.size)), SAME_CYCLE)

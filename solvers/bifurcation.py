@@ -62,7 +62,7 @@ def bifurcation(
     Returns
     -------
     xarray.Dataset over the parameters
-        `attractor` (undecided, equilibrium or cycle) and `cycle_length` (0 where none was found: longer, quasi-periodic,
+        `attractor` (undecided, equilibrium or cycle) and `cycle_length` (0: none found; longer, quasi-periodic,
         chaotic or not yet settled); `status`. For a map, every state with the further dimension `iterate`, and
         `multiplier`, the largest modulus of the cycle's multipliers. For a flow, `maxima` and `minima`
         with the further dimension `extremum` (latest last, NaN before the first), `level`, the

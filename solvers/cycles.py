@@ -20,7 +20,7 @@ EXACT, NEUTRAL = 1e-10, 1e-8
 
 
 def find_cycles(
-    system: System, orbit: Array, points: Array, transient: int, max_period: int
+    system: System, orbit: Array, points: NDArray[np.int64], transient: int, max_period: int
 ) -> tuple[NDArray[np.int64], Array]:
     """The attracting cycle that each orbit approaches.
 

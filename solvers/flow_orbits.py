@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,15 +76,14 @@ def flow_orbits(
         _one_block(system, np.arange(low, min(low + block, size)), of, times, max_period, rtol, atol)
         for low in range(0, size, block)
     ]
-    return FlowOrbits(
-        *(_wide([getattr(p, k) for p in parts]) for k in ("highs", "lows")),
-        *(
-            np.concatenate([getattr(p, k) for p in parts])
-            for k in ("attractor", "period", "duration", "level")
-        ),
-        *(np.concatenate([getattr(p, k) for p in parts], axis=1) for k in ("first", "last")),
-        np.concatenate([p.status for p in parts]),
-    )
+    joined: dict[str, Any] = {}
+    for field in fields(FlowOrbits):
+        rows = [getattr(part, field.name) for part in parts]
+        if field.name in ("highs", "lows"):
+            joined[field.name] = _wide(rows)
+        else:
+            joined[field.name] = np.concatenate(rows, axis=1 if field.name in ("first", "last") else 0)
+    return FlowOrbits(**joined)
 
 
 def _one_block(

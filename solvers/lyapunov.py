@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -152,8 +152,9 @@ def _exponents(
     max_steps: int,
 ) -> tuple[Array, NDArray[np.uint8]]:
     """(size, batches, count) sums of logarithms, and statuses."""
-    from . import lyapunov_kernel as kernel
+    from . import lyapunov_kernel
 
+    run: Callable[..., None] = lyapunov_kernel.exponents
     tangent, size, n = Tangent(system), system.size, len(system.labels)
     first = np.random.default_rng(seed).standard_normal((count, n))
     rhs = _tape(system, tangent.rhs, (*tangent.symbols, TIME))
@@ -172,7 +173,7 @@ def _exponents(
     bounds = np.linspace(0, size, parts + 1).astype(int)
 
     def share(i: int) -> None:
-        kernel.exponents(
+        run(
             isinstance(system.problem, Map), *rhs, *seen, of, lags, start, first, float(transient), float(batch),
             sums, status, rtol, max_steps, int(bounds[i]), int(bounds[i + 1]),
         )  # fmt: skip

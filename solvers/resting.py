@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,17 +30,18 @@ def closed_points(system: System) -> Array:
 
 
 def resting_points(
-    system: System, first: Array, last: Array, transient: float, keep: float
+    system: System, first: Array, last: Array, transient: float, keep: float, noise: Any = 0.0
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Equilibria (states, size) near the ends of motions, and which motions come to rest there.
 
     Parameters
     ----------
     first, last : (states, size) states at times transient and transient + keep
+    noise : (size,) array or number, what the states may be wrong by
     """
     rest, jacobian, found = _newton(system, last)
     size = np.maximum(np.abs(rest).max(axis=0), np.finfo(float).tiny)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         before, after = (np.abs(x - rest).max(axis=0) / size for x in (first, last))
     slowest = (transient / (transient + keep)) ** 0.25 if transient > 0 else 0.5
     closer = (after <= NEAR) & (after <= slowest * before)
@@ -52,7 +55,8 @@ def resting_points(
         closer &= growth <= NEUTRAL * np.maximum(1.0, np.abs(jacobian).max(axis=(1, 2)))
     # motion near zero rests relative to where it has been, not to the equilibrium
     gone = np.abs(last - rest).max(axis=0) <= ARRIVED * np.maximum(size, np.abs(first).max(axis=0))
-    return rest, found & (gone & (after <= before) | closer | (after <= ARRIVED))
+    gone &= after <= before
+    return rest, found & (gone | closer | (after <= ARRIVED) | (np.abs(last - rest).max(axis=0) <= noise))
 
 
 def refine(system: System, states: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
+import pint
 import pytest
 import sympy
 from hypothesis import given
@@ -78,6 +79,17 @@ def test_closed_trajectory_against_integration(epsilon: float, start: float, tim
     )
     # Local errors of 1e-11 add up over at most epsilon t e-foldings before they decay.
     assert model.trajectory_closed(time) == pytest.approx(done.y[0, -1], rel=1e-8)
+
+
+def test_quantities() -> None:
+    """Dimensions of the closed forms, and problems in plain numbers."""
+    units = pint.UnitRegistry()
+    units.define("packet = [packet]")
+    model = Logistic(capacity=100 * units("packet/s"), base_rtt=50 * units.ms, start=2 * units.packet)
+    assert model.bdp().to("packet").magnitude == pytest.approx(5.0)
+    assert model.trajectory_closed(0.0).to("packet").magnitude == pytest.approx(2.0)
+    assert compile_system(model.ode()).grid.values["base_rtt"] == pytest.approx(0.05)
+    assert compile_system(model.rate_ode()).start_values().item() == pytest.approx(40.0)
 
 
 def test_labels_of_a_sweep() -> None:

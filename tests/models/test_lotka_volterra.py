@@ -22,6 +22,7 @@ from tcpdynamics.models import (
     per_flow,
 )
 from tcpdynamics.models.lotka_volterra_kernels import queueing_delay, survivors
+from tcpdynamics.solvers import eigenvalues
 from tcpdynamics.solvers.dynamics import compile_system
 from tcpdynamics.solvers.problems import DomainError, DynamicsError
 from tcpdynamics.solvers.straightline import Builder
@@ -314,6 +315,18 @@ def test_queue_as_a_state_agrees_with_the_fixed_points() -> None:
     for point in resting_states(problem):
         assert compile_system(problem).slope(point) == pytest.approx(0, abs=1e-12)
     assert LotkaVolterraQueue(flows=2, base_rtt=per_flow([0.1, 0.2])).ode().fixed_points == []
+
+
+def test_linearisation_where_the_formula_says() -> None:
+    """The solvers take an equilibrium as it is; the queue's roots then decay, with unequal paths too."""
+    model = LotkaVolterraQueue(
+        flows=3, gamma=[0.5, 0.9], base_rtt=per_flow([0.05, 0.1, 0.3]), capacity=80.0, link=100.0
+    )
+    found = eigenvalues(model, at=model.equilibrium())
+    assert found.eigenvalue.sizes == {"gamma": 2, "root": 4} and (found.eigenvalue.real < 0).all()
+    windows = LotkaVolterraWindows(flows=3, gamma=[0.5, 0.9], capacity=per_flow([80.0, 90.0, 100.0]))
+    ours, theirs = windows.spectrum(), eigenvalues(windows).eigenvalue
+    assert np.sort(theirs.real.values) == pytest.approx(np.sort(ours.values), abs=1e-12)
 
 
 # ---------------------------------------------------------------- refusals

@@ -55,7 +55,7 @@ def test_bistable_competition_against_scipy() -> None:
 
 
 def test_what_is_found_joins_the_closed_forms() -> None:
-    """Without closed forms the same points are found, at every value of the parameter; weak competition: coexistence."""
+    """Without closed forms the points are found, at every value of the parameter: coexistence where a b < 1 or so."""
     bare = ODE(**{**vars(competition([0.5, 1.5], 0.5)), "fixed_points": ()})
     found = basin(bare, {"N[1]": [0.1, 0.9], "N[2]": [0.2, 0.8]}, transient=300.0, keep=50.0)
     assert (found.equilibrium_index == 0).all()

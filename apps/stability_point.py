@@ -1,0 +1,158 @@
+"""Stability at one point: the verdict, the roots behind it, and how fast it gets there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .dynamic_outputs import table
+from .dynamic_values import Chosen
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: Characteristic roots of a delay equation that are shown.
+_ROOTS = 6
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is known of one point.
+
+    Attributes
+    ----------
+    verdict : str
+    roots : Dataset, of `eigenvalues` or `characteristic_roots`, with what `convergence` says
+    margin : float or None, in closed form
+    at : mapping state -> value, where it rests
+    units : mapping state -> unit
+    """
+
+    verdict: str
+    roots: xr.Dataset
+    margin: float | None
+    at: dict[str, float]
+    units: dict[str, str]
+
+    @property
+    def is_map(self) -> bool:
+        """Whether roots are multipliers."""
+        return self.root_values.attrs["units"] == "1"
+
+    @property
+    def root_values(self) -> xr.DataArray:
+        """The roots, the decisive one first."""
+        return self.roots["eigenvalue" if "eigenvalue" in self.roots else "characteristic_root"]
+
+    def number(self, name: str) -> float:
+        """What `convergence` says."""
+        return float(self.roots[name])
+
+    def line(self) -> str:
+        """The verdict in one line."""
+        z = complex(self.root_values.values.flat[0])
+        unit = self.roots["time_constant"].attrs["units"]
+        if self.is_map:
+            told = f"spectral radius {abs(z):.6g}, multiplier {_complex(z)}"
+        else:
+            told = f"spectral abscissa {z.real:.6g}/{unit}, root {_complex(z)}"
+        return f"{self.verdict}: {told}; {self.speed()}, {self.swing()}"
+
+    def speed(self) -> str:
+        """How fast small deviations change."""
+        unit = self.roots["time_constant"].attrs["units"]
+        if self.verdict == "marginal":
+            return "small deviations neither grow nor die out"
+        rate = float(self.roots["root"].real)
+        if self.verdict == "unstable":
+            return f"deviations grow e-fold in {1 / rate:.4g} {unit}"
+        return f"settles to 1 % in {self.number('settling_time'):.4g} {unit}"
+
+    def swing(self) -> str:
+        """The oscillation."""
+        frequency = self.number("frequency")
+        if not frequency > 0:
+            return "no oscillation"
+        unit = self.roots["time_constant"].attrs["units"]
+        return f"oscillation with a period of {1 / frequency:.4g} {unit}"
+
+
+def judge(chosen: Chosen, at: Any = None) -> Point:
+    """Judge the one point that was chosen.
+
+    Raises
+    ------
+    click.UsageError
+        There is no equilibrium, or its roots are not certain.
+    """
+    import numpy as np
+
+    from tcpdynamics.solvers import DDE, characteristic_roots, convergence, eigenvalues
+    from tcpdynamics.solvers.operating_point import operating_point
+    from tcpdynamics.solvers.results import REASONS
+    from tcpdynamics.solvers.stability_chart import VERDICTS, stability_chart
+
+    problem = chosen.problem
+    # The verdict's bound of the error is that of charts: a chart of one point.
+    one = next((k for k, v in problem.parameters.items() if np.ndim(v) == 0), None)
+    if one is None:
+        raise click.UsageError(f"{problem.name} has no parameter to be judged by")
+    chart = stability_chart(problem.at(**{one: [float(problem.parameters[one])]}), at=at, trace=False)
+    code = int(chart.status.values.flat[0])
+    if code:
+        raise click.UsageError(f"no verdict for {problem.name}: {REASONS[code]}; try other parameters")
+    if isinstance(problem, DDE):
+        roots = characteristic_roots(problem, at, count=_ROOTS)
+    else:
+        roots = eigenvalues(problem, at)
+    found = roots.merge(convergence(problem, at), compat="override", combine_attrs="override")
+    _, states, _ = operating_point(problem, at)
+    units = {label: problem.units.get(label.partition("[")[0], "1") for label in problem.labels}
+    rest = {label: float(x) for label, x in zip(problem.labels, states[:, 0], strict=True)}
+    return Point(VERDICTS[int(chart.verdict.values.flat[0])], found, margin_of(chosen), rest, units)
+
+
+def margin_of(chosen: Chosen) -> float | None:
+    """The model's closed-form margin, if it has one for these parameters."""
+    from tcpdynamics.solvers import DomainError, DynamicsError
+
+    if not chosen.whole or not hasattr(chosen.model, "stability_margin"):
+        return None
+    try:
+        value = float(chosen.model.stability_margin())
+    except (DomainError, DynamicsError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def print_point(point: Point, title: str) -> None:
+    """The verdict, where the point rests, and its roots."""
+    click.echo(title)
+    click.echo(point.line())
+    rest = ", ".join(f"{k} = {v:.6g} {point.units[k]}".removesuffix(" 1") for k, v in point.at.items())
+    click.echo(f"at rest: {rest}")
+    if point.margin is not None:
+        word = "stable" if point.margin > 0 else "unstable" if point.margin < 0 else "on the boundary"
+        click.echo(f"closed form: {word}, margin {point.margin:.6g}")
+    kind = "multiplier" if point.is_map else f"root [{point.root_values.attrs['units']}]"
+    rows = [[kind, "modulus" if point.is_map else "damping ratio"]]
+    for z in point.root_values.values.ravel():
+        if not math.isnan(z.real):
+            size = abs(z)
+            rows.append([_complex(z), f"{size if point.is_map else (-z.real / size if size else 1.0):.6g}"])
+    if len(rows) > 12:
+        click.echo(f"the first 10 of {len(rows) - 1} roots")
+    table(rows[:11] if len(rows) > 12 else rows)
+
+
+def _complex(z: complex) -> str:
+    """A root as people write it; rounding in one part beside the other is not shown."""
+    real, imag = z.real, z.imag
+    if abs(imag) <= 1e-12 * abs(real):
+        return f"{real + 0.0:.6g}"
+    if abs(real) <= 1e-12 * abs(imag):
+        return f"{imag:.6g}i"
+    return f"{real:.6g}{imag:+.6g}i"
