@@ -11,7 +11,15 @@ import click
 from tcpdynamics import __version__
 
 #: What a user's mistake raises; anything else is ours and keeps its traceback.
-_EXPECTED = ("ChainError", "DomainError", "DynamicsError", "RangeError", "OutputError", "ScenarioError", "StoreError")
+_EXPECTED = (
+    "ChainError",
+    "DomainError",
+    "DynamicsError",
+    "RangeError",
+    "OutputError",
+    "ScenarioError",
+    "StoreError",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -29,12 +37,16 @@ def explore() -> None:
 
 
 def _register() -> None:
+    from .cli_bifurcation import bifurcation
     from .cli_packets import simulate, validate
     from .cli_report import report
+    from .cli_stability import stability
     from .cli_stationary import stationary
     from .cli_sweep import explain
+    from .cli_trajectory import trajectory
 
-    for command in (stationary, simulate, validate, report, explain):
+    commands = (stationary, stability, trajectory, bifurcation, simulate, validate, report, explain)
+    for command in commands:
         cli.add_command(command)
 
 

@@ -86,7 +86,7 @@ def choose(name: str, options: Mapping[str, Any], *, most: int = MAX_POINTS) -> 
     cls = found[reading]
     rows = {row["name"]: row for row in describe(cls)}
     given, swept = _given(name, reading, cls, rows, options, most)
-    _require(rows, given)
+    _require(rows, {**given, **swept})
     check_points({k: len(v) for k, v in swept.items()}, most)
     outside = {}
     for key, values in swept.items():

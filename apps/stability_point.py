@@ -63,21 +63,22 @@ class Point:
 
     def speed(self) -> str:
         """How fast small deviations change."""
-        unit = self.roots["time_constant"].attrs["units"]
         if self.verdict == "marginal":
             return "small deviations neither grow nor die out"
-        rate = float(self.roots["root"].real)
         if self.verdict == "unstable":
-            return f"deviations grow e-fold in {1 / rate:.4g} {unit}"
-        return f"settles to 1 % in {self.number('settling_time'):.4g} {unit}"
+            return f"deviations grow e-fold in {self._time(1 / float(self.roots['exponent'].real))}"
+        return f"settles to 1 % in {self._time(self.number('settling_time'))}"
 
     def swing(self) -> str:
         """The oscillation."""
         frequency = self.number("frequency")
         if not frequency > 0:
             return "no oscillation"
+        return f"oscillation with a period of {self._time(1 / frequency)}"
+
+    def _time(self, value: float) -> str:
         unit = self.roots["time_constant"].attrs["units"]
-        return f"oscillation with a period of {1 / frequency:.4g} {unit}"
+        return f"{value:.4g} {unit}" + ("" if unit in ("s", "RTT") else "s")
 
 
 def judge(chosen: Chosen, at: Any = None) -> Point:
@@ -108,7 +109,8 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
         roots = characteristic_roots(problem, at, count=_ROOTS)
     else:
         roots = eigenvalues(problem, at)
-    found = roots.merge(convergence(problem, at), compat="override", combine_attrs="override")
+    speed = convergence(problem, at).rename(root="exponent").drop_vars("status")
+    found = roots.assign(dict(speed.data_vars))
     _, states, _ = operating_point(problem, at)
     units = {label: problem.units.get(label.partition("[")[0], "1") for label in problem.labels}
     rest = {label: float(x) for label, x in zip(problem.labels, states[:, 0], strict=True)}

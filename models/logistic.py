@@ -63,9 +63,11 @@ class Logistic(LogisticModel):
         N, rtt = sympy.Symbol("N", positive=True), s.get("base_rtt", 1)
         start = plain(self, "start")
         if self.base_rtt is not None:
-            window = as_parameter("start", self.start, "packet", "initial window")
-            start = window / as_parameter("base_rtt", self.base_rtt, "s", "base round-trip time")
-            start = start if start.ndim else start.item()
+            start, by = plain(self, "start"), plain(self, "base_rtt")
+            if np.ndim(start) or np.ndim(by):  # by name, not by position
+                start = as_parameter("start", start, "packet", "initial window")
+                by = as_parameter("base_rtt", by, "s", "base round-trip time")
+            start = start / by
         own |= {"start": {"N": start}, "outputs": {}, "time_units": "RTT" if self.base_rtt is None else "s"}
         points = [{"N": s["capacity"]}, {"N": sympy.Integer(0)}]
         return ODE(rhs={"N": s["epsilon"] / rtt * (1 - N / s["capacity"]) * N}, fixed_points=points, **own)

@@ -157,10 +157,12 @@ class System:
     def _jacobian(self) -> Program:
         """Rows of A_0, then of each A_k."""
         n, builder = len(self.labels), Builder()
-        own = [builder.extend(differentiate(self.rhs, s)) for s in self.labels]
-        entries = [
-            own[j][differentiate(self.rhs, s).outputs[i]] for i in range(n) for j, s in enumerate(self.labels)
-        ]
+        columns = []
+        for state in self.labels:
+            slope = differentiate(self.rhs, state)
+            placed = builder.extend(slope)
+            columns.append([placed[row] for row in slope.outputs])
+        entries = [columns[j][i] for i in range(n) for j in range(n)]
         lagged = list(self.problem._lagged.items())
         for group in self._groups:
             matrix = [builder.const(0)] * (n * n)

@@ -123,7 +123,7 @@ def _classify(
     filled = np.where(ok[:, None], samples, 0.0)
     noise = 100 * (rtol * np.abs(filled).max(axis=1) + atol)
     spans = np.stack([np.ptp(part, axis=1) for part in np.array_split(filled, 3, axis=1)])
-    resting = (spans[2] <= noise) | _vanishing(spans)
+    resting = (spans[2] <= noise) | vanishing(filled, highs, -lows)
     period = repetition(highs, noise + 2 * doubt, spans.max(axis=0), max_period)
     period[resting | ~ok] = 0
     cycling = period > 0
@@ -139,13 +139,27 @@ def _classify(
     )  # fmt: skip
 
 
-def _vanishing(spans: Array) -> NDArray[np.bool_]:
-    """Does the range over three equal times shrink towards zero, by Aitken's extrapolation?"""
-    a, b, c = spans
-    shrinking = (c < 0.98 * a) & (c < b) & (b < a) & (b - c < a - b)
+def vanishing(samples: Array, highs: Array, lows: Array) -> NDArray[np.bool_]:
+    """Does the motion shrink towards rest? Aitken's extrapolation of three sizes, equally far apart, to their limit.
+
+    Sizes are the distances of a maximum and the minimum beside it, which fall off exactly as the envelope does; with
+    fewer than five of either, the ranges over thirds of the window.
+
+    Parameters
+    ----------
+    samples : (m, N); highs, lows : (m, ...) its maxima and minima, latest in the last column
+    """
+    a, b, c = np.stack([np.ptp(part, axis=1) for part in np.array_split(samples, 3, axis=1)])
+    width = min(highs.shape[1], lows.shape[1])
+    if width >= 5:
+        envelope = highs[:, -width:] - lows[:, -width:]
+        apart = (np.isfinite(envelope).sum(axis=1) - 1) // 2
+        rows = np.flatnonzero(apart >= 2)
+        for k, size in enumerate((c, b, a)):
+            size[rows] = envelope[rows, -1 - k * apart[rows]]
     with np.errstate(all="ignore"):
         limit = c - (c - b) ** 2 / ((c - b) - (b - a))
-    gone: NDArray[np.bool_] = shrinking & (limit <= 0.1 * c)
+        gone: NDArray[np.bool_] = (c < 0.98 * a) & (c < b) & (b < a) & (b - c < a - b) & (limit <= 0.1 * c)
     return gone
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .dynamics import System, as_problem, compile_system
 from .problems import DDE, ODE, TIME, DomainError, DynamicsError, Map
 from .results import REASONS, provenance, status_variable
-from .straightline import Program
+from .straightline import Builder, Program
 from .tangent import Tangent
 
 Array = NDArray[np.float64]
@@ -57,8 +57,7 @@ def lyapunov(
         Of the directions in which the deviations begin.
     rtol : float
         Error of a step of a flow, relative to the largest value of each state so far. With delays the step is constant
-        and one step in fifty may miss it, so that a switch (Max, Piecewise) costs accuracy but not the
-        result.
+        and one step in fifty may miss it, where Max or Min make a corner.
     max_steps : int
         Steps for one point.
     throw : bool
@@ -74,6 +73,9 @@ def lyapunov(
     ------
     DomainError
         A count, time, transient or number of batches out of range.
+    DynamicsError
+        A flow whose equations jump (Piecewise, Heaviside): where an orbit meets a jump its deviations jump too, which
+        the linearised equations do not show. Max, Min and Abs only bend and are fine, and so are jumps in a map.
 
     References
     ----------
@@ -95,6 +97,11 @@ def lyapunov(
         given = given.starting(start)
     system = compile_system(given)
     is_map = isinstance(given, Map)
+    if not is_map and any(op.kind == "step" for op in (*system.rhs.ops, *_read_back(system).ops)):
+        raise DynamicsError(
+            f"the equations of {given.name} jump (Piecewise or Heaviside), which linearised deviations do not see; "
+            "write them with Max and Min, or compare two trajectories"
+        )
     time = (10_000 if is_map else 1000.0) if time is None else time
     transient = time / 10 if transient is None else transient
     lags = system.lag_values() if system.delayed else np.empty((0, system.size))
@@ -125,6 +132,15 @@ def lyapunov(
     settings = {"time": time, "transient": transient, "batches": batches, "seed": seed, "rtol": rtol}
     coords = system.grid.coords | {"direction": order}
     return xr.Dataset(data, coords, provenance(given, "lyapunov", count=count, **settings))
+
+
+def _read_back(system: System) -> Program:
+    """Outputs whose past the equations read."""
+    outputs = list(system.problem.outputs)
+    rows = [outputs.index(d.of) for d in system.problem._lagged.values() if d.of in outputs]
+    builder = Builder()
+    placed = builder.extend(system.outputs)
+    return builder.build([placed[system.outputs.outputs[row]] for row in rows])
 
 
 def _check(system: System, lags: Array, count: int, time: float, transient: float, batches: int) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tcpdynamics.models import LogisticMap, TRefwaWindow
 from tcpdynamics.solvers import bifurcation, failures, trajectory
 from tcpdynamics.solvers.extrema import maxima, repetition
+from tcpdynamics.solvers.flow_orbits import vanishing
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
 
 w, past, r, delay = sympy.symbols("w past r delay")
@@ -187,6 +188,22 @@ def test_period_doubling_of_roessler() -> None:
     )  # fmt: skip
     found = bifurcation(flow, keep=400.0, samples=8000)
     assert found.cycle_length.values.tolist() == [1, 2, 4, 0]
+
+
+@given(st.floats(0.005, 0.3), st.floats(0.5, 3), st.floats(0, 6))
+def test_decay_is_told_from_a_cycle(rate: float, frequency: float, phase: float) -> None:
+    """Oscillations that die out come to rest, however slowly; those that approach a size of their own do not."""
+    t = np.linspace(0, 60, 1201)
+    shape = np.cos(frequency * t + phase)[None]
+    assert not _rests((1 + np.exp(-rate * t)) * shape)
+    turns = frequency * 60 / (2 * np.pi)
+    if turns > 6 and np.exp(-rate * 60) < 0.95:
+        assert _rests(np.exp(-rate * t) * shape)
+    assert _rests(np.exp(-rate * t)[None])
+
+
+def _rests(samples: Any) -> bool:
+    return bool(vanishing(samples, maxima(samples)[0], -maxima(-samples)[0]).item())
 
 
 def test_flow_that_blows_up() -> None:

@@ -203,5 +203,10 @@ def test_failures_and_refusals() -> None:
         lyapunov(LORENZ, count=4)
     with pytest.raises(DomainError, match="time must be finite and > 0"):
         lyapunov(LORENZ, time=0.0)
+    jumping = ODE(rhs={"x": sympy.Piecewise((1 - x, x < 2), (-x, True))}, start={"x": 0.0})
+    with pytest.raises(DynamicsError, match="jump"):
+        lyapunov(jumping)
+    bending = lyapunov(ODE(rhs={"x": sympy.Min(1, 2 - 3 * x)}, start={"x": 0.0}))
+    assert bending.exponent.item() == pytest.approx(-3, abs=1e-5)
     with pytest.raises(DynamicsError, match="no initial value for x"):
         lyapunov(ODE(rhs={"x": -x}))

@@ -1,0 +1,170 @@
+"""`tcpdynamics bifurcation`: where a model ends up, for every value of a parameter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .cli_trajectory import _START, starting
+from .dynamic_models import ModelGroup, options
+from .dynamic_models import about as about_model
+from .dynamic_outputs import about, check_outputs, common_options, document, table, write_outputs
+from .dynamic_values import MAX_STORED, Chosen, choose
+from .ranges import MAX_POINTS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: Rows of the table of periods.
+ROWS = 40
+
+
+def build(name: str) -> click.Command:
+    """`bifurcation NAME`."""
+    text = f"{about_model(name)}\n\nRanges are start:stop:count or comma lists; one parameter at least needs one."
+    if name == "logistic-map":
+        text += "\n\n\b\ntcpdynamics bifurcation logistic-map --epsilon 1.8:3:1200 --output diagram.html"
+    command = click.Command(name, callback=_runner(name), help=text, short_help=about_model(name))
+    command.params += [
+        *options(name),
+        _START,
+        click.Option(
+            ["--transient"],
+            type=click.FloatRange(0, 1e9),
+            help="Time before, in the model's unit.  [default: 1000 steps of a map, else 500]",
+        ),
+        click.Option(
+            ["--keep"],
+            type=click.FloatRange(0, 1e9, min_open=True),
+            help="Time looked at.  [default: 256 steps of a map, else 200]",
+        ),
+        click.Option(
+            ["--max-period"],
+            type=click.IntRange(1, 100_000),
+            default=64,
+            show_default=True,
+            help="Longest cycle.",
+        ),
+        click.Option(["--of"], metavar="NAME", help="Of a flow, the quantity whose extrema are taken."),
+        click.Option(["--lyapunov"], is_flag=True, help="Also the largest Lyapunov exponent."),
+    ]
+    return common_options(command)
+
+
+bifurcation = ModelGroup(
+    "bifurcation",
+    build=build,
+    help="""Where a model ends up (equilibrium, cycle or neither), for every value of a parameter.
+
+    MODEL is a law, of which --reading chooses the reading, or the name of a class. Prints the periods by range of the
+    parameter.""",
+)
+
+
+def _runner(name: str) -> Callable[..., None]:
+    def run(**given: Any) -> None:
+        paths: tuple[Path, ...] = given.pop("output")
+        in_json, exponents, starts = given.pop("as_json"), given.pop("lyapunov"), given.pop("start")
+        settings = {k: given.pop(k) for k in ("transient", "keep", "max_period", "of")}
+        stores = any(path.suffix.lower() == ".zarr" for path in paths)
+        most = MAX_STORED if stores else MAX_POINTS
+        chosen = starting(choose(name, given, most=most), starts, most)
+        if not chosen.swept:
+            raise click.UsageError("give one parameter a range, such as 1.8:3:1200, along which to look")
+        if stores and exponents:
+            raise click.UsageError("--lyapunov does not go into a store; leave one of them out")
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1)
+        result, growth = _solve(chosen, settings, store, exponents)
+
+        def draw() -> Any:
+            from .stability_figures import bifurcation_figure
+
+            return bifurcation_figure(result, growth)
+
+        told = result if growth is None else result.merge(_renamed(growth))
+        write_outputs(paths, told, draw)
+        if in_json:
+            click.echo(json.dumps(document(chosen, told)))
+        elif not paths or store is not None:
+            _print(chosen, result)
+
+    return run
+
+
+def _solve(
+    chosen: Chosen, settings: dict[str, Any], store: Path | None, exponents: bool
+) -> tuple[xr.Dataset, xr.Dataset | None]:
+    from tcpdynamics.solvers import Map
+    from tcpdynamics.solvers.bifurcation import bifurcation as solve
+    from tcpdynamics.solvers.lyapunov import lyapunov
+
+    from .dynamic_results import completed, named, stored
+
+    if isinstance(chosen.problem, Map) and settings["of"] is not None:
+        raise click.UsageError(
+            "--of chooses the quantity of a flow, and this is a map: all of its states are kept"
+        )
+    used = {k: v for k, v in settings.items() if v is not None}
+    if store is not None:
+        return named(stored(store, chosen.problem, solve, chosen, **used), chosen), None
+    result = completed(solve(chosen.problem, **used), chosen)
+    return result, lyapunov(chosen.problem) if exponents else None
+
+
+def _renamed(growth: xr.Dataset) -> xr.Dataset:
+    names = {"exponent": "lyapunov_exponent", "error": "lyapunov_error", "status": "lyapunov_status"}
+    return growth.rename(names)
+
+
+def _print(chosen: Chosen, result: xr.Dataset) -> None:
+    from .dynamic_results import units_of
+
+    click.echo(about(chosen, units_of(chosen)))
+    dims = [str(d) for d in result["status"].dims]
+    rows = list(_runs(result, dims[0])) if len(dims) == 1 else list(_counts(result))
+    if len(rows) > ROWS:
+        click.echo(f"the first {ROWS} of {len(rows):,} ranges; --json or --output has all")
+    table([["from", "to", "points", "ends in"] if len(dims) == 1 else ["points", "ends in"], *rows[:ROWS]])
+
+
+def _kind(result: xr.Dataset) -> Any:
+    """What each point ends in, as text."""
+    import numpy as np
+
+    from tcpdynamics.solvers.results import REASONS
+
+    def told(attractor: int, period: int, status: int) -> str:
+        if status:
+            return f"no answer: {REASONS[status]}"
+        if attractor == 1:
+            return "equilibrium"
+        return f"period {period}" if attractor == 2 else "neither equilibrium nor cycle found"
+
+    flat = (result[k].values.ravel() for k in ("attractor", "cycle_length", "status"))
+    words = [told(int(a), int(p), int(s)) for a, p, s in zip(*flat, strict=True)]
+    return np.array(words, dtype=object)
+
+
+def _runs(result: xr.Dataset, dim: str) -> Iterator[list[str]]:
+    """Stretches of the parameter with the same end."""
+    import numpy as np
+
+    x, kind = result[dim].values, _kind(result)
+    order = np.argsort(x, kind="stable")
+    x, kind = x[order], kind[order]
+    first = 0
+    for i in range(1, len(x) + 1):
+        if i == len(x) or kind[i] != kind[first]:
+            yield [f"{x[first]:.6g}", f"{x[i - 1]:.6g}", f"{i - first:,}", kind[first]]
+            first = i
+
+
+def _counts(result: xr.Dataset) -> Iterator[list[str]]:
+    from collections import Counter
+
+    for word, count in Counter(_kind(result).tolist()).most_common():
+        yield [f"{count:,}", word]

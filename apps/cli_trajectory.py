@@ -1,0 +1,225 @@
+"""`tcpdynamics trajectory`: a model's equations followed through time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .dynamic_models import ModelGroup, options
+from .dynamic_models import about as about_model
+from .dynamic_outputs import about, check_outputs, common_options, document, table, write_outputs
+from .dynamic_values import MAX_STORED, Chosen, check_points, choose, only_number, read_numbers
+from .ranges import MAX_POINTS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: Rows of a table, and columns of one trajectory.
+ROWS = 25
+COLUMNS = 8
+
+_START = click.Option(
+    ["--start"],
+    multiple=True,
+    metavar="NAME=RANGE",
+    help="Initial value of a state, such as w=5, N[1]=2 or N=1 for all flows; may be repeated.",
+)
+
+
+def build(name: str) -> click.Command:
+    """`trajectory NAME`."""
+    text = (
+        f"{about_model(name)}\n\nRanges are start:stop:count or comma lists; each spans a dimension of the result."
+        f"\n\n\b\ntcpdynamics trajectory {name} --until 50"
+    )
+    command = click.Command(name, callback=_runner(name), help=text, short_help=about_model(name))
+    command.params += [
+        *options(name),
+        _START,
+        click.Option(["--time"], metavar="RANGE", help="Times of the result, such as 0:100:501."),
+        click.Option(
+            ["--until"], metavar="T", help="Last time, in the model's unit of time.  [default: 100]"
+        ),
+        click.Option(
+            ["--points"],
+            type=click.IntRange(2, MAX_POINTS),
+            help="Times from 0 to --until.  [default: 501; of a map, each step]",
+        ),
+    ]
+    return common_options(command)
+
+
+trajectory = ModelGroup(
+    "trajectory",
+    build=build,
+    help="""Follow a model through time, from one start or many, over a grid of parameters.
+
+    MODEL is a law, of which --reading chooses the reading, or the name of a class. Prints a table; a sweep prints where
+    each trajectory ends.""",
+)
+
+
+def _runner(name: str) -> Callable[..., None]:
+    def run(**given: Any) -> None:
+        paths: tuple[Path, ...] = given.pop("output")
+        in_json = given.pop("as_json")
+        starts, times = given.pop("start"), {k: given.pop(k) for k in ("time", "until", "points")}
+        stores = any(path.suffix.lower() == ".zarr" for path in paths)
+        most = MAX_STORED if stores else MAX_POINTS
+        chosen = starting(choose(name, given, most=most), starts, most)
+        ticks = _times(chosen, times)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1)
+        result = _solve(chosen, ticks, store)
+        if starts:
+            result.attrs["start"] = json.dumps(list(starts))
+
+        def draw() -> Any:
+            from .stability_figures import trajectory_figure
+
+            return trajectory_figure(result)
+
+        write_outputs(paths, result, draw)
+        if in_json:
+            more = {"start": list(starts)} if starts else {}
+            click.echo(json.dumps(document(chosen, result, **more)))
+        elif not paths:
+            _print(chosen, result)
+
+    return run
+
+
+def starting(chosen: Chosen, starts: tuple[str, ...], most: int = MAX_POINTS) -> Chosen:
+    """The choice with other initial values; ranges of them are swept as "start_" and the state."""
+    import numpy as np
+
+    from tcpdynamics.solvers.dynamics import quantities
+
+    problem = chosen.problem
+    vectors = quantities(problem.labels)
+    values: dict[str, Any] = {}
+    swept = dict(chosen.swept)
+    for text in starts:
+        name, equals, word = text.partition("=")
+        name = name.strip()
+        labels = [name] if name in problem.labels else [problem.labels[i] for i in vectors.get(name, ())]
+        if not equals or not labels:
+            raise click.UsageError(
+                f"--start takes NAME=VALUE with a state, one of {', '.join(problem.labels)}, got {text!r}"
+            )
+        unit = problem.units.get(name.partition("[")[0], "1")
+        found = read_numbers(f"--start {name}", word, unit, most)
+        if len(found) > 1 and len(labels) > 1:
+            raise click.UsageError(
+                f"--start {name} stands for {len(labels)} states: give one number, not a range"
+            )
+        for label in labels:
+            values[label] = np.asarray(found) if len(found) > 1 else found[0]
+        if len(found) > 1:
+            if len(set(found)) < len(found):
+                raise click.UsageError(f"--start {name} gives a value more than once; give each value once")
+            swept[f"start_{name}"] = np.asarray(found)
+    check_points({k: len(v) for k, v in swept.items()}, most)
+    return replace(chosen, problem=problem.starting(values), swept=swept, whole=False) if values else chosen
+
+
+def _times(chosen: Chosen, given: Mapping[str, Any]) -> Any:
+    import numpy as np
+
+    from tcpdynamics.solvers import Map
+
+    unit = chosen.problem.time_units
+    is_map = isinstance(chosen.problem, Map)
+    if given["time"] is not None:
+        if given["until"] is not None or given["points"] is not None:
+            raise click.UsageError("--time says it all: leave out --until and --points")
+        return np.asarray(read_numbers("--time", given["time"], unit))
+    until = 100.0 if given["until"] is None else only_number("--until", given["until"], unit)
+    if not until > 0:
+        raise click.UsageError(f"--until must be > 0 [{unit}], got {given['until']}")
+    if not is_map:
+        return np.linspace(0.0, until, given["points"] or 501)
+    if until != int(until) or until > MAX_POINTS:
+        raise click.UsageError(
+            f"--until counts the steps of a map: give a whole number up to {MAX_POINTS:,}, got {given['until']}"
+        )
+    return np.unique(np.linspace(0.0, until, given["points"] or int(until) + 1).round())
+
+
+def _solve(chosen: Chosen, ticks: Any, store: Path | None) -> xr.Dataset:
+    from tcpdynamics.solvers import trajectory as solve
+
+    from .dynamic_results import completed, named, stored
+
+    if store is not None:
+        return named(stored(store, chosen.problem, solve, chosen, times=ticks), chosen)
+    return completed(solve(chosen.problem, ticks), chosen)
+
+
+def _columns(result: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Each quantity over time (and the grid), those of a vector one by one."""
+    out: dict[str, xr.DataArray] = {}
+    for name, values in result.data_vars.items():
+        if "time" in values.dims:
+            flows = values.flow.values if "flow" in values.dims else ()
+            out |= {f"{name}[{n}]": values.sel(flow=n) for n in flows} or {str(name): values}
+    return out
+
+
+def _print(chosen: Chosen, result: xr.Dataset) -> None:
+    from .dynamic_results import units_of
+
+    click.echo(about(chosen, units_of(chosen)))
+    columns = _columns(result)
+    if len(columns) > COLUMNS:
+        click.echo(f"the first {COLUMNS} of {len(columns)} quantities; --json or --output has all")
+    shown = dict(list(columns.items())[:COLUMNS])
+    heads = [f"{k} [{v.attrs['units']}]" if v.attrs["units"] != "1" else k for k, v in shown.items()]
+    dims = [str(d) for d in result["status"].dims]
+    table([*_sweep_rows(result, dims, heads, shown)] if dims else [*_time_rows(result, heads, shown)])
+    _say_failures(result)
+
+
+def _picked(size: int) -> Any:
+    import numpy as np
+
+    if size > ROWS:
+        click.echo(f"{ROWS} of {size:,} rows; --json or --output has all")
+    return np.unique(np.linspace(0, size - 1, min(size, ROWS)).round().astype(int))
+
+
+def _time_rows(result: xr.Dataset, heads: list[str], shown: Mapping[str, xr.DataArray]) -> list[list[str]]:
+    time = result.time
+    rows = [[f"time [{time.attrs['units']}]", *heads]]
+    for i in _picked(time.size):
+        rows.append([f"{time.values[i]:.6g}", *(f"{v.values[i]:.6g}" for v in shown.values())])
+    return rows
+
+
+def _sweep_rows(
+    result: xr.Dataset, dims: list[str], heads: list[str], shown: Mapping[str, xr.DataArray]
+) -> list[list[str]]:
+    import numpy as np
+
+    time = result.time
+    click.echo(f"At the end, {time.values[-1]:.6g} {time.attrs['units']}:")
+    rows = [[*dims, *heads]]
+    for flat in _picked(int(result["status"].size)):
+        index = dict(zip(dims, np.unravel_index(flat, result["status"].shape), strict=True))
+        place = [f"{result[d].values[i]:.6g}" for d, i in index.items()]
+        rows.append([*place, *(f"{float(v.isel(index).values[-1]):.6g}" for v in shown.values())])
+    return rows
+
+
+def _say_failures(result: xr.Dataset) -> None:
+    from tcpdynamics.solvers import failures
+
+    found = failures(result)
+    if found:
+        where = ", ".join(f"{k} = {v:g}" for k, v in found[0][0].items() if k in result["status"].dims)
+        first = found[0][1] + (f" (first at {where})" if where else "")
+        click.echo(f"Warning: {len(found):,} of {result['status'].size:,} failed: {first}", err=True)
