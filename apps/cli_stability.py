@@ -113,7 +113,10 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
 
     chosen = _linearisable(chosen)
     if store is not None:
-        result = named(stored(store, chosen.target, chart_points, chosen), chosen)
+        # A value for each flow is a dimension of the model's, but separate parameters of its equations.
+        each = any("flow" in getattr(v, "dims", ()) for v in vars(chosen.model).values())
+        target = chosen.problem if each else chosen.target
+        result = named(stored(store, target, chart_points, chosen), chosen)
     else:
         from tcpdynamics.solvers.stability_chart import stability_chart
 

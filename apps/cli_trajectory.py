@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 ROWS = 25
 COLUMNS = 8
 
+_OUTSIDE = "a parameter is outside its domain"
+
 _START = click.Option(
     ["--start"],
     multiple=True,
@@ -113,6 +115,7 @@ def starting(chosen: Chosen, starts: tuple[str, ...], most: int = MAX_POINTS) ->
             )
         unit = problem.units.get(name.partition("[")[0], "1")
         found = read_numbers(f"--start {name}", word, unit, most)
+        _check_start(chosen.model, name, found)
         if len(found) > 1 and len(labels) > 1:
             raise click.UsageError(
                 f"--start {name} stands for {len(labels)} states: give one number, not a range"
@@ -125,6 +128,17 @@ def starting(chosen: Chosen, starts: tuple[str, ...], most: int = MAX_POINTS) ->
             swept[f"start_{name}"] = np.asarray(found)
     check_points({k: len(v) for k, v in swept.items()}, most)
     return replace(chosen, problem=problem.starting(values), swept=swept, whole=False) if values else chosen
+
+
+def _check_start(model: Any, name: str, values: list[float]) -> None:
+    """A model that says where its initial value may lie is heard."""
+    from tcpdynamics.models.parameters import describe
+
+    for row in describe(model):
+        if row["name"] == "start" and row["low"] is not None:
+            bad = [v for v in values if v < row["low"] or (row["low_open"] and v == row["low"])]
+            if bad:
+                raise click.UsageError(f"--start {name} must lie in {row['interval']}, got {bad[0]:g}")
 
 
 def _times(chosen: Chosen, given: Mapping[str, Any]) -> Any:
@@ -184,12 +198,16 @@ def _print(chosen: Chosen, result: xr.Dataset) -> None:
     _say_failures(result)
 
 
-def _picked(size: int) -> Any:
-    import numpy as np
-
-    if size > ROWS:
-        click.echo(f"{ROWS} of {size:,} rows; --json or --output has all")
-    return np.unique(np.linspace(0, size - 1, min(size, ROWS)).round().astype(int))
+def _picked(size: int) -> list[int]:
+    """Rows of a table: all, or evenly spaced ones and the last."""
+    if size <= ROWS:
+        return list(range(size))
+    least = -(-(size - 1) // ROWS)
+    even = (s for s in range(least, 2 * least) if (size - 1) % s == 0)
+    rows = list(range(0, size, next(even, least)))
+    rows += [size - 1] if rows[-1] != size - 1 else []
+    click.echo(f"{len(rows)} of {size:,} rows; --json or --output has all")
+    return rows
 
 
 def _time_rows(result: xr.Dataset, heads: list[str], shown: Mapping[str, xr.DataArray]) -> list[list[str]]:
@@ -216,10 +234,13 @@ def _sweep_rows(
 
 
 def _say_failures(result: xr.Dataset) -> None:
+    """What went wrong on the way; points outside their domain have been told of."""
     from tcpdynamics.solvers import failures
 
-    found = failures(result)
-    if found:
-        where = ", ".join(f"{k} = {v:g}" for k, v in found[0][0].items() if k in result["status"].dims)
-        first = found[0][1] + (f" (first at {where})" if where else "")
-        click.echo(f"Warning: {len(found):,} of {result['status'].size:,} failed: {first}", err=True)
+    found = [f for f in failures(result) if f[1] != _OUTSIDE]
+    if not found:
+        return
+    where = ", ".join(f"{k} = {v:g}" for k, v in found[0][0].items() if k in result["status"].dims)
+    size = result["status"].size
+    many = f"{len(found):,} of {size:,} trajectories" if size > 1 else "the trajectory"
+    click.echo(f"Warning: {many} failed{f', first at {where}' if where else ''}: {found[0][1]}", err=True)

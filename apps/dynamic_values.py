@@ -197,10 +197,10 @@ def _in_unit(option: str, text: str, unit: str, packet_size: str | None) -> str:
         if unit == "s" or (unit == "1" and suffix in TABLES["1"]):
             return repr(quantity(word, unit, option))
         if unit == "packet/s" and suffix in TABLES["bit/s"]:
-            if packet_size is None:
-                raise click.UsageError(
-                    f"{option} counts packets per second: to give {word}, add --packet-size, such as 1500B"
-                )
+            if not packet_size:
+                counts = "round trip: to give" if packet_size == "" else "second: to give"
+                need = "--base-rtt and --packet-size" if packet_size == "" else "--packet-size, such as 1500B"
+                raise click.UsageError(f"{option} counts packets per {counts} {word}, add {need}")
             return repr(quantity(word, "bit/s", option) / (8 * quantity(packet_size, "B", "--packet-size")))
     except ScenarioError as error:
         raise click.UsageError(str(error)) from None
@@ -217,7 +217,7 @@ def _parameter(
     rtt = cls.__dataclass_fields__.get("base_rtt")
     # Without a base round-trip time, rates are packets per round trip: a bit rate cannot be converted.
     in_seconds = rtt is None or rtt.default is not None or bool(options.get("base_rtt"))
-    size = options.get("packet_size") if in_seconds else None
+    size = options.get("packet_size") if in_seconds else ""
     if len(texts) > 1:
         return _each_flow(option, texts, row, cls, size)
     values = read_numbers(option, texts[0], row["unit"], most, size)

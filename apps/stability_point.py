@@ -27,6 +27,7 @@ class Point:
     verdict : str
     roots : Dataset, of `eigenvalues` or `characteristic_roots`, with what `convergence` says
     margin : float or None, in closed form
+    meaning : str, what the model says of its margin
     at : mapping state -> value, where it rests
     units : mapping state -> unit
     """
@@ -34,6 +35,7 @@ class Point:
     verdict: str
     roots: xr.Dataset
     margin: float | None
+    meaning: str
     at: dict[str, float]
     units: dict[str, str]
 
@@ -114,7 +116,9 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
     _, states, _ = operating_point(problem, at)
     units = {label: problem.units.get(label.partition("[")[0], "1") for label in problem.labels}
     rest = {label: float(x) for label, x in zip(problem.labels, states[:, 0], strict=True)}
-    return Point(VERDICTS[int(chart.verdict.values.flat[0])], found, margin_of(chosen), rest, units)
+    told = getattr(type(chosen.model), "stability_margin", None)
+    meaning = (told.__doc__ or "").strip().partition("\n")[0].removesuffix(".") if told else ""
+    return Point(VERDICTS[int(chart.verdict.values.flat[0])], found, margin_of(chosen), meaning, rest, units)
 
 
 def margin_of(chosen: Chosen) -> float | None:
@@ -137,8 +141,9 @@ def print_point(point: Point, title: str) -> None:
     rest = ", ".join(f"{k} = {v:.6g} {point.units[k]}".removesuffix(" 1") for k, v in point.at.items())
     click.echo(f"at rest: {rest}")
     if point.margin is not None:
-        word = "stable" if point.margin > 0 else "unstable" if point.margin < 0 else "on the boundary"
-        click.echo(f"closed form: {word}, margin {point.margin:.6g}")
+        click.echo(
+            f"closed form: margin {point.margin:.6g}" + (f", {point.meaning}" if point.meaning else "")
+        )
     kind = "multiplier" if point.is_map else f"root [{point.root_values.attrs['units']}]"
     rows = [[kind, "modulus" if point.is_map else "damping ratio"]]
     for z in point.root_values.values.ravel():

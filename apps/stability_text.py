@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ROWS = 30
 SHOWN = 5
 
+#: Relative size of a margin that is zero but for rounding and the tolerance of the boundary.
+_ZERO = 1e-8
+
 
 def print_chart(chosen: Chosen, result: xr.Dataset) -> None:
     """A row for each point of a small chart, else a summary; then the boundary and the closed form."""
@@ -57,8 +60,10 @@ def _summary(result: xr.Dataset, dims: list[str], units: dict[str, str]) -> Iter
             yield "without", f"{count:,}: {REASONS[code] if code < len(REASONS) else f'status {code}'}"
     if "boundary_axis" in result:
         yield from _boundary(result, dims)
+    else:
+        yield "boundary", "not traced where blocks go to a store"
     if "margin" in result:
-        yield "closed form", _closed_form(result, verdict)
+        yield from _closed_form(result, verdict, dims)
 
 
 def _side(name: str, values: Any, unit: str) -> str:
@@ -80,21 +85,37 @@ def _boundary(result: xr.Dataset, dims: list[str]) -> Iterator[tuple[str, str]]:
         yield "", place
 
 
-def _closed_form(result: xr.Dataset, verdict: Any) -> str:
+def _closed_form(result: xr.Dataset, verdict: Any, dims: list[str]) -> Iterator[tuple[str, str]]:
+    """How the model's margin compares: its sign at the points, its size at the crossings."""
     import numpy as np
 
     margin = result.margin.values
     known = np.isfinite(margin) & (verdict != 2)
     other = int((known & (((verdict == -1) & (margin < 0)) | ((verdict == 1) & (margin > 0)))).sum())
-    told = (
-        f"agrees at all {int(known.sum()):,} points" if not other else f"says otherwise at {other:,} points"
+    yield (
+        "closed form",
+        (f"says otherwise at {other:,} points" if other else f"agrees at all {int(known.sum()):,} points"),
     )
-    if result.sizes.get("crossing", 0) and "boundary_margin" in result:
-        at = np.abs(result.boundary_margin.values)
-        at = at[np.isfinite(at)]
-        if at.size:
-            told += f"; its margin on the boundary is at most {at.max():.1g}"
-    return told
+    if not result.sizes.get("crossing", 0) or "boundary_margin" not in result:
+        return
+    size = np.abs(result.boundary_margin.values)
+    zero = size <= _ZERO * max(1.0, float(np.abs(margin[known]).max(initial=0.0)))
+    if zero.any():
+        told = (
+            f"its margin is zero to {size[zero].max():.1g} at {int(zero.sum()):,} of {size.size:,} crossings"
+        )
+        yield "", told
+    off = np.flatnonzero(np.isfinite(size) & ~zero)
+    if off.size:
+        named = [d for d in dims if f"boundary_{d}" in result]
+        place = ", ".join(f"{d} = {float(result[f'boundary_{d}'][off[0]]):.6g}" for d in named)
+        yield (
+            "",
+            (
+                f"elsewhere up to {size[off].max():.3g} (first at {place}): there stability ends in a jump, or the "
+                "equilibrium lies on a switch"
+            ),
+        )
 
 
 def _rows(result: xr.Dataset, dims: list[str]) -> Iterator[list[str]]:

@@ -149,7 +149,9 @@ def vanishing(samples: Array, highs: Array, lows: Array) -> NDArray[np.bool_]:
     ----------
     samples : (m, N); highs, lows : (m, ...) its maxima and minima, latest in the last column
     """
-    a, b, c = np.stack([np.ptp(part, axis=1) for part in np.array_split(samples, 3, axis=1)])
+    third = samples.shape[1] // 3
+    parts = samples[:, -3 * third :].reshape(-1, 3, third)
+    a, b, c = np.ptp(parts, axis=2).T.copy()
     width = min(highs.shape[1], lows.shape[1])
     if width >= 5:
         envelope = highs[:, -width:] - lows[:, -width:]

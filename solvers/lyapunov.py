@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .dynamics import System, as_problem, compile_system
 from .problems import DDE, ODE, TIME, DomainError, DynamicsError, Map
 from .results import REASONS, provenance, status_variable
-from .straightline import Builder, Program
+from .straightline import Program
 from .tangent import Tangent
 
 Array = NDArray[np.float64]
@@ -73,9 +73,12 @@ def lyapunov(
     ------
     DomainError
         A count, time, transient or number of batches out of range.
-    DynamicsError
-        A flow whose equations jump (Piecewise, Heaviside): where an orbit meets a jump its deviations jump too, which
-        the linearised equations do not show. Max, Min and Abs only bend and are fine, and so are jumps in a map.
+
+    Notes
+    -----
+    Where the orbit of a flow meets a jump of its equations (Piecewise, Heaviside) its deviations jump too, which the
+    linearised equations do not show: such a point fails with a status that says so. Max, Min and Abs only bend and
+    are fine, and so are jumps in a map.
 
     References
     ----------
@@ -97,11 +100,6 @@ def lyapunov(
         given = given.starting(start)
     system = compile_system(given)
     is_map = isinstance(given, Map)
-    if not is_map and any(op.kind == "step" for op in (*system.rhs.ops, *_read_back(system).ops)):
-        raise DynamicsError(
-            f"the equations of {given.name} jump (Piecewise or Heaviside), which linearised deviations do not see; "
-            "write them with Max and Min, or compare two trajectories"
-        )
     time = (10_000 if is_map else 1000.0) if time is None else time
     transient = time / 10 if transient is None else transient
     lags = system.lag_values() if system.delayed else np.empty((0, system.size))
@@ -134,15 +132,6 @@ def lyapunov(
     return xr.Dataset(data, coords, provenance(given, "lyapunov", count=count, **settings))
 
 
-def _read_back(system: System) -> Program:
-    """Outputs whose past the equations read."""
-    outputs = list(system.problem.outputs)
-    rows = [outputs.index(d.of) for d in system.problem._lagged.values() if d.of in outputs]
-    builder = Builder()
-    placed = builder.extend(system.outputs)
-    return builder.build([placed[system.outputs.outputs[row]] for row in rows])
-
-
 def _check(system: System, lags: Array, count: int, time: float, transient: float, batches: int) -> None:
     states = len(system.labels)
     if not lags.any() and not 1 <= count <= states:
@@ -173,9 +162,9 @@ def _exponents(
     run: Callable[..., None] = lyapunov_kernel.exponents
     tangent, size, n = Tangent(system), system.size, len(system.labels)
     first = np.random.default_rng(seed).standard_normal((count, n))
-    rhs = _tape(system, tangent.rhs, (*tangent.symbols, TIME))
-    seen = _tape(system, tangent.outputs, (*system.labels, TIME))
+    rhs = _tape(system, tangent.rhs, (*tangent.symbols, TIME), n)
     outputs = list(system.problem.outputs)
+    seen = _tape(system, tangent.outputs, (*system.labels, TIME), len(outputs))
     of = np.array(
         [
             system.labels.index(d.of) if d.of in system.labels else -1 - outputs.index(d.of)
@@ -199,8 +188,11 @@ def _exponents(
     return sums, status.astype(np.uint8)
 
 
-def _tape(system: System, program: Program, symbols: tuple[str, ...]) -> tuple[Any, ...]:
-    """A program as the kernel reads it; symbols that it does not use get a slot of their own."""
+def _tape(system: System, program: Program, symbols: tuple[str, ...], values: int) -> tuple[Any, ...]:
+    """A program as the kernel reads it; symbols that it does not use get a slot of their own.
+
+    The first `values` of its outputs are the equations, the others their derivatives.
+    """
     from .lyapunov_kernel import KINDS
 
     slots = len(program.ops)
@@ -222,7 +214,17 @@ def _tape(system: System, program: Program, symbols: tuple[str, ...]) -> tuple[A
     for row, name in zip(params, names, strict=True):
         row[:] = system.grid.values[name]
     tape = np.array(code, dtype=np.int64).reshape(-1, 4)
-    return tape, constants, np.array(own, np.int64), params, put, np.array(program.outputs, np.int64)
+    take, jumps = np.array(program.outputs, np.int64), np.array(_jumps(program, values), np.int64)
+    return tape, constants, np.array(own, np.int64), params, put, take, jumps
+
+
+def _jumps(program: Program, values: int) -> list[int]:
+    """Switches in the equations themselves (those of the derivatives belong to Max and Min)."""
+    needed = set(program.outputs[:values])
+    for i in range(len(program.ops) - 1, -1, -1):
+        if i in needed:
+            needed |= {j for j in (program.ops[i].a, program.ops[i].b) if j >= 0}
+    return [i for i in sorted(needed) if program.ops[i].kind == "step"]
 
 
 def _processors() -> int:

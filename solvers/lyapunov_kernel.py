@@ -24,7 +24,7 @@ ADD, SUB, MUL, DIV, MIN, MAX, POW, EXP, LOG, STEP = range(10)
 KINDS = ("add", "sub", "mul", "div", "min", "max", "pow", "exp", "log", "step")
 
 #: Status of a point, see solvers.results.REASONS; RETRY asks for half the step.
-OK, STEPS, OVERFLOW, RETRY = 0, 8, 9, -1
+OK, STEPS, OVERFLOW, JUMPED, RETRY = 0, 8, 9, 13, -1
 
 #: Longest ring of nodes.
 MAX_NODES = 1 << 20
@@ -247,8 +247,19 @@ def _defect(slopes: Array, h: float, i: int, delayed: bool) -> float:
 
 
 @jit
+def _switched(v: Array, jumps: Array, side: Array) -> bool:
+    """Whether a switch of the equations has changed sides since the last call."""
+    changed = False
+    for i in range(jumps.size):
+        changed = changed or (side[i] >= 0 and side[i] != v[jumps[i]])
+        side[i] = v[jumps[i]]
+    return changed
+
+
+@jit
 def _flow_lane(
-    tape: Array, v: Array, put: Array, take: Array, see: Array, w: Array, see_put: Array, see_take: Array,
+    tape: Array, v: Array, put: Array, take: Array, jumps: Array,
+    see: Array, w: Array, see_put: Array, see_take: Array, see_jumps: Array,
     of: Array, lags: Array, x0: Array, first: Array, transient: float, batch: float, sums: Array, h: float,
     rtol: float, most: int, last_try: bool,
 ) -> int:  # fmt: skip
@@ -276,6 +287,7 @@ def _flow_lane(
     x, d, p, q = x0.copy(), np.zeros((k, n)), np.zeros(n), np.zeros((k, n))
     past, deviations, jacobian = np.zeros(K), np.zeros((K, k)), np.zeros((n, n + K))
     reach, size, logs = np.abs(x0) + 1e-300, np.zeros(k), np.zeros(k)
+    side, see_side = np.full(jumps.size, -1.0), np.full((K, see_jumps.size), -1.0)
     _orthonormal(V, G, logs)
     logs[:] = 0.0
     for c in range(k):
@@ -306,9 +318,13 @@ def _flow_lane(
                     past[s] = _observe(
                         see, w, see_put, see_take, -1 - of[s], p, q, at - lags[s], deviations[s]
                     )
+                    if stage == 0 and _switched(w, see_jumps, see_side[s]) and number >= 0:
+                        return JUMPED
             _slope(tape, v, put, take, x, past, at, kx[stage], jacobian)
             _tangent(jacobian, d, deviations, kv[stage])
             if stage == 0:
+                if _switched(v, jumps, side) and number >= 0:
+                    return JUMPED
                 F[now] = kx[0]
                 G[now] = kv[0]
         error, finite = 0.0, True
@@ -361,8 +377,10 @@ def _flow_lane(
 
 @jit
 def exponents(
-    is_map: bool, tape: Array, constants: Array, own: Array, params: Array, put: Array, take: Array,
+    is_map: bool,
+    tape: Array, constants: Array, own: Array, params: Array, put: Array, take: Array, jumps: Array,
     see: Array, see_constants: Array, see_own: Array, see_params: Array, see_put: Array, see_take: Array,
+    see_jumps: Array,
     of: Array, lags: Array, start: Array, first: Array, transient: float, batch: float, sums: Array,
     status: Array, rtol: float, most: int, begin: int, stop: int,
 ) -> None:  # fmt: skip
@@ -374,6 +392,7 @@ def exponents(
     constants : (slots,) where every slot stands before the parameters are put in
     own, params : (P,) slots and (P, size) values of the parameters
     put : slots of states, delayed symbols and time; take : slots of values, then of partial derivatives
+    jumps : slots of switches in the equations
     of : (K,) state that a delayed symbol looks back at, or -1 - output; lags : (K, size)
     start : (n, size); first : (k, n) deviations to begin with
     transient, batch : time (steps, for a map)
@@ -400,8 +419,8 @@ def exponents(
         while code == RETRY:
             sums[lane] = 0.0
             code = _flow_lane(
-                tape, v, put, take, see, w, see_put, see_take, of, delays, x, first, transient, batch, sums[lane], h,
-                rtol, most, halved >= 10,
+                tape, v, put, take, jumps, see, w, see_put, see_take, see_jumps, of, delays, x, first, transient, batch,
+                sums[lane], h, rtol, most, halved >= 10,
             )  # fmt: skip
             h /= 2
             halved += 1

@@ -28,6 +28,7 @@ REASONS = (
     "no equilibrium was found from any start",
     "a root could not be polished: its residual is too large",
     "not computed: an error was raised",
+    "the orbit met a jump of the equations, which linearised deviations do not show",
 )
 
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from scipy.special import lambertw
 
 from tcpdynamics.solvers import bifurcation, failures, lyapunov
+from tcpdynamics.solvers import lyapunov_kernel as kernel
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
+from tcpdynamics.solvers.results import REASONS
 
 w, past, r, delay = sympy.symbols("w past r delay")
 x, y, z = sympy.symbols("x y z")
@@ -203,10 +205,21 @@ def test_failures_and_refusals() -> None:
         lyapunov(LORENZ, count=4)
     with pytest.raises(DomainError, match="time must be finite and > 0"):
         lyapunov(LORENZ, time=0.0)
-    jumping = ODE(rhs={"x": sympy.Piecewise((1 - x, x < 2), (-x, True))}, start={"x": 0.0})
-    with pytest.raises(DynamicsError, match="jump"):
-        lyapunov(jumping)
     bending = lyapunov(ODE(rhs={"x": sympy.Min(1, 2 - 3 * x)}, start={"x": 0.0}))
     assert bending.exponent.item() == pytest.approx(-3, abs=1e-5)
     with pytest.raises(DynamicsError, match="no initial value for x"):
         lyapunov(ODE(rhs={"x": -x}))
+
+
+def test_jumps_of_the_equations() -> None:
+    """An orbit that meets a jump while it is followed has failed; one that stays clear of it, or maps, have not."""
+    assert REASONS[kernel.JUMPED].startswith("the orbit met a jump")
+    wave = {"x": y, "y": -x}
+    equations = wave | {"z": sympy.Piecewise((-z, x < 0), (-2 * z, True))}
+    relay = ODE(rhs=equations, start={"x": [1.0, 0.0], "y": 0.0, "z": 1.0})
+    found = lyapunov(relay, time=50.0)
+    assert found.status.values.tolist() == [kernel.JUMPED, 0]
+    aside = ODE(rhs={"x": sympy.Piecewise((1 - x, x < 2), (-x, True))}, start={"x": 0.0})
+    assert lyapunov(aside).exponent.item() == pytest.approx(-1, abs=1e-6)
+    doubling = Map(rhs={"x": sympy.Piecewise((2 * x, x < 0.5), (2 * x - 1, True))}, start={"x": 0.1})
+    assert lyapunov(doubling, time=40, transient=0).exponent.item() == pytest.approx(np.log(2))

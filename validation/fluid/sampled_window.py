@@ -27,19 +27,20 @@ NOTHING = 1e-13
 class SampledWindow:
     """T-REFWA on a link: at every interval the router reads its queue and sets all windows (eq. 3).
 
-    Groups of flows, equally many, with round-trip times R_i share the command in proportion to R_i. A command reaches
-    the senders, which are at the link's entry, `lag` R_i later. Time is in intervals RTT_avg, the mean of the R_i.
+    All flows have the round-trip time RTT_avg, which is the unit of time, and their senders are at the link's entry. A
+    command reaches a share s_i of the window `lags[i]` later.
 
     Parameters
     ----------
     phi, psi : float          Gains [1].
     bdp, buffer : float       C RTT_avg and B [packet], > 0.
     room : float, optional    Packets that fit, where that is not B.
-    rtts : sequence of float  R_i without queueing, in any unit: their mean is one interval.
-    lag : float               Share of R_i between a command and its effect, > 0; at most 1 where it is a way back and forth.
+    lags : sequence of float  Between a command and its effect, for each group of flows [RTT_avg], in (0, 10].
+    shares : sequence of float, optional
+                              s_i, of sum one; equal if not given.
     paced : bool
         False: senders are clocked by ACKs and keep their window in flight; one that has too much waits. True: they send
-        at the rate window/R_i, whatever is in flight.
+        at the rate window/RTT_avg, whatever is in flight.
 
     Notes
     -----
@@ -58,15 +59,19 @@ class SampledWindow:
     bdp: float = 190.0
     buffer: float = 190.0
     room: float | None = None
-    rtts: Sequence[float] = (1.0,)
-    lag: float = 0.5
+    lags: Sequence[float] = (0.5,)
+    shares: Sequence[float] | None = None
     paced: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.lag <= 10:
-            raise DomainError(f"lag must lie in (0, 10] round trips, got {self.lag!r}")
-        if not self.rtts or min(self.rtts) <= 0:
-            raise DomainError(f"rtts must be numbers > 0, got {tuple(self.rtts)!r}")
+        if not self.lags or not all(0 < lag <= 10 for lag in self.lags):
+            raise DomainError(f"lags must be numbers in (0, 10] [RTT_avg], got {tuple(self.lags)!r}")
+        if self.shares is not None and (
+            len(self.shares) != len(self.lags) or min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9
+        ):
+            raise DomainError(
+                f"shares must be as many as lags, > 0 and sum to one, got {tuple(self.shares)!r}"
+            )
         if not (self.bdp > 0 and self.buffer > 0):
             raise DomainError(f"bdp and buffer must be > 0, got {self.bdp!r} and {self.buffer!r}")
 
@@ -109,22 +114,18 @@ class _Link:
 
     def __init__(self, setting: SampledWindow, excess: float, queue: float) -> None:
         s = self.setting = setting
-        mean = sum(s.rtts) / len(s.rtts)
-        self.rtt = [r / mean for r in s.rtts]
-        self.share = [r / sum(self.rtt) for r in self.rtt]
-        self.groups = range(len(self.rtt))
+        self.share = list(s.shares or [1 / len(s.lags)] * len(s.lags))
+        self.groups = range(len(s.lags))
         self.room = s.buffer if s.room is None else s.room
         self.tiny = NOTHING * s.bdp
         self.command = excess
         self.window = [(s.bdp + excess) * x for x in self.share]
-        # At the start all groups get the same throughput, and have been getting it for a round trip.
-        through = min(s.bdp, s.bdp + excess) / len(self.rtt)
-        self.acks = [through for _ in self.groups]
+        # At the start the link is shared like the windows, and has been for a round trip.
+        self.acks = [min(s.bdp, s.bdp + excess) * x for x in self.share]
         self.flight = list(self.window)
         self.queue = min(queue, self.room)
         self.began = self.queue
-        even = tuple(1 / len(self.rtt) for _ in self.groups)
-        self.chunks: deque[list[Any]] = deque([[self.queue, even]] if self.queue > 0 else [])
+        self.chunks: deque[list[Any]] = deque([[self.queue, tuple(self.share)]] if self.queue > 0 else [])
         self.leaving, self.answered = list(self.acks), list(self.acks)
         self.sent = self.delivered = self.lost = self.now = 0.0
         self.agenda: list[tuple[float, int, int, str, int, float]] = []
@@ -142,7 +143,7 @@ class _Link:
             self.command = (1 - s.phi) * self.command + s.psi * (s.buffer - self.queue)
             for i in self.groups:
                 wanted = max((s.bdp + self.command) * self.share[i], 0.0)
-                self.plan(n + s.lag * self.rtt[i], "window", i, wanted)
+                self.plan(n + s.lags[i], "window", i, wanted)
         return SampledRun(
             np.array(queue), np.array(excess), self.sent, self.delivered, self.lost, self.queue - self.began
         )
@@ -206,7 +207,7 @@ class _Link:
         for i in self.groups:
             surplus = self.flight[i] - self.window[i]
             if s.paced:
-                self.sending[i] = self.window[i] / self.rtt[i]
+                self.sending[i] = self.window[i]
             elif surplus > self.tiny:
                 self.sending[i] = 0.0
             else:
@@ -231,7 +232,7 @@ class _Link:
         for i in self.groups:
             answered = leaving[i] + self.losing * shares[i]
             if abs(answered - self.answered[i]) > self.tiny:
-                self.plan(self.now + self.rtt[i], "acks", i, answered)
+                self.plan(self.now + 1.0, "acks", i, answered)
                 self.answered[i] = answered
         self.leaving = leaving
 
@@ -241,7 +242,7 @@ class _Link:
         self.flight[i] += amount
         if kept < amount:
             self.lost += amount - kept
-            self.plan(self.now + self.rtt[i], "lost", i, amount - kept)
+            self.plan(self.now + 1.0, "lost", i, amount - kept)
         self.queue += kept
         self.join(kept, tuple(float(j == i) for j in self.groups))
 
