@@ -85,7 +85,11 @@ def _runner(name: str) -> Callable[..., None]:
 
             return bifurcation_figure(result, growth)
 
-        told = result if growth is None else result.merge(_renamed(growth))
+        told = (
+            result
+            if growth is None
+            else result.assign_coords(growth.coords).assign(_renamed(growth).data_vars)
+        )
         write_outputs(paths, told, draw)
         if in_json:
             click.echo(json.dumps(document(chosen, told)))
@@ -112,7 +116,10 @@ def _solve(
     if store is not None:
         return named(stored(store, chosen.problem, solve, chosen, **used), chosen), None
     result = completed(solve(chosen.problem, **used), chosen)
-    return result, lyapunov(chosen.problem) if exponents else None
+    if not exponents:
+        return result, None
+    growth = lyapunov(chosen.problem).drop_attrs(deep=False)
+    return result, growth.reindex({k: chosen.swept[k] for k in chosen.outside}, fill_value={"status": 1})
 
 
 def _renamed(growth: xr.Dataset) -> xr.Dataset:
@@ -127,8 +134,10 @@ def _print(chosen: Chosen, result: xr.Dataset) -> None:
     dims = [str(d) for d in result["status"].dims]
     rows = list(_runs(result, dims[0])) if len(dims) == 1 else list(_counts(result))
     if len(rows) > ROWS:
-        click.echo(f"the first {ROWS} of {len(rows):,} ranges; --json or --output has all")
-    table([["from", "to", "points", "ends in"] if len(dims) == 1 else ["points", "ends in"], *rows[:ROWS]])
+        click.echo(f"the {ROWS} longest of {len(rows):,} ranges; --json or --output has all")
+        longest = sorted(range(len(rows)), key=lambda i: -int(rows[i][-2].replace(",", "")))
+        rows = [rows[i] for i in sorted(longest[:ROWS])]
+    table([["from", "to", "points", "ends in"] if len(dims) == 1 else ["points", "ends in"], *rows])
 
 
 def _kind(result: xr.Dataset) -> Any:
@@ -137,12 +146,16 @@ def _kind(result: xr.Dataset) -> Any:
 
     from tcpdynamics.solvers.results import REASONS
 
+    flow = "maxima" in result
+
     def told(attractor: int, period: int, status: int) -> str:
         if status:
             return f"no answer: {REASONS[status]}"
         if attractor == 1:
             return "equilibrium"
-        return f"period {period}" if attractor == 2 else "neither equilibrium nor cycle found"
+        if attractor != 2:
+            return "neither equilibrium nor cycle found"
+        return f"cycle with {period} {'maxima' if period > 1 else 'maximum'}" if flow else f"period {period}"
 
     flat = (result[k].values.ravel() for k in ("attractor", "cycle_length", "status"))
     words = [told(int(a), int(p), int(s)) for a, p, s in zip(*flat, strict=True)]

@@ -109,12 +109,14 @@ def write_outputs(paths: Sequence[Path], result: xr.Dataset, draw: Callable[[], 
         click.echo(f"wrote {path}", err=True)
 
 
-def page(figure: go.Figure, title: str) -> str:
-    """A page with one figure that needs no network."""
+def page(figure: go.Figure, title: str, *, tools: bool = True) -> str:
+    """A page with one figure that needs no network, with or without the tools above it."""
     from plotly.io import to_html
     from plotly.offline import get_plotlyjs
 
-    body = to_html(figure, include_plotlyjs=False, full_html=False)
+    body = to_html(
+        figure, {"displayModeBar": None if tools else False}, include_plotlyjs=False, full_html=False
+    )
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif; margin: 0">\n{body}\n'
@@ -129,7 +131,8 @@ def write_png(path: Path, figure: go.Figure) -> None:
     if kaleido is not None:
         content = kaleido(figure, height)
     else:
-        content = _photograph(page(figure.update_layout(width=_SIZE[0]), path.stem), height, _browser(path))
+        still = page(figure.update_layout(width=_SIZE[0]), path.stem, tools=False)
+        content = _photograph(still, height, _browser(path))
     write_whole(path, lambda temporary: _write_bytes(temporary, content))
 
 
@@ -236,7 +239,9 @@ def finite(values: Any) -> Any:
         return finite(np.stack([array.real, array.imag], axis=-1))
     if array.dtype.kind != "f":
         return array.tolist()
-    return np.where(np.isfinite(array), array.astype(object), None).tolist()
+    out = array.astype(object)
+    out[~np.isfinite(array)] = None
+    return out.tolist()
 
 
 def table(rows: Sequence[Sequence[str]]) -> None:

@@ -132,7 +132,8 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
     if iterated:
         panels = [(result[iterated[0]], "iterate", BLUE)]
     else:
-        panels = [(result["maxima"], "extremum", BLUE), (result["minima"], "extremum", RED)]
+        swings = result.attractor != 1  # what rests has ripples of rounding only
+        panels = [(result[k].where(swings), "extremum", c) for k, c in (("maxima", BLUE), ("minima", RED))]
     for values, along, colour in panels:
         if "flow" in values.dims:
             values = values.isel(flow=0)
@@ -151,10 +152,12 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
     figure.update_yaxes(title_text=axis_title("", title), row=1, col=1)
     if exponents is not None:
         largest = exponents.exponent.sel(direction=1)
-        values = np.where(np.isfinite(largest.values), largest.values, np.nan)
+        exponent = np.where(np.isfinite(largest.values), largest.values, np.nan)
         style = {"color": PURPLE, "width": 1}
         name = "Lyapunov exponent"
-        figure.add_scatter(x=result[dim].values, y=values, line=style, mode="lines", name=name, row=2, col=1)
+        figure.add_scatter(
+            x=result[dim].values, y=exponent, line=style, mode="lines", name=name, row=2, col=1
+        )
         figure.add_hline(0, line={"color": BLACK, "width": 1}, row=2, col=1)
         figure.update_yaxes(title_text=axis_title(name, largest.attrs), row=2, col=1)
     figure.update_xaxes(title_text=axis_title(dim, result[dim].attrs), row=rows, col=1)

@@ -42,7 +42,7 @@ class Point:
     @property
     def is_map(self) -> bool:
         """Whether roots are multipliers."""
-        return self.root_values.attrs["units"] == "1"
+        return bool(self.root_values.attrs["units"] == "1")
 
     @property
     def root_values(self) -> xr.DataArray:

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,21 @@ from .problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map
 from .results import REASONS, provenance, status_variable
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is to be integrated and where it goes: `values` (states and outputs, size, times), `status` (size,)."""
+
+    system: System
+    beginning: Array
+    ticks: Array
+    values: Array
+    status: NDArray[np.uint8]
+    rtol: float
+    atol: float
+    max_steps: int
+
 
 #: Numbers of one result, 2 GB.
 #: Trajectories that a thread takes at a time.
@@ -109,11 +125,12 @@ def trajectory(
     values = np.full((len(recorded), system.size, ticks.size), np.nan)
     status = np.zeros(system.size, np.uint8)
     beginning = system.start_values()
+    task = _Task(system, beginning, ticks, values, status, rtol, atol, max_steps)
     if isinstance(given, Map):
-        _iterate(system, beginning, ticks, values, status)
+        _iterate(task)
     else:
         _check_horizon(system, ticks)
-        _integrate(system, beginning, ticks, values, status, rtol, atol, max_steps, method)
+        _integrate(task, method)
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
         raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
@@ -170,12 +187,11 @@ def _check_horizon(system: System, ticks: Array) -> None:
         )
 
 
-def _iterate(
-    system: System, beginning: Array, ticks: Array, values: Array, status: NDArray[np.uint8]
-) -> None:
-    n, orbit = len(system.labels), Iteration(system, beginning)
+def _iterate(task: _Task) -> None:
+    system, values, status = task.system, task.values, task.status
+    n, orbit = len(system.labels), Iteration(system, task.beginning)
     with np.errstate(all="ignore"):
-        for j, tick in enumerate(ticks):
+        for j, tick in enumerate(task.ticks):
             orbit.advance(int(tick) - orbit.step)
             values[:n, :, j] = orbit.states
             if system.problem.outputs:
@@ -185,17 +201,8 @@ def _iterate(
     status[lost] = OVERFLOW
 
 
-def _integrate(
-    system: System,
-    beginning: Array,
-    ticks: Array,
-    values: Array,
-    status: NDArray[np.uint8],
-    rtol: float,
-    atol: float,
-    max_steps: int,
-    method: str,
-) -> None:
+def _integrate(task: _Task, method: str) -> None:
+    system = task.system
     if method not in ("auto", "taylor", "scipy"):
         raise DynamicsError(f"method must be auto, taylor or scipy, got {method!r}")
     plain = isinstance(system.problem, ODE) and not any(
@@ -204,29 +211,22 @@ def _integrate(
     if method == "scipy" and not plain:
         raise DynamicsError("method scipy takes ODEs without switches; use taylor")
     if method == "scipy" or (method == "auto" and plain and system.size == 1):
-        _by_scipy(system, beginning, ticks, values, status, rtol, atol)
-        return
-    _by_taylor(system, beginning, ticks, values, status, rtol, atol, max_steps)
+        _by_scipy(task)
+    else:
+        _by_taylor(task)
 
 
-def _by_scipy(
-    system: System,
-    beginning: Array,
-    ticks: Array,
-    values: Array,
-    status: NDArray[np.uint8],
-    rtol: float,
-    atol: float,
-) -> None:
+def _by_scipy(task: _Task) -> None:
     from scipy.integrate import solve_ivp
 
+    system, ticks, values = task.system, task.ticks, task.values
     n = len(system.labels)
     for i in range(system.size):
         with np.errstate(all="ignore"):
             done = solve_ivp(
                 lambda t, y, i=i: system.slope(y[:, None], [i], t)[:, 0],
-                (0.0, max(ticks[-1], np.finfo(float).tiny)), beginning[:, i], "DOP853",
-                ticks, rtol=max(rtol, 1e-13), atol=atol,
+                (0.0, max(ticks[-1], np.finfo(float).tiny)), task.beginning[:, i], "DOP853",
+                ticks, rtol=max(task.rtol, 1e-13), atol=task.atol,
             )  # fmt: skip
         reached = done.t.size
         values[:n, i, :reached] = done.y
@@ -234,24 +234,16 @@ def _by_scipy(
             now = dict(zip(system.labels, done.y[:, j : j + 1], strict=True))
             values[n:, i, j] = system.evaluate(system.outputs, now | {"t": done.t[j]}, [i])[:, 0]
         if not done.success or not np.isfinite(values[:n, i]).all():
-            status[i] = OVERFLOW
+            task.status[i] = OVERFLOW
 
 
-def _by_taylor(
-    system: System,
-    beginning: Array,
-    ticks: Array,
-    values: Array,
-    status: NDArray[np.uint8],
-    rtol: float,
-    atol: float,
-    max_steps: int,
-) -> None:
+def _by_taylor(task: _Task) -> None:
     from .taylor_kernel import LANES, STEPS, integrate
     from .taylor_tape import write_tape
 
+    system, beginning, ticks, values = task.system, task.beginning, task.ticks, task.values
     tape = write_tape(system)
-    order = _order(rtol, bool(system.delayed))
+    order = _order(task.rtol, bool(system.delayed))
     size = system.size
     # Terms of the highest order of other values than states are wanted only where something reads them.
     whole = bool(len(system.problem.outputs) or tape.past.size or tape.guards.size)
@@ -275,6 +267,7 @@ def _by_taylor(
         many = size if points is None else points.size
         out = values if points is None else np.empty((values.shape[0], many, ticks.size))
         reason, count = np.zeros(many, np.int64), np.zeros(many, np.int64)
+        own = [np.ascontiguousarray(x[..., local]) for x in (history, params, beginning, all_lags)]
         workers = min(_processors(), max(1, many // LANES))
         shares = 1 if workers == 1 else max(1, many // SHARE)  # small enough that no processor waits for long
         bounds = np.linspace(0, many, max(shares, workers) + 1).astype(int)
@@ -282,11 +275,9 @@ def _by_taylor(
         def share(i: int) -> None:
             integrate(
                 tape.code0, tape.code1, tape.code2, tape.slots, tape.states, tape.rhs, tape.recorded, tape.inputs,
-                tape.clock, tape.guards, tape.delayed, tape.ages, tape.past, np.ascontiguousarray(history[..., local]),
-                np.ascontiguousarray(params[:, local]), np.ascontiguousarray(beginning[:, local]),
-                np.ascontiguousarray(all_lags[:, local]), ticks, 0.0, out, reason, count, int(bounds[i]),
-                int(bounds[i + 1]), order, 0.1 * rtol, 0.1 * atol, max_steps, capacity,
-                final_order, *code,
+                tape.clock, tape.guards, tape.delayed, tape.ages, tape.past, *own, ticks, 0.0, out, reason, count,
+                int(bounds[i]), int(bounds[i + 1]), order, 0.1 * task.rtol, 0.1 * task.atol, task.max_steps,
+                capacity, final_order, *code,
             )  # fmt: skip
 
         with ThreadPoolExecutor(workers) as pool:
@@ -297,10 +288,10 @@ def _by_taylor(
 
     run(None, 64 if tape.past.size else 1)
     if tape.past.size:  # some looked further back than they remember: once more, with a longer memory
-        short = np.flatnonzero((codes == STEPS) & (taken < max_steps))
+        short = np.flatnonzero((codes == STEPS) & (taken < task.max_steps))
         if short.size:
             run(short, 16384)
-    status[:] = codes
+    task.status[:] = codes
 
 
 def _order(rtol: float, delays: bool) -> int:

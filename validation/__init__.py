@@ -1,11 +1,11 @@
-"""How far models can be trusted: a packet simulator, statistics, and comparisons. Each loads when it is first used."""
+"""How far models can be trusted: fluid and packet simulators, statistics, and comparisons. Each loads when it is first used."""
 
 from __future__ import annotations
 
 import importlib
 from types import ModuleType
 
-__all__ = ["comparisons", "packet", "statistics"]
+__all__ = ["comparisons", "fluid", "packet", "statistics"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -59,27 +59,41 @@ class Crowd:
         import sympy
 
         n = self.flows
+        now = [sympy.Symbol(f"N[{i}]", positive=True) for i in range(1, n + 1)]
+        old = [sympy.Symbol(f"N_d[{i}]", positive=True) for i in range(1, n + 1)]
+        return self._dde(now, old, 1)
+
+    def alike_dde(self) -> DDE:
+        """The motion in which all flows are equal, as one state "N[1]" (and the queue)."""
+        import sympy
+
+        return self._dde(
+            [sympy.Symbol("N[1]", positive=True)], [sympy.Symbol("N_d[1]", positive=True)], self.flows
+        )
+
+    def _dde(self, now: list[Any], old: list[Any], copies: int) -> DDE:
+        """Equations of flows of which each stands for as many as `copies`."""
+        import sympy
+
+        n = self.flows
         e, g, K, delay = (
             sympy.Symbol(s, positive=True) for s in ("epsilon", "gamma", "capacity", "delay")
         )
-        now = [sympy.Symbol(f"N[{i}]", positive=True) for i in range(1, n + 1)]
-        old = [sympy.Symbol(f"N_d[{i}]", positive=True) for i in range(1, n + 1)]
         q, q_old = sympy.symbols("q q_d", real=True)
         share = 1 / (1 + q_old / K) if self.queue else 1
         own = old if self.own_old else now
         rhs: dict[str, Any] = {
-            N.name: e * N * (1 - (own[i] + g * share * (sympy.Add(*old) - old[i])) / K)
+            N.name: e * N * (1 - (own[i] + g * share * (copies * sympy.Add(*old) - old[i])) / K)
             for i, N in enumerate(now)
         }
         delayed = {o.name: Delayed(N.name, delay) for o, N in zip(old, now, strict=True)}
+        rest = K * (1 - g + g / n) if self.queue else K / (1 + (n - 1) * g)
+        point = dict.fromkeys([N.name for N in now], rest)
         if self.queue:
-            over = sympy.Add(*now) / (1 + q / K) - K
+            over = copies * sympy.Add(*now) / (1 + q / K) - K
             rhs["q"] = sympy.Piecewise((over, q > 0), (sympy.Max(over, 0), True))
             delayed["q_d"] = Delayed("q", delay)
-            rest = K * (1 - g + g / n)
-            point = dict.fromkeys([N.name for N in now], rest) | {"q": n * rest - K}
-        else:
-            point = dict.fromkeys([N.name for N in now], K / (1 + (n - 1) * g))
+            point["q"] = n * rest - K
         return DDE(
             rhs=rhs,
             delayed=delayed,

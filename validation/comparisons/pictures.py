@@ -1,0 +1,78 @@
+"""What the pictures of comparisons with trajectories share: predicted lines, measured points with intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+#: Okabe and Ito's colours.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+VERDICT_COLOURS = {"agrees": "#009E73", "differs": "#D55E00", "undecided": "#E69F00", "no answer": "#999999"}
+
+
+def two_panels(first: str, second: str) -> go.Figure:
+    from plotly.subplots import make_subplots
+
+    panels = make_subplots(1, 2, subplot_titles=(first, second), horizontal_spacing=0.12)
+    panels.update_layout(
+        height=430, template="plotly_white", margin={"t": 50, "r": 20}, legend={"orientation": "h", "y": -0.22}
+    )
+    return panels
+
+
+def spectrum_lines(panels: Any, x: Any, roots: Any, name: str, colour: int) -> None:
+    """Decay rate (solid) and frequency (dashed) of predicted exponents in the left panel."""
+    import plotly.graph_objects as go
+
+    for values, dash, what in ((-roots.real, "solid", "decay"), (np.abs(roots.imag), "dash", "frequency")):
+        panels.add_trace(
+            go.Scatter(
+                x=x, y=values, name=f"{what}, {name}", mode="lines", legendgroup=name,
+                line={"color": COLOURS[colour % len(COLOURS)], "dash": dash, "width": 1.5},
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+
+
+def measured_points(panels: Any, x: Any, part: xr.Dataset, colour: int) -> None:
+    """Measured decay (disc) and frequency (ring), with intervals, in the left panel."""
+    import plotly.graph_objects as go
+
+    for quantity, symbol in (("decay", "circle"), ("frequency", "circle-open")):
+        here = part.sel(quantity=quantity)
+        panels.add_trace(
+            go.Scatter(
+                x=x, y=here.measured.values, mode="markers", showlegend=False,
+                marker={"color": COLOURS[colour % len(COLOURS)], "symbol": symbol, "size": 9},
+                error_y={"array": part.error.values, "thickness": 1},
+                text=[f"{quantity}: {v}, gap {g:.1e}" for v, g in zip(here.verdict.values, here.gap.values, strict=True)],
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+
+
+def critical_points(panels: Any, x: Any, part: xr.Dataset, line_x: Any, line_y: Any, name: str) -> None:
+    """Critical values from simulations, with intervals, and a predicted line, in the right panel."""
+    import plotly.graph_objects as go
+
+    panels.add_trace(
+        go.Scatter(x=line_x, y=line_y, name=name, mode="lines", line={"color": "#000000", "width": 1.5}),
+        row=1, col=2,
+    )  # fmt: skip
+    panels.add_trace(
+        go.Scatter(
+            x=x, y=part.critical.values, name="from simulations", mode="markers",
+            marker={"color": [VERDICT_COLOURS[v] for v in part.critical_verdict.values], "size": 10},
+            error_y={
+                "array": (part.critical_high - part.critical).values,
+                "arrayminus": (part.critical - part.critical_low).values, "symmetric": False,
+            },
+            text=[str(v) for v in part.critical_verdict.values],
+        ),
+        row=1, col=2,
+    )  # fmt: skip
