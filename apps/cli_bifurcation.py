@@ -77,7 +77,7 @@ def _runner(name: str) -> Callable[..., None]:
             raise click.UsageError("give one parameter a range, such as 1.8:3:1200, along which to look")
         if stores and exponents:
             raise click.UsageError("--lyapunov does not go into a store; leave one of them out")
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 1)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json)
         result, growth = _solve(chosen, settings, store, exponents)
 
         def draw() -> Any:

@@ -67,7 +67,7 @@ def _runner(name: str) -> Callable[..., None]:
                 f"--verdict judges one point, and --{key.replace('_', '-')} has {len(values):,} values; give one, or "
                 "leave --verdict out"
             )
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 2)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json)
         if chosen.swept:
             _chart(chosen, paths, store, in_json)
         else:

@@ -13,8 +13,9 @@ import click
 from .dynamic_models import ModelGroup, options
 from .dynamic_models import about as about_model
 from .dynamic_outputs import about, check_outputs, common_options, document, table, write_outputs
-from .dynamic_values import MAX_STORED, Chosen, check_points, choose, only_number, read_numbers
+from .dynamic_values import MAX_STORED, Chosen, choose
 from .ranges import MAX_POINTS
+from .written_numbers import check_points, only_number, read_numbers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -75,7 +76,7 @@ def _runner(name: str) -> Callable[..., None]:
         most = MAX_STORED if stores else MAX_POINTS
         chosen = starting(choose(name, given, most=most), starts, most)
         ticks = _times(chosen, times)
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 1)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json)
         result = _solve(chosen, ticks, store)
         if starts:
             result.attrs["start"] = json.dumps(list(starts))

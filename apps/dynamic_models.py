@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from .written_numbers import flag
+
 #: Views that give equations, in the order in which the first one is taken.
 VIEWS = ("dde", "ode", "map", "rate_ode", "ack_map", "cut_map", "growth")
 
@@ -216,20 +218,15 @@ def _parameter_options(found: dict[str, type[Any]]) -> list[click.Parameter]:
     made: list[click.Parameter] = []
     for name, row in told.items():
         text = _help(row) + _only(owners[name], found)
-        made.append(click.Option([_flag(name)], multiple=True, metavar="RANGE", help=text))
+        made.append(click.Option([flag(name)], multiple=True, metavar="RANGE", help=text))
     for name, (text, _) in SEVERAL.items():
         if name in owners:
             text = text[0].upper() + text[1:] + "." + _only(owners[name], found)
-            made.append(click.Option([_flag(name)], metavar="LIST", help=text))
+            made.append(click.Option([flag(name)], metavar="LIST", help=text))
     if any(row["unit"] == "packet/s" for row in told.values()):
         text = "Turns bit rates such as 1Mbit/s into packets per second, such as 1500B."
         made.append(click.Option(["--packet-size"], metavar="SIZE", help=text))
     return made
-
-
-def _flag(name: str) -> str:
-    # Single letters stay as they are: click would take -a.
-    return f"--{name.replace('_', '-')}"
 
 
 def _help(row: dict[str, Any]) -> str:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .dynamic_values import Chosen
-from .files import OutputError, check_netcdf_name, check_writable, write_netcdf, write_text, write_whole
+from .files import OutputError, check_netcdf_name, check_writable, write_netcdf, write_text
+from .pictures import check_png, page, write_png
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -24,9 +21,6 @@ if TYPE_CHECKING:
 #: Numbers that JSON can carry, and points that a picture can.
 MAX_PRINTED = 1_000_000
 MAX_DRAWN = 1_000_000
-
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_SIZE = (1100, 700)
 
 
 def common_options(command: click.Command) -> click.Command:
@@ -44,7 +38,9 @@ def common_options(command: click.Command) -> click.Command:
     return command
 
 
-def check_outputs(paths: Sequence[Path], points: int, swept: int, most_swept: int) -> Path | None:
+def check_outputs(
+    paths: Sequence[Path], points: int, swept: int, most_swept: int, in_json: bool
+) -> Path | None:
     """Refuse what cannot be written before anything is computed; the store among the paths, if there is one.
 
     Parameters
@@ -52,7 +48,11 @@ def check_outputs(paths: Sequence[Path], points: int, swept: int, most_swept: in
     points : int, of the grid
     swept, most_swept : int
         Parameters that are swept, and how many a picture can show.
+    in_json : bool
+        Whether all is to be printed.
     """
+    if in_json:
+        _check_printed(points)
     store = None
     taken: set[str] = set()
     for path in paths:
@@ -69,8 +69,8 @@ def check_outputs(paths: Sequence[Path], points: int, swept: int, most_swept: in
                     f"cannot draw {path}: a picture shows at most {most_swept} ranges and {MAX_DRAWN:,} points, got "
                     f"{swept} and {points:,}; write x.nc, or give single values"
                 )
-            if suffix == ".png" and _kaleido() is None:
-                _browser(path)
+            if suffix == ".png":
+                check_png(path)
         elif suffix == ".zarr":
             if store is not None:
                 raise OutputError(f"cannot write {path}: one store is enough, {store} is given too")
@@ -109,99 +109,12 @@ def write_outputs(paths: Sequence[Path], result: xr.Dataset, draw: Callable[[], 
         click.echo(f"wrote {path}", err=True)
 
 
-def page(figure: go.Figure, title: str, *, tools: bool = True) -> str:
-    """A page with one figure that needs no network, with or without the tools above it."""
-    from plotly.io import to_html
-    from plotly.offline import get_plotlyjs
-
-    body = to_html(
-        figure, {"displayModeBar": None if tools else False}, include_plotlyjs=False, full_html=False
-    )
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>\n'
-        f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif; margin: 0">\n{body}\n'
-        "</body></html>\n"
-    )
-
-
-def write_png(path: Path, figure: go.Figure) -> None:
-    """Write a picture, by kaleido where it is installed, else by a browser without a window."""
-    kaleido = _kaleido()
-    height = figure.layout.height or _SIZE[1]
-    if kaleido is not None:
-        content = kaleido(figure, height)
-    else:
-        still = page(figure.update_layout(width=_SIZE[0]), path.stem, tools=False)
-        content = _photograph(still, height, _browser(path))
-    write_whole(path, lambda temporary: _write_bytes(temporary, content))
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
-
-
-def _kaleido() -> Callable[[go.Figure, float], bytes] | None:
-    import importlib.util
-
-    if importlib.util.find_spec("kaleido") is None:
-        return None
-
-    def draw(figure: go.Figure, height: float) -> bytes:
-        try:
-            content: bytes = figure.to_image("png", width=_SIZE[0], height=height, scale=2)
-        except (RuntimeError, ValueError, OSError) as error:  # no browser for it, or one that does not start
-            told = " ".join(str(error).split())[:200]
-            raise OutputError(f"cannot draw a PNG: kaleido says {told}; write x.html instead") from None
-        return content
-
-    return draw
-
-
-def _browser(path: Path) -> str:
-    named = os.environ.get("BROWSER_PATH")
-    found = next((b for b in (named, *map(shutil.which, _BROWSERS)) if b and os.access(b, os.X_OK)), None)
-    if found is None:
-        raise OutputError(
-            f"cannot draw {path}: a PNG needs kaleido or Chromium; install `tcpdynamics[export]`, or write x.html"
-        )
-    return found
-
-
-def _photograph(text: str, height: float, browser: str) -> bytes:
-    """The page as a browser without a window shows it."""
-    with tempfile.TemporaryDirectory(prefix="tcpdynamics") as folder:
-        source, target = Path(folder, "page.html"), Path(folder, "page.png")
-        source.write_text(text, encoding="utf-8")
-        # Chromium refuses its sandbox to root; the page is our own.
-        root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-        command = [
-            browser, "--headless", *root, "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            f"--user-data-dir={Path(folder, 'profile')}", "--virtual-time-budget=8000",
-            "--force-device-scale-factor=2", f"--window-size={_SIZE[0]},{int(height)}", f"--screenshot={target}",
-            source.as_uri(),
-        ]  # fmt: skip
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=120, check=False)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise OutputError(f"cannot draw a PNG with {browser}: {error}; write x.html instead") from None
-        if not target.exists():
-            raise OutputError(
-                f"cannot draw a PNG: {browser} ended with code {done.returncode} and no picture; write x.html instead"
-            )
-        return target.read_bytes()
-
-
 def document(chosen: Chosen, result: xr.Dataset, **more: Any) -> dict[str, Any]:
     """JSON of a result: what was asked, coordinates, and every variable with dimensions and unit.
 
     What is not finite becomes null, complex numbers become pairs.
     """
-    numbers = sum(v.size for v in result.data_vars.values())
-    if numbers > MAX_PRINTED:
-        raise click.UsageError(
-            f"--json would print {numbers:,} numbers, at most {MAX_PRINTED:,}; --output FILE.nc takes more"
-        )
+    _check_printed(sum(v.size for v in result.data_vars.values()))
     return {
         "model": chosen.name,
         **({"reading": chosen.reading} if chosen.reading else {}),
@@ -217,6 +130,13 @@ def document(chosen: Chosen, result: xr.Dataset, **more: Any) -> dict[str, Any]:
     }
 
 
+def _check_printed(numbers: int) -> None:
+    if numbers > MAX_PRINTED:
+        raise click.UsageError(
+            f"--json would print {numbers:,} numbers, at most {MAX_PRINTED:,}; --output FILE.nc takes more"
+        )
+
+
 def _values(variable: xr.DataArray) -> Any:
     """Codes as their meanings, but for `status`, numbers as they are."""
     if "flag_meanings" in variable.attrs and variable.name not in ("status", "boundary_axis"):
@@ -224,9 +144,7 @@ def _values(variable: xr.DataArray) -> Any:
 
         words = np.array(variable.attrs["flag_meanings"].split(), dtype=object)
         order = np.asarray(variable.attrs["flag_values"])
-        return words[np.searchsorted(order, variable.values)].tolist() if variable.ndim else (
-            str(words[int(np.searchsorted(order, int(variable)))])
-        )  # fmt: skip
+        return np.asarray(words[np.searchsorted(order, variable.values)], dtype=object).tolist()
     return finite(variable.values)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .dynamic_models import SEVERAL, VIEWS, candidates, reading_of, views_of
-from .ranges import MAX_POINTS, RangeError, parse_range
+from .ranges import MAX_POINTS
+from .written_numbers import check_points, flag, only_number, read_numbers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 #: Points of a sweep that goes to a store block by block.
 MAX_STORED = 100_000_000
-
-_PLAIN = re.compile(r"[-+]?[\d.]+([eE][-+]?\d+)?(/\d+)?")
 
 
 @dataclass(frozen=True)
@@ -144,76 +142,11 @@ def _inside(values: Array, row: Mapping[str, Any]) -> tuple[Array, list[float]]:
     return (values, []) if out.all() else (values[~out], values[out].tolist())
 
 
-def read_numbers(
-    option: str, text: str, unit: str = "1", most: int = MAX_POINTS, packet_size: str | None = None
-) -> list[float]:
-    """Numbers from `start:stop:count`, a comma list or one number, with units as people write them.
-
-    >>> read_numbers("--base-rtt", "100ms:300ms:3", "s")
-    [0.1, 0.2, 0.3]
-    >>> read_numbers("--capacity", "12Mbit/s", "packet/s", packet_size="1500B")
-    [1000.0]
-    """
-    pieces = text.split(":")
-    separator, keep = (":", 1) if len(pieces) == 3 else (",", 0)
-    pieces = pieces if keep else text.split(",")
-    plain = [_in_unit(option, p, unit, packet_size) for p in pieces[: len(pieces) - keep]]
-    try:
-        return [float(x) for x in parse_range(separator.join(plain + pieces[len(pieces) - keep :]), most)]
-    except RangeError as error:
-        raise click.UsageError(f"{option}: {error}") from None
-
-
-def check_points(sizes: Mapping[str, int], most: int = MAX_POINTS) -> None:
-    """Refuse a grid that is too large, before anything is computed."""
-    points = math.prod(sizes.values())
-    if points > most:
-        sides = " x ".join(f"{_flag(k)} {n:,}" for k, n in sizes.items())
-        raise click.UsageError(
-            f"the grid has {points:,} points ({sides}), at most {most:,} are allowed here; use fewer points"
-        )
-
-
-def only_number(option: str, text: str, unit: str = "1") -> float:
-    """One number."""
-    values = read_numbers(option, text, unit, 1) if ":" not in text else [math.nan, math.nan]
-    if len(values) != 1:
-        raise click.UsageError(f"{option} takes one number, got {text!r}")
-    return values[0]
-
-
-def _in_unit(option: str, text: str, unit: str, packet_size: str | None) -> str:
-    """One number as a text in the unit of its parameter."""
-    from tcpdynamics.validation.packet.units import TABLES, ScenarioError, quantity
-
-    word = text.strip()
-    if not word or _PLAIN.fullmatch(word):
-        return word
-    suffix = re.sub(r"^[-+\d.]+([eE][-+]?\d+)?\s*", "", word)
-    number = word[: len(word) - len(suffix)].strip()
-    if suffix in (unit, f"{unit}s", unit.replace("packet", "packets")):
-        return number
-    try:
-        if unit == "s" or (unit == "1" and suffix in TABLES["1"]):
-            return repr(quantity(word, unit, option))
-        if unit == "packet/s" and suffix in TABLES["bit/s"]:
-            if not packet_size:
-                counts = "round trip: to give" if packet_size == "" else "second: to give"
-                need = "--base-rtt and --packet-size" if packet_size == "" else "--packet-size, such as 1500B"
-                raise click.UsageError(f"{option} counts packets per {counts} {word}, add {need}")
-            return repr(quantity(word, "bit/s", option) / (8 * quantity(packet_size, "B", "--packet-size")))
-    except ScenarioError as error:
-        raise click.UsageError(str(error)) from None
-    if number and unit != "1":
-        raise click.UsageError(f"{option} must be a number in {unit}, got {word!r}; leave the unit out")
-    return word
-
-
 def _parameter(
     row: dict[str, Any], texts: Sequence[str], options: Mapping[str, Any], cls: type[Any], most: int
 ) -> Any:
     """The value of one parameter: a number, a value for each flow, or the list of a range."""
-    option = _flag(row["name"])
+    option = flag(row["name"])
     rtt = cls.__dataclass_fields__.get("base_rtt")
     # Without a base round-trip time, rates are packets per round trip: a bit rate cannot be converted.
     in_seconds = rtt is None or rtt.default is not None or bool(options.get("base_rtt"))
@@ -242,10 +175,10 @@ def _each_flow(
 
 
 def _tuple(name: str, text: str) -> tuple[Any, ...]:
-    values = read_numbers(_flag(name), text)
+    values = read_numbers(flag(name), text)
     kind = SEVERAL[name][1]
     if kind is int and any(v != int(v) for v in values):
-        raise click.UsageError(f"{_flag(name)} takes whole numbers, got {text}")
+        raise click.UsageError(f"{flag(name)} takes whole numbers, got {text}")
     return tuple(kind(v) for v in values)
 
 
@@ -264,14 +197,14 @@ def _refuse_foreign(name: str, reading: str, key: str, texts: Sequence[str]) -> 
     """An option of other readings; one delay that a reading does not have is worth a note only."""
     owners = ", ".join(r for r, c in candidates(name).items() if key in c.__dataclass_fields__)
     if key != "delay":
-        raise click.UsageError(f"{_flag(key)} belongs to --reading {owners}, not to {reading}")
+        raise click.UsageError(f"{flag(key)} belongs to --reading {owners}, not to {reading}")
     only_number("--delay", texts[-1])
     text = f"--reading {reading} has no delay, so --delay changes nothing; {owners} have one"
     click.echo(f"Note: {text}", err=True)
 
 
 def _require(rows: Mapping[str, dict[str, Any]], given: Mapping[str, Any]) -> None:
-    missing = [_flag(k) for k, row in rows.items() if row["required"] and k not in given]
+    missing = [flag(k) for k, row in rows.items() if row["required"] and k not in given]
     if missing:
         raise click.UsageError(f"Missing option{'s' * (len(missing) > 1)} {', '.join(missing)}")
 
@@ -287,11 +220,7 @@ def _view(cls: type[Any], view: str | None) -> str:
     return wanted
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def _as_option(message: str, rows: Mapping[str, Any]) -> str:
     """A model's complaint with the option in the place of the field."""
     name, _, rest = message.partition(" ")
-    return f"{_flag(name)} {rest}" if name in rows else message
+    return f"{flag(name)} {rest}" if name in rows else message

@@ -164,9 +164,19 @@ def _along(chart: xr.Dataset, dim: str) -> go.Figure:
     figure.add_hline(edge, line={"color": BLACK, "width": 1})
     crossings = chart[f"boundary_{dim}"].values if f"boundary_{dim}" in chart else ()
     for at in crossings[:20]:
-        figure.add_vline(at, line={"color": BLACK, "width": 1}, annotation_text=f"{at:.6g}")
+        figure.add_vline(at, line={"color": BLACK, "width": 4}, annotation_text=f"{at:.6g}")
+    if "margin" in chart:
+        for at in _zeros(x[order], chart.margin.values[order])[:20]:
+            figure.add_vline(at, line={"color": RED, "width": 2, "dash": "dash"})
     figure.update_yaxes(title_text=axis_title(name, value.attrs))
     return figure
+
+
+def _zeros(x: Any, y: Any) -> Any:
+    """Where straight lines between the points cross zero."""
+    with np.errstate(invalid="ignore"):
+        i = np.flatnonzero(np.isfinite(y[:-1] * y[1:]) & ((y[:-1] > 0) != (y[1:] > 0)))
+    return x[i] + (x[i + 1] - x[i]) * y[i] / (y[i] - y[i + 1])
 
 
 def _mark(figure: go.Figure, chart: xr.Dataset, dims: tuple[str, ...], mark: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""How far models can be trusted: fluid and packet simulators, statistics, and comparisons. Each loads when it is first used."""
+"""How far models can be trusted: fluid and packet simulators, statistics, comparisons. Each loads when first used."""
 
 from __future__ import annotations
 

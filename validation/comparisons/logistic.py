@@ -132,7 +132,9 @@ def paragraph(result: xr.Dataset) -> str:
         ""
         if plain is None
         else " Without delay the measured decay rate is epsilon itself, also beyond 2: "
-        + ", ".join(f"{m:.4f} at {e:g}" for m, e in zip(plain.measured.values, plain.epsilon.values, strict=True))
+        + ", ".join(
+            f"{m:.4f} at {e:g}" for m, e in zip(plain.measured.values, plain.epsilon.values, strict=True)
+        )
         + "."
     )
     return (

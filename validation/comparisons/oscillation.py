@@ -13,7 +13,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -34,8 +34,6 @@ SAMPLES, TERMS = 120, 6
 SMALLEST, LARGEST = 1e-7, 1e-2
 #: The uncertainty is that many times the movement of the result; it is never taken as less than a part of |z|.
 SAFETY, LEAST = 3.0, 1e-7
-#: An interval that holds zero is called agreement if it is no wider than this, to either side.
-WIDEST = 0.01
 
 
 def slowest(deviation: Array, step: float) -> complex:
@@ -81,7 +79,7 @@ def exponent(deviation: Array, step: float) -> tuple[complex, float]:
     -------
     complex and float; NaN where too little is left to measure
     """
-    size = np.abs(deviation).max(axis=0)
+    size = np.nan_to_num(np.abs(deviation).max(axis=0), nan=np.inf)  # what grew until it failed
     first = size[: max(2, size.size // 50)].max()
     ahead = np.maximum.accumulate(size[::-1])[::-1]
     end = int(np.searchsorted(-ahead, -SMALLEST * first))
@@ -96,6 +94,21 @@ def exponent(deviation: Array, step: float) -> tuple[complex, float]:
         )
     ]
     return found[0], float(max(abs(z - found[0]) for z in found[1:]))
+
+
+def exponents(large: Array, small: Array, step: float) -> tuple[NDArray[np.complex128], Array]:
+    """Slowest exponents after a disturbance and after half of it, with the half-widths of their intervals.
+
+    Parameters
+    ----------
+    large, small : (quantities, points, m) arrays of relative deviations at times `step` apart
+    """
+    z, error = np.empty(large.shape[1], complex), np.empty(large.shape[1])
+    for i in range(large.shape[1]):
+        whole, moved = exponent(large[:, i], step)
+        z[i], fine = exponent(small[:, i], step)
+        error[i] = max(SAFETY * max(abs(z[i] - whole), moved, fine), LEAST * abs(z[i]))
+    return z, error
 
 
 def _fit(part: Array, step: float) -> complex:
@@ -168,18 +181,11 @@ def measure(
         `deviation`, the trajectories of the larger disturbance.
     """
     times = step * np.arange(round(horizon / step) + 1)
-    run = trajectory(
-        disturbed(problem, direction=direction, scale=scale), times, rtol=1e-13, atol=1e-15, throw=True
-    )
+    run = trajectory(disturbed(problem, direction=direction, scale=scale), times, rtol=1e-13, atol=1e-15)
     found = run.deviation.transpose("flow", "disturbance", ..., "time")
     shape = found.shape[2:-1]
     flat = found.values.reshape(*found.shape[:2], -1, times.size)
-    z = np.empty(flat.shape[2], complex)
-    error = np.empty(flat.shape[2])
-    for i in range(flat.shape[2]):
-        whole, moved = exponent(flat[:, 0, i], step)
-        z[i], fine = exponent(flat[:, 1, i], step)
-        error[i] = max(SAFETY * max(abs(z[i] - whole), moved, fine), LEAST * abs(z[i]))
+    z, error = exponents(flat[:, 0], flat[:, 1], step)
     grid = found.dims[2:-1]
     units = f"1/{problem.time_units}"
 

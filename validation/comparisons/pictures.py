@@ -20,7 +20,10 @@ def two_panels(first: str, second: str) -> go.Figure:
 
     panels = make_subplots(1, 2, subplot_titles=(first, second), horizontal_spacing=0.12)
     panels.update_layout(
-        height=430, template="plotly_white", margin={"t": 50, "r": 20}, legend={"orientation": "h", "y": -0.22}
+        height=430,
+        template="plotly_white",
+        margin={"t": 50, "r": 20},
+        legend={"orientation": "h", "y": -0.22},
     )
     return panels
 
@@ -50,7 +53,10 @@ def measured_points(panels: Any, x: Any, part: xr.Dataset, colour: int) -> None:
                 x=x, y=here.measured.values, mode="markers", showlegend=False,
                 marker={"color": COLOURS[colour % len(COLOURS)], "symbol": symbol, "size": 9},
                 error_y={"array": part.error.values, "thickness": 1},
-                text=[f"{quantity}: {v}, gap {g:.1e}" for v, g in zip(here.verdict.values, here.gap.values, strict=True)],
+                text=[
+                    f"{quantity}: {v}, gap {g:.1e}"
+                    for v, g in zip(here.verdict.values, here.gap.values, strict=True)
+                ],
             ),
             row=1, col=1,
         )  # fmt: skip

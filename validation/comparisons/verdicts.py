@@ -69,7 +69,9 @@ def critical_variables(
         shaped = np.asarray(values, float).reshape(array.shape[:-1])
         return xr.DataArray(shaped, dims, tuple(dims), attrs={"units": units, "long_name": name})
 
-    value, low, high = (labelled(array[..., i], f"{text}{s}") for i, s in enumerate((" measured", ", low", ", high")))
+    value, low, high = (
+        labelled(array[..., i], f"{text}{s}") for i, s in enumerate((" measured", ", low", ", high"))
+    )
     expected = labelled(predicted, f"{text} predicted")
     # Nothing measured up to the end of the range: right if nothing is predicted there either.
     none = np.isnan(value) & (expected >= low)
@@ -122,8 +124,9 @@ def roots_against(measured: xr.Dataset, roots: Any) -> xr.Dataset:
 
 
 def counts(verdicts: xr.DataArray) -> str:
-    """"7 of 8 agree", and how many do not."""
+    """ "7 of 8 agree", and how many do not."""
     values = verdicts.values.ravel()
     agree = int((values == "agrees").sum())
-    others = [f"{int((values == v).sum())} {w}" for v, w in (("differs", "differ"), ("undecided", "undecided")) if (values == v).any()]
+    words = {"differs": "differs", "undecided": "undecided", "no answer": "without an answer"}
+    others = [f"{int((values == v).sum())} {word}" for v, word in words.items() if (values == v).any()]
     return f"{agree} of {values.size} agree" + "".join(f", {o}" for o in others)

@@ -76,9 +76,7 @@ class Crowd:
         import sympy
 
         n = self.flows
-        e, g, K, delay = (
-            sympy.Symbol(s, positive=True) for s in ("epsilon", "gamma", "capacity", "delay")
-        )
+        e, g, K, delay = (sympy.Symbol(s, positive=True) for s in ("epsilon", "gamma", "capacity", "delay"))
         q, q_old = sympy.symbols("q q_d", real=True)
         share = 1 / (1 + q_old / K) if self.queue else 1
         own = old if self.own_old else now

@@ -1,4 +1,4 @@
-"""A router that sets the windows of its flows every interval, on a real queue: every change is an event, none is smeared.
+"""A router that sets the windows of its flows every interval, on a real queue; every change is an event.
 
 Between events all rates are constant, so that amounts are linear and the times of switches (the queue runs empty or
 full, a sender that has too much in flight may send again) are exact to rounding.
@@ -155,7 +155,9 @@ class _Link:
     def advance(self, until: float) -> None:
         """Go on to a time; what happens at that very time has not happened yet."""
         while True:
-            wait = min(self.calm(), (self.agenda[0][0] if self.agenda else until) - self.now, until - self.now)
+            wait = min(
+                self.calm(), (self.agenda[0][0] if self.agenda else until) - self.now, until - self.now
+            )
             self.flow(max(wait, 0.0))
             if self.now >= until - 1e-12:
                 self.now = until

@@ -1,0 +1,256 @@
+"""T-REFWA's interval maps beside a router that acts every RTT_avg on a real queue: which reading describes what.
+
+The fluids differ in what a command is (a window in flight, clocked by ACKs, or a rate) and in how long it takes to
+act; each is disturbed a little, and the multiplier by which the disturbance changes from one interval to the
+next is held against the largest multiplier of every reading.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics import models
+from tcpdynamics.solvers import characteristic_roots, eigenvalues
+from tcpdynamics.solvers.problems import DomainError
+from tcpdynamics.solvers.stability_chart import stability_chart
+from tcpdynamics.validation.fluid import SampledWindow
+
+from .oscillation import SAFETY, measure, slowest
+from .t_refwa_pictures import figure
+from .t_refwa_pictures import paragraph as paragraph
+from .verdicts import critical_value, critical_variables
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+#: Fluid -> lags [RTT_avg], whether it is paced, and the reading that should describe it.
+FLUIDS: dict[str, tuple[tuple[float, ...], bool, str]] = {
+    "windows, half an RTT": ((0.5,), False, "window"),
+    "windows, a full RTT": ((1.0,), False, "delayed"),
+    "windows, half and 1.5 RTT": ((0.5, 1.5), False, "mixed"),
+    "rates, at once": ((1e-9,), True, "semi-implicit"),
+    "rates, half an RTT": ((0.5,), True, ""),
+    "rates, a full RTT": ((1.0,), True, "integrating"),
+    "rates, two RTT": ((2.0,), True, "integrating, delayed"),
+    "continuous control": ((1.0,), True, "continuous"),
+}
+READINGS: dict[str, Any] = {
+    "window": models.TRefwaWindow,
+    "delayed": models.TRefwaDelayed,
+    "mixed": models.TRefwaMixed,
+    "measured": models.TRefwaMeasured,
+    "semi-implicit": models.TRefwaIntegratingSemiImplicit,
+    "integrating": models.TRefwaIntegrating,
+    "integrating, delayed": models.TRefwaIntegratingDelayed,
+    "continuous": models.TRefwaContinuous,
+}
+#: Disturbance, and the share of it below which rounding takes over.
+SIZE, SMALLEST = 1e-3, 1e-8
+
+
+@dataclass(frozen=True)
+class TRefwaMapVsFluid:
+    """Readings of eq. (3) against a fluid simulation in continuous time.
+
+    Parameters
+    ----------
+    gains : sequence of (phi, psi)
+        Where multipliers are compared.
+    psi : float
+        Gain at which the critical phi is sought.
+    bdp, buffer : float
+        [packet]
+    lags : sequence of float
+        Between command and effect, for which the reach of the window reading is measured [RTT_avg], in (0, 1).
+    rounds : int
+        Divisions of the interval that holds the critical phi, each by eight.
+    intervals : int
+        Length of a run.
+
+    Examples
+    --------
+    >>> result = TRefwaMapVsFluid(gains=((1.0, 0.5),), rounds=1).run()
+    >>> result.best.values.tolist()[:3]
+    ['window', 'delayed', 'mixed']
+    """
+
+    gains: Sequence[tuple[float, float]] = ((1.5, 0.5), (1.0, 0.5), (0.8, 0.3), (1.2, 0.6))
+    psi: float = 0.5
+    bdp: float = 190.0
+    buffer: float = 190.0
+    lags: Sequence[float] = (0.2, 0.4, 0.6, 0.8, 0.95)
+    rounds: int = 3
+    intervals: int = 80
+
+    def __post_init__(self) -> None:
+        if not self.gains or any(phi < 0 or psi <= 0 for phi, psi in self.gains):
+            raise DomainError(f"gains must list pairs with phi >= 0 and psi > 0, got {self.gains!r}")
+
+    def fluid(self, name: str, phi: float, psi: float, room: float | None = None) -> SampledWindow:
+        """The simulation of a case; `room` is what the buffer really holds [packet]."""
+        lags, paced, _ = FLUIDS[name]
+        return SampledWindow(
+            phi=phi, psi=psi, bdp=self.bdp, buffer=self.buffer, lags=lags, paced=paced, room=room
+        )
+
+    def run(self) -> xr.Dataset:
+        """Simulate, measure, compare.
+
+        Returns
+        -------
+        xarray.Dataset over `fluid`, `gains` and `reading`
+            `measured`, the multiplier with the positive imaginary part, and its `error`; `predicted`; `distance` between
+            the two with `distance_low`, `distance_high`; `verdict`, "differs" where the distance exceeds the error.
+            Over `fluid`: `best`, the reading that agrees at all gains ("none", or the first of several); `critical` phi with
+            `critical_predicted` and `critical_verdict`; `settled`, Q/B at the end of a stable run; `lost`, packets lost
+            [BDP] from a half-full buffer at the published gains, when B is all that fits. Over `lag`: `reach`, the
+            largest start above Q* [B] whose queue the window map gives, with `reach_predicted`. Over `step`: `cycle`,
+            the queue [B] at the published gains from an empty network.
+        """
+        gains = xr.DataArray([f"({a:g}, {b:g})" for a, b in self.gains], dims="gains")
+        names, readings = list(FLUIDS), list(READINGS)
+        pairs = [[self._multiplier(name, *g) for g in self.gains] for name in names]
+        coords = {"fluid": names, "gains": gains.values, "reading": readings}
+        measured = xr.DataArray([[p[0] for p in row] for row in pairs], coords=[names, gains.values], dims=["fluid", "gains"])
+        error = measured.copy(data=[[p[1] for p in row] for row in pairs])
+        predicted = xr.DataArray(
+            [[self._predicted(r, *g) for r in readings] for g in self.gains], dims=["gains", "reading"]
+        ).assign_coords(gains=gains.values, reading=readings)
+        distance = abs(measured - predicted)
+        grades = xr.where(distance <= error, "agrees", "differs").where(np.isfinite(distance), "no answer")
+        result = xr.Dataset(
+            {
+                "measured": measured, "error": error, "predicted": predicted, "distance": distance,
+                "distance_low": np.maximum(distance - error, 0.0), "distance_high": distance + error,
+                "verdict": grades,
+            },
+            coords,
+        )  # fmt: skip
+        whole = (result.verdict == "agrees").all("gains")
+        best = ["none" if not w.any() else readings[int(np.argmax(w))] for w in whole.values]
+        result["best"] = ("fluid", best)
+        result["expected"] = ("fluid", [FLUIDS[n][2] or "none" for n in names])
+        result = result.assign(self._critical(names))
+        result["settled"] = ("fluid", [self._settled(n) for n in names], {"units": "1", "long_name": "Q/B at rest"})
+        result["lost"] = ("fluid", [self._lost(n) for n in names], {"units": "1", "long_name": "lost [BDP]"})
+        result = result.assign(self._reach()).assign(self._cycle())
+        result.attrs = {
+            "comparison": "TRefwaMapVsFluid", "parameters": json.dumps(asdict(self)),
+            "verdicts": "differs: the multipliers are further apart than the error of the measurement",
+        }  # fmt: skip
+        return result
+
+    def _multiplier(self, name: str, phi: float, psi: float) -> tuple[complex, float]:
+        if name == "continuous control":
+            model = models.TRefwaContinuous(phi=phi, psi=psi, bdp=self.bdp, buffer=self.buffer)
+            seen = measure(model.dde(), 40.0, 0.02, scale={"e": self.buffer, "Q": self.buffer})
+            z = complex(-float(seen.decay), float(seen.frequency))
+            return complex(np.exp(z)), float(seen.error) * float(np.exp(z.real))
+        moved = self._moved(name, phi, psi)
+        size = np.abs(moved).max(axis=0)
+        tail = np.maximum.accumulate(size[::-1])[::-1]
+        end = int(np.searchsorted(-tail, -SMALLEST * size[0]))
+        if (size > 0.1).any():  # still far from an empty and from a full buffer
+            end = min(end, int(np.argmax(size > 0.1)))
+        parts = [np.exp(slowest(moved[:, low:end], 1.0)) for low in (0, 1, 2)]
+        spread = max(abs(p - parts[0]) for p in parts[1:])
+        return complex(parts[0]), max(SAFETY * spread, 1e-7)
+
+    def _moved(self, name: str, phi: float, psi: float) -> Any:
+        """Deviations of command and queue from rest [B], interval by interval."""
+        paced = FLUIDS[name][1]
+        e, q = (0.0, self.buffer) if paced else (psi * self.buffer / (phi + psi),) * 2
+        by = SIZE * self.buffer
+        router = self.fluid(name, phi, psi, 2 * self.buffer)
+        run = router.run(excess=e + by, queue=q + 0.3 * by if paced else None, intervals=self.intervals)
+        return np.stack([run.excess - e, run.queue - q]) / self.buffer
+
+    def _model(self, reading: str, **gains: Any) -> Any:
+        return READINGS[reading](**gains, bdp=self.bdp, buffer=self.buffer)
+
+    def _predicted(self, reading: str, phi: float, psi: float) -> complex:
+        model = self._model(reading, phi=phi, psi=psi)
+        if reading == "continuous":
+            found = np.exp(characteristic_roots(model, count=1).characteristic_root.values.ravel()[0])
+        else:
+            found = eigenvalues(model).eigenvalue.values.ravel()[0]
+        return complex(found.real, abs(found.imag))
+
+    def _critical(self, names: list[str]) -> dict[str, xr.DataArray]:
+        found, expected = [], []
+        for name in names:
+
+            def rates(phis: Any, name: str = name) -> Any:
+                both = [self._multiplier(name, float(phi), self.psi) for phi in phis]
+                return (
+                    np.array([-np.log(abs(m)) for m, _ in both]),
+                    np.array([e / abs(m) for m, e in both]),
+                )
+
+            low, high = (0.9, 1.6) if name == "continuous control" else (0.93, 3.13)
+            found.append(critical_value(rates, low, high, rounds=self.rounds))
+            expected.append(self._critical_phi(name, low, high))
+        return critical_variables(found, expected, {"fluid": names}, "1", "critical phi")
+
+    def _critical_phi(self, name: str, low: float, high: float) -> float:
+        """From the chart of the reading; between the two integrating readings, from the polynomial of the mixture."""
+        lags, _, reading = FLUIDS[name]
+        if not reading:
+            # Q' = Q + L e + (1-L) e': z^2 - (2 - phi - psi (1-L)) z + 1 - phi + psi L has the root -1.
+            return 2 - self.psi * (1 - 2 * lags[0]) / 2
+        chart = stability_chart(self._model(reading, phi=np.linspace(low, high, 23), psi=self.psi))
+        return float(chart.boundary_phi.values[0])
+
+    def _settled(self, name: str) -> float:
+        if name == "continuous control":
+            return float(self._model("continuous").equilibrium()["Q"]) / self.buffer
+        run = self.fluid(name, 1.0, 0.5, 2 * self.buffer).run(excess=0.0, queue=0.0, intervals=400)
+        return float(run.queue[-1]) / self.buffer
+
+    def _lost(self, name: str) -> float:
+        if name == "continuous control":
+            return float("nan")
+        run = self.fluid(name, models.t_refwa_model.PHI, models.t_refwa_model.PSI).run(
+            excess=0.0 if FLUIDS[name][1] else self.buffer / 2, queue=self.buffer / 2, intervals=100
+        )
+        return run.lost / self.bdp
+
+    def _reach(self) -> dict[str, Any]:
+        """How far above rest a start may be for the window map to hold, at phi = 1, psi = 1/2."""
+        phi, psi = 1.0, 0.5
+        rest = psi * self.buffer / (phi + psi)
+        found = []
+        for lag in self.lags:
+            router = SampledWindow(phi=phi, psi=psi, bdp=self.bdp, buffer=self.buffer, lags=(lag,))
+            low, high = 0.0, self.buffer - rest
+            for _ in range(40):
+                middle = (low + high) / 2
+                run = router.run(excess=rest + middle, intervals=6)
+                e, gap = rest + middle, 0.0
+                for seen in run.queue:
+                    queue = min(max(e, 0.0), self.buffer)
+                    gap, e = max(gap, abs(seen - queue)), (1 - phi) * e + psi * (self.buffer - queue)
+                low, high = (middle, high) if gap < 1e-9 * self.buffer else (low, middle)
+            found.append(low / self.buffer)
+        # The link drains (1 - lag) BDP between effect and reading; the first command takes back (phi+psi) of the start.
+        drained = [(1 - lag) * self.bdp / (phi + psi) / self.buffer for lag in self.lags]
+        most = (self.buffer - rest) / self.buffer
+        return {
+            "reach": xr.DataArray(found, {"lag": list(self.lags)}, "lag", attrs={"units": "1"}),
+            "reach_predicted": xr.DataArray(np.minimum(drained, most), {"lag": list(self.lags)}, "lag"),
+        }
+
+    def _cycle(self) -> dict[str, Any]:
+        router = self.fluid("windows, half an RTT", models.t_refwa_model.PHI, models.t_refwa_model.PSI)
+        run = router.run(excess=-self.bdp * 0.999, intervals=200)
+        return {"cycle": xr.DataArray(run.queue / self.buffer, dims="step", attrs={"units": "1"})}
+
+    def figure(self, result: xr.Dataset) -> go.Figure:
+        """Distances between fluids and readings, and how far the window reading reaches."""
+        return figure(result)
