@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 import textwrap
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,6 +14,7 @@ from .files import check_netcdf_name, write_netcdf
 from .overrides import override
 from .packet_outputs import check_outputs, recording, write_page, write_sends
 from .packet_summary import as_json, goodput, print_summary
+from .progress import progress_line
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -164,7 +161,7 @@ def _run(scenario: Scenario, replications: int, share: float | None, most: int) 
     from tcpdynamics.validation.packet import simulate as run
     from tcpdynamics.validation.statistics import joined, until
 
-    with _progress("simulating") as progress:
+    with progress_line("simulating") as progress:
         if share is None and replications == 1:
             return run(scenario, progress=progress)
         if share is None:
@@ -189,62 +186,6 @@ def _run(scenario: Scenario, replications: int, share: float | None, most: int) 
             if done:
                 stop.result = joined(done)  # type: ignore[attr-defined]
             raise
-
-
-#: Seconds between two lines of progress.
-_EVERY = 10.0
-
-
-class _Silent:
-    """A progress line that nobody sees."""
-
-    def __call__(self, share: float) -> None: ...
-
-    def say(self, text: str) -> None: ...
-
-
-class _Lines(_Silent):
-    """A line now and then, where standard error is a file."""
-
-    def __init__(self, text: str) -> None:
-        self.text, self.next = text, time.monotonic() + _EVERY
-
-    def __call__(self, share: float) -> None:
-        if time.monotonic() >= self.next:
-            self.next = time.monotonic() + _EVERY
-            click.echo(f"{self.text}: {share:.0%}", err=True)
-
-    def say(self, text: str) -> None:
-        self.text = text
-
-
-class _Bar(_Silent):
-    """A bar on standard error."""
-
-    def __init__(self, bar: Any, text: str) -> None:
-        self.bar, self.task = bar, bar.add_task(text, total=1.0)
-
-    def __call__(self, share: float) -> None:
-        self.bar.update(self.task, completed=share)
-
-    def say(self, text: str) -> None:
-        self.bar.update(self.task, description=text, completed=0.0)
-
-
-@contextmanager
-def _progress(text: str) -> Iterator[_Silent]:
-    """A bar that disappears at the end; a line each ten seconds where standard error is no terminal."""
-    if sys.stderr is None:
-        yield _Silent()
-        return
-    if not sys.stderr.isatty():
-        yield _Lines(text)
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        yield _Bar(bar, text)
 
 
 def _write(result: xr.Dataset, writers: Any) -> None:

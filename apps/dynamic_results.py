@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .cli_packets import _progress
 from .dynamic_values import Chosen
+from .progress import progress_line
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -65,7 +65,7 @@ def stored(
     from tcpdynamics.solvers import sweep, sweep_of
 
     work = sweep_of(target, solver, **settings)
-    with _progress("sweeping") as line:
+    with progress_line("sweeping") as line:
         return sweep(
             work,
             {**work.parameters, **chosen.swept},

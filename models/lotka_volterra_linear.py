@@ -65,15 +65,22 @@ class LinearReading(Reading):
         return self._named(found.transpose(..., "root"), "eigenvalue")
 
     def stability_margin(self) -> Any:
-        """min_i (R_i - gamma S)/K_i with S = sum R/M: all flows coexist, stably, where > 0; else one dies out."""
+        """Minus the largest eigenvalue where the flows settle [1/time]: > 0, 0 only where a flow is about to die."""
+        if self._each_but_start():
+            value = -self.spectrum().max("root")
+            return named(value, "margin", f"1/{self._unit}", "stability margin")
+        return named(-self.fairness_eigenvalue(), "margin", f"1/{self._unit}", "stability margin")
+
+    def coexistence_margin(self) -> Any:
+        """min_i (R_i - gamma S)/K_i with S = sum R/M: all flows coexist where > 0; else one dies out."""
         if self._each_but_start():
             R = self._resources()
             total = R.sum("flow") / self.crowding()
             worst = ((R - broadcast(self)["gamma"] * total) / self._over_flows("capacity")).min("flow")
-            return named(worst, "margin", "1", "stability margin")
+            return named(worst, "margin", "1", "coexistence margin")
         v = broadcast(self)
         worst = self._share_alike(v) * (1 - v["gamma"]) / self.crowding()
-        return named(worst, "margin", "1", "stability margin")
+        return named(worst, "margin", "1", "coexistence margin")
 
     def buffer_bound(self) -> Any:
         """b K (1-gamma)/gamma: the buffer that no number of flows alike exceeds [packet] (section 3.2)."""

@@ -34,8 +34,8 @@ EPSILON, GAMMA, CAPACITY = 1.95, 0.9, 100.0
 FIG1 = (0.6, 1.8, 2.4, 3.0)
 #: Fig. 1 does not say where it starts nor how long it runs; with this start the curves look like the paper's.
 START, STEPS = 1.0, 30
-#: Fig. 2: species 2 joins after that many units of time.
-JOINS = 10.0
+#: Fig. 2: species 2 joins after that many units of time; where the figure ends is not said.
+JOINS, END = 10.0, 80.0
 #: Fig. 8: access links [Mbit/s].
 ACCESS = (10.0, 20.0)
 
@@ -66,13 +66,12 @@ def fig2() -> xr.Dataset:
         `ode` over `flow` and `time`, `map` over `flow` and `step`; NaN before species 2 is there.
     """
     gains = {"epsilon": EPSILON, "gamma": GAMMA, "capacity": CAPACITY}
-    end = 30.0
     found = {}
     for name, kind, alone in (("ode", LotkaVolterraWindows, Logistic), ("map", LotkaVolterraMap, LogisticMap)):
         spacing = 0.1 if name == "ode" else 1.0
         before = np.arange(0, JOINS + spacing / 2, spacing)
         first = trajectory(alone(epsilon=EPSILON, capacity=CAPACITY, start=START), before).w.values
-        after = np.arange(0, end - JOINS + spacing / 2, spacing)
+        after = np.arange(0, END - JOINS + spacing / 2, spacing)
         joined = kind(flows=2, **gains, start=per_flow([float(first[-1]), START]))
         both = trajectory(joined, after).N.values
         values = np.concatenate([np.stack([first[:-1], np.full(first.size - 1, np.nan)]), both], axis=1)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tcpdynamics.apps import cli_packets, packet_outputs
+from tcpdynamics.apps import cli_packets, packet_outputs, progress
 from tcpdynamics.apps.cli import cli
 
 SCENARIO = """
@@ -213,7 +213,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
 def interrupting(text: str) -> Iterator[object]:
     """A progress line that presses Ctrl-C after a tenth of the run."""
 
-    class Presses(cli_packets._Silent):
+    class Presses(progress.Silent):
         def __call__(self, share: float) -> None:
             if share > 0.1:
                 signal.raise_signal(signal.SIGINT)
@@ -224,7 +224,7 @@ def interrupting(text: str) -> Iterator[object]:
 def test_an_interrupted_run_saves_what_it_has(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli_packets, "_progress", interrupting)
+    monkeypatch.setattr(cli_packets, "progress_line", interrupting)
     target, stored = tmp_path / "sends.csv", tmp_path / "run.nc"
     found = done(small, "--set", "duration=6000s", "--trace", str(target), "--output", str(stored))
     assert found.exit_code == 130
@@ -240,7 +240,7 @@ def test_an_interrupted_run_saves_what_it_has(
 def test_an_interrupted_run_without_outputs_writes_nothing(
     small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cli_packets, "_progress", interrupting)
+    monkeypatch.setattr(cli_packets, "progress_line", interrupting)
     found = done(small, "--set", "duration=6000s")
     assert (found.exit_code, found.stdout) == (130, "")
 
@@ -323,7 +323,7 @@ def test_nothing_is_said_where_nobody_looks(small: str) -> None:
 
 
 def test_progress_goes_to_standard_error_line_by_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(cli_packets, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "_EVERY", 0.0)
     scenario = tmp_path / "long.toml"
     scenario.write_text(SCENARIO.replace("40s", "40000s"))  # ten million packets: several looks at the keyboard
     done = click.testing.CliRunner().invoke(cli, ["simulate", str(scenario), "--json"])

@@ -150,10 +150,14 @@ def test_spectrum_with_unequal_round_trip_times(paths: Any, g: float) -> None:
 @given(st.lists(st.floats(5.0, 100.0), min_size=2, max_size=5), weights)
 def test_margin_tells_whether_all_survive(Ks: Any, g: float) -> None:
     model = LotkaVolterraWindows(flows=len(Ks), gamma=g, capacity=per_flow(Ks))
-    margin = model.stability_margin()
+    margin = model.coexistence_margin()
     if abs(margin) > 1e-9:
         assert bool(model.equilibrium().survives.all()) == (margin > 0)
-    assert LotkaVolterraWindows(flows=len(Ks), gamma=g).stability_margin() > 0
+    assert LotkaVolterraWindows(flows=len(Ks), gamma=g).coexistence_margin() > 0
+    # whoever survives, the point where the flows settle is stable
+    N = model.equilibrium().N.values
+    assert model.stability_margin() == pytest.approx(-np.linalg.eigvals(jacobian_at(model, N)).real.max(), abs=1e-9)
+    assert model.stability_margin() > -1e-12
 
 
 def test_sweeps() -> None:
