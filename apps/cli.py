@@ -44,10 +44,13 @@ def _register() -> None:
     from .cli_stationary import stationary
     from .cli_sweep import explain
     from .cli_trajectory import trajectory
+    from .cli_validate_fluid import commands as against_fluids
 
     commands = (stationary, stability, trajectory, bifurcation, simulate, validate, report, explain)
     for command in commands:
         cli.add_command(command)
+    for command in against_fluids():
+        validate.add_command(command)
 
 
 _register()

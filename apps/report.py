@@ -28,6 +28,7 @@ from tcpdynamics.validation.comparisons.sub_packet import (
 from tcpdynamics.validation.packet import simulate
 
 from . import figures
+from .report_stability import section as stability_section
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,6 +74,7 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
     say("holding packets against ns-2")
     judged, tied = (ns2.PacketsVsNs2(cases=cases).run(live=False) for cases in (ns2.CASES, ns2.TIED))
     tied_exact = ns2.PacketsVsNs2(cases=ns2.TIED, exact=True).run(live=False)
+    stability = stability_section(quick, say)
     say("writing the page")
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
@@ -116,6 +118,7 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         close=CLOSE,
         verdicts=[_verdicts(title, r) for title, r in [("Fig. 9: 1 Mbit/s, 200 ms", result), *others]],
         claims=paper.claims(),
+        stability=Markup(stability),
         judged=[
             _judged("No exact ties", judged),
             _judged("Exact ties: ours on its grid of times", tied),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,9 +44,11 @@ def near(found: Any, stated: Any, digits: int = 3) -> bool:
     >>> near([3.4826, 0.9999], [3.483, 1.0])
     True
     """
-    return bool((np.abs(np.asarray(found, float) - np.asarray(stated, float)) <= 0.5000001 * 10.0**-digits).all())
+    return bool(
+        (np.abs(np.asarray(found, float) - np.asarray(stated, float)) <= 0.5000001 * 10.0**-digits).all()
+    )
 
 
-def listed(values: Sequence[Any], digits: int = 3) -> str:
+def listed(values: Iterable[Any], digits: int = 3) -> str:
     """Numbers for a sentence."""
     return ", ".join(f"{float(v):.{digits}f}" for v in values)

@@ -21,6 +21,7 @@ from tcpdynamics.models import (
     LotkaVolterraWindows,
     per_flow,
 )
+from tcpdynamics.models.parameters import describe
 from tcpdynamics.solvers import trajectory
 from tcpdynamics.solvers.stability_chart import stability_chart
 
@@ -65,15 +66,18 @@ def fig2() -> xr.Dataset:
     xarray.Dataset
         `ode` over `flow` and `time`, `map` over `flow` and `step`; NaN before species 2 is there.
     """
-    gains = {"epsilon": EPSILON, "gamma": GAMMA, "capacity": CAPACITY}
+    gains: dict[str, Any] = {"epsilon": EPSILON, "gamma": GAMMA, "capacity": CAPACITY}
     found = {}
-    for name, kind, alone in (("ode", LotkaVolterraWindows, Logistic), ("map", LotkaVolterraMap, LogisticMap)):
+    for name, kind, alone in (
+        ("ode", LotkaVolterraWindows, Logistic),
+        ("map", LotkaVolterraMap, LogisticMap),
+    ):
         spacing = 0.1 if name == "ode" else 1.0
         before = np.arange(0, JOINS + spacing / 2, spacing)
         first = trajectory(alone(epsilon=EPSILON, capacity=CAPACITY, start=START), before).w.values
         after = np.arange(0, END - JOINS + spacing / 2, spacing)
         joined = kind(flows=2, **gains, start=per_flow([float(first[-1]), START]))
-        both = trajectory(joined, after).N.values
+        both = trajectory(joined, after, method="taylor" if name == "ode" else "auto").N.values
         values = np.concatenate([np.stack([first[:-1], np.full(first.size - 1, np.nan)]), both], axis=1)
         time = np.concatenate([before[:-1], JOINS + after])
         dim = "time" if name == "ode" else "step"
@@ -103,18 +107,25 @@ def fig8(points: int = 51) -> xr.Dataset:
         xr.Variable("reading", list(models)),
     )
     eq9 = K / K.sum("flow") * np.minimum(bottleneck, K.sum("flow"))
-    return xr.Dataset({"throughput": rates.reset_coords(drop=True), "proportional": eq9.reset_coords(drop=True)})
+    return xr.Dataset(
+        {"throughput": rates.reset_coords(drop=True), "proportional": eq9.reset_coords(drop=True)}
+    )
 
 
 def charts(points: int = 61) -> dict[str, xr.Dataset]:
     """Stability charts, with the paper's gains inside: delayed logistic; five flows with stale measurements."""
     epsilon = np.linspace(0.1, 3.0, points)
-    return {
-        "logistic": stability_chart(LogisticDelayed(epsilon=epsilon, delay=np.linspace(0.02, 2.0, points))),
-        "lotka_volterra": stability_chart(
-            LotkaVolterraStale(flows=5, epsilon=epsilon, gamma=np.linspace(0.02, 0.98, points))
-        ),
+    models: dict[str, Any] = {
+        "logistic": LogisticDelayed(epsilon=epsilon, delay=np.linspace(0.02, 2.0, points)),
+        "lotka_volterra": LotkaVolterraStale(flows=5, epsilon=epsilon, gamma=np.linspace(0.02, 0.98, points)),
     }
+    found = {name: stability_chart(model) for name, model in models.items()}
+    for name, result in found.items():
+        for row in describe(models[name]):
+            if row["name"] in result.coords:
+                told = {"symbol": row["symbol"], "long_name": row["meaning"], "units": row["unit"]}
+                result[row["name"]].attrs |= told
+    return found
 
 
 def draw_fig1(result: xr.Dataset) -> go.Figure:

@@ -39,6 +39,12 @@ def test_page_is_well_formed_and_names_are_unique(page: str) -> None:
     assert parser.open == []
     assert len(parser.ids) == len(set(parser.ids))
     assert {"figure-solved", "figure-fig9", "figure-silence", "figure-loss"} <= set(parser.ids)
+    assert {"figure-iguchi1", "figure-iguchi2", "figure-chart_logistic", "figure-chart_trefwa"} <= set(
+        parser.ids
+    )
+    assert {f"figure-fluid-{name}" for name in ("logistic", "lotka-volterra", "t-refwa", "misra")} <= set(
+        parser.ids
+    )
 
 
 def test_page_says_what_was_found(page: str) -> None:
@@ -46,4 +52,29 @@ def test_page_says_what_was_found(page: str) -> None:
     assert len(re.findall(r'<td class="(?:agrees|close|differs|no answer)"', page)) == 4 * 4 * (5 + 3 + 3 + 5)
     assert page.count("erratum") >= 1
     assert "numpy" in page and "Seed" in page
+    links = set(re.findall(r'href="#([^"]+)"', page))
+    assert links <= set(re.findall(r'id="([^"]+)"', page))
     assert "nan" not in re.sub(r"<script.*?</script>", "", page, flags=re.S).replace("financ", "")
+
+
+def test_page_holds_every_finding_with_its_verdict(page: str) -> None:
+    """Eighteen and sixteen rows; one finding is refuted, and the page says so in the same row."""
+    text = page[page.index('<h2 id="findings">') : page.index('<h2 id="run">')]
+    rows = re.findall(r"<tr>(<td.*?)</tr>", text)
+    assert len(rows) == 18 + 16
+    refuted = [row for row in rows if row.endswith('differs">refuted</td>')]
+    assert len(refuted) == 1 and "M/((n-1) gamma) = 2.111" in refuted[0]
+    assert sum(row.endswith('confirmed">confirmed</td>') for row in rows) == 33
+    assert "17 of 18 findings confirmed" in text and "16 of 16 findings confirmed" in text
+
+
+def test_page_says_what_became_of_models_in_fluids(page: str) -> None:
+    text = page[page.index('<h2 id="motion">') : page.index('<h2 id="findings">')]
+    assert "42 of 42 agree" in text  # logistic
+    assert (
+        "36 of 36 agree with the exact quasi-polynomial, 0 of 36 agree, 36 differ with the simplified one"
+        in text
+    )
+    assert "no reading" in text and "8 of 8 agree" in text  # T-REFWA
+    published = page[page.index('<h2 id="t-refwa">') : page.index('<h2 id="motion">')]
+    assert re.findall(r"<td[^>]*>(stable|marginal|unstable)</td>", published).count("marginal") == 1

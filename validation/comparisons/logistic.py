@@ -68,6 +68,7 @@ class LogisticVsFluid:
         """
         epsilon, delay = list(self.epsilon), list(self.delay)
         seen = measure(self.fluid(epsilon, delay), self.horizon, 0.02)
+        seen = seen.assign_coords(epsilon=epsilon, delay=delay)  # whatever the fluid makes of them
         model = LogisticDelayed(epsilon=epsilon, delay=delay)
         roots = characteristic_roots(model, count=1).characteristic_root.isel(root=0, drop=True)
         result = roots_against(seen, roots).assign(deviation=seen.deviation.isel(flow=0, drop=True))
@@ -128,15 +129,13 @@ def paragraph(result: xr.Dataset) -> str:
         for here in (result.sel(epsilon=e),)
     ]
     plain = result.sel(delay=0.0, quantity="decay") if 0.0 in result.delay.values else None
-    without = (
-        ""
-        if plain is None
-        else " Without delay the measured decay rate is epsilon itself, also beyond 2: "
-        + ", ".join(
-            f"{m:.4f} at {e:g}" for m, e in zip(plain.measured.values, plain.epsilon.values, strict=True)
-        )
-        + "."
-    )
+    without = ""
+    if plain is not None:
+        rates = [
+            f"{float(m):.4f} at {e:g}" for m, e in zip(plain.measured, plain.epsilon.values, strict=True)
+        ]
+        beyond = ", also beyond 2" if float(plain.epsilon.max()) > 2 else ""
+        without = f" Without delay the measured decay rate is epsilon itself{beyond}: {', '.join(rates)}."
     return (
         f"Decay rates and frequencies measured on trajectories against the rightmost characteristic root: "
         f"{counts(result.verdict)}; the largest gap is {worst:.1e} of |z|. Critical delay by division of an interval "

@@ -96,13 +96,15 @@ class LotkaVolterraVsFluid:
                 expected.append(self._chart(name, n))
                 r1.append(self._closed(name, n))
         shape = (len(FLUIDS), len(self.flows))
-        dims = {"fluid": list(FLUIDS), "flows": list(self.flows)}
-        flat = xr.concat(rows, "case")
-        grid = {k: ("case", np.repeat(v, t) if k == "fluid" else np.tile(v, t)) for (k, v), t in zip(
-            dims.items(), (shape[1], shape[0]), strict=True
-        )}  # fmt: skip
-        result = flat.assign_coords(grid).set_index(case=["fluid", "flows"]).unstack("case")
-        result = result.sel(**dims).transpose("fluid", "flows", ...)
+        dims: dict[str, Any] = {"fluid": list(FLUIDS), "flows": list(self.flows)}
+        many = len(self.flows)
+        result = xr.concat(
+            [
+                xr.concat(rows[i * many : (i + 1) * many], xr.Variable("flows", list(self.flows)))
+                for i in range(len(FLUIDS))
+            ],
+            xr.Variable("fluid", list(FLUIDS)),
+        )
         critical = critical_variables(
             np.array(found).reshape(*shape, 3), expected, dims, "RTT", "critical delay"
         )
@@ -195,7 +197,7 @@ def figure(result: xr.Dataset) -> go.Figure:
             row=1, col=2,
         )  # fmt: skip
     panels.update_xaxes(title_text="flows", tickvals=flows)
-    panels.update_yaxes(title_text="1/RTT", type="log", col=1)
+    panels.update_yaxes(title_text="1/RTT", type="log", tickvals=[0.01, 0.03, 0.1, 0.3, 1, 3], col=1)
     panels.update_yaxes(title_text="RTT", rangemode="tozero", col=2)
     return panels
 

@@ -54,4 +54,8 @@ def recorded(scenario: Scenario, seed: int, names: tuple[str, ...]) -> xr.DataAr
 
 def document(runs: dict[str, list[float]], names: tuple[str, ...]) -> dict[str, Any]:
     """What the file holds."""
-    return {"simulator": "ns-2.35 (Debian package ns2)", "quantities": list(names), "runs": dict(sorted(runs.items()))}
+    return {
+        "simulator": "ns-2.35 (Debian package ns2)",
+        "quantities": list(names),
+        "runs": dict(sorted(runs.items())),
+    }

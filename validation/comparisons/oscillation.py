@@ -28,8 +28,9 @@ Array = NDArray[np.float64]
 
 #: Relative size of the disturbance; it is also run with half of it.
 SIZE = 1e-4
-#: Samples of a fit, and the longest sum of exponentials fitted.
-SAMPLES, TERMS = 120, 6
+#: Samples of a fit, and the longest sum of exponentials fitted. With more, linear algebra takes several threads,
+#: which is slower by a factor of thirty where processors are shared.
+SAMPLES, TERMS = 60, 6
 #: A deviation below this share of the disturbance, or above this value, is not used.
 SMALLEST, LARGEST = 1e-7, 1e-2
 #: The uncertainty is that many times the movement of the result; it is never taken as less than a part of |z|.
@@ -112,6 +113,12 @@ def exponents(large: Array, small: Array, step: float) -> tuple[NDArray[np.compl
 
 
 def _fit(part: Array, step: float) -> complex:
+    if part.shape[1] < 12:
+        return complex(np.nan, np.nan)
+    strongest = part[np.argmax(np.abs(part).max(axis=1))]
+    turns = int((np.diff(np.sign(strongest)) != 0).sum())
+    if 2 * turns > SAMPLES:  # at least two samples a half-period
+        part = part[:, : part.shape[1] * SAMPLES // (2 * turns)]
     stride = max(1, part.shape[1] // SAMPLES)
     thinned = part[:, ::stride]
     return slowest(thinned, stride * step) if thinned.shape[1] >= 12 else complex(np.nan, np.nan)

@@ -105,28 +105,32 @@ class TRefwaMapVsFluid:
         Returns
         -------
         xarray.Dataset over `fluid`, `gains` and `reading`
-            `measured`, the multiplier with the positive imaginary part, and its `error`; `predicted`; `distance` between
-            the two with `distance_low`, `distance_high`; `verdict`, "differs" where the distance exceeds the error.
-            Over `fluid`: `best`, the reading that agrees at all gains ("none", or the first of several); `critical` phi with
-            `critical_predicted` and `critical_verdict`; `settled`, Q/B at the end of a stable run; `lost`, packets lost
-            [BDP] from a half-full buffer at the published gains, when B is all that fits. Over `lag`: `reach`, the
-            largest start above Q* [B] whose queue the window map gives, with `reach_predicted`. Over `step`: `cycle`,
-            the queue [B] at the published gains from an empty network.
+            `measured`, the multiplier with the positive imaginary part, as real and imaginary `part`, and its `error`;
+            `predicted`; `distance` between the two with `distance_low`, `distance_high`; `verdict`, "differs" where
+            the distance exceeds the error. Over `fluid`: `best`, the reading that agrees at all gains ("none", or the
+            first of several); `expected`, the one that should; `critical` phi with its interval,
+            `critical_predicted` and `critical_verdict`;
+            `settled`, Q/B at the end of a stable run; `lost`, packets lost [BDP] from a half-full buffer at the
+            published gains, when B is all that fits. Over `lag`: `reach`, the largest start above Q* [B] whose queue
+            the window map gives, with `reach_predicted`. Over `step`: `cycle`, the queue [B] at the published gains
+            from an empty network.
         """
         gains = xr.DataArray([f"({a:g}, {b:g})" for a, b in self.gains], dims="gains")
         names, readings = list(FLUIDS), list(READINGS)
         pairs = [[self._multiplier(name, *g) for g in self.gains] for name in names]
         coords = {"fluid": names, "gains": gains.values, "reading": readings}
-        measured = xr.DataArray([[p[0] for p in row] for row in pairs], coords=[names, gains.values], dims=["fluid", "gains"])
+        measured = xr.DataArray(
+            [[p[0] for p in row] for row in pairs], coords=[names, gains.values], dims=["fluid", "gains"]
+        )
         error = measured.copy(data=[[p[1] for p in row] for row in pairs])
         predicted = xr.DataArray(
             [[self._predicted(r, *g) for r in readings] for g in self.gains], dims=["gains", "reading"]
         ).assign_coords(gains=gains.values, reading=readings)
         distance = abs(measured - predicted)
-        grades = xr.where(distance <= error, "agrees", "differs").where(np.isfinite(distance), "no answer")
+        grades = distance.copy(data=np.where(distance <= error, "agrees", "differs"))
         result = xr.Dataset(
             {
-                "measured": measured, "error": error, "predicted": predicted, "distance": distance,
+                "measured": _parts(measured), "error": error, "predicted": _parts(predicted), "distance": distance,
                 "distance_low": np.maximum(distance - error, 0.0), "distance_high": distance + error,
                 "verdict": grades,
             },
@@ -137,7 +141,11 @@ class TRefwaMapVsFluid:
         result["best"] = ("fluid", best)
         result["expected"] = ("fluid", [FLUIDS[n][2] or "none" for n in names])
         result = result.assign(self._critical(names))
-        result["settled"] = ("fluid", [self._settled(n) for n in names], {"units": "1", "long_name": "Q/B at rest"})
+        result["settled"] = (
+            "fluid",
+            [self._settled(n) for n in names],
+            {"units": "1", "long_name": "Q/B at rest"},
+        )
         result["lost"] = ("fluid", [self._lost(n) for n in names], {"units": "1", "long_name": "lost [BDP]"})
         result = result.assign(self._reach()).assign(self._cycle())
         result.attrs = {
@@ -254,3 +262,8 @@ class TRefwaMapVsFluid:
     def figure(self, result: xr.Dataset) -> go.Figure:
         """Distances between fluids and readings, and how far the window reading reaches."""
         return figure(result)
+
+
+def _parts(values: xr.DataArray) -> xr.DataArray:
+    """NetCDF has no complex numbers: real and imaginary parts along a dimension."""
+    return xr.concat([values.real, values.imag], xr.Variable("part", ["real", "imaginary"]))

@@ -26,10 +26,14 @@ def figure(result: xr.Dataset) -> go.Figure:
     )  # fmt: skip
     worst = result.distance.max("gains").transpose("fluid", "reading")
     holds = (result.verdict == "agrees").all("gains").transpose("fluid", "reading").values
-    text = [[("agrees" if ok else f"{d:.2f}") for ok, d in zip(*row, strict=True)] for row in zip(holds, worst.values, strict=True)]
+    text = [
+        [("agrees" if ok else f"{d:.2f}") for ok, d in zip(*row, strict=True)]
+        for row in zip(holds, worst.values, strict=True)
+    ]
     panels.add_trace(
         go.Heatmap(
-            x=list(worst.reading.values), y=list(worst.fluid.values), z=np.where(holds, -0.25, np.minimum(worst.values, 1.5)),
+            x=list(worst.reading.values), y=list(worst.fluid.values),
+            z=np.where(holds, -0.25, np.minimum(worst.values, 1.5)),
             zmin=-0.25, zmax=1.5, showscale=False, text=text, texttemplate="%{text}",
             colorscale=[[0, "#9ADBC0"], [0.14, "#9ADBC0"], [0.15, "#FFF6E5"], [1, "#F3B58F"]],
         ),
@@ -75,19 +79,22 @@ def paragraph(result: xr.Dataset) -> str:
     published = [f"({a:g}, {b:g})" for a, b in parameters["gains"]].index("(1.5, 0.5)") if [1.5, 0.5] in [
         list(g) for g in parameters["gains"]
     ] else None  # fmt: skip
-    at_published = (
-        ""
-        if published is None
-        else f"At (1.5, 0.5) the measured multiplier is {window.measured.values[published].real:+.4f}, and an empty "
-        f"network ends in a queue that alternates between {min(first, last):.3f} B and {max(first, last):.3f} B. "
-    )
+    at_published = ""
+    if published is not None:
+        multiplier = float(window.measured.sel(part="real")[published])
+        at_published = (
+            f"At (1.5, 0.5) the measured multiplier is {multiplier:+.4f}, and an empty network ends in a queue that "
+            f"alternates between {min(first, last):.3f} B and {max(first, last):.3f} B. "
+        )
     return (
-        f"Which reading of eq. (3) holds depends on what a command is and when it acts. {'; '.join(told)}. Critical "
+        f"Which reading of eq. (3) holds depends on what a command is and when it acts: {'; '.join(told)}. Critical "
         f"gains: {counts(result.critical_verdict)}.\n\n"
         f"Windows in flight leave their excess in the queue, so that it settles at {float(window.settled):.3f} B "
         f"(phi = 1, psi = 1/2); rates add theirs up, and it settles at "
         f"{float(result.settled.sel(fluid='rates, a full RTT')):.3f} B, at the buffer's end. {at_published}From a "
-        f"half-full buffer of B, rates lose, at the published gains and in units of the bandwidth-delay product: {lost}. "
-        f"The window reading stops holding where a command takes back more than the link drains between its effect and the "
+        f"half-full buffer of B, rates lose, at the published gains and in units of the bandwidth-delay "
+        f"product: {lost}. "
+        f"The window reading stops holding where a command takes back more than the link drains between its "
+        f"effect and the "
         f"next reading, (1 - lag) BDP: measured reach and this bound are apart by at most {gap:.1e} B."
     )

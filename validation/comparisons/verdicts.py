@@ -76,7 +76,7 @@ def critical_variables(
     # Nothing measured up to the end of the range: right if nothing is predicted there either.
     none = np.isnan(value) & (expected >= low)
     compared = against((low + high) / 2, (high - low) / 2, expected, expected)
-    verdict = xr.where(none, "agrees", compared["verdict"])
+    verdict = compared["verdict"].where(~none, "agrees")
     return {
         "critical": value, "critical_low": low, "critical_high": high, "critical_predicted": expected,
         "critical_gap": value / expected - 1, "critical_verdict": verdict,
@@ -127,6 +127,6 @@ def counts(verdicts: xr.DataArray) -> str:
     """ "7 of 8 agree", and how many do not."""
     values = verdicts.values.ravel()
     agree = int((values == "agrees").sum())
-    words = {"differs": "differs", "undecided": "undecided", "no answer": "without an answer"}
+    words = {"differs": "differ", "undecided": "undecided", "no answer": "without an answer"}
     others = [f"{int((values == v).sum())} {word}" for v, word in words.items() if (values == v).any()]
     return f"{agree} of {values.size} agree" + "".join(f", {o}" for o in others)

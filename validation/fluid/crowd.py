@@ -34,7 +34,7 @@ class Crowd:
 
     Examples
     --------
-    >>> sorted(Crowd(flows=2, queue=True).dde().rhs)
+    >>> sorted(Crowd(flows=2, own_old=False, queue=True).dde().rhs)
     ['N[1]', 'N[2]', 'q']
     """
 

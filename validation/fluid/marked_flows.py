@@ -78,7 +78,8 @@ class MarkedFlows:
             a, b = state[index, :, lane].T, state[index + 1, :, lane].T
             da, db = step * slope[index, :, lane].T, step * slope[index + 1, :, lane].T
             found = a + u * (da + u * (3 * (b - a) - 2 * da - db + u * (2 * (a - b) + da + db)))
-            return np.where(age < 0, state[0], found)
+            old: Array = np.where(age < 0, state[0], found)
+            return old
 
         def rates(t: float, now: Array) -> Array:
             old = past(t, now)
@@ -93,4 +94,5 @@ class MarkedFlows:
             k3 = rates(t + step / 2, now + step / 2 * k2)
             k4 = rates(t + step, now + step * k3)
             state[i + 1] = now + step / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        return step * np.arange(count + 1), state[:, 0].T.copy(), state[:, 1].T.copy()
+        times: Array = step * np.arange(count + 1, dtype=np.float64)
+        return times, state[:, 0].T.copy(), state[:, 1].T.copy()

@@ -128,7 +128,7 @@ class _Link:
         self.chunks: deque[list[Any]] = deque([[self.queue, tuple(self.share)]] if self.queue > 0 else [])
         self.leaving, self.answered = list(self.acks), list(self.acks)
         self.sent = self.delivered = self.lost = self.now = 0.0
-        self.agenda: list[tuple[float, int, int, str, int, float]] = []
+        self.agenda: list[tuple[float, int, str, int, float]] = []
         self.count = 0
         self.sending = [0.0 for _ in self.groups]
         self.losing = 0.0
