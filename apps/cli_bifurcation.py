@@ -103,8 +103,8 @@ def _solve(
     chosen: Chosen, settings: dict[str, Any], store: Path | None, exponents: bool
 ) -> tuple[xr.Dataset, xr.Dataset | None]:
     from tcpdynamics.solvers import Map
-    from tcpdynamics.solvers.bifurcation import bifurcation as solve
-    from tcpdynamics.solvers.lyapunov import lyapunov
+    from tcpdynamics.solvers.stability.bifurcation import bifurcation as solve
+    from tcpdynamics.solvers.stability.lyapunov import lyapunov
 
     from .dynamic_results import completed, named, stored
 

@@ -102,7 +102,7 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
 
 def chart_points(problem: Any) -> xr.Dataset:
     """A chart without what belongs to no point: work for a sweep."""
-    from tcpdynamics.solvers.stability_chart import stability_chart
+    from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
     return stability_chart(problem, trace=False).drop_vars("disagreements", errors="ignore")
 
@@ -118,7 +118,7 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
         target = chosen.problem if each else chosen.target
         result = named(stored(store, target, chart_points, chosen), chosen)
     else:
-        from tcpdynamics.solvers.stability_chart import stability_chart
+        from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
         result = completed(stability_chart(chosen.target, at=_at(chosen)), chosen)
 

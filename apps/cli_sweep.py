@@ -20,7 +20,7 @@ def explain(store: Path, as_json: bool) -> None:
     \b
     tcpdynamics explain chart.zarr
     """
-    from tcpdynamics.solvers.explain import explain as look
+    from tcpdynamics.solvers.sweeps.explain import explain as look
 
     found = look(store)
     click.echo(json.dumps(dataclasses.asdict(found)) if as_json else str(found))

@@ -12,9 +12,9 @@ import numpy as np
 import plotly.graph_objects as go
 from scipy.ndimage import map_coordinates
 
-from tcpdynamics.solvers.boundary import Boundary
-from tcpdynamics.solvers.boundary import trace as find_boundary
-from tcpdynamics.solvers.stability_chart import VERDICTS, boundary_curves
+from tcpdynamics.solvers.stability.boundary import Boundary
+from tcpdynamics.solvers.stability.boundary import trace as find_boundary
+from tcpdynamics.solvers.stability.stability_chart import VERDICTS, boundary_curves
 
 from .figure_parts import BLACK, BLUE, LAYOUT, PURPLE, RED, axis_title, swept_dims
 from .motion_figures import bifurcation_figure as bifurcation_figure

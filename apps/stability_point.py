@@ -94,9 +94,9 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
     import numpy as np
 
     from tcpdynamics.solvers import DDE, characteristic_roots, convergence, eigenvalues
-    from tcpdynamics.solvers.operating_point import operating_point
     from tcpdynamics.solvers.results import REASONS
-    from tcpdynamics.solvers.stability_chart import VERDICTS, stability_chart
+    from tcpdynamics.solvers.stability.operating_point import operating_point
+    from tcpdynamics.solvers.stability.stability_chart import VERDICTS, stability_chart
 
     problem = chosen.problem
     # The verdict's bound of the error is that of charts: a chart of one point.

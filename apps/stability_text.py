@@ -44,7 +44,7 @@ def _summary(result: xr.Dataset, dims: list[str], units: dict[str, str]) -> Iter
     import numpy as np
 
     from tcpdynamics.solvers.results import REASONS
-    from tcpdynamics.solvers.stability_chart import VERDICTS
+    from tcpdynamics.solvers.stability.stability_chart import VERDICTS
 
     size = int(result["status"].size)
     sides = ", ".join(_side(d, result[d].values, units.get(d, "1")) for d in dims)
@@ -121,7 +121,7 @@ def _closed_form(result: xr.Dataset, verdict: Any, dims: list[str]) -> Iterator[
 def _rows(result: xr.Dataset, dims: list[str]) -> Iterator[list[str]]:
     import numpy as np
 
-    from tcpdynamics.solvers.stability_chart import VERDICTS
+    from tcpdynamics.solvers.stability.stability_chart import VERDICTS
 
     value = "radius" if "radius" in result else "abscissa"
     have = [k for k in (value, "margin") if k in result]

@@ -5,7 +5,15 @@ from __future__ import annotations
 import runpy
 import sys
 
-NAMES = ("sub_packet_sweep", "large_chain", "packet_simulator", "trajectories", "delay_roots", "sweep_overhead", "import_time")
+NAMES = (
+    "sub_packet_sweep",
+    "large_chain",
+    "packet_simulator",
+    "trajectories",
+    "delay_roots",
+    "sweep_overhead",
+    "import_time",
+)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics import models
 from tcpdynamics.solvers import spectral_abscissa, stability_chart
-from tcpdynamics.solvers.operating_point import operating_point
+from tcpdynamics.solvers.stability.operating_point import operating_point
 
 Array = NDArray[np.float64]
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
-from tcpdynamics.solvers.dense import stationary_dense
-from tcpdynamics.solvers.sparse import stationary_sparse
+from tcpdynamics.solvers.markov.dense import stationary_dense
+from tcpdynamics.solvers.markov.sparse import stationary_sparse
 
 Vector = npt.NDArray[np.float64]
 Chain = sparse.csr_array

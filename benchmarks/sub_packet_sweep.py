@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.models import SubPacketFull
 from tcpdynamics.solvers import sensitivity, stationary
-from tcpdynamics.solvers.chains import entrywise
+from tcpdynamics.solvers.markov.chains import entrywise
 
 STATES = 16
 
@@ -68,7 +68,7 @@ def jax_sensitivity(points: int) -> float:
     import jax
     import jax.numpy as jnp
 
-    from tcpdynamics.solvers.chains import _entry_program, chain_key
+    from tcpdynamics.solvers.markov.chains import _entry_program, chain_key
     from tcpdynamics.solvers.straightline import run
 
     program, edges, _ = _entry_program(chain_key(SubPacketFull(loss=0.1).chain()))

@@ -19,8 +19,8 @@ import numpy as np
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
 
 from .parameters import as_parameter, check_parameters, parameter
-from .sub_packet_exact import SubPacketExact
-from .sub_packet_model import check_structure
+from .sub_packet.exact import SubPacketExact
+from .sub_packet.model import check_structure
 
 
 @dataclass(frozen=True, kw_only=True)

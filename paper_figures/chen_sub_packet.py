@@ -18,7 +18,7 @@ from tcpdynamics.models import (
     SubPacketFull,
     collapse_threshold,
 )
-from tcpdynamics.models.sub_packet import mean_wait
+from tcpdynamics.models.sub_packet.readings import mean_wait
 from tcpdynamics.solvers import self_consistent, stationary
 from tcpdynamics.validation.comparisons import SubPacketChainVsPackets
 

@@ -19,8 +19,8 @@ from tcpdynamics.models import (
     per_flow,
 )
 from tcpdynamics.solvers import eigenvalues, trajectory
-from tcpdynamics.solvers.bifurcation import bifurcation
-from tcpdynamics.solvers.stability_chart import stability_chart
+from tcpdynamics.solvers.stability.bifurcation import bifurcation
+from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from .findings import Finding, listed, near
 from .iguchi_logistic import EPSILON, GAMMA, JOINS, fig2

@@ -23,7 +23,7 @@ from tcpdynamics.models import (
 )
 from tcpdynamics.models.parameters import describe
 from tcpdynamics.solvers import trajectory
-from tcpdynamics.solvers.stability_chart import stability_chart
+from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -21,7 +21,7 @@ from tcpdynamics.models import (
     jain,
 )
 from tcpdynamics.solvers import spectral_abscissa, spectral_radius, trajectory
-from tcpdynamics.solvers.stability_chart import stability_chart
+from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from .findings import Finding, listed, near
 from .taleb_t_refwa import PHI, PSI, published

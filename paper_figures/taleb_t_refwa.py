@@ -22,10 +22,10 @@ from tcpdynamics.models import (
     TRefwaQueueDelayed,
     TRefwaWindow,
 )
-from tcpdynamics.models.t_refwa_model import PHI as PHI
-from tcpdynamics.models.t_refwa_model import PSI as PSI
+from tcpdynamics.models.t_refwa.model import PHI as PHI
+from tcpdynamics.models.t_refwa.model import PSI as PSI
 from tcpdynamics.solvers import characteristic_roots, eigenvalues
-from tcpdynamics.solvers.stability_chart import boundary_curves, stability_chart
+from tcpdynamics.solvers.stability.stability_chart import boundary_curves, stability_chart
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -13,8 +13,8 @@ from tcpdynamics.apps.stability_figures import (
 )
 from tcpdynamics.models import LogisticDelayed, LogisticMap, LotkaVolterraWindows, TRefwaIntegrating
 from tcpdynamics.solvers import characteristic_roots, eigenvalues, trajectory
-from tcpdynamics.solvers.bifurcation import bifurcation
-from tcpdynamics.solvers.stability_chart import stability_chart
+from tcpdynamics.solvers.stability.bifurcation import bifurcation
+from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 GRID = {"phi": np.linspace(0, 3, 16), "psi": np.linspace(0, 2, 11)}
 

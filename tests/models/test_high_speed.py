@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
-from tcpdynamics.models.high_speed import AimdTcp, HighSpeedTcp, ScalableTcp, rfc_table
+from tcpdynamics.models.high_speed.hstcp import AimdTcp, HighSpeedTcp, ScalableTcp, rfc_table
 from tcpdynamics.solvers.dynamics import compile_system
 from tcpdynamics.solvers.problems import DomainError
 

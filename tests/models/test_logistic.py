@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 
 from tcpdynamics.models import Logistic, LogisticAckClocked, LogisticDelayed, LogisticMap
 from tcpdynamics.models.delay_roots import delay_roots
-from tcpdynamics.models.held_growth import held_growth
+from tcpdynamics.models.logistic.held_growth import held_growth
 from tcpdynamics.solvers.dynamics import compile_system
 from tcpdynamics.solvers.problems import DomainError, Dynamics
 from tcpdynamics.solvers.straightline import Builder, run

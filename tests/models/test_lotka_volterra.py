@@ -21,7 +21,7 @@ from tcpdynamics.models import (
     LotkaVolterraWindows,
     per_flow,
 )
-from tcpdynamics.models.lotka_volterra_kernels import queueing_delay, survivors
+from tcpdynamics.models.lotka_volterra.kernels import queueing_delay, survivors
 from tcpdynamics.solvers import eigenvalues
 from tcpdynamics.solvers.dynamics import compile_system
 from tcpdynamics.solvers.problems import DomainError, DynamicsError

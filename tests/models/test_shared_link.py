@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.models.shared_link import SharedLink
-from tcpdynamics.models.sub_packet_exact import SubPacketExact
+from tcpdynamics.models.sub_packet.exact import SubPacketExact
 from tcpdynamics.solvers import DomainError, self_consistent, stationary, windowed
 from tcpdynamics.solvers.results import failures
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tcpdynamics.models.sub_packet_exact import SubPacketExact, collapse_threshold, escape
+from tcpdynamics.models.sub_packet.exact import SubPacketExact, collapse_threshold, escape
 from tcpdynamics.models.throughput_laws import PftkFull, SquareRoot
 from tcpdynamics.solvers import (
     ChainError,

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tcpdynamics.models import TRefwaTwoLinksCommanded, TRefwaTwoLinksMeasured
 from tcpdynamics.solvers.dynamics import compile_system
-from tcpdynamics.solvers.maps import iterate
 from tcpdynamics.solvers.problems import DomainError
+from tcpdynamics.solvers.trajectories.maps import iterate
 
 GAIN = st.fractions(Fraction(1, 50), 3, max_denominator=50)
 SIZE = st.fractions(Fraction(1, 10), 300, max_denominator=50)

@@ -21,7 +21,7 @@ from tcpdynamics.models import (
     TRefwaWindow,
 )
 from tcpdynamics.solvers.dynamics import compile_system
-from tcpdynamics.solvers.maps import iterate
+from tcpdynamics.solvers.trajectories.maps import iterate
 
 # ---------------------------------------------------------------- global behaviour of the window without delay
 

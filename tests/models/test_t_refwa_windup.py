@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tcpdynamics.models import TRefwaLimited, TRefwaLimitedClamped, TRefwaWindow
 from tcpdynamics.solvers.dynamics import compile_system
-from tcpdynamics.solvers.maps import iterate
 from tcpdynamics.solvers.problems import DomainError
+from tcpdynamics.solvers.trajectories.maps import iterate
 
 GAINS = {"phi": 0.8, "psi": 0.4, "bdp": 100.0, "buffer": 60.0}
 FREE = 100 + 0.4 * 60 / 1.2  # what the link would carry: 120

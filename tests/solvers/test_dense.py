@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.solvers import dense
-from tcpdynamics.solvers.dense import stationary_dense, stationary_dense_numpy
+from tcpdynamics.solvers.markov import dense
+from tcpdynamics.solvers.markov.dense import stationary_dense, stationary_dense_numpy
 from tcpdynamics.solvers.problems import ChainError
 
 EPS = np.finfo(float).eps

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tcpdynamics.solvers import sparse as module
-from tcpdynamics.solvers.dense import stationary_dense
+from tcpdynamics.solvers.markov import sparse as module
+from tcpdynamics.solvers.markov.dense import stationary_dense
+from tcpdynamics.solvers.markov.sparse import stationary_sparse
 from tcpdynamics.solvers.problems import ChainError
-from tcpdynamics.solvers.sparse import stationary_sparse
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -12,10 +12,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.models import LogisticDelayed, LogisticMap, LotkaVolterraDelayed, TRefwaDelayed, TRefwaWindow
-from tcpdynamics.models.t_refwa_integrating import TRefwaIntegrating
+from tcpdynamics.models.t_refwa.integrating import TRefwaIntegrating
 from tcpdynamics.solvers import boundary_curves, failures, stability_chart
-from tcpdynamics.solvers.boundary import Boundary, trace
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
+from tcpdynamics.solvers.stability.boundary import Boundary, trace
 
 numbers = st.floats(-1, 1)
 EPS = 1e-15

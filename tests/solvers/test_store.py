@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tcpdynamics.solvers import StoreError, explain, sweep
-from tcpdynamics.solvers.zarr_format import (
+from tcpdynamics.solvers.sweeps.zarr_format import (
     array_json,
     chunk_bytes,
     chunk_name,

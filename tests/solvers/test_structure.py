@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tcpdynamics.solvers.dense import stationary_dense
+from tcpdynamics.solvers.markov.dense import stationary_dense
+from tcpdynamics.solvers.markov.sparse import stationary_sparse
+from tcpdynamics.solvers.markov.structure import check_aperiodic, check_edges, check_irreducible, check_rows
 from tcpdynamics.solvers.problems import ChainError
-from tcpdynamics.solvers.sparse import stationary_sparse
-from tcpdynamics.solvers.structure import check_aperiodic, check_edges, check_irreducible, check_rows
 
 LABELS = ["S1", "S2", "S3"]
 BAD = {

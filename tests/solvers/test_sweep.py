@@ -34,9 +34,9 @@ from tcpdynamics.solvers import (
     sweep,
     sweep_of,
 )
-from tcpdynamics.solvers.blocks import cut
-from tcpdynamics.solvers.fingerprint import fingerprint
 from tcpdynamics.solvers.problems import DynamicsError
+from tcpdynamics.solvers.sweeps.blocks import cut
+from tcpdynamics.solvers.sweeps.fingerprint import fingerprint
 
 #: A module that another process can import: `work` notes each call in a log, waits, and fails where a = b.
 MODULE = """
@@ -63,7 +63,7 @@ GRID = {"a": np.linspace(0.0, 9.0, 40), "b": np.arange(6)}
 
 def main():
     from functools import partial
-    from tcpdynamics.solvers.sweep import sweep
+    from tcpdynamics.solvers.sweeps.sweep import sweep
     store, log, wait, version = sys.argv[1:]
     sweep(partial(work, log=log, wait=float(wait)), GRID, store=store, block=24, version=version)
 """
@@ -270,7 +270,7 @@ def test_few_blocks_are_handed_out_at_a_time_and_may_come_in_any_order(
     tmp_path: Path, module: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The newest block first: the layout is still that of the first one."""
-    newest, module_of_sweep = NewestFirst(), sys.modules["tcpdynamics.solvers.sweep"]
+    newest, module_of_sweep = NewestFirst(), sys.modules["tcpdynamics.solvers.sweeps.sweep"]
     real = module_of_sweep.wait
 
     def wait(pending: Any, **options: Any) -> Any:

@@ -38,7 +38,7 @@ def hutchinson(growth: Any, lag: Any = 1.0) -> DDE:
 @pytest.fixture(params=["tape", "machine code"])
 def written_out(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways in which the kernel gets its coefficients: large sweeps have them compiled."""
-    module = sys.modules["tcpdynamics.solvers.trajectory"]
+    module = sys.modules["tcpdynamics.solvers.trajectories.trajectory"]
     monkeypatch.setattr(module, "NATIVE_FROM", 1 if request.param == "machine code" else 10**9)
 
 

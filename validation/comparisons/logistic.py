@@ -13,7 +13,7 @@ import xarray as xr
 from tcpdynamics.models import LogisticDelayed
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DDE, DomainError
-from tcpdynamics.solvers.stability_chart import stability_chart
+from tcpdynamics.solvers.stability.stability_chart import stability_chart
 from tcpdynamics.validation.fluid import Crowd
 
 from .oscillation import measure

@@ -23,7 +23,7 @@ from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraDelayed
 from tcpdynamics.models.delay_roots import delay_roots
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
-from tcpdynamics.solvers.stability_chart import stability_chart
+from tcpdynamics.solvers.stability.stability_chart import stability_chart
 from tcpdynamics.validation.fluid import Crowd
 
 from .oscillation import measure

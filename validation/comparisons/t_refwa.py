@@ -16,9 +16,10 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import models
+from tcpdynamics.models.t_refwa.model import PHI, PSI
 from tcpdynamics.solvers import characteristic_roots, eigenvalues
 from tcpdynamics.solvers.problems import DomainError
-from tcpdynamics.solvers.stability_chart import stability_chart
+from tcpdynamics.solvers.stability.stability_chart import stability_chart
 from tcpdynamics.validation.fluid import SampledWindow
 
 from .oscillation import SAFETY, measure, slowest
@@ -224,7 +225,7 @@ class TRefwaMapVsFluid:
     def _lost(self, name: str) -> float:
         if name == "continuous control":
             return float("nan")
-        run = self.fluid(name, models.t_refwa_model.PHI, models.t_refwa_model.PSI).run(
+        run = self.fluid(name, PHI, PSI).run(
             excess=0.0 if FLUIDS[name][1] else self.buffer / 2, queue=self.buffer / 2, intervals=100
         )
         return run.lost / self.bdp
@@ -255,7 +256,7 @@ class TRefwaMapVsFluid:
         }
 
     def _cycle(self) -> dict[str, Any]:
-        router = self.fluid("windows, half an RTT", models.t_refwa_model.PHI, models.t_refwa_model.PSI)
+        router = self.fluid("windows, half an RTT", PHI, PSI)
         run = router.run(excess=-self.bdp * 0.999, intervals=200)
         return {"cycle": xr.DataArray(run.queue / self.buffer, dims="step", attrs={"units": "1"})}
 

@@ -1,0 +1,1 @@
+"""Fluid TCP: windows and a queue as delay equations (Misra, Gong, Towsley)."""

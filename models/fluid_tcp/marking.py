@@ -1,0 +1,225 @@
+"""Fluid models of TCP on one link: mean window and queue, after Misra, Gong and Towsley.
+
+N flows of window W share a link of C packets/s with base round-trip time T and a buffer of B packets:
+
+    W' = 1/R(q) - W W_R p_R/(2 R(q_R)),   q' = N W/R(q) - C,   R(q) = T + q/C,
+
+where the index R means one round trip ago and p is the chance that a packet is marked or lost. The classes differ
+in p. Departures from the paper, and what is kept exactly:
+
+- Delays must be constant, so "one round trip ago" means R_0 ago, the round-trip time at the operating point (with a
+  full buffer, where the queue would rest above it). All rates use R(q). The linearisation at the operating point is
+  that of the model with the varying delay.
+- The queue stays in [0, B] by switches: at 0 it may only grow, at B only shrink.
+- At a full queue the excess of arrivals over C is lost: p gets 1 - C/arrivals on top of the marks, in every class.
+  Where marking alone would need q_0 > B, the model rests on that edge instead, a second closed-form fixed point.
+- No timeouts, no slow start, no smallest window: read W well above one packet, p well below one.
+
+References
+----------
+.. [1] V. Misra, W. Gong, D. Towsley, Fluid-based analysis of a network of AQM routers supporting TCP flows with an
+   application to RED, ACM SIGCOMM 2000, eqs. (5)-(7); doi:10.1145/347057.347421
+.. [2] C. V. Hollot, V. Misra, D. Towsley, W. Gong, A control theoretic analysis of RED, IEEE INFOCOM 2001;
+   doi:10.1109/INFCOM.2001.916670
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.solvers.problems import DDE, DomainError
+
+from ..elementary import named
+from ..parameters import check_parameters, parameter
+from ..plain_values import spread
+from .drop_tail import FluidTcpDropTail as FluidTcpDropTail
+from .drop_tail import FluidTcpFullQueue as FluidTcpFullQueue
+from .linear import TcpLinearisation
+from .link import FluidTcpLink
+from .parts import HOLLOT, MGT, OperatingPoint, fluid_problem, operating_rtt, symbols
+
+
+@dataclass(frozen=True, kw_only=True)
+class FluidTcpProportional(FluidTcpLink):
+    """Packets marked with probability p = k q, clipped to [0, 1].
+
+    Parameters
+    ----------
+    flows : float      N [1], > 0.
+    capacity : float   C [packet/s], > 0.
+    base_rtt : float   T [s], > 0, without queueing; `at_rtt(rtt=...)` takes R_0 = T + q_0/C in its place.
+    buffer : float     B [packet], > 0.
+    gain : float       k [1/packet], > 0.
+
+    Raises
+    ------
+    DomainError
+        If a parameter lies outside its interval.
+
+    References
+    ----------
+    .. [1] C. V. Hollot, V. Misra, D. Towsley, W. Gong, On designing improved controllers for AQM routers supporting
+       TCP flows, IEEE INFOCOM 2001, section III (proportional control); doi:10.1109/INFCOM.2001.916670
+
+    Examples
+    --------
+    >>> link = FluidTcpProportional.at_rtt(rtt=0.246, flows=60, capacity=3750, buffer=800, gain=1.84e-4)
+    >>> point = link.equilibrium()
+    >>> print(f"{point.window:.3f} {point.queue:.2f} {point.loss:.5f}")
+    15.375 45.98 0.00846
+    >>> link.stability_margin() < 0 < link.simplified_margin()  # between the exact and the simplified boundary
+    True
+    """
+
+    gain: Any = parameter("k", "1/packet", "marking probability per queued packet", low=0.0, source=HOLLOT)
+
+    def equilibrium(self) -> OperatingPoint:
+        """W_0 = R_0 C/N, p_0 = 2/W_0^2, q_0 = p_0/k, where R_0^2 (R_0 - T) = 2 N^2/(k C^3)."""
+        v = spread(self)
+        rtt = operating_rtt(v["base_rtt"], v["gain"], v["flows"], v["capacity"])
+        return self._marked_point(rtt, np.inf)
+
+    def critical_gain(self) -> Any:
+        """Exact critical k [1/packet] at this N, C and R_0."""
+        return self.linearisation().critical_gain()
+
+    def stability_margin(self) -> Any:
+        """k_c/k - 1 at this N, C and R_0, k_c from the exact quasi-polynomial (`TcpLinearisation`): > 0 iff stable.
+
+        NaN where there is no interior operating point (q_0 >= B or p_0 >= 1).
+        """
+        return self._margin(self.critical_gain(), spread(self)["gain"])
+
+    def simplified_margin(self) -> Any:
+        """The same with Hollot's simplified plant: it calls some unstable points stable."""
+        return self._margin(self.linearisation().critical_gain_simplified(), spread(self)["gain"])
+
+    def hollot_margin(self) -> Any:
+        """The same with the sufficient condition k (R C)^3/(2N)^2 <= 1: whatever has it >= 0 is stable."""
+        return self._margin(self.linearisation().hollot_gain(), spread(self)["gain"])
+
+    def dde(self) -> DDE:
+        """States W and q, output p, time in seconds, from W = 1 and an empty queue."""
+        import sympy
+
+        s = symbols(self)
+        rtt = operating_rtt(s.base_rtt, s.gain, s.flows, s.capacity)
+        mark = sympy.Max(0, sympy.Min(1, s.gain * sympy.Min(s.q, s.buffer)))
+        point = {"W": rtt * s.capacity / s.flows, "q": self._queue(vars(s), rtt)}
+        return fluid_problem(self, mark, rtt, point)
+
+    def _queue(self, v: Any, rtt: Any) -> Any:
+        return 2 * (v["flows"] / (rtt * v["capacity"])) ** 2 / v["gain"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FluidTcpRed(FluidTcpLink):
+    """Random early detection: p grows with an averaged queue x, x' = K (q - x).
+
+    p = 0 up to x = min_threshold, then linear up to p_max at max_threshold; from there on p = 1, as in the original
+    RED (not "gentle"): every packet is marked until the average falls.
+
+    Parameters
+    ----------
+    flows, capacity, base_rtt, buffer
+        As for `FluidTcpProportional`; `at_rtt(rtt=...)` takes R_0 = T + q_0/C in place of T.
+    min_threshold : float   [packet], >= 0.
+    max_threshold : float   [packet], > min_threshold.
+    p_max : float           Marking probability at max_threshold [1], in (0, 1].
+    averaging : float       K [1/s], > 0: -C ln(1 - w) for a filter of weight w per packet (`pole`).
+
+    Raises
+    ------
+    DomainError
+        If a parameter lies outside its interval, or the thresholds are in the wrong order.
+
+    Examples
+    --------
+    >>> red = FluidTcpRed(
+    ...     flows=60, capacity=3750, base_rtt=0.2, buffer=800, min_threshold=150, max_threshold=700, p_max=0.1,
+    ...     averaging=0.005,
+    ... )
+    >>> print(f"{red.equilibrium().queue:.1f} {red.hollot_margin():.3f} {red.stability_margin():.2f}")
+    194.4 -0.047 40.99
+    """
+
+    min_threshold: Any = parameter(
+        "t_{min}", "packet", "lower threshold", low=0.0, low_open=False, source=MGT
+    )
+    max_threshold: Any = parameter("t_{max}", "packet", "upper threshold", low=0.0, source=MGT)
+    p_max: Any = parameter(
+        "p_{max}", "1", "marking at the upper threshold", low=0.0, high=1.0, high_open=False, source=MGT
+    )
+    averaging: Any = parameter("K", "1/s", "pole of the averaging filter", low=0.0, source=HOLLOT)
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        v = spread(self)
+        gap = v["max_threshold"] - v["min_threshold"]
+        if not hasattr(gap, "free_symbols") and not np.all(gap > 0):
+            raise DomainError(
+                f"max_threshold must be above min_threshold, got {self.max_threshold!r} and {self.min_threshold!r}"
+            )
+
+    @staticmethod
+    def pole(weight: Any, capacity: Any) -> Any:
+        """K = -C ln(1 - w) [1/s] of an average that takes a share w of each packet's sample."""
+        return -capacity * np.log1p(-np.asarray(weight))[()]
+
+    def slope(self) -> Any:
+        """L = p_max/(max_threshold - min_threshold) [1/packet]."""
+        return named(self._slope(spread(self)), "slope", "1/packet", "slope of the marking profile")
+
+    def equilibrium(self) -> OperatingPoint:
+        """W_0 = R_0 C/N, p_0 = 2/W_0^2, q_0 = x_0 = min_threshold + p_0/L; R_0 from the cubic of `operating_rtt`."""
+        v = spread(self)
+        rest = v["base_rtt"] + v["min_threshold"] / v["capacity"]
+        rtt = operating_rtt(rest, self._slope(v), v["flows"], v["capacity"])
+        return self._marked_point(rtt, v["max_threshold"])
+
+    def linearisation(self) -> TcpLinearisation:
+        """Transfer functions and critical slopes at this operating point."""
+        return replace(super().linearisation(), averaging=self.averaging)
+
+    def critical_gain(self) -> Any:
+        """Exact critical slope L [1/packet] at this N, C, K and R_0."""
+        return self.linearisation().critical_gain()
+
+    def stability_margin(self) -> Any:
+        """L_c/L - 1 at this N, C, K and R_0, L_c from the exact quasi-polynomial: > 0 iff stable.
+
+        NaN where there is no interior operating point (q_0 >= max_threshold or B, or p_0 >= 1).
+        """
+        return self._margin(self.critical_gain(), self.slope())
+
+    def simplified_margin(self) -> Any:
+        """The same with Hollot's simplified plant: too bold for K R above some 1.2, too cautious below."""
+        return self._margin(self.linearisation().critical_gain_simplified(), self.slope())
+
+    def hollot_margin(self) -> Any:
+        """The same with Hollot's sufficient condition (Proposition 1): whatever has it >= 0 is stable."""
+        return self._margin(self.linearisation().hollot_gain(), self.slope())
+
+    def dde(self) -> DDE:
+        """States W, q and x, output p, time in seconds, from W = 1 and an empty queue."""
+        import sympy
+
+        s = symbols(self)
+        slope = self._slope(vars(s))
+        rtt = operating_rtt(s.base_rtt + s.min_threshold / s.capacity, slope, s.flows, s.capacity)
+        mark = sympy.Piecewise(
+            (0, s.x <= s.min_threshold), (slope * (s.x - s.min_threshold), s.x < s.max_threshold), (1, True)
+        )
+        queue = self._queue(vars(s), rtt)
+        point = {"W": rtt * s.capacity / s.flows, "q": queue, "x": queue}
+        return fluid_problem(self, mark, rtt, point, {"x": s.averaging * (s.q - s.x)})
+
+    @staticmethod
+    def _slope(v: Any) -> Any:
+        return v["p_max"] / (v["max_threshold"] - v["min_threshold"])
+
+    def _queue(self, v: Any, rtt: Any) -> Any:
+        return v["min_threshold"] + 2 * (v["flows"] / (rtt * v["capacity"])) ** 2 / self._slope(v)

@@ -1,0 +1,1 @@
+"""HighSpeed TCP, Scalable TCP, and AIMD beside them."""

@@ -1,0 +1,1 @@
+"""One flow under logistic control (Iguchi, Hasegawa, Murata)."""

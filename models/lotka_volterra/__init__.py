@@ -1,0 +1,1 @@
+"""n flows under Lotka-Volterra control (Iguchi, Hasegawa, Murata)."""

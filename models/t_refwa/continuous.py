@@ -1,0 +1,146 @@
+"""T-REFWA in continuous time, as XCP is analysed: the command changes at a rate, and the queue integrates.
+
+Time in units of RTT_avg. e is the excess window, which is also the excess of packets that an RTT brings, so
+dQ/dt = e while the queue is not empty; the fixed point is e* = 0, Q* = B. As it lies at the buffer's end, the
+queue may grow beyond it, and the overflow is reported.
+
+References
+----------
+.. [1] D. Katabi, M. Handley, C. Rohrs, Congestion control for high bandwidth-delay product networks, ACM SIGCOMM
+   2002, section 4 and theorem 1; doi:10.1145/633025.633035
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.solvers.problems import DDE, Delayed
+
+from ..parameters import Value, broadcast, parameter
+from .conditions import both_delayed_critical, queue_delayed_critical
+from .model import Array, TRefwaModel, over_grid, symbols
+
+
+@dataclass(frozen=True)
+class _Continuous(TRefwaModel):
+    """de/dt = -phi e + psi (B - Q), dQ/dt = e, with delays."""
+
+    delay: Value = parameter("\\tau", "1", "delay, in mean RTTs", low=0.0, low_open=False, default=1.0)
+
+    def critical_psi(self) -> Any:
+        """The upper end of the stable psi at this phi and delay (inf without delay): float, or DataArray."""
+        return over_grid(self, self._critical, "critical_psi", "largest stable gain")
+
+    def _rest(self, v: Mapping[str, Any]) -> dict[str, Any]:
+        return {"e": 0 * v["buffer"], "Q": v["buffer"]}
+
+    def _margin(self, v: Mapping[str, Array]) -> Array:
+        return np.minimum(np.minimum(v["phi"], v["psi"]), self._critical(v) - v["psi"])
+
+    def _critical(self, v: Mapping[str, Array]) -> Array:
+        # z = u/tau turns phi into phi tau and psi into psi tau^2, at a delay of one.
+        tau = v["delay"]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(tau > 0, self._curve()(v["phi"] * tau) / tau**2, np.inf)
+
+    def _curve(self) -> Callable[[Array], Array]:
+        raise NotImplementedError
+
+    def _late(self) -> tuple[str, ...]:
+        """States of which the command sees the past."""
+        raise NotImplementedError
+
+    def dde(self) -> DDE:
+        """States e and Q; outputs Upsilon and overflow [packets]; time in mean RTTs."""
+        import sympy
+
+        phi, psi, bdp, buffer = symbols()
+        e, queue, delay = sympy.symbols("e Q delay", real=True)
+        seen = {s: sympy.Symbol(f"{s}_d", real=True) for s in self._late()}
+        return self._problem(
+            DDE,
+            rhs={
+                "e": -phi * seen.get("e", e) + psi * (buffer - seen["Q"]),
+                "Q": sympy.Piecewise((e, queue > 0), (sympy.Max(e, 0), True)),
+            },
+            delayed={symbol.name: Delayed(s, delay) for s, symbol in seen.items()},
+            outputs={"Upsilon": bdp + e, "overflow": sympy.Max(queue - buffer, 0)},
+            time_units="RTT",
+        )
+
+
+@dataclass(frozen=True)
+class TRefwaContinuous(_Continuous):
+    """The form of XCP: window and queue are both seen one round trip late.
+
+    de/dt = -phi e(t - tau) + psi (B - Q(t - tau)), dQ/dt = e(t). The characteristic equation is
+    z^2 + (phi z + psi) e^(-tau z) = 0. With tau = 1 it is stable iff (phi, psi) lies below the curve phi = w sin w,
+    psi = w^2 cos w, 0 < w < pi/2, and psi > 0; so phi < pi/2 and psi < 0.5498. The published gains are unstable.
+    XCP's theorem (phi < pi/(4 sqrt 2), psi = sqrt(2) phi^2) is a parabola inside that ends on the curve at w = pi/4.
+
+    Parameters
+    ----------
+    phi, psi, bdp, buffer
+        As for `TRefwaLink`.
+    delay : float or array   tau [mean RTTs], >= 0.
+
+    Examples
+    --------
+    >>> TRefwaContinuous().stability_margin() < 0, TRefwaContinuous(phi=1.0).stability_margin() > 0
+    (True, True)
+    """
+
+    def characteristic(self, z: Any) -> Any:
+        """z^2 + (phi z + psi) exp(-tau z)."""
+        v = broadcast(self)
+        return z**2 + (v["phi"] * z + v["psi"]) * _exp(-v["delay"] * z)
+
+    def _curve(self) -> Callable[[Array], Array]:
+        return both_delayed_critical
+
+    def _late(self) -> tuple[str, ...]:
+        return ("e", "Q")
+
+
+@dataclass(frozen=True)
+class TRefwaQueueDelayed(_Continuous):
+    """Only the queue is seen late; the window is the router's own.
+
+    de/dt = -phi e(t) + psi (B - Q(t - tau)), dQ/dt = e(t). The characteristic equation is
+    z^2 + phi z + psi e^(-tau z) = 0. With tau = 1 it is stable iff phi > 0 and 0 < psi < w^2/cos w, where
+    w tan w = phi and 0 < w < pi/2: psi < 1.77 at the published phi.
+
+    Parameters
+    ----------
+    phi, psi, bdp, buffer
+        As for `TRefwaLink`.
+    delay : float or array   tau [mean RTTs], >= 0.
+
+    Examples
+    --------
+    >>> round(TRefwaQueueDelayed().critical_psi(), 3), TRefwaQueueDelayed().stability_margin()
+    (1.775, 0.5)
+    """
+
+    def characteristic(self, z: Any) -> Any:
+        """z^2 + phi z + psi exp(-tau z)."""
+        v = broadcast(self)
+        return z**2 + v["phi"] * z + v["psi"] * _exp(-v["delay"] * z)
+
+    def _curve(self) -> Callable[[Array], Array]:
+        return queue_delayed_critical
+
+    def _late(self) -> tuple[str, ...]:
+        return ("Q",)
+
+
+def _exp(x: Any) -> Any:
+    if hasattr(x, "free_symbols"):
+        import sympy
+
+        return sympy.exp(x)
+    return np.exp(x)

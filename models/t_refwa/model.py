@@ -1,0 +1,228 @@
+"""What the readings of T-REFWA's aggregate recursion have in common: parameters, views, margins.
+
+Eq. (3) of Taleb et al. leaves open when the router measures what it puts into the bracket, so each reading is
+a class of its own: `t_refwa` (window readings), `t_refwa_measured` (the law fed by what the router measures),
+`t_refwa_integrating` (the queue adds up what was too much) and `t_refwa_continuous`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpdynamics.solvers.problems import DomainError, Dynamics
+
+from ..parameters import Value, as_parameter, broadcast, check_parameters, parameter
+
+if TYPE_CHECKING:
+    import sympy
+
+Array = NDArray[np.float64]
+Problem = TypeVar("Problem", bound=Dynamics)
+
+SOURCE = "Taleb, Nishiyama, Jamalipour, Kato, Nemoto, A Fair TCP-Based Congestion Avoidance Approach"
+
+#: The published gains, said to be stable under any conditions.
+PHI, PSI = 1.5, 0.5
+
+#: The OC3 link of Table II: its buffer, which equals its bandwidth-delay product [packets].
+OC3 = 190.0
+
+UNITS = {"e": "packet", "Q": "packet", "Upsilon": "packet", "overflow": "packet"}
+MEANINGS = {
+    "e": "window in excess of the bandwidth-delay product",
+    "Q": "queue",
+    "Upsilon": "aggregate window",
+    "overflow": "packets that do not fit into the buffer",
+}
+
+
+@dataclass(frozen=True)
+class TRefwaLink:
+    """Gains and link of eq. (3).
+
+    Upsilon(n) = Upsilon(n-1) + phi (Bw RTT_avg - Upsilon(n-1)) + psi (B - Q(n-1)), every interval RTT_avg. In
+    the text e = Upsilon - Bw RTT_avg. The paper sets no floor, so a far too large window can command a
+    negative one; the maps follow it in that.
+
+    Parameters
+    ----------
+    phi : float      Gain on spare bandwidth [1], >= 0; published 1.5.
+    psi : float      Gain on free buffer [1], >= 0; published 0.5.
+    bdp : float      Bw RTT_avg [packets], > 0, with the RTT without queueing.
+    buffer : float   B [packets], > 0.
+    """
+
+    phi: Value = parameter(
+        "\\phi", "1", "gain on spare bandwidth", low=0.0, low_open=False, source=SOURCE, default=PHI
+    )
+    psi: Value = parameter(
+        "\\psi", "1", "gain on free buffer", low=0.0, low_open=False, source=SOURCE, default=PSI
+    )
+    bdp: Value = parameter(
+        "BDP", "packet", "bandwidth-delay product", low=0.0, source=SOURCE + ", Table II", default=OC3
+    )
+    buffer: Value = parameter("B", "packet", "buffer", low=0.0, source=SOURCE + ", Table II", default=OC3)
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
+    def provenance(self) -> dict[str, Any]:
+        """The parameters, by name: `type(model)(**model.provenance())` builds the model again."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True)
+class TRefwaModel(TRefwaLink):
+    """A reading of eq. (3): its fixed point, its characteristic function and its stability."""
+
+    # -- what readings give --------------------------------------------------------------------------------
+
+    def characteristic(self, z: Any) -> Any:
+        """Characteristic function of the linearised recursion at z, a number, array or SymPy symbol."""
+        raise NotImplementedError
+
+    def _rest(self, v: Mapping[str, Any]) -> dict[str, Any]:
+        """Fixed point of the states, in numbers or in symbols."""
+        raise NotImplementedError
+
+    def _margin(self, v: Mapping[str, Array]) -> Array:
+        """Stability margin of points whose parameters are arrays of one shape."""
+        raise NotImplementedError
+
+    # -- closed forms --------------------------------------------------------------------------------------
+
+    def stability_margin(self) -> Any:
+        """Distance to the boundary of the class's condition, in the gains: > 0 stable, 0 marginal, < 0 unstable.
+
+        Returns
+        -------
+        float, or DataArray over the grid of the parameters
+        """
+        return over_grid(self, self._margin, "stability_margin", "stability margin")
+
+    def equilibrium(self) -> dict[str, Any]:
+        """The fixed point: e, Q and Upsilon [packets], floats, DataArrays or SymPy expressions.
+
+        Where phi = psi = 0 every window is at rest, and the result is nan.
+        """
+        v = values(self)
+        with np.errstate(invalid="ignore", over="ignore"):
+            rest = self._rest(v)
+        rest = {"e": rest["e"], "Q": rest.get("Q", rest["e"]), "Upsilon": v["bdp"] + rest["e"]}
+        return {k: plain(x) for k, x in rest.items()}
+
+    # -- problems ------------------------------------------------------------------------------------------
+
+    def _problem(self, kind: type[Problem], **equations: Any) -> Problem:
+        """A problem from an empty network, with this reading's fixed point."""
+        import sympy
+
+        phi, psi, bdp, _ = symbols()
+        total = sympy.Max(phi + psi, sympy.Float(np.finfo(float).tiny))  # phi = psi = 0: at rest anywhere
+        rest = self._rest(self._symbols())
+        rest = {k: sympy.sympify(rest[k]).subs(phi + psi, total) for k in equations["rhs"]}
+        settings: dict[str, Any] = {
+            "parameters": parameters(self),
+            "start": {label: -bdp if label == "e" else 0 for label in rest},
+            "fixed_points": [rest],
+            "units": UNITS,
+            "meanings": MEANINGS,
+            "domain": domain(self),
+            "name": type(self).__name__,
+            "provenance": self.provenance(),
+        }
+        return kind(**settings | equations)
+
+    def _symbols(self) -> dict[str, Any]:
+        import sympy
+
+        return {f.name: sympy.Symbol(f.name, real=True) for f in fields(self) if "symbol" in f.metadata}
+
+
+def symbols() -> tuple[sympy.Symbol, ...]:
+    """phi, psi, bdp, buffer."""
+    import sympy
+
+    return tuple(sympy.symbols("phi psi bdp buffer", real=True))
+
+
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """x, or the end of [low, high] that it passed."""
+    import sympy
+
+    return sympy.Max(low, sympy.Min(x, high))
+
+
+def least(first: Any, *others: Any) -> Any:
+    """The smallest of numbers, arrays, DataArrays or SymPy expressions, elementwise."""
+    symbolic = [x.free_symbols for x in (first, *others) if hasattr(x, "free_symbols")]
+    if symbolic:
+        import sympy
+
+        return sympy.Min(
+            first, *others, evaluate=not any(symbolic)
+        )  # to compare formulas takes SymPy seconds
+    return reduce(np.minimum, others, first)
+
+
+def values(model: Any) -> dict[str, Any]:
+    """As `broadcast`, with NumPy's floats, which divide by zero without an error."""
+    v = broadcast(model)
+    if any(hasattr(x, "free_symbols") for x in v.values()):
+        return v
+    return {k: np.float64(x) if isinstance(x, float | int) else x for k, x in v.items()}
+
+
+def plain(x: Any) -> Any:
+    """A NumPy number as Python's; anything else as it is."""
+    return x.item() if isinstance(x, np.generic) else x
+
+
+def parameters(model: Any) -> dict[str, Any]:
+    """The parameters of a problem, labelled with unit and meaning."""
+    made = {f.name: f.metadata for f in fields(model) if "symbol" in f.metadata}
+    given = {k: getattr(model, k) for k in made}
+    return {
+        k: as_parameter(k, v, made[k]["unit"], made[k]["meaning"]) for k, v in given.items() if v is not None
+    }
+
+
+def domain(model: Any) -> dict[str, tuple[float, float]]:
+    """The same intervals as the model's, as open ones."""
+    tiny = np.finfo(float).tiny
+    made = {f.name: f.metadata for f in fields(model) if "symbol" in f.metadata}
+    return {k: (m["low"] - (0.0 if m["low_open"] else tiny), np.inf) for k, m in made.items()}
+
+
+def over_grid(
+    model: Any, function: Callable[[Mapping[str, Array]], Array], name: str, meaning: str, unit: str = "1"
+) -> Any:
+    """An elementwise function of a model's parameters: a float, or a DataArray over their grid.
+
+    Raises
+    ------
+    DomainError
+        A parameter is a SymPy expression.
+    """
+    values = {k: v for k, v in broadcast(model).items() if v is not None}
+    symbolic = [k for k, v in values.items() if hasattr(v, "free_symbols")]
+    if symbolic:
+        raise DomainError(f"{symbolic[0]} must be a number here, got {values[symbolic[0]]}; substitute first")
+    values = {k: v.magnitude if hasattr(v, "magnitude") else v for k, v in values.items()}
+    if not any(hasattr(v, "dims") for v in values.values()):
+        return float(function({k: np.array([v], dtype=float) for k, v in values.items()})[0])
+
+    import xarray as xr
+
+    arrays = dict(zip(values, xr.broadcast(*values.values()), strict=True))
+    first = next(iter(arrays.values()))
+    flat = {k: np.asarray(a.values, dtype=float).ravel() for k, a in arrays.items()}
+    result = first.copy(data=function(flat).reshape(first.shape)).rename(name)
+    result.attrs = {"units": unit, "long_name": meaning}
+    return result

@@ -1,0 +1,155 @@
+"""T-REFWA fed by the measured window when all flows of the link are limited elsewhere: wind-up and its cure.
+
+The bracket of eq. (3) then never vanishes, and Upsilon, which nobody follows, grows by the same amount in every
+interval. When the limit goes, the flows get all of it at once. Clamping Upsilon to what the link can hold, BDP + B,
+ends that and moves no fixed point. (The literal reading, `TRefwaWindow`, cannot wind up: its bracket holds the
+command itself, which therefore stays below BDP + (psi/phi) B.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.solvers.problems import Map
+
+from ..parameters import Value, parameter
+from .model import (
+    MEANINGS,
+    OC3,
+    UNITS,
+    Array,
+    TRefwaLink,
+    clip,
+    domain,
+    over_grid,
+    parameters,
+    symbols,
+)
+
+
+@dataclass(frozen=True)
+class _Limited(TRefwaLink):
+    """W = min(Upsilon, demand), measured."""
+
+    demand: Value = parameter(
+        "D", "packet", "largest window that the flows use", low=0.0, low_open=False, default=OC3 / 2
+    )
+
+    def windup(self) -> Any:
+        """How much an Upsilon beyond `demand` is pushed up in each interval [packets].
+
+        phi (BDP - D) + psi (B - Q), at least 0: where it is 0 the flows can use what the law gives them.
+        """
+        return over_grid(self, _push, "windup", "growth of an unused window in an interval", "packet")
+
+    def _bounded(self, following: Any) -> Any:
+        """What becomes of the next command, in symbols."""
+        return following
+
+    def _map(self, **more: Any) -> Map:
+        import sympy
+
+        phi, psi, bdp, buffer = symbols()
+        up, demand = sympy.symbols("Upsilon demand", real=True)
+        window = sympy.Min(up, demand)
+        queue = clip(window - bdp, 0, buffer)
+        return Map(
+            rhs={"Upsilon": self._bounded(up + phi * (bdp - window) + psi * (buffer - queue))},
+            parameters=parameters(self),
+            start={"Upsilon": 0},
+            outputs={"W": window, "Q": queue},
+            units=UNITS | {"W": "packet"},
+            meanings=MEANINGS | {"W": "window on the link"},
+            domain=domain(self),
+            time_units="interval",
+            name=type(self).__name__,
+            provenance=self.provenance(),
+            **more,
+        )
+
+
+@dataclass(frozen=True)
+class TRefwaLimited(_Limited):
+    """The integrating law whose flows together take at most `demand`: W = min(Upsilon, demand).
+
+    Upsilon(n+1) = Upsilon(n) + phi (BDP - W) + psi (B - Q), Q = clip(W - BDP, 0, B). With demand below
+    BDP + psi B/(phi + psi) there is no fixed point: the command winds up by `windup()` an interval.
+
+    Parameters
+    ----------
+    phi, psi, bdp, buffer
+        As for `TRefwaLink`.
+    demand : float   D, largest window that the flows use [packets], >= 0.
+
+    Examples
+    --------
+    >>> TRefwaLimited(bdp=100.0, buffer=100.0, demand=60.0).windup()
+    110.0
+    """
+
+    def map(self) -> Map:
+        """State Upsilon; outputs W and Q [packets]."""
+        return self._map()
+
+
+@dataclass(frozen=True)
+class TRefwaLimitedClamped(_Limited):
+    """`TRefwaLimited` with anti-windup: Upsilon is clamped to `limit`.
+
+    A limit of BDP + B, what link and buffer hold, lies above the fixed point BDP + psi B/(phi + psi), which it leaves
+    where it is; a lower one may cut it off.
+
+    Parameters
+    ----------
+    phi, psi, bdp, buffer
+        As for `TRefwaLink`.
+    demand : float   D, largest window that the flows use [packets], >= 0.
+    limit : float    Largest command [packets], > 0; BDP + B if not given.
+
+    Examples
+    --------
+    >>> TRefwaLimitedClamped(bdp=100.0, buffer=100.0, demand=[60.0, 150.0]).command().values
+    array([200., 125.])
+    """
+
+    limit: Value = parameter("L", "packet", "largest command; BDP + B if not given", low=0.0, default=None)
+
+    def command(self) -> Any:
+        """Upsilon at rest [packets]: the limit if the flows cannot use the fixed point of the law, else that."""
+
+        def rest(v: Mapping[str, Array]) -> Array:
+            free = v["bdp"] + v["psi"] * v["buffer"] / (v["phi"] + v["psi"])
+            limit = v.get("limit", v["bdp"] + v["buffer"])
+            return np.where(v["demand"] >= free, np.minimum(free, limit), limit)
+
+        return over_grid(self, rest, "command", "commanded window at rest", "packet")
+
+    def map(self) -> Map:
+        """State Upsilon; outputs W and Q [packets]."""
+        import sympy
+
+        phi, psi, bdp, buffer = symbols()
+        free = bdp + psi * buffer / (phi + psi)
+        reached = sympy.Symbol("demand", real=True) >= free
+        rest = sympy.Piecewise((sympy.Min(free, self._limit()), reached), (self._limit(), True))
+        return self._map(fixed_points=[{"Upsilon": rest}])
+
+    def _limit(self) -> Any:
+        import sympy
+
+        _, _, bdp, buffer = symbols()
+        return bdp + buffer if self.limit is None else sympy.Symbol("limit", real=True)
+
+    def _bounded(self, following: Any) -> Any:
+        import sympy
+
+        return sympy.Min(following, self._limit())
+
+
+def _push(v: Mapping[str, Array]) -> Array:
+    queue = np.maximum(np.minimum(v["demand"] - v["bdp"], v["buffer"]), 0.0)
+    return np.maximum(v["phi"] * (v["bdp"] - v["demand"]) + v["psi"] * (v["buffer"] - queue), 0.0)

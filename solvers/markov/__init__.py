@@ -1,0 +1,1 @@
+"""Markov chains: stationary laws, sensitivities, first passage, transients, sums over windows."""

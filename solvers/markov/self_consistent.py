@@ -1,0 +1,162 @@
+"""The parameter at which a chain's mean reward meets a target: self-consistent loss, for one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from ..grid import make_grid
+from ..problems import ChainError, DomainError, MarkovChain, RewardBalance
+from ..results import provenance, status_variable
+from ..straightline import Program, run_blocks
+from .chains import chain_key, entries_of
+from .reduction import stationary_steps
+from .windowed import windowed
+
+
+def self_consistent(problem: Any, *, window: int | None = None, throw: bool = False) -> xr.Dataset:
+    """Solve mean reward(unknown) = target at every point of the target's grid.
+
+    Bracketed root finding (Chandrupatla) on the log-odds of the unknown, so small roots keep their relative accuracy.
+
+    Parameters
+    ----------
+    problem : RewardBalance, or a model with `.balance()`
+    window : int, optional
+        L epochs: also give Jain's index and the probability of nothing over L.
+    throw : bool
+        Raise ChainError at the first point without a root instead of marking it.
+
+    Returns
+    -------
+    xarray.Dataset over the target's dimensions
+        `root` [1] (0 where the target is above what the chain can earn); `reward` reached there; `idle` [1],
+        time in the idle
+        states; with `window`, `jain` and `nothing`; `status`.
+
+    Raises
+    ------
+    DomainError
+        A target that is not a finite positive number.
+    """
+    balance = problem if isinstance(problem, RewardBalance) else getattr(problem, "balance", lambda: None)()
+    if not isinstance(balance, RewardBalance):
+        raise TypeError(f"expected a RewardBalance or a model with .balance(), got {type(problem).__name__}")
+    chain = balance.chain
+    others = {k: v for k, v in chain.parameters.items() if k != balance.unknown}
+    grid = make_grid({"target": balance.target, **others})
+    target = np.broadcast_to(grid.values["target"], grid.size)
+    if not (np.isfinite(target) & (target > 0)).all():
+        bad = target[~(np.isfinite(target) & (target > 0))][0]
+        raise DomainError(f"target must be a finite number > 0, got {bad:g}")
+    program = _reward_program(chain_key(chain), _mean_key(balance), frozenset(balance.idle))
+    fixed = {k: np.broadcast_to(v, grid.size) for k, v in grid.values.items() if k != "target"}
+    root, status = _roots(program, balance, fixed, target)
+    if throw and status.any():
+        raise ChainError(
+            f"no {balance.unknown} in {balance.bounds} meets the target {target[status != 0][0]:g}"
+        )
+    values = _evaluate(program, balance.unknown, np.where(root > 0, root, balance.bounds[0]), fixed)
+    idle = np.where(root == 0, 0.0, values[1])
+    values[0, status != 0] = idle[status != 0] = np.nan
+    data = {
+        "root": _variable(grid, root, "1", f"{balance.unknown} that meets the target"),
+        "reward": _variable(grid, values[0], balance.reward.units, f"mean {balance.reward.name} per epoch"),
+        "idle": _variable(grid, idle, "1", "fraction of time in the idle states"),
+        "status": status_variable(grid, status),
+    }
+    if window is not None:
+        jain, nothing = np.where(status == 0, 1.0, np.nan), np.where(status == 0, 0.0, np.nan)
+        busy = np.flatnonzero((root > 0) & (status == 0))
+        if busy.size:
+            swept = {k: v for k, v in fixed.items() if np.ndim(others[k]) > 0} | {balance.unknown: root}
+            points = {k: xr.DataArray(v[busy], dims="point") for k, v in swept.items()}
+            solved = windowed(chain.at(**points), balance.reward, window)
+            jain[busy], nothing[busy] = solved.jain.values, solved.nothing.values
+        data["jain"] = _variable(grid, jain, "1", f"Jain's index over {window} epochs")
+        data["nothing"] = _variable(grid, nothing, "1", f"probability of nothing in {window} epochs")
+    coords = {k: v for k, v in grid.coords.items() if k != "target"}
+    return xr.Dataset(data, coords=coords, attrs=provenance(chain, "self_consistent", window=window))
+
+
+def _variable(grid: Any, values: NDArray[Any], units: str, name: str) -> Any:
+    return (grid.dims, grid.unflatten(values), {"units": units, "long_name": name})
+
+
+def _mean_key(balance: RewardBalance) -> Any:
+    return tuple(sorted(balance.reward.mean().items()))
+
+
+@lru_cache(maxsize=32)
+def _reward_program(key: Any, mean: Any, idle: frozenset[str]) -> Program:
+    """Mean reward per epoch and idle time, as functions of the chain's parameters.
+
+    A state that is held for h epochs earns its reward once a visit, so its share of time counts 1/h.
+    """
+    from ..symbolic import emit
+
+    labels, transitions, holding = key
+    entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)))
+    b = entries.builder
+    pi = stationary_steps(b, {i: dict(r) for i, r in entries.rows.items()}, entries.holding)
+    index = {s: i for i, s in enumerate(labels)}
+    earned = []
+    for state, expression in mean:
+        share = pi[index[state]]
+        if index[state] in entries.holding:
+            share = b.div(share, entries.holding[index[state]])
+        earned.append(b.mul(share, emit(b, expression)))
+    return b.build([b.total(earned), b.total(pi[index[s]] for s in idle)])
+
+
+def _evaluate(
+    program: Program, unknown: str, x: NDArray[np.float64], fixed: dict[str, NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    out = np.empty((2, x.size))
+    run_blocks(program, {**fixed, unknown: np.ascontiguousarray(x)}, x.size, out)
+    return out
+
+
+def _roots(
+    program: Program, balance: RewardBalance, fixed: dict[str, Any], target: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    from scipy.optimize.elementwise import find_root
+
+    low, high = balance.bounds
+    if not 0 < low < high < 1:
+        raise DomainError(f"bounds must satisfy 0 < low < high < 1, got {balance.bounds}")
+    names = list(fixed)
+
+    def excess(log_odds: Any, goal: Any, *rest: Any) -> Any:
+        x = 1 / (1 + np.exp(-log_odds.ravel()))
+        known = {
+            k: np.ascontiguousarray(np.broadcast_to(v, log_odds.shape).ravel())
+            for k, v in zip(names, rest, strict=True)
+        }
+        return (_evaluate(program, balance.unknown, x, known)[0].reshape(log_odds.shape) - goal) / goal
+
+    def limit(x: float) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = _evaluate(program, balance.unknown, np.full(target.size, x), fixed)[0]
+        return values
+
+    root, status = np.zeros(target.size), np.zeros(target.size, dtype=np.uint8)
+    demand, floor = limit(low), limit(high)
+    if not np.isfinite(demand + floor).all():
+        raise ChainError(
+            f"the chain cannot be solved at the ends of {balance.unknown}'s bounds {balance.bounds}"
+        )
+    status[target < floor] = 7
+    root[target < floor] = np.nan
+    open_ = np.flatnonzero((target < demand) & (target >= floor))
+    if open_.size:
+        ends = [np.log(x / (1 - x)) for x in (low, high)]
+        args = (target[open_], *(v[open_] for v in fixed.values()))
+        found = find_root(excess, ends, args=args)
+        root[open_] = 1 / (1 + np.exp(-found.x))
+        status[open_[~found.success]] = 6
+        root[open_[~found.success]] = np.nan
+    return root, status

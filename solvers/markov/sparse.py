@@ -1,0 +1,246 @@
+"""Stationary law of a large sparse chain, right in every component.
+
+Three ways, tried in this order; none subtracts, so small probabilities are as exact as large ones:
+
+1. *Nearly skip-free* chains, which climb one state at a time apart from jumps into a few states at the head
+   of the order: TCP windows, with or without timeouts. Cut equations need O(n) additions, without fill-in.
+2. *Banded* chains: state reduction inside the band.
+3. Any other: state reduction row by row in an order that keeps fill-in small.
+
+Chains of up to `SMALL` states are made dense. State reduction is that of Grassmann, Taksar and Heyman, see
+`dense`. Cut equations, as for birth-death processes: the flow up across each cut equals the flow down.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..problems import ChainError
+from .dense import Diagnosis, Vector, eliminate, normalised, refuse
+from .structure import ROW_FLOOR, ROW_PER_ENTRY, Labels, check_aperiodic, check_irreducible, check_rows
+
+Levels = npt.NDArray[np.int64]
+Solved = tuple[Vector, Levels]
+
+SMALL = 100
+#: Smallest and largest head block of a nearly skip-free chain. It is made dense, and flows into it are
+#: compensated.
+HEAD = 64, 1000
+#: Largest (lower bandwidth) x (upper bandwidth) solved inside the band without looking for a better order.
+BAND = 1000
+
+
+def stationary_sparse(
+    P: Any, labels: Labels = None, *, aperiodic: bool = True, memory: int = 2**30
+) -> Vector:
+    """Stationary law of an irreducible sparse chain.
+
+    Parameters
+    ----------
+    P : (n, n) SciPy sparse matrix or array of any format, rows sum to 1
+        CSR is used without a copy. A stored zero counts as a probability below the double range.
+    labels : sequence of n str, optional
+        Names of the states for error messages.
+    aperiodic : bool
+        Also refuse periodic chains, whose law is a time average but not a limit.
+    memory : int
+        Bound on the work space for fill-in [byte].
+
+    Returns
+    -------
+    (n,) float array
+        Sums to 1. Components above about 1e-290 of the largest are right to about 1e-15, as
+        measured against 36 digits up to 2e5 states; what lies below the double range is zero.
+
+    Raises
+    ------
+    ChainError
+        For rows that are not probabilities, reducible or periodic chains, and fill-in beyond `memory`.
+
+    Examples
+    --------
+    A walk on five states that climbs with probability 0.2 and falls with 0.3.
+
+    >>> from scipy.sparse import diags_array
+    >>> P = diags_array([[0.2] * 4, [0.8, 0.5, 0.5, 0.5, 0.7], [0.3] * 4], offsets=[1, 0, -1])
+    >>> pi = stationary_sparse(P)
+    >>> pi[1:] / pi[:-1]
+    array([0.66666667, 0.66666667, 0.66666667, 0.66666667])
+    """
+    from .kernels import scan_rows
+
+    csr = _csr(P)
+    n = csr.shape[0]
+    bad, head, foot, below, above, loops = scan_rows(
+        csr.indptr, csr.indices, csr.data, ROW_FLOOR, ROW_PER_ENTRY
+    )
+    if bad >= 0:
+        check_rows(csr, labels)
+    diagnose = partial(check_irreducible, csr, labels)
+    order = 0, 1
+    largest_head = min(HEAD[1], n - 2) if n > SMALL else -1
+    if head > largest_head and n - 1 - foot <= largest_head:
+        head, order = n - 1 - foot, (n - 1, -1)
+    if aperiodic and not loops and not (head <= largest_head and _tail_is_aperiodic(csr, head, order)):
+        diagnose()
+        check_aperiodic(csr, labels)
+
+    if n <= SMALL:
+        flow, level = eliminate(csr.toarray(), diagnose)
+    elif head <= largest_head:
+        flow, level = _by_cuts(csr, head, order, diagnose)
+    elif below * above <= BAND and 8 * n * (below + above + 1) <= memory:
+        flow, level = _banded(csr, below, above, diagnose)
+    else:
+        flow, level = _with_fill_in(csr, memory, diagnose)
+    if not flow.all():  # underflow, or a state that nothing enters
+        diagnose()
+    return normalised(flow, level)
+
+
+def _csr(P: Any) -> Any:
+    if not hasattr(P, "tocsr"):
+        kind = type(P).__name__
+        raise ChainError(f"transitions must be a SciPy sparse matrix, got {kind}: use stationary_dense")
+    if len(P.shape) != 2 or P.shape[0] != P.shape[1] or P.shape[0] == 0:
+        raise ChainError(f"transitions must be a square matrix, got shape {P.shape}")
+    return P.tocsr().astype(np.float64, copy=False)
+
+
+# ------------------------------------------------------------------------------------------- nearly skip-free
+
+
+def _tail_is_aperiodic(csr: Any, head: int, order: tuple[int, int]) -> bool:
+    """True as soon as cycles inside the tail settle it; usually after a few rows."""
+    from .kernels import tail_period
+
+    return bool(tail_period(csr.indptr, csr.indices, csr.data, head, *order) == 1)
+
+
+def _by_cuts(csr: Any, head: int, order: tuple[int, int], diagnose: Diagnosis) -> Solved:
+    """Tail by cut equations from the top down, head by state reduction; states in their given order."""
+    from .kernels import LEVEL_BITS, tail_flow, tail_top
+
+    n = csr.shape[0]
+    head = max(head, HEAD[0])
+    arrays = csr.indptr, csr.indices, csr.data
+    top, unverified = tail_top(*arrays, head, *order)
+    if unverified >= 0:
+        diagnose()
+    value, level = np.empty(n), np.zeros(n, np.int64)
+    value[top + 1 :] = 5e-324  # zero after scaling, and told apart from a state that nothing enters
+    level[top + 1 :] = -(1 << 40)
+    stuck, flows = tail_flow(*arrays, head, top, *order, value, level)
+    if stuck >= 0:
+        refuse(diagnose)
+
+    # The head as seen while the chain is in it: what state `head` sends into the tail comes back with
+    # `flows`.
+    origin, step = order
+    rows = csr[origin : origin + head + 1] if step == 1 else csr[origin - head :][::-1]
+    H = rows[:, : head + 1].toarray() if step == 1 else rows[:, origin - head :].toarray()[:, ::-1]
+    H[head] += flows / value[head]
+    # State `head` comes first, because the probabilities relative to it are wanted.
+    A = np.ascontiguousarray(H[::-1, ::-1])
+    ratio, ratio_level = eliminate(A, diagnose)
+    fraction, exponent = np.frexp(value[head])
+    levels, bits = divmod(int(exponent), LEVEL_BITS)  # leaves the product inside the double range
+    value[: head + 1] = np.ldexp(ratio[::-1] * fraction, bits)
+    level[: head + 1] = ratio_level[::-1] + level[head] + levels
+    return value[::step], level[::step]
+
+
+# ------------------------------------------------------------------------------------------------ elimination
+
+
+def _with_fill_in(csr: Any, memory: int, diagnose: Diagnosis) -> Solved:
+    n = csr.shape[0]
+    order = _fill_reducing_order(csr)
+    flow, level = np.empty(n), np.empty(n, np.int64)
+    flow[order], level[order] = _by_rows(csr[order][:, order], memory, diagnose)
+    return flow, level
+
+
+def _banded(csr: Any, below: int, above: int, diagnose: Diagnosis) -> Solved:
+    from .kernels import band_fill, band_solve
+
+    n = csr.shape[0]
+    band = np.zeros((n, below + above + 1))
+    band_fill(csr.indptr, csr.indices, csr.data, below, band)
+    flow, level = np.empty(n), np.empty(n, np.int64)
+    if band_solve(band, below, flow, level) >= 0:
+        refuse(diagnose)
+    return flow, level
+
+
+def _by_rows(csr: Any, memory: int, diagnose: Diagnosis) -> Solved:
+    """State reduction with fill-in; the last states, once they are densely connected, by the dense solver."""
+    from .kernels import eliminate_rows, rows_back
+
+    n = csr.shape[0]
+    pool_state, pool_value = np.empty(2 * csr.nnz, np.int32), np.empty(2 * csr.nnz)
+    bounds, outflow = np.zeros((n, 3), np.int64), np.empty(n)
+    row, mark = np.empty(n), np.full(n, -1, np.int64)
+    heap, lower = np.empty(n, np.int64), np.empty(n, np.int64)
+    state, stop, used, rest = n - 1, 0, 0, np.zeros((1, 1))
+    work = bounds, outflow, row, mark, heap, lower
+    arrays = csr.indptr, csr.indices, csr.data
+    while True:
+        status, state, used = eliminate_rows(*arrays, state, stop, used, pool_state, pool_value, *work, rest)
+        if status == 0:
+            break
+        if status == 2:
+            refuse(diagnose)
+        if status == 3 and 16 * state**2 + 12 * pool_value.size <= memory:
+            stop, state = state, state - 1
+            rest = np.zeros((stop, stop))
+            continue
+        if status == 3:
+            state -= 1
+            continue
+        if 24 * pool_value.size + 16 * stop**2 > memory:
+            raise ChainError(
+                f"fill-in of this chain of {n} states exceeds memory={memory} bytes: raise memory, or "
+                "number the states so that transitions stay close to the diagonal"
+            )
+        pool_state = np.concatenate([pool_state, np.empty_like(pool_state)])
+        pool_value = np.concatenate([pool_value, np.empty_like(pool_value)])
+    stop = max(stop, 1)
+    flow, level = np.zeros(n), np.zeros(n, np.int64)
+    flow[:stop], level[:stop] = eliminate(rest, diagnose)
+    rows_back(pool_state, pool_value, bounds, outflow, stop, flow, level)
+    return flow, level
+
+
+def _fill_reducing_order(csr: Any) -> Levels:
+    """Minimum-degree order of the symmetrised pattern; hubs come first, so that they are eliminated last."""
+    from scipy.sparse import csc_array, eye_array
+    from scipy.sparse.linalg import spilu
+
+    n = csr.shape[0]
+    pattern = csc_array((np.ones(csr.nnz), csr.indices, csr.indptr), shape=(n, n))
+    pattern = (pattern + pattern.T).tocsc()
+    degree = np.diff(pattern.indptr)
+    hub = degree > max(16, 10 * np.sqrt(n))  # as in AMD: such states fill everything when they go early
+    rest = np.flatnonzero(~hub)
+    kept = pattern[:, rest][rest]
+    kept.data[:] = 1.0
+    # SuperLU orders before it factorises; a diagonally dominant matrix and an incomplete factorisation keep
+    # the rest cheap.
+    dominant = (kept + eye_array(rest.size) * (2.0 * degree.max() + 1)).tocsc()
+    factor = spilu(
+        dominant,
+        drop_tol=1.0,
+        fill_factor=1.0,
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    position = np.asarray(factor.perm_c)  # state rest[i] is eliminated as number position[i]
+    eliminated = np.empty(rest.size, np.int64)
+    eliminated[position] = rest
+    return np.concatenate([np.flatnonzero(hub), eliminated[::-1]]).astype(np.int64)

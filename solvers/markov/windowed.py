@@ -1,0 +1,258 @@
+"""Sums of a reward over L epochs: mean, variance, and the chance that nothing is earned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from ..grid import Grid
+from ..problems import ChainError, DomainError, MarkovChain, Reward
+from ..results import provenance, raise_if_failed, status_variable
+from ..straightline import Builder, Program, run_blocks
+from .chains import (
+    Events,
+    _add_runs,
+    as_chain,
+    describe_point,
+    domain_status,
+    explicit_events,
+    grid_of,
+    origin,
+)
+from .stationary import stationary
+
+MAX_LENGTH = 1_000_000
+#: Points worked on together: bounds memory at a few hundred MB for chains of a thousand events.
+POINTS = 4096
+
+
+def windowed(
+    problem: Any, reward: Reward | Mapping[str, float], length: int, *, throw: bool = False
+) -> xr.Dataset:
+    """Statistics of a reward summed over `length` epochs of a stationary chain.
+
+    Exact second moments by recursion, with rewards measured from their mean so that no digits cancel.
+
+    Parameters
+    ----------
+    problem : MarkovChain, or a model with `.chain()`; holding times must be whole numbers
+    reward : Reward, or mapping state -> number earned per epoch there (states left out earn nothing)
+    length : int
+        L, epochs.
+
+    Returns
+    -------
+    xarray.Dataset over the parameters
+        `mean`, `variance` of the sum; `nothing` [1]: probability that nothing is earned in L epochs;
+        `jain` [1]: mean^2 / E[sum^2], Jain's index among many independent copies of the chain over L epochs; `status`.
+
+    Raises
+    ------
+    ChainError
+        The reward names a transition that the chain does not have.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import MarkovChain, windowed
+    >>> p = sympy.Symbol("p")
+    >>> coin = MarkovChain({("tails", "heads"): p, ("heads", "tails"): 1 - p}, {"p": 0.25})
+    >>> tosses = windowed(coin, {"heads": 1}, 10)
+    >>> float(tosses["mean"].round(9)), float(tosses.variance.round(9)), round(float(tosses.nothing), 9)
+    (2.5, 1.875, 0.056313515)
+    """
+    chain = as_chain(problem)
+    if not isinstance(length, Integral) or not 1 <= length <= MAX_LENGTH:
+        raise DomainError(f"length must be a whole number of epochs in [1, {MAX_LENGTH:,}], got {length}")
+    law = _laws(chain, reward)
+    grid, status = law.grid, law.status
+    if throw:
+        raise_if_failed(status, lambda i: describe_point(chain, grid.point(i), int(status[i])))
+    mean, variance, nothing = (np.full(grid.size, np.nan) for _ in range(3))
+    good = np.flatnonzero(status == 0)
+    for low in range(0, good.size, POINTS):
+        at = good[low : low + POINTS]
+        mean[at], variance[at], nothing[at] = _accumulate(law, at, length)
+    units = reward.units if isinstance(reward, Reward) else "1"
+    with np.errstate(invalid="ignore", divide="ignore"):
+        jain = mean**2 / (mean**2 + variance)
+
+    def variable(values: NDArray[Any], unit: str, name: str) -> Any:
+        return (grid.dims, grid.unflatten(values), {"units": unit, "long_name": name})
+
+    return xr.Dataset(
+        {
+            "mean": variable(mean, units, f"mean reward in {length} epochs"),
+            "variance": variable(
+                variance, f"{units}^2" if units != "1" else "1", f"variance over {length} epochs"
+            ),
+            "nothing": variable(nothing, "1", f"probability of nothing in {length} epochs"),
+            "jain": variable(jain, "1", f"Jain's index over {length} epochs"),
+            "status": status_variable(grid, status),
+        },
+        coords=grid.coords,
+        attrs=provenance(chain, "windowed", length=length),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """Events of a chain: (source, target, reward), with their probabilities at each point."""
+
+    grid: Grid
+    status: NDArray[np.uint8]
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    chances: NDArray[np.float64]  # (events, size)
+    pi: NDArray[np.float64]  # (states, size)
+
+
+def _accumulate(law: _Law, at: NDArray[Any], length: int) -> tuple[Any, Any, Any]:
+    """The recursion, backwards in time: what is still to be earned from each state."""
+    chance, pi = law.chances[:, at], law.pi[:, at]
+    earned = law.rewards[:, None]
+    per_epoch = (pi[law.sources] * chance * earned).sum(axis=0)
+    centred = earned - per_epoch
+    dry = law.rewards == 0
+    first = np.zeros_like(pi)  # E[sum of centred rewards | state]
+    second = np.zeros_like(pi)
+    nothing = np.ones_like(pi)
+    for _ in range(length):
+        ahead = first[law.targets]
+        second = _collect(pi, law.sources, chance * (centred * (centred + 2 * ahead) + second[law.targets]))
+        first = _collect(pi, law.sources, chance * (centred + ahead))
+        nothing = _collect(pi, law.sources[dry], chance[dry] * nothing[law.targets[dry]])
+    variance = (pi * second).sum(axis=0) - (pi * first).sum(axis=0) ** 2
+    return length * per_epoch, np.maximum(variance, 0.0), (pi * nothing).sum(axis=0)
+
+
+def _collect(like: NDArray[Any], rows: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+    out = np.zeros_like(like)
+    _add_runs(out, rows, values)
+    return out
+
+
+def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
+    if not chain.is_symbolic:
+        return _numeric_law(chain, reward)
+    transitions = tuple(chain.transitions.items())
+    joint = _joint(chain, reward)
+    key = (chain.labels, transitions, tuple(chain.holding.items()))
+    fixed = {k: float(v) for k, v in chain.parameters.items() if np.ndim(v) == 0}
+    program, events, whole = _event_program(key, joint, tuple(sorted(fixed.items())) if chain.holding else ())
+    grid = grid_of(chain, program.inputs)
+    chances = np.empty((len(program.outputs), grid.size))
+    run_blocks(program, grid.values, grid.size, chances)
+    solved = stationary(MarkovChain(dict(whole[1]), chain.parameters, whole[0], domain=chain.domain))
+    pi = np.moveaxis(solved.probability.values, -1, 0).reshape(len(whole[0]), -1)
+    status = np.maximum(domain_status(chain, grid), solved.status.values.reshape(-1))
+    stay = 1 - _sum_by_source(events, chances, len(whole[0]))
+    _check_consistent(events, chances, stay, pi, status, whole[0])
+    status[(status == 0) & ((chances < 0).any(axis=0) | (stay < -1e-12).any(axis=0))] = 2
+    return _with_stays(grid, status, events, chances, stay, pi, reward, [origin(s, chain) for s in whole[0]])
+
+
+def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[Any, ...]:
+    """The chain's transitions as events; those that the reward does not mention earn nothing."""
+    events: Events = {edge: {0: e} for edge, e in chain.transitions.items()}
+    if isinstance(reward, Reward):
+        for edge, law in reward.joint.items():
+            if edge not in events and edge[0] != edge[1]:
+                raise ChainError(
+                    f"the reward names {edge[0]} -> {edge[1]}, which is not a transition of the chain"
+                )
+            events[edge] = dict(law)
+    else:
+        unknown = set(reward) - set(chain.labels)
+        if unknown:
+            raise ChainError(f"the reward names {sorted(unknown)[0]!r}, which is not a state")
+    return tuple((edge, tuple(law.items())) for edge, law in events.items())
+
+
+@lru_cache(maxsize=32)
+def _event_program(key: Any, joint: Any, fixed: Any) -> tuple[Program, tuple[tuple[int, int, int], ...], Any]:
+    """Probabilities of the events of the explicit chain, and that chain."""
+    from ..symbolic import emit
+
+    labels, transitions, holding = key
+    chain = MarkovChain(dict(transitions), dict(fixed), labels, dict(holding))
+    events: Events = {edge: dict(law) for edge, law in joint}
+    events, states = explicit_events(chain, events) if holding else (events, labels)
+    index = {s: i for i, s in enumerate(states)}
+    builder = Builder()
+    steps = {
+        (index[s], index[t], r): emit(builder, e) for (s, t), law in events.items() for r, e in law.items()
+    }
+    plain: Events = {edge: {0: e} for edge, e in transitions}
+    plain, _ = explicit_events(chain, plain) if holding else (plain, states)
+    whole = (states, tuple((edge, law[0]) for edge, law in plain.items()))
+    return builder.build(list(steps.values())), tuple(steps), whole
+
+
+def _sum_by_source(events: Any, chances: NDArray[Any], n: int) -> NDArray[Any]:
+    total = np.zeros((n, chances.shape[1]))
+    np.add.at(total, np.array([e[0] for e in events]), chances)
+    return total
+
+
+def _check_consistent(
+    events: Any,
+    chances: NDArray[Any],
+    stay: NDArray[Any],
+    pi: NDArray[Any],
+    status: NDArray[Any],
+    states: Any,
+) -> None:
+    """A reward's events must move the chain as its transitions do: then its law is stationary under them."""
+    sources, targets = np.array(events)[:, :2].T
+    inflow = stay * pi
+    np.add.at(inflow, targets, chances * pi[sources])
+    wrong = (abs(inflow - pi) > 1e-9) & (status == 0)
+    if wrong.any():
+        state = states[int(np.argwhere(wrong)[0][0])]
+        raise ChainError(
+            f"the reward's probabilities into state {state!r} are not those of the chain's transitions"
+        )
+
+
+def _with_stays(
+    grid: Grid,
+    status: NDArray[np.uint8],
+    events: Any,
+    chances: NDArray[Any],
+    stay: NDArray[Any],
+    pi: NDArray[Any],
+    reward: Reward | Mapping[str, float],
+    states: Any,
+) -> _Law:
+    """Add what is left of each row as a self-loop, and rewards by state: `states` names them as the reward does."""
+    n = len(states)
+    stays: NDArray[np.bool_] = np.asarray((stay > 1e-15).any(axis=1))
+    rows = np.array([*events, *((i, i, 0) for i in range(n) if stays[i])], dtype=np.int64)
+    chances = np.concatenate([chances, np.maximum(stay[stays], 0.0)])
+    order = np.argsort(rows[:, 0], kind="stable")
+    rows, chances = rows[order], chances[order]
+    rewards = rows[:, 2].astype(np.float64)
+    if not isinstance(reward, Reward):
+        by_state = np.array([float(reward.get(str(s), 0.0)) for s in states])
+        rewards = by_state[rows[:, 0]]
+    return _Law(grid, status, rows[:, 0], rows[:, 1], rewards, chances, pi)
+
+
+def _numeric_law(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
+    from .chains import entrywise
+
+    if isinstance(reward, Reward):
+        raise ChainError("a numeric chain takes rewards by state: a mapping state -> number")
+    e = entrywise(chain)
+    events = [(int(i), int(j), 0) for i, j in zip(e.sources, e.targets, strict=True)]
+    pi = stationary(chain).probability.values[:, None]
+    return _with_stays(e.grid, e.status, events, e.rates, e.stay, pi, reward, chain.labels)

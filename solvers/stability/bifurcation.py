@@ -1,0 +1,180 @@
+"""Bifurcation diagrams: where maps and flows end up, for every value of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from ..dynamics import System, as_problem, compile_system, labelled
+from ..problems import DDE, ODE, DomainError, DynamicsError, Map
+from ..results import REASONS, provenance, status_variable
+from .flow_orbits import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, flow_orbits
+from .orbits import map_orbits
+
+Array = NDArray[np.float64]
+
+
+def bifurcation(
+    problem: Any,
+    parameter: str | None = None,
+    *,
+    transient: float | None = None,
+    keep: float | None = None,
+    start: Mapping[str, Any] | None = None,
+    max_period: int = 64,
+    of: str | None = None,
+    samples: int = 2000,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    throw: bool = False,
+) -> xr.Dataset:
+    """Points of the attractor, and its period, at every point of the parameters' grid.
+
+    Of a map, the states at the steps after a transient; of a flow, the maxima and minima of one quantity over a
+    window of time. Every point begins at the problem's start, so that coexisting attractors are told apart by
+    their starts only.
+
+    Parameters
+    ----------
+    problem : ODE, DDE or Map, or a model with such a view
+    parameter : str, optional
+        The dimension along which the diagram is drawn, default the first; stored in `attrs["parameter"]`.
+    transient, keep : float, optional
+        How long the motion runs before, and how long it is looked at, in the problem's unit of time. Default 1000 and
+        256 steps for a map, 500 and 200 for a flow.
+    start : mapping state -> number or array, optional
+        Initial values instead of the problem's own.
+    max_period : int
+        Longest period sought: steps of a map, at most keep/2; maxima of a flow, at most a quarter of those seen.
+    of : str, optional
+        For a flow, the state or output whose extrema are taken; default the first state.
+    samples : int
+        For a flow, times within the window. Extrema lie between them, at an error that falls as their distance^5.
+    rtol, atol : float
+        See `trajectory`.
+    throw : bool
+        Raise DynamicsError at the first point that fails instead of marking it.
+
+    Returns
+    -------
+    xarray.Dataset over the parameters
+        `attractor` (undecided, equilibrium or cycle) and `cycle_length` (0: none found; longer, quasi-periodic,
+        chaotic or not yet settled); `status`. For a map, every state with the further dimension `iterate`, and
+        `multiplier`, the largest modulus of the cycle's multipliers. For a flow, `maxima` and `minima`
+        with the further dimension `extremum` (latest last, NaN before the first), `level`, the
+        quantity at the end, and `duration` of a cycle; `cycle_length` counts its maxima.
+
+    Notes
+    -----
+    A map's period is that of a cycle found by Newton's method from the orbit's end, which does not repel and which the
+    orbit approaches: it is right also where the approach is slow. A flow is taken for resting where the range of
+    the quantity is below 100 times the integration's error or shrinks towards zero; otherwise its maxima must
+    repeat to that error, or to 1 % of their range and twice as well in the second half of the window as in
+    the first.
+
+    Raises
+    ------
+    DomainError
+        A transient or window that is not positive, or too many numbers.
+    DynamicsError
+        An unknown parameter or quantity; no initial value for a state.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> w, r = sympy.symbols("w r")
+    >>> logistic = Map(rhs={"w": w + r * w * (1 - w)}, parameters={"r": [1.9, 2.2, 2.5, 2.83, 3.0]}, start={"w": 0.1})
+    >>> bifurcation(logistic).cycle_length.values.tolist()
+    [1, 2, 4, 3, 0]
+    """
+    given = as_problem(problem, DDE, ODE, Map)
+    if start:
+        given = given.starting(start)
+    system = compile_system(given)
+    dims = system.grid.dims
+    if parameter is not None and parameter not in dims:
+        raise DynamicsError(f"{parameter!r} is not swept; swept are: {', '.join(dims) or 'none'}")
+    if max_period < 1:
+        raise DomainError(f"max_period must be at least 1, got {max_period}")
+    along = parameter or (dims[0] if dims else "")
+    is_map = isinstance(given, Map)
+    transient = (1000 if is_map else 500.0) if transient is None else transient
+    keep = (256 if is_map else 200.0) if keep is None else keep
+    if is_map:
+        data = _of_map(system, transient, keep, max_period)
+        settings: dict[str, Any] = {}
+    else:
+        of = of or system.labels[0]
+        data = _of_flow(system, of, transient, keep, samples, max_period, rtol, atol)
+        settings = {"of": of, "samples": samples, "rtol": rtol, "atol": atol}
+    status = data["status"].values.ravel()
+    if throw and status.any():
+        at = int(np.flatnonzero(status)[0])
+        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+    settings |= {"transient": transient, "keep": keep, "max_period": max_period}
+    attrs = provenance(given, "bifurcation", **settings) | {"parameter": along}
+    return xr.Dataset(data, system.grid.coords, attrs)
+
+
+def _of_map(system: System, transient: float, keep: float, max_period: int) -> dict[str, Any]:
+    if transient < 0 or keep < 2 or transient != int(transient) or keep != int(keep):
+        raise DomainError(
+            f"transient and keep of a map must be whole numbers, >= 0 and >= 2, got {transient:g} and {keep:g}"
+        )
+    found = map_orbits(system, int(transient), int(keep), max_period)
+    attractor = np.where(found.period > 1, CYCLE, np.where(found.period == 1, EQUILIBRIUM, UNDECIDED))
+    data: dict[str, Any] = dict(labelled(system, system.labels, found.states, "iterate"))
+    data["attractor"] = attractor_variable(system, attractor.astype(np.int8))
+    data["cycle_length"] = _variable(system, found.period, "1", "steps of the cycle (0: none found)")
+    data["multiplier"] = _variable(system, found.multiplier, "1", "largest multiplier of the cycle, modulus")
+    return data | {"status": status_variable(system.grid, found.status)}
+
+
+def _of_flow(
+    system: System,
+    of: str,
+    transient: float,
+    keep: float,
+    samples: int,
+    max_period: int,
+    rtol: float,
+    atol: float,
+) -> dict[str, Any]:
+    found = flow_orbits(system, of, transient, keep, samples, max_period, rtol, atol)
+    problem, name = system.problem, of.partition("[")[0]
+    units, meaning = problem.units.get(name, "1"), problem.meanings.get(name, of)
+    most = max(found.highs.shape[1], found.lows.shape[1])
+    highs, lows = (_padded(x, most) for x in (found.highs, found.lows))
+    return {
+        "maxima": _variable(system, highs, units, f"maxima of {meaning}", "extremum"),
+        "minima": _variable(system, lows, units, f"minima of {meaning}", "extremum"),
+        "level": _variable(system, found.level, units, f"{meaning} at the end"),
+        "attractor": attractor_variable(system, found.attractor),
+        "cycle_length": _variable(system, found.period, "1", "maxima in one cycle (0: none found)"),
+        "duration": _variable(system, found.duration, problem.time_units, "duration of one cycle"),
+        "status": status_variable(system.grid, found.status),
+    }
+
+
+def _padded(values: Array, most: int) -> Array:
+    return np.pad(values, ((0, 0), (most - values.shape[1], 0)), constant_values=np.nan)
+
+
+def _variable(system: System, values: NDArray[Any], units: str, name: str, *extra: str) -> Any:
+    grid = system.grid
+    shaped = values.reshape((*grid.shape, *values.shape[1:]))
+    return ((*grid.dims, *extra), shaped, {"units": units, "long_name": name})
+
+
+def attractor_variable(system: System, values: NDArray[np.int8], meanings: str = ATTRACTORS) -> Any:
+    """Kinds of attractors with the CF convention's flags."""
+    attrs = {
+        "long_name": "kind of attractor",
+        "flag_values": np.arange(len(meanings.split()), dtype=np.int8),
+        "flag_meanings": meanings,
+    }
+    return (system.grid.dims, values.reshape(system.grid.shape), attrs)

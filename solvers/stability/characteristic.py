@@ -1,0 +1,71 @@
+"""Characteristic roots of linearised delay equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import xarray as xr
+
+from ..problems import DDE, ODE, DynamicsError
+from ..results import provenance, status_variable
+from .spectra import root_variable, roots_at
+
+
+def characteristic_roots(problem: Any, at: Any = None, *, count: int = 10, throw: bool = False) -> xr.Dataset:
+    """The rightmost roots of det(z - A_0 - sum_k A_k e^(-z tau_k)) = 0, proved to be the rightmost.
+
+    Equations that fall apart into scalar ones with one delay (all of one state; systems whose matrices commute, such
+    as n equal flows) are solved by Lambert's W. Others: eigenvalues of the infinitesimal generator on Chebyshev nodes
+    [1]_, or the roots of the neighbouring point, start Newton's method on the determinant (by its logarithmic
+    derivative, trace(Delta^-1 Delta')), and the argument principle counts the roots right of a line behind those that
+    were found. Where the count differs the discretisation is refined.
+
+    Parameters
+    ----------
+    problem : DDE or ODE, or a model with `.dde()` or `.ode()`
+    at : as for `eigenvalues`
+    count : int, >= 1
+    throw : bool
+        Raise DynamicsError at the first point that failed instead of marking it.
+
+    Returns
+    -------
+    xarray.Dataset
+        `characteristic_root` (*grid dimensions, root) [1/time], complex, rightmost first, multiple roots repeated, NaN
+        behind the last of a finite spectrum; `residual` [1], the relative change of the matrices that makes it an
+        exact root (up to a factor sqrt(n)); `status`.
+
+    References
+    ----------
+    .. [1] D. Breda, S. Maset and R. Vermiglio, Pseudospectral differencing methods for characteristic roots of delay
+       differential equations, SIAM J. Sci. Comput. 27, 2005, doi:10.1137/030601600
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import DDE, Delayed, characteristic_roots
+    >>> w, past = sympy.symbols("w past")
+    >>> hutchinson = DDE(
+    ...     rhs={"w": sympy.pi / 2 * w * (1 - past)}, delayed={"past": Delayed("w", 1)}, fixed_points=[{"w": 1}]
+    ... )
+    >>> roots = characteristic_roots(hutchinson, count=2).characteristic_root
+    >>> roots.values.imag.round(12).tolist()  # Hopf
+    [1.570796326795, -1.570796326795]
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise DynamicsError(f"count must be a whole number >= 1, got {count!r}")
+    system, roots, residuals, status = roots_at(problem, at, count, throw, DDE, ODE)
+    grid = system.grid
+    residual = xr.DataArray(
+        residuals.reshape(*grid.shape, count),
+        dims=(*grid.dims, "root"),
+        attrs={"units": "1", "long_name": "relative backward error"},
+    )
+    data = {
+        "characteristic_root": root_variable(system, roots, "characteristic_root"),
+        "residual": residual,
+        "status": status_variable(grid, status),
+    }
+    return xr.Dataset(
+        data, coords=grid.coords, attrs=provenance(system.problem, "characteristic_roots", count=count)
+    )

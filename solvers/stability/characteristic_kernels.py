@@ -1,0 +1,457 @@
+"""Compiled loops for the roots of Delta(z) = z - A_0 - sum_k A_k e^(-z tau_k); `characteristic_roots` explains them.
+
+A root is certain when the number of roots to the right of a vertical line, counted by the argument principle,
+equals the number that is known. The argument is followed in steps over which Delta provably stays invertible: with
+M = Delta(z), a step h keeps ||M^-1 (Delta(z + h) - M)|| <= q < 1 by a Lipschitz bound or by Taylor's formula with
+remainder, so each of the n eigenvalues of M^-1 Delta(z + h) turns by at most asin(q), and n asin(q) < pi makes the
+principal value of the determinant's argument the true one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..markov.kernels import jit
+
+Array = Any  # Numba sees the element type; here it would only be noise.
+
+#: Roots closer than this, relative to |z| + 1/tau, are one root (perhaps a multiple one).
+_SAME = 1e-7
+#: Gaps between real parts below this, relative to 1/tau, are too narrow for a line.
+_NARROW = 1e-7
+#: Steps along one line; each costs n^3 operations.
+_WALK = 200_000
+
+
+@jit
+def _norm(a: Array) -> float:
+    """A bound of the spectral norm: the smaller of Frobenius' and sqrt(||A||_1 ||A||_inf)."""
+    n = a.shape[0]
+    square = rows = columns = 0.0
+    for i in range(n):
+        row = column = 0.0
+        for j in range(n):
+            row += abs(a[i, j])
+            column += abs(a[j, i])
+            square += abs(a[i, j]) ** 2
+        rows = max(rows, row)
+        columns = max(columns, column)
+    return float(min(np.sqrt(square), np.sqrt(rows * columns)))
+
+
+@jit
+def _fill(z: complex, base: Array, past: Array, tau: Array, norms: Array, m: Array, slope: Array) -> float:
+    """m = Delta(z), slope = Delta'(z); returns |z| + ||A_0|| + sum ||A_k|| |e^(-z tau_k)|."""
+    n = base.shape[0]
+    scale: float = abs(z) + norms[0]
+    for i in range(n):
+        for j in range(n):
+            m[i, j] = -base[i, j]
+            slope[i, j] = 0.0
+        m[i, i] += z
+        slope[i, i] = 1.0
+    for k in range(tau.shape[0]):
+        factor = np.exp(-z * tau[k])
+        scale += norms[k + 1] * abs(factor)
+        for i in range(n):
+            for j in range(n):
+                term = past[k, i, j] * factor
+                m[i, j] -= term
+                slope[i, j] += tau[k] * term
+    return scale
+
+
+@jit
+def _invert(m: Array, inverse: Array) -> complex:
+    """Gauss-Jordan with row exchanges, m is used up; returns det/|det|, or 0 where m is singular."""
+    n = m.shape[0]
+    phase = 1.0 + 0.0j
+    for i in range(n):
+        for j in range(n):
+            inverse[i, j] = 0.0
+        inverse[i, i] = 1.0
+    for c in range(n):
+        best = c
+        for i in range(c + 1, n):
+            if abs(m[i, c]) > abs(m[best, c]):
+                best = i
+        size = abs(m[best, c])
+        if not size > 0.0 or not np.isfinite(size):
+            return 0.0j
+        if best != c:
+            phase = -phase
+            for j in range(n):
+                m[c, j], m[best, j] = m[best, j], m[c, j]
+                inverse[c, j], inverse[best, j] = inverse[best, j], inverse[c, j]
+        pivot = m[c, c]
+        phase *= pivot / size
+        for j in range(n):
+            m[c, j] /= pivot
+            inverse[c, j] /= pivot
+        for i in range(n):
+            if i != c and m[i, c] != 0.0:
+                factor = m[i, c]
+                for j in range(n):
+                    m[i, j] -= factor * m[c, j]
+                    inverse[i, j] -= factor * inverse[c, j]
+    return phase
+
+
+@jit
+def _log_slope(inverse: Array, slope: Array) -> tuple[complex, float, float]:
+    """Trace of Delta^-1 Delta' (the determinant's logarithmic slope), its Frobenius norm, and that of Delta^-1."""
+    n = inverse.shape[0]
+    trace = 0.0j
+    product = square = 0.0
+    for i in range(n):
+        for j in range(n):
+            total = 0.0j
+            for k in range(n):
+                total += inverse[i, k] * slope[k, j]
+            if i == j:
+                trace += total
+            product += total.real**2 + total.imag**2
+            square += inverse[i, j].real ** 2 + inverse[i, j].imag ** 2
+    return trace, np.sqrt(product), np.sqrt(square)
+
+
+@jit
+def _polish(
+    z: complex, base: Array, past: Array, tau: Array, norms: Array, longest: float, work: Array
+) -> tuple[complex, float]:
+    """Newton on det Delta; returns the root and 1/(||Delta^-1||_F scale), a lower bound of its backward error.
+
+    At an m-fold root each step is 1/m of what it should be; two equal ratios of steps give m away.
+    """
+    m, slope, inverse = work[0], work[1], work[2]
+    last, ratio = np.inf, 0.0
+    best, residual = z, np.inf
+    for count in range(50):
+        scale = _fill(z, base, past, tau, norms, m, slope)
+        if not np.isfinite(scale):
+            break
+        if _invert(m, inverse) == 0.0:
+            return z, 0.0
+        trace, _, size = _log_slope(inverse, slope)
+        here = 1.0 / (size * scale)
+        if here < residual:
+            best, residual = z, here
+        if trace == 0.0 or not np.isfinite(trace.real + trace.imag):
+            break
+        step = -1.0 / trace
+        length = abs(step)
+        if length > 2.0 / longest:
+            step *= 2.0 / longest / length
+        now = length / last
+        if length <= 1e-15 * abs(z) or (here < 1e-14 and now > 0.9):
+            break
+        if count > 3 and 0.3 < now < 0.97 and abs(now - ratio) < 0.02:
+            step *= np.round(1.0 / (1.0 - now))
+            length = np.inf
+        z += step
+        last, ratio = length, now
+    return best, residual
+
+
+@jit
+def _turn(
+    a: complex, b: complex, base: Array, past: Array, tau: Array, norms: Array, work: Array
+) -> tuple[float, complex]:
+    """Change of arg det Delta along the segment from a to b, and det/|det| at b; (nan, 0) where it cannot be told."""
+    m, slope, inverse = work[0], work[1], work[2]
+    n = base.shape[0]
+    q = 0.99 if n < 3 else np.sin(3.0 / n)
+    left = min(a.real, b.real)
+    first, second = 1.0, 0.0
+    for k in range(tau.shape[0]):
+        weight = norms[k + 1] * np.exp(-left * tau[k])
+        first += weight * tau[k]
+        second += weight * tau[k] ** 2
+    length = abs(b - a)
+    direction = (b - a) / length
+    done = turned = 0.0
+    _fill(a, base, past, tau, norms, m, slope)
+    phase = _invert(m, inverse)
+    for _ in range(_WALK):
+        if phase == 0.0:
+            break
+        if done >= length:
+            return turned, phase
+        _, product, size = _log_slope(inverse, slope)
+        h = max(q / (size * first), 2.0 * q / (product + np.sqrt(product**2 + 2.0 * q * size * second)))
+        if not h > 1e-15 * length:
+            break
+        done = done + h
+        z = b if done >= length else a + done * direction
+        _fill(z, base, past, tau, norms, m, slope)
+        new = _invert(m, inverse)
+        turned += np.angle(new * np.conj(phase))
+        phase = new
+    return np.nan, 0.0j
+
+
+@jit
+def _count_right(
+    line: float, base: Array, past: Array, tau: Array, norms: Array, real: bool, work: Array
+) -> int:
+    """Roots with real part > line, each as often as it is multiple; -1 where it cannot be told.
+
+    Beyond |z| = radius, Delta = z (I - M/z) with ||M/z|| < 1: no root, and the argument's rest is known.
+    """
+    n = base.shape[0]
+    radius = norms[0]
+    for k in range(tau.shape[0]):
+        radius += norms[k + 1] * np.exp(-line * tau[k])
+    top = max(radius * max(2.0, n / 2.5), abs(line), 1e-300)
+    if not np.isfinite(top):
+        return -1
+    bottom = 0.0 if real else -top
+    turned, phase = _turn(complex(line, bottom), complex(line, top), base, past, tau, norms, work)
+    if np.isnan(turned):
+        return -1
+    turned += _rest(complex(line, top), phase, n)
+    if real:
+        count = n / 2.0 - turned / np.pi
+    else:
+        low = complex(line, bottom)
+        _fill(low, base, past, tau, norms, work[0], work[1])
+        turned -= _rest(low, _invert(work[0], work[2]), n)
+        count = n / 2.0 - turned / (2.0 * np.pi)
+    whole = round(count)
+    return whole if abs(count - whole) < 0.1 else -1
+
+
+@jit
+def _rest(z: complex, phase: complex, n: int) -> float:
+    """Change of arg det Delta from z straight up (or down) to infinity."""
+    angle = np.angle(z)
+    beyond = np.angle(phase * np.exp(-1j * n * angle))
+    limit = np.pi / 2 if z.imag > 0 else -np.pi / 2
+    return float(n * (limit - angle) - beyond)
+
+
+@jit
+def _multiplicity(
+    z: complex, half: float, base: Array, past: Array, tau: Array, norms: Array, work: Array
+) -> int:
+    """Roots inside a square around z."""
+    a, b = complex(-half, -half), complex(half, -half)
+    total = 0.0
+    for _ in range(4):
+        turned, _p = _turn(z + a, z + b, base, past, tau, norms, work)
+        total += turned
+        a, b = b, b * 1j
+    if np.isnan(total):
+        return 0
+    return round(total / (2.0 * np.pi))
+
+
+@jit
+def _insert(z: complex, residual: float, found: int, roots: Array, residuals: Array, near: float) -> int:
+    """Keep roots sorted, rightmost first, each once; returns how many there are."""
+    room = roots.shape[0]
+    for i in range(found):
+        if abs(z - roots[i]) <= near:
+            return found
+    at = found
+    while at > 0 and (
+        z.real > roots[at - 1].real or (z.real == roots[at - 1].real and z.imag > roots[at - 1].imag)
+    ):
+        at -= 1
+    if at >= room:
+        return found
+    last: int = min(found, room - 1)
+    for i in range(last, at, -1):
+        roots[i] = roots[i - 1]
+        residuals[i] = residuals[i - 1]
+    roots[at], residuals[at] = z, residual
+    return last + 1
+
+
+@jit
+def _collect(
+    seeds: Array, found: int, base: Array, past: Array, tau: Array, norms: Array, longest: float, real: bool,
+    tolerance: float, roots: Array, residuals: Array, work: Array,
+) -> int:  # fmt: skip
+    """Polish the seeds and add what is new to the roots."""
+    for s in range(seeds.shape[0]):
+        z = seeds[s]
+        if not np.isfinite(z.real) or (real and z.imag < 0.0):
+            continue
+        z, residual = _polish(z, base, past, tau, norms, longest, work)
+        near = _SAME * (abs(z) + 1.0 / longest)
+        if real and z.imag != 0.0 and abs(z.imag) <= near:
+            y, other = _polish(complex(z.real, 0.0), base, past, tau, norms, longest, work)
+            if other <= max(10.0 * residual, 1e-15) and abs(y - z) <= near:
+                z, residual = y, other
+        if not residual <= tolerance:
+            continue
+        if real and z.imag != 0.0:
+            z = complex(z.real, abs(z.imag))
+            found = _insert(z, residual, found, roots, residuals, near)
+            found = _insert(np.conj(z), residual, found, roots, residuals, near)
+        else:
+            found = _insert(z, residual, found, roots, residuals, near)
+    return found
+
+
+@jit
+def _line(roots: Array, found: int, want: int, longest: float) -> tuple[int, float]:
+    """Where to draw the line, and how many known roots lie right of it.
+
+    In the first gap behind `want` roots that is wide, or in the widest; where all are too narrow, a little right
+    of the last root that is wanted, which then is certain to within that little.
+    """
+    best, width = 0, -1.0
+    for j in range(want, min(found, want + 8) + 1):
+        gap = 1.0 / longest
+        if j < found:
+            gap = min(gap, roots[j - 1].real - roots[j].real)
+        elif j == roots.shape[0]:
+            break
+        if gap > width:
+            best, width = j, gap
+        if gap > 0.1 / longest:
+            break
+    if width > _NARROW / longest:
+        return best, roots[best - 1].real - 0.5 * width
+    line = roots[want - 1].real + 0.1 * _NARROW / longest
+    best = 0
+    while best < want and roots[best].real > line:
+        best += 1
+    return best, line
+
+
+@jit
+def _expand(
+    upto: int, count: int, base: Array, past: Array, tau: Array, norms: Array, longest: float, near: float,
+    roots: Array, residuals: Array, work: Array,
+) -> int:  # fmt: skip
+    """Repeat multiple roots as often as they occur, if that explains the count; returns the number, or -1.
+
+    Roots in a square of half-width near (|z| + 1/tau) count as one: it must be small, or a neighbour that was not
+    found would pass for a second occurrence.
+    """
+    times = np.ones(upto, np.int64)
+    total = 0
+    for i in range(upto):
+        half = near * (abs(roots[i]) + 1.0 / longest)
+        times[i] = _multiplicity(roots[i], half, base, past, tau, norms, work)
+        if times[i] < 1:
+            return -1
+        total += times[i]
+    if total != count:
+        return -1
+    room = roots.shape[0]
+    old, old_residuals = roots[:upto].copy(), residuals[:upto].copy()
+    at = 0
+    for i in range(upto):
+        for _ in range(times[i]):
+            if at < room:
+                roots[at], residuals[at] = old[i], old_residuals[i]
+                at += 1
+    return at
+
+
+@jit
+def sweep(
+    begin: int, end: int, base: Array, past: Array, tau: Array, real: bool, want: int, fewer: bool,
+    tolerance: float, seeds: Array, roots: Array, residuals: Array, found: Array,
+) -> int:  # fmt: skip
+    """Certain roots of points begin..end-1 from their seeds and their predecessor's roots.
+
+    Returns the first point that could not be certified, or `end`. With `fewer`, a point may end with fewer roots than
+    wanted where those are certified to a line left of the last. roots, residuals : (points, room), NaN-filled.
+    """
+    n, lags = base.shape[1], tau.shape[1]
+    room = roots.shape[1]
+    work = np.empty((3, n, n), np.complex128)
+    norms = np.empty(lags + 1)
+    for p in range(begin, end):
+        norms[0] = _norm(base[p])
+        longest = 0.0
+        for k in range(lags):
+            norms[k + 1] = _norm(past[p, k])
+            if norms[k + 1] > 0.0:
+                longest = max(longest, tau[p, k])
+        own, own_residuals = roots[p], residuals[p]
+        count = _collect(
+            seeds[p], 0, base[p], past[p], tau[p], norms, longest, real, tolerance, own, own_residuals, work
+        )
+        if p > 0 and found[p - 1] > 0:
+            count = _collect(
+                roots[p - 1], count, base[p], past[p], tau[p], norms, longest, real, tolerance,
+                own, own_residuals, work,
+            )  # fmt: skip
+        needed = min(want, count) if fewer else want
+        done = 0
+        if count >= needed and needed > 0:
+            upto, line = _line(own, count, needed, longest)
+            right = -1
+            if np.isfinite(line):
+                right = _count_right(line, base[p], past[p], tau[p], norms, real, work)
+            if right == upto:
+                done = count
+            elif right > upto > 0:
+                for near in (3.0 * _SAME, 100.0 * _SAME):
+                    if done <= 0:
+                        done = _expand(
+                            upto,
+                            right,
+                            base[p],
+                            past[p],
+                            tau[p],
+                            norms,
+                            longest,
+                            near,
+                            own,
+                            own_residuals,
+                            work,
+                        )
+        if done <= 0:
+            for i in range(room):
+                own[i], own_residuals[i] = complex(np.nan, np.nan), np.nan
+            return p
+        for i in range(done, room):
+            own[i], own_residuals[i] = complex(np.nan, np.nan), np.nan
+        found[p] = done
+    return end
+
+
+@jit
+def count_right(line: Array, base: Array, past: Array, tau: Array, real: bool) -> Array:
+    """Roots right of a line at each point (-1 where it cannot be told)."""
+    n, lags = base.shape[1], tau.shape[1]
+    work = np.empty((3, n, n), np.complex128)
+    norms = np.empty(lags + 1)
+    out = np.empty(base.shape[0], np.int64)
+    for p in range(base.shape[0]):
+        norms[0] = _norm(base[p])
+        for k in range(lags):
+            norms[k + 1] = _norm(past[p, k])
+        out[p] = _count_right(line[p], base[p], past[p], tau[p], norms, real, work)
+    return out
+
+
+@jit
+def measure(base: Array, past: Array, tau: Array, roots: Array, residuals: Array) -> None:
+    """residuals[p, i] = 1/(||Delta^-1||_F scale) at roots[p, i], the relative backward error up to a factor sqrt(n)."""
+    n, lags = base.shape[1], tau.shape[1]
+    work = np.empty((3, n, n), np.complex128)
+    norms = np.empty(lags + 1)
+    for p in range(base.shape[0]):
+        norms[0] = _norm(base[p])
+        for k in range(lags):
+            norms[k + 1] = _norm(past[p, k])
+        for i in range(roots.shape[1]):
+            z = roots[p, i]
+            if not np.isfinite(z.real):
+                residuals[p, i] = np.nan
+                continue
+            scale = _fill(z, base[p], past[p], tau[p], norms, work[0], work[1])
+            if _invert(work[0], work[2]) == 0.0:
+                residuals[p, i] = 0.0
+            else:
+                residuals[p, i] = 1.0 / (_log_slope(work[2], work[1])[2] * scale)

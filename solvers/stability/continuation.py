@@ -1,0 +1,251 @@
+"""A branch of equilibria followed along one parameter, with the points at which its nature changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from ..dynamics import as_problem, compile_system, labelled
+from ..problems import DomainError, Dynamics, DynamicsError, Map
+from ..results import provenance
+from .continuation_branch import Branch
+from .continuation_special import UNSTABLE, Node, Special, between, node, unstable
+from .equilibria_newton import newton
+from .linear_stability import margin
+from .operating_point import operating_point
+
+Array = NDArray[np.float64]
+
+#: Roots beyond the unstable ones that a delay equation is asked for.
+_SPARE = 6
+
+
+def continuation(
+    problem: Any,
+    parameter: str,
+    bounds: tuple[float, float],
+    *,
+    start: Mapping[str, float] | None = None,
+    step: float = 0.02,
+    points: int = 2000,
+    throw: bool = False,
+) -> xr.Dataset:
+    """Follow equilibria by pseudo-arclength while one parameter moves between bounds; folds are passed.
+
+    Steps adapt: shorter where Newton works hard or where roots cross the border of stability unexplained. Special
+    points are located by Brent's method along the branch: `fold` (the branch turns back), `branch` (another branch
+    crosses: transcritical or pitchfork), `hopf` (a pair of exponents crosses the imaginary axis; ODE, DDE), `flip` (a
+    multiplier passes -1; maps), `neimark-sacker` (a pair of multipliers leaves the unit circle; maps).
+
+    Parameters
+    ----------
+    problem : ODE, DDE, Map, or a model with such a view; every other parameter a number
+    parameter : str
+        Which one moves.
+    bounds : (from, to)
+        Its range; the branch begins at the first value unless `start` says otherwise.
+    start : mapping state -> number, optional
+        Where to begin, roughly. It may give the parameter's value too, from which both directions are then followed.
+        Default: as for `eigenvalues`.
+    step : float, in (0, 1]
+        Longest step, in units of the range and of the states' size at the start.
+    points : int
+        Most points of the branch in one direction.
+    throw : bool
+        Raise DynamicsError where the branch could not be followed to a bound (or to its beginning).
+
+    Returns
+    -------
+    xarray.Dataset
+        Along `step`: the parameter, the states, `abscissa` [1/time] or `radius` [1], `unstable` (number of
+        unstable roots, those among the leading ones of a DDE), `stable`. Along `crossing`: `special_kind`, the
+        parameter and the states there (named "special_" and the name), `special_frequency` [1/time, angular] of the
+        roots that cross. The attribute `ended` says why each end is one.
+
+    Raises
+    ------
+    DynamicsError
+        A parameter that does not exist; another that is an array; no equilibrium to begin with.
+    DomainError
+        Bounds that are not finite, equal, or outside the parameter's domain.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import ODE, continuation
+    >>> x, r = sympy.symbols("x r")
+    >>> parabola = ODE(rhs={"x": r + x**2}, parameters={"r": -1.0})
+    >>> branch = continuation(parabola, "r", (-1, 1), start={"x": -1})
+    >>> branch.special_kind.values.tolist(), round(abs(float(branch.special_r[0])), 12)
+    (['fold'], 0.0)
+    """
+    given: Dynamics = as_problem(problem)
+    low, high = _check(given, parameter, bounds, step)
+    branch, first = _begin(given, parameter, (low, high), dict(start or {}), step)
+    ahead = np.sign(high - low) * np.eye(branch.states + 1)[-1]
+    limits = np.sort([low, high]) / branch.scale[-1]
+    at = first[-1] * branch.scale[-1]
+    path = _trace(branch, first, ahead, limits, step, points)
+    ended = [path.ended]
+    nodes, special = path.nodes, path.special
+    if min(low, high) < at < max(low, high) and path.ended != "closed":
+        back = _trace(branch, first, -ahead, limits, step, points)
+        nodes = back.nodes[:0:-1] + nodes
+        special = back.special[::-1] + special
+        ended.insert(0, back.ended)
+    lost = [e for e in ended if e.startswith("lost")]
+    if throw and lost:
+        raise DynamicsError(f"{given.name}: {lost[0]}; try a smaller step or another start")
+    settings = {
+        "parameter": parameter,
+        "bounds": list(bounds),
+        "start": start,
+        "step": step,
+        "points": points,
+    }
+    attrs = provenance(given, "continuation", **settings) | {"ended": "; ".join(ended)}
+    return _dataset(branch, nodes, special, attrs)
+
+
+@dataclass(frozen=True)
+class _Path:
+    nodes: list[Node]
+    special: list[Special]
+    ended: str
+
+
+def _check(
+    problem: Dynamics, parameter: str, bounds: tuple[float, float], step: float
+) -> tuple[float, float]:
+    if parameter not in problem.parameters:
+        raise DynamicsError(f"no parameter {parameter!r}; there are {', '.join(problem.parameters)}")
+    for name, value in problem.parameters.items():
+        if name != parameter and np.ndim(value) > 0:
+            raise DynamicsError(
+                f"continuation follows {parameter} alone, but {name} has {np.size(value)} values; give one number"
+            )
+    if np.size(bounds) != 2 or not np.isfinite(bounds).all() or bounds[0] == bounds[1]:
+        raise DomainError(f"bounds of {parameter} must be two different finite numbers, got {bounds!r}")
+    if not 0 < step <= 1:
+        raise DynamicsError(f"step must lie in (0, 1], a part of the range, got {step:g}")
+    compile_system(replace(problem.at(**{parameter: np.array(bounds, float)}), start={}))  # checks the domain
+    return float(bounds[0]), float(bounds[1])
+
+
+def _begin(
+    problem: Dynamics, parameter: str, bounds: tuple[float, float], start: dict[str, float], step: float
+) -> tuple[Branch, Array]:
+    """The branch with its scales, and a first point on it."""
+    value = float(start.pop(parameter, bounds[0]))
+    if not min(bounds) <= value <= max(bounds):
+        raise DomainError(f"start has {parameter} = {value:g}, outside its bounds {bounds}")
+    there = problem.at(**{parameter: value})
+    if start:
+        system, states, _ = operating_point(there, start)
+        size = np.where(states == 0, 1.0, np.abs(states))
+        states, _ = newton(system, states, np.zeros(1, int), size)
+    else:
+        system, states, _ = operating_point(there)
+    if not np.isfinite(states).all():
+        raise DynamicsError(
+            f"no equilibrium of {problem.name} was found at {parameter} = {value:g}; give start={{state: value}} near "
+            f"one, with {parameter} in it to begin elsewhere"
+        )
+    scale = np.where(states[:, 0] == 0, 1.0, np.abs(states[:, 0]))
+    scale = np.append(scale, abs(bounds[1] - bounds[0]))
+    return Branch(system, parameter, scale), np.append(states[:, 0], value) / scale
+
+
+def _trace(
+    branch: Branch, first: Array, direction: Array, limits: Array, longest: float, points: int
+) -> _Path:
+    """From the first point in a direction to a bound, back to the beginning, or as far as it goes."""
+    delay = bool(branch.system.delayed) and not isinstance(branch.system.problem, Map)
+    count = _SPARE if delay else len(branch.scale) * 64
+    here = node(branch, first, direction, count)
+    nodes, length = [here], longest
+    special: list[Special] = []
+    while len(nodes) < points:
+        if delay:
+            count = unstable(branch, here.roots) + _SPARE
+        moved = branch.correct(here.u + length * here.tangent, here.tangent)
+        new, found = None, []
+        if moved is not None and np.linalg.norm(moved[0] - here.u) < 2 * length:
+            u = moved[0]
+            out = u[-1] < limits[0] or u[-1] > limits[1]
+            if out:
+                ended = _onto(branch, here.u, u, limits)
+                u = ended if ended is not None else u
+            if not out or ended is not None:
+                new = node(branch, u, here.tangent, count)
+                found = list(between(branch, here, new))
+        if new is None or (length > 1e-4 * longest and not _explained(branch, here, new, found)):
+            length *= 0.5
+            if length < 1e-7 * longest:
+                where = f"{branch.parameter} = {float(here.u[-1] * branch.scale[-1]):g}"
+                return _Path(nodes, special, f"lost at {where}: Newton finds no next point")
+            continue
+        nodes.append(new)
+        special += sorted(found, key=lambda s: float((s.u - here.u) @ here.tangent))
+        here = new
+        if out:
+            return _Path(nodes, special, f"at {branch.parameter} = {float(here.u[-1] * branch.scale[-1]):g}")
+        home = np.linalg.norm(here.u - first) < length and here.tangent @ nodes[0].tangent > 0.9
+        if len(nodes) > 10 and home:
+            return _Path(nodes, special, "closed")
+        if moved is not None and moved[1] <= 4:
+            length = min(1.5 * length, longest)
+    return _Path(nodes, special, f"lost at {points} points: raise points or step")
+
+
+def _onto(branch: Branch, inside: Array, outside: Array, limits: Array) -> Array | None:
+    """The branch at the bound that the last step passed."""
+    bound = limits[0] if outside[-1] < limits[0] else limits[1]
+    part = (bound - inside[-1]) / (outside[-1] - inside[-1])
+    guess = inside + part * (outside - inside)
+    guess[-1] = bound
+    found = branch.correct(guess, np.eye(len(guess))[-1])
+    return None if found is None else np.append(found[0][:-1], bound)
+
+
+def _explained(branch: Branch, a: Node, b: Node, found: list[Special]) -> bool:
+    """Whether the special points account for the change in the number of unstable roots."""
+    change = abs(unstable(branch, b.roots) - unstable(branch, a.roots))
+    allowed = {0}
+    for one in found:
+        allowed = {abs(x + s * UNSTABLE[one.kind]) for x in allowed for s in (-1, 1)}
+    straight = float(a.tangent @ b.tangent) > 0.9
+    return straight and change in allowed
+
+
+def _dataset(branch: Branch, nodes: list[Node], special: list[Special], attrs: dict[str, str]) -> xr.Dataset:
+    system, problem = branch.system, branch.system.problem
+    bare = replace(system, grid=replace(system.grid, coords={}))
+    u = np.stack([n.u for n in nodes], axis=1) * branch.scale[:, None]
+    s = np.array([p.u for p in special]).reshape(-1, len(branch.scale)).T * branch.scale[:, None]
+    data: dict[str, Any] = dict(labelled(bare, system.labels, u[:-1, None], "step"))
+    for name, array in labelled(bare, system.labels, s[:-1, None], "crossing").items():
+        data[f"special_{name}"] = array
+    leading = np.array([n.roots[0] for n in nodes])
+    steps = isinstance(problem, Map)
+    unit = f"1/{problem.time_units}"
+    name, size = ("radius", np.abs(leading)) if steps else ("abscissa", leading.real)
+    unit_of = {"units": "1" if steps else unit, "long_name": f"spectral {name}"}
+    data[name] = ("step", size, unit_of)
+    data["stable"] = ("step", margin(system, leading) < 0, {"long_name": "whether perturbations die out"})
+    number = np.array([unstable(branch, n.roots) for n in nodes])
+    data["unstable"] = ("step", number, {"units": "1", "long_name": "number of unstable roots"})
+    data["special_kind"] = ("crossing", np.array([p.kind for p in special], dtype="U16"))
+    data[f"special_{branch.parameter}"] = ("crossing", s[-1], {"long_name": branch.parameter})
+    turn = np.array([p.frequency for p in special], float)
+    data["special_frequency"] = (
+        "crossing",
+        turn,
+        {"units": unit, "long_name": "angular frequency of the roots"},
+    )
+    return xr.Dataset(data, coords={branch.parameter: ("step", u[-1])}, attrs=attrs)

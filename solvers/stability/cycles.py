@@ -1,0 +1,124 @@
+"""Cycles of maps: does an orbit settle on one, and on which?"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dynamics import System
+from ..problems import TIME
+from .tangent import Linearised, Tangent
+
+Array = NDArray[np.float64]
+
+#: Newton steps towards a cycle; a fold halves the distance with each.
+NEWTON_STEPS = 40
+#: An orbit further than this from closing, relative to its size, is not taken for a slow approach.
+NEAR = 0.1
+#: Relative errors of a refined cycle, and of its multiplier (twice the digits are lost at a fold).
+EXACT, NEUTRAL = 1e-10, 1e-8
+
+
+def find_cycles(
+    system: System, orbit: Array, points: NDArray[np.int64], transient: int, max_period: int
+) -> tuple[NDArray[np.int64], Array]:
+    """The attracting cycle that each orbit approaches.
+
+    A period is accepted when Newton's method, from the orbit's end, finds a cycle of the map that does not repel
+    (largest multiplier at most 1 in modulus) and to which the orbit has come closer within the kept steps: by at
+    least the factor (transient / (transient + kept))^(1/4), since no cycle that is neutral in a generic way (flip,
+    fold, Neimark-Sacker) attracts more slowly than t^(-1/2). So an orbit need not have arrived: at the flip of the
+    logistic map the period is 1. Also accepted is an orbit that repeats itself to rounding.
+
+    Parameters
+    ----------
+    system : System
+        A map without delays.
+    orbit : (states, m, kept) array
+        Steps transient, transient + 1, ... of the orbits.
+    points : (m,) indices into the system's grid
+    transient : int
+    max_period : int
+        At most half of the kept steps.
+
+    Returns
+    -------
+    period : (m,) int, 0 where none was found
+    multiplier : (m,) largest modulus of an eigenvalue of the Jacobian along one period, NaN where none
+    """
+    size = np.maximum(np.abs(orbit).max(axis=2), np.finfo(float).tiny)
+    period = np.zeros(orbit.shape[1], dtype=np.int64)
+    multiplier = np.full(orbit.shape[1], np.nan)
+    kept = orbit.shape[2]
+    autonomous = TIME not in system.rhs.inputs
+    tangent = Tangent(system)
+    enough = ((transient + 1) / (transient + kept)) ** 0.25
+    for p in range(1, min(max_period, kept // 2) + 1):
+        open_ = np.flatnonzero((period == 0) & np.isfinite(size).all(axis=0))
+        gap = np.abs(orbit[:, open_, -1 - p] - orbit[:, open_, -1]) / size[:, open_]
+        open_ = open_[(gap <= NEAR).all(axis=0)]
+        gap = np.abs(orbit[:, open_, p:] - orbit[:, open_, :-p]).max(axis=2) / size[:, open_]
+        repeats = (gap <= 4 * np.finfo(float).eps).all(axis=0)
+        if not autonomous:
+            period[open_[repeats]] = p
+            continue
+        open_, repeats = open_[(gap <= NEAR).all(axis=0)], repeats[(gap <= NEAR).all(axis=0)]
+        if not open_.size:
+            continue
+        s = size[:, open_]
+        cycle, jacobian, exact = _newton(tangent.bind(points[open_]), orbit[:, open_, -1], p, s)
+        radius = np.abs(np.linalg.eigvals(jacobian)).max(axis=1)
+        first, last = (_distance(orbit[:, open_], cycle, s, at, p) for at in (p - 1, kept - 1))
+        closer = (last <= EXACT) | (last <= enough * first)
+        good = exact & ((radius <= 1 + NEUTRAL) & closer | repeats)
+        shortest = _shortest(cycle, s)
+        period[open_[good]] = shortest[good]
+        multiplier[open_[good]] = (radius ** (shortest / p))[good]
+    return period, multiplier
+
+
+def _newton(at: Linearised, start: Array, p: int, size: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Cycles (p, states, m) from `start` on, Jacobians along them (m, states, states), and where it converged."""
+    x, one = start.copy(), np.eye(len(start))
+    with np.errstate(all="ignore"):
+        for _ in range(NEWTON_STEPS):
+            cycle, end, jacobian = _around(at, x, p)
+            lost = ~(np.isfinite(jacobian).all(axis=(1, 2)) & (np.abs(x - start) <= size).all(axis=0))
+            jacobian[lost] = 0.0
+            step = np.einsum("mij,jm->im", np.linalg.pinv(one - jacobian), end - x)
+            step[:, lost] = 0.0
+            closes = (np.abs(step) <= EXACT * size).all(axis=0) & ~lost
+            if (closes | lost).all():
+                break
+            x = x + step
+    cycle[:, :, ~closes] = jacobian[~closes] = 0.0
+    return cycle, jacobian, closes
+
+
+def _around(at: Linearised, x: Array, p: int) -> tuple[Array, Array, Array]:
+    cycle, n, m = np.empty((p, *x.shape)), *x.shape
+    jacobian = np.broadcast_to(np.eye(n), (m, n, n))
+    for k in range(p):
+        cycle[k] = x
+        x, partials = at(x, np.empty((0, m)), np.zeros(m))
+        jacobian = partials.transpose(2, 0, 1) @ jacobian
+    return cycle, x, jacobian
+
+
+def _distance(orbit: Array, cycle: Array, size: Array, last: int, p: int) -> Array:
+    """Largest distance of the p steps up to `last`; the cycle's first point belongs to the orbit's end."""
+    kept = orbit.shape[2]
+    steps = np.arange(last - p + 1, last + 1)
+    there = np.moveaxis(cycle[(steps - (kept - 1)) % p], 0, -1)
+    gap: Array = (np.abs(orbit[:, :, steps] - there) / size[:, :, None]).max(axis=(0, 2))
+    return gap
+
+
+def _shortest(cycle: Array, size: Array) -> NDArray[np.int64]:
+    """A cycle of p steps may be a shorter one run through several times."""
+    p = len(cycle)
+    period = np.full(cycle.shape[2], p, dtype=np.int64)
+    for q in (q for q in range(p - 1, 0, -1) if p % q == 0):
+        same = (np.abs(np.roll(cycle, -q, axis=0) - cycle) <= 1e3 * EXACT * size).all(axis=(0, 1))
+        period[same] = q
+    return period

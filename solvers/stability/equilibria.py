@@ -1,0 +1,226 @@
+"""Where a system comes to rest: closed forms, or Newton from many starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from ..dynamics import System, as_problem, compile_system, labelled, quantities
+from ..problems import Dynamics, DynamicsError, Map
+from ..results import REASONS, provenance, status_variable
+from .equilibria_newton import distinct, newton
+from .linear_stability import leading_roots, margin
+from .operating_point import NO_EQUILIBRIUM, at_rest_rate, closed_forms, scalar_start
+
+Array = NDArray[np.float64]
+
+#: Newton iterations under way at once.
+_LANES = 1 << 16
+
+
+def equilibria(
+    problem: Any,
+    box: Mapping[str, tuple[float, float]] | None = None,
+    *,
+    starts: int = 64,
+    seed: int = 0,
+    throw: bool = False,
+) -> xr.Dataset:
+    """All points of rest at every point of the grid, with their residuals and stability.
+
+    Closed forms where the problem has them and no box is given; else damped Newton from quasi-random (Sobol) starts. A
+    search may miss equilibria with small basins: more `starts` find more. For a map, fixed points of one step.
+
+    Parameters
+    ----------
+    problem : ODE, DDE, Map, or a model with such a view
+    box : mapping state (or vector) -> (low, high), optional
+        Where to search. Without it and without closed forms the search begins around the problem's initial values
+        (each times 4^-3 to 4^3) and keeps whatever it finds.
+    starts : int, > 0
+    seed : int
+        Of the quasi-random starts; the same seed gives the same result.
+    throw : bool
+        Raise DynamicsError where no equilibrium was found, instead of marking the point.
+
+    Returns
+    -------
+    xarray.Dataset with the dimension `equilibrium`
+        The states; `residual`, the largest rate of change (of a map: change in a step) there; `abscissa`
+        [1/time], or for a map `radius` [1], of the linearisation; `stable`; `count`; `status`. Slots without an
+        equilibrium are NaN. Closed forms keep the model's order, others are sorted by the first state. The
+        attribute `method` says which they are.
+
+    Raises
+    ------
+    DynamicsError
+        A box that names no state, leaves one out or is empty; neither box, closed form nor initial values.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import ODE, equilibria
+    >>> x, r = sympy.symbols("x r")
+    >>> pitchfork = ODE(rhs={"x": r * x - x**3}, parameters={"r": [-1.0, 1.0]})
+    >>> found = equilibria(pitchfork, {"x": (-2, 2)})
+    >>> found["count"].values.tolist(), found["x"].sel(r=1.0).values.round(12).tolist()
+    ([1, 3], [-1.0, 0.0, 1.0])
+    """
+    given: Dynamics = as_problem(problem)
+    if starts < 1:
+        raise DynamicsError(f"starts must be at least 1, got {starts}")
+    if box is None and given.fixed_points:
+        method, system = "closed form", compile_system(replace(given, start={}))
+        states, valid = closed_forms(system)
+        states = np.where(valid, states, np.nan)
+    else:
+        method = "search around the initial values" if box is None else "search in the box"
+        system = compile_system(scalar_start(given))
+        states = _search(system, _bounds(system, box), starts, seed)
+    count = np.isfinite(states[0]).sum(axis=1)
+    status = np.where(count == 0, NO_EQUILIBRIUM, 0).astype(np.uint8)
+    if throw and status.any():
+        point = system.grid.point(int(np.flatnonzero(status)[0]))
+        raise DynamicsError(f"{REASONS[NO_EQUILIBRIUM]} at {point}; widen the box or raise starts")
+    return _dataset(system, states, count, status, method, {"box": box, "starts": starts, "seed": seed})
+
+
+def first_stable(system: System, starts: int = 8) -> tuple[Array, NDArray[np.uint8]]:
+    """(n, size) an equilibrium at each point, and codes where there is none.
+
+    The first stable one that a search around the initial values finds; where none is stable, the one that is nearest
+    to it, so that a chart goes on beyond the border.
+    """
+    states = _search(system, _bounds(system, None), starts, 0)
+    if states.shape[2] == 0:
+        return np.full(states.shape[:2], np.nan), np.full(system.size, NO_EQUILIBRIUM, np.uint8)
+    beyond = margin(system, _leading(system, states)[0])
+    stable = beyond < 0
+    least = np.where(np.isnan(beyond), np.inf, beyond).argmin(axis=1)
+    pick = np.where(stable.any(axis=1), stable.argmax(axis=1), least)
+    chosen = np.take_along_axis(states, pick[None, :, None], axis=2)[..., 0]
+    missing = ~np.isfinite(chosen).all(axis=0)
+    return chosen, np.where(missing, NO_EQUILIBRIUM, 0).astype(np.uint8)
+
+
+def _bounds(system: System, box: Mapping[str, tuple[float, float]] | None) -> Array | None:
+    """(n, 2) bounds by state; None without a box."""
+    if box is None:
+        if not system.problem.start:
+            raise DynamicsError(
+                f"{system.problem.name} has no closed-form fixed point and no initial values to search around; give "
+                f"box={{{system.labels[0]!r}: (low, high)}}"
+            )
+        return None
+    vectors = quantities(system.labels)
+    out = np.full((len(system.labels), 2), np.nan)
+    for name, pair in box.items():
+        rows = vectors.get(name) or [i for i, label in enumerate(system.labels) if label == name]
+        if not rows:
+            raise DynamicsError(
+                f"box names {name!r}, which is not a state; there are {', '.join(system.labels)}"
+            )
+        if np.size(pair) != 2 or not (np.isfinite(pair).all() and pair[0] < pair[1]):
+            raise DynamicsError(f"the box of {name} must be (low, high) with finite low < high, got {pair!r}")
+        out[rows] = pair
+    missing = [label for label, row in zip(system.labels, out, strict=True) if np.isnan(row[0])]
+    if missing:
+        raise DynamicsError(f"the box leaves out {', '.join(missing)}; give (low, high) for every state")
+    return out
+
+
+def _search(system: System, bounds: Array | None, starts: int, seed: int) -> Array:
+    """(n, size, K) equilibria at each point, NaN behind the last; K is the most of any point."""
+    from scipy.stats import qmc
+
+    n = len(system.labels)
+    power = max(starts - 1, 1).bit_length()
+    unit = qmc.Sobol(n, scramble=True, seed=seed).random_base2(power)[:starts].T
+    if bounds is not None:
+        unit[:, 0] = 0.5
+    base = system.start_values() if bounds is None else None
+    block = max(1, _LANES // starts)
+    parts = []
+    for low in range(0, system.size, block):
+        points = np.arange(low, min(low + block, system.size))
+        lanes = np.repeat(points, starts)
+        if base is None:
+            assert bounds is not None
+            edges = bounds[:, 0], bounds[:, 1]
+            x = edges[0][:, None] + (edges[1] - edges[0])[:, None] * unit
+            x = np.tile(x, points.size)
+            width = np.broadcast_to((edges[1] - edges[0])[:, None], x.shape)
+        else:
+            factor = 4.0 ** (6 * unit - 3)
+            factor[:, 0] = 1.0
+            around = base[:, points]
+            scale = np.where(around == 0, 1.0, np.abs(around))
+            x = (around[:, :, None] * factor[:, None, :]).reshape(n, -1)
+            x += np.where(np.repeat(around, starts, axis=1) == 0, np.tile(factor - 1, points.size), 0.0)
+            width = np.repeat(scale, starts, axis=1)
+        x, error = newton(system, x, lanes, width)
+        if bounds is not None:
+            slack = 1e-9 * (bounds[:, 1] - bounds[:, 0])
+            outside = (x < (bounds[:, 0] - slack)[:, None]) | (x > (bounds[:, 1] + slack)[:, None])
+            x[:, outside.any(axis=0)] = np.nan
+        shape = (n, points.size, starts)
+        parts.append(distinct(x.reshape(shape), error.reshape(shape), width.reshape(shape)))
+    most = max(part.shape[2] for part in parts)
+    return np.concatenate([_widened(part, most) for part in parts], axis=1)
+
+
+def _widened(part: Array, most: int) -> Array:
+    out = np.full((*part.shape[:2], most), np.nan)
+    out[..., : part.shape[2]] = part
+    return out
+
+
+def _leading(system: System, states: Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """(size, K) most dangerous root of each equilibrium."""
+    _, size, slots = states.shape
+    roots = np.full((size, slots), complex(np.nan, np.nan))
+    certain = np.zeros((size, slots), bool)
+    for k in range(slots):
+        there = np.flatnonzero(np.isfinite(states[:, :, k]).all(axis=0))
+        if there.size:
+            found, _, sure = leading_roots(system, np.ascontiguousarray(states[:, there, k]), there)
+            roots[there, k], certain[there, k] = found[:, 0], sure
+    return roots, certain
+
+
+def _dataset(
+    system: System, states: Array, count: Any, status: Any, method: str, settings: dict[str, Any]
+) -> xr.Dataset:
+    grid, problem = system.grid, system.problem
+    roots, _ = _leading(system, states)
+    there = np.asarray(np.isfinite(states).all(axis=0))
+    residual = np.full(there.shape, np.nan)
+    for k in range(there.shape[1]):
+        points = np.flatnonzero(there[:, k])
+        if points.size:
+            rate = at_rest_rate(system, np.ascontiguousarray(states[:, points, k]), points)
+            residual[points, k] = np.abs(rate).max(axis=0)
+    dims = (*grid.dims, "equilibrium")
+
+    def variable(values: NDArray[Any], units: str, name: str, slots: bool = True) -> Any:
+        shape = (*grid.shape, -1) if slots else grid.shape
+        return (dims if slots else grid.dims, values.reshape(shape), {"units": units, "long_name": name})
+
+    steps = isinstance(problem, Map)
+    size = np.abs(roots) if steps else roots.real
+    unit, long = ("1", "spectral radius") if steps else (f"1/{problem.time_units}", "spectral abscissa")
+    data: dict[str, Any] = dict(labelled(system, system.labels, states, "equilibrium"))
+    data["residual"] = variable(
+        residual, f"per {problem.time_units}", "largest rate of change at the equilibrium"
+    )
+    data["radius" if steps else "abscissa"] = variable(size, unit, long)
+    data["stable"] = variable(margin(system, roots) < 0, "1", "whether perturbations die out")
+    data["count"] = variable(count, "1", "number of equilibria", slots=False)
+    data["status"] = status_variable(grid, status)
+    attrs = provenance(problem, "equilibria", **settings) | {"method": method}
+    return xr.Dataset(data, coords=grid.coords, attrs=attrs)

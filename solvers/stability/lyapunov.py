@@ -1,0 +1,233 @@
+"""Lyapunov exponents: how fast small deviations grow or die out along an orbit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from ..dynamics import System, as_problem, compile_system
+from ..problems import DDE, ODE, TIME, DomainError, DynamicsError, Map
+from ..results import REASONS, provenance, status_variable
+from ..straightline import Program
+from .tangent import Tangent
+
+Array = NDArray[np.float64]
+
+
+def lyapunov(
+    problem: Any,
+    *,
+    count: int = 1,
+    time: float | None = None,
+    transient: float | None = None,
+    batches: int = 20,
+    start: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    rtol: float = 1e-6,
+    max_steps: int = 10_000_000,
+    throw: bool = False,
+) -> xr.Dataset:
+    """The largest Lyapunov exponents of the orbit that begins at the problem's start.
+
+    Deviations are carried along the orbit by the linearised equations and made orthonormal again and again
+    (Benettin et al. [1]_; for delays, deviations of the whole past, as in Farmer [2]_): at a fixed point of a flow the
+    exponents are the real parts of the characteristic roots, on a cycle those of the Floquet exponents, and a
+    positive one means chaos.
+
+    Parameters
+    ----------
+    problem : ODE, DDE or Map, or a model with such a view
+    count : int
+        How many, largest first; for a problem without delays at most its number of states.
+    time : float, optional
+        Over how long they are averaged, in the problem's unit; default 1000 (10 000 steps of a map).
+    transient : float, optional
+        How long the orbit runs before; default a tenth of `time`.
+    batches : int
+        Parts of `time` whose means give the standard error, >= 2.
+    start : mapping state -> number or array, optional
+        Initial values instead of the problem's own. The past of a delay equation is held at them.
+    seed : int
+        Of the directions in which the deviations begin.
+    rtol : float
+        Error of a step of a flow, relative to the largest value of each state so far. With delays the step is constant
+        and one step in fifty may miss it, where Max or Min make a corner.
+    max_steps : int
+        Steps for one point.
+    throw : bool
+        Raise DynamicsError at the first point that fails instead of marking it.
+
+    Returns
+    -------
+    xarray.Dataset
+        `exponent` (direction, parameters...) [1/unit of time]; `error`, its standard error from batch means;
+        `status`. An exponent is -inf where a direction is lost altogether (a superstable cycle); its error is then NaN.
+
+    Raises
+    ------
+    DomainError
+        A count, time, transient or number of batches out of range.
+
+    Notes
+    -----
+    Where the orbit of a flow meets a jump of its equations (Piecewise, Heaviside) its deviations jump too, which the
+    linearised equations do not show: such a point fails with a status that says so. Max, Min and Abs only bend and
+    are fine, and so are jumps in a map.
+
+    References
+    ----------
+    .. [1] G. Benettin, L. Galgani, A. Giorgilli, J.-M. Strelcyn, Lyapunov characteristic exponents for smooth dynamical
+       systems, Meccanica 15, 1980; doi:10.1007/BF02128236
+    .. [2] J. D. Farmer, Chaotic attractors of an infinite-dimensional dynamical system, Physica D 4, 1982;
+       doi:10.1016/0167-2789(82)90042-2
+
+    Examples
+    --------
+    >>> import sympy
+    >>> w, r = sympy.symbols("w r")
+    >>> logistic = Map(rhs={"w": w + r * w * (1 - w)}, parameters={"r": [1.5, 3.0]}, start={"w": 0.1})
+    >>> lyapunov(logistic, time=100_000).exponent.sel(direction=1).round(2).values.tolist()  # ln(1/2), ln 2
+    [-0.69, 0.69]
+    """
+    given = as_problem(problem, DDE, ODE, Map)
+    if start:
+        given = given.starting(start)
+    system = compile_system(given)
+    is_map = isinstance(given, Map)
+    time = (10_000 if is_map else 1000.0) if time is None else time
+    transient = time / 10 if transient is None else transient
+    lags = system.lag_values() if system.delayed else np.empty((0, system.size))
+    _check(system, lags, count, time, transient, batches)
+    batch = time / batches
+    if is_map:
+        batch, transient = np.ceil(batch), np.ceil(transient)
+    sums, status = _exponents(system, lags, count, transient, batch, batches, seed, rtol, max_steps)
+    with np.errstate(invalid="ignore"):
+        rates = sums / batch  # (size, batches, count)
+        error = rates.std(axis=1, ddof=1) / np.sqrt(batches)
+        mean = rates.mean(axis=1)
+    mean[status != 0] = error[status != 0] = np.nan
+    if throw and status.any():
+        at = int(np.flatnonzero(status)[0])
+        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+    dims, units = ("direction", *system.grid.dims), f"1/{given.time_units}"
+
+    def variable(values: Array, name: str) -> Any:
+        return (dims, system.grid.unflatten(values.T), {"units": units, "long_name": name})
+
+    data = {
+        "exponent": variable(mean, "Lyapunov exponent"),
+        "error": variable(error, "standard error of the Lyapunov exponent"),
+        "status": status_variable(system.grid, status),
+    }
+    order = ("direction", np.arange(1, count + 1), {"long_name": "exponents, largest first"})
+    settings = {"time": time, "transient": transient, "batches": batches, "seed": seed, "rtol": rtol}
+    coords = system.grid.coords | {"direction": order}
+    return xr.Dataset(data, coords, provenance(given, "lyapunov", count=count, **settings))
+
+
+def _check(system: System, lags: Array, count: int, time: float, transient: float, batches: int) -> None:
+    states = len(system.labels)
+    if not lags.any() and not 1 <= count <= states:
+        raise DomainError(f"count must lie in 1..{states}, the number of states, got {count}")
+    if not 1 <= count <= 100:
+        raise DomainError(f"count must lie in 1..100, got {count}")
+    if not 2 <= batches <= 100_000:
+        raise DomainError(f"batches must lie in 2..100000, got {batches}")
+    for name, value, low in (("time", time, 0.0), ("transient", transient, -1e-300)):
+        if not (np.isfinite(value) and value > low):
+            raise DomainError(f"{name} must be finite and {'> 0' if low == 0 else '>= 0'}, got {value:g}")
+
+
+def _exponents(
+    system: System,
+    lags: Array,
+    count: int,
+    transient: float,
+    batch: float,
+    batches: int,
+    seed: int,
+    rtol: float,
+    max_steps: int,
+) -> tuple[Array, NDArray[np.uint8]]:
+    """(size, batches, count) sums of logarithms, and statuses."""
+    from . import lyapunov_kernel
+
+    run: Callable[..., None] = lyapunov_kernel.exponents
+    tangent, size, n = Tangent(system), system.size, len(system.labels)
+    first = np.random.default_rng(seed).standard_normal((count, n))
+    rhs = _tape(system, tangent.rhs, (*tangent.symbols, TIME), n)
+    outputs = list(system.problem.outputs)
+    seen = _tape(system, tangent.outputs, (*system.labels, TIME), len(outputs))
+    of = np.array(
+        [
+            system.labels.index(d.of) if d.of in system.labels else -1 - outputs.index(d.of)
+            for d in system.problem._lagged.values()
+        ],
+        dtype=np.int64,
+    )
+    sums, status = np.zeros((size, batches, count)), np.zeros(size, np.int64)
+    start = system.start_values()
+    parts = min(size, 8 * _processors())
+    bounds = np.linspace(0, size, parts + 1).astype(int)
+
+    def share(i: int) -> None:
+        run(
+            isinstance(system.problem, Map), *rhs, *seen, of, lags, start, first, float(transient), float(batch),
+            sums, status, rtol, max_steps, int(bounds[i]), int(bounds[i + 1]),
+        )  # fmt: skip
+
+    with ThreadPoolExecutor(_processors()) as pool:
+        list(pool.map(share, range(parts)))
+    return sums, status.astype(np.uint8)
+
+
+def _tape(system: System, program: Program, symbols: tuple[str, ...], values: int) -> tuple[Any, ...]:
+    """A program as the kernel reads it; symbols that it does not use get a slot of their own.
+
+    The first `values` of its outputs are the equations, the others their derivatives.
+    """
+    from .lyapunov_kernel import KINDS
+
+    slots = len(program.ops)
+    code, own, names = [], [], []
+    constants = np.zeros(slots + len(symbols))
+    put = np.arange(slots, slots + len(symbols))
+    for i, op in enumerate(program.ops):
+        if op.kind == "const":
+            constants[i] = float(op.value)
+        elif op.kind != "input":
+            code.append([KINDS.index(op.kind), i, op.a, max(op.b, 0)])
+        elif op.value in symbols:
+            put[symbols.index(op.value)] = i
+        else:
+            own.append(i)
+            names.append(op.value)
+    size = system.size
+    params = np.empty((len(names), size))
+    for row, name in zip(params, names, strict=True):
+        row[:] = system.grid.values[name]
+    tape = np.array(code, dtype=np.int64).reshape(-1, 4)
+    take, jumps = np.array(program.outputs, np.int64), np.array(_jumps(program, values), np.int64)
+    return tape, constants, np.array(own, np.int64), params, put, take, jumps
+
+
+def _jumps(program: Program, values: int) -> list[int]:
+    """Switches in the equations themselves (those of the derivatives belong to Max and Min)."""
+    needed = set(program.outputs[:values])
+    for i in range(len(program.ops) - 1, -1, -1):
+        if i in needed:
+            needed |= {j for j in (program.ops[i].a, program.ops[i].b) if j >= 0}
+    return [i for i in sorted(needed) if program.ops[i].kind == "step"]
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

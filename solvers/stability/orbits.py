@@ -1,0 +1,91 @@
+"""Orbits of maps after a transient, and the cycles on which they settle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dynamics import System, compile_system
+from ..problems import DomainError
+from ..results import REASONS
+from ..trajectories.maps import first_order
+from .cycles import find_cycles
+from .points import take
+from .tangent import bound_slope
+
+Array = NDArray[np.float64]
+
+#: Numbers of one result, 2 GB.
+MAX_NUMBERS = 250_000_000
+OVERFLOW = REASONS.index("the state grew beyond floating-point numbers")
+
+
+@dataclass(frozen=True)
+class Orbits:
+    """What maps do in the end.
+
+    Attributes
+    ----------
+    states : (states, size, kept) array, NaN where the orbit left the floating-point numbers
+    period : (size,) steps of the cycle, 0 where none was found
+    multiplier : (size,) its largest multiplier in modulus
+    status : (size,) code of results.REASONS
+    """
+
+    states: Array
+    period: NDArray[np.int64]
+    multiplier: Array
+    status: NDArray[np.uint8]
+
+
+def map_orbits(system: System, transient: int, keep: int, max_period: int) -> Orbits:
+    """Run a map, delays and all, from its start."""
+    size, n = system.size, len(system.labels)
+    if n * size * keep > MAX_NUMBERS:
+        raise DomainError(
+            f"{n} states at {size:,} points and {keep:,} kept steps are too many numbers: at most {MAX_NUMBERS:,}; "
+            "keep fewer steps, or sweep in blocks"
+        )
+    states = np.empty((n, size, keep))
+    period, multiplier = np.zeros(size, np.int64), np.full(size, np.nan)
+    for points in _alike(system):
+        plain = _without_delays(system, points)
+        x = plain.start_values()
+        orbit = np.empty((len(x), points.size, keep))
+        slope = bound_slope(plain)
+        for step in range(transient + keep):
+            if step >= transient:
+                orbit[:, :, step - transient] = x
+            x = slope(x, float(step))
+        states[:, points] = orbit[:n]
+        found = find_cycles(plain, orbit, np.arange(points.size), transient, max_period)
+        period[points], multiplier[points] = found
+    lost = ~np.isfinite(states).all(axis=(0, 2))
+    states[:, lost] = np.nan
+    return Orbits(states, period, multiplier, np.where(lost, OVERFLOW, 0).astype(np.uint8))
+
+
+def _alike(system: System) -> list[NDArray[np.int64]]:
+    """Points whose delays agree."""
+    if not system.delayed:
+        return [np.arange(system.size)]
+    _, group = np.unique(system.lag_values(), axis=1, return_inverse=True)
+    return [np.flatnonzero(group.ravel() == g) for g in range(int(group.max()) + 1)]
+
+
+def _without_delays(system: System, points: NDArray[np.int64]) -> System:
+    """The first-order map at some points; its registers hold what was there before anything moved."""
+    problem = take(system, points)
+    plain = first_order(problem)  # type: ignore[arg-type]
+    missing = [label for label in plain.labels if label not in plain.start]
+    if missing:
+        import xarray as xr
+
+        local = compile_system(problem)
+        now = dict(zip(local.labels, local.start_values(), strict=True)) | {"t": 0.0}
+        rows = dict(zip(problem.outputs, local.evaluate(local.outputs, now), strict=True))
+        rows = {k: xr.DataArray(v, dims="point") if local.grid.dims else v.item() for k, v in rows.items()}
+        plain = plain.starting({label: rows[label.rpartition("(-")[0]] for label in missing})
+    return compile_system(plain)

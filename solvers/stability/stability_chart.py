@@ -1,0 +1,276 @@
+"""Stability charts: where in the space of parameters a point of rest is stable, and where exactly that ends."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from ..dynamics import System, compile_system
+from ..problems import DDE, ODE, DomainError, DynamicsError, Map
+from ..results import REASONS, provenance, status_variable
+from .boundary import Boundary
+from .boundary import trace as find_boundary
+from .linear_stability import leading_roots
+from .operating_point import NOT_POLISHED, operating_point
+from .points import POINT, at_points, swept
+from .resting import refine
+
+Array = NDArray[np.float64]
+
+#: Numbers in the matrices of one block of points, 160 MB.
+BLOCK_NUMBERS = 20_000_000
+
+VERDICTS = {-1: "stable", 0: "marginal", 1: "unstable", 2: "unknown"}
+
+
+def stability_chart(
+    problem: Any,
+    *,
+    at: Any = None,
+    trace: bool = True,
+    tolerance: float = 1e-10,
+    throw: bool = False,
+) -> xr.Dataset:
+    """Stability at every point of a grid of parameters, and the boundary between the points.
+
+    Parameters
+    ----------
+    problem : ODE, DDE or Map, or a model with such a view
+        With at least one parameter that is an array.
+    at : mapping state -> number, array, DataArray or expression, optional
+        Where to linearise, as for `eigenvalues`. Arrays are interpolated between the nodes and then refined by Newton's
+        method.
+    trace : bool
+        Find the crossings of the boundary with the edges of the grid.
+    tolerance : float
+        Their accuracy, in units of an edge.
+    throw : bool
+        Raise DynamicsError at the first point that failed instead of marking it.
+
+    Returns
+    -------
+    xarray.Dataset over the parameters
+        `abscissa`, the largest real part of the characteristic roots [1/time], or `radius`, the largest modulus of a
+        map's multipliers [1]; `verdict`: stable, marginal (zero or one within the error of the root), unstable, or
+        unknown where `status` says why. Where the model has a `stability_margin()`: `margin` (> 0 where its
+        closed form says stable) and `disagreements`, the number of points that it puts on the other side.
+
+        Along the dimension `crossing`, one an edge of the grid whose one end is stable: `boundary_NAME` for each swept
+        parameter; `boundary_axis`, the dimension along which the edge runs; `boundary_residual`, abscissa (radius
+        less one) there: far from zero where stability ends in a jump or where the equilibrium ends; `boundary_margin`
+        by the closed form. With two dimensions, crossings stand in the order of curves: `boundary_curve`, and
+        `boundary_closed`.
+
+    Raises
+    ------
+    DomainError
+        Nothing is swept, or a tolerance outside [1e-14, 0.1].
+
+    Notes
+    -----
+    Each crossing is bracketed on the true root, solved anew (see `boundary.trace`): exact to `tolerance` however
+    coarse the grid. What lies within one edge or one cell altogether is not seen. Where no point is stable (a conserved
+    quantity leaves a root at zero), the boundary is that of the unstable points. The delays of a map are whole
+    numbers, so that no edge runs along them. A root's error is taken as its backward error times the size of
+    the matrices, as for simple roots.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers.problems import Delayed
+    >>> w, past, epsilon, delay = sympy.symbols("w past epsilon delay")
+    >>> delayed = DDE(
+    ...     rhs={"w": epsilon * w * (1 - past)}, delayed={"past": Delayed("w", delay)}, fixed_points=[{"w": 1}],
+    ...     parameters={"epsilon": [0.5, 1.0, 2.0], "delay": [0.1, 1.0, 2.0]},
+    ... )
+    >>> chart = stability_chart(delayed)
+    >>> chart.verdict.values.tolist()
+    [[-1, -1, -1], [-1, -1, 1], [-1, 1, 1]]
+    >>> bool(abs(chart.boundary_epsilon * chart.boundary_delay - np.pi / 2).max() < 1e-9)
+    True
+    """
+    if not 1e-14 <= tolerance <= 0.1:
+        raise DomainError(f"tolerance must lie in [1e-14, 0.1], got {tolerance!r}")
+    system, states, status = operating_point(problem, at, DDE, ODE, Map)
+    grid = system.grid
+    if not grid.dims:
+        raise DomainError(
+            "a chart needs a parameter that is an array, such as epsilon=numpy.linspace(0.1, 3, 300)"
+        )
+    value, error, failed = _measure(system, states, status)
+    status = np.where(failed > 0, failed, status).astype(np.uint8)
+    if throw and status.any():
+        first = int(np.flatnonzero(status)[0])
+        raise DynamicsError(f"{system.problem.name} at {grid.point(first)}: {REASONS[status[first]]}")
+    data = _verdicts(system, value, error) | {"status": status_variable(grid, status)}
+    attrs = provenance(system.problem, "stability_chart", tolerance=tolerance)
+    margin = _margin(problem, {})
+    if margin is not None:
+        data |= _compared(system, margin, data["verdict"])
+    if trace:
+        found = _boundary(system, at, value, error, tolerance)
+        data |= _crossings(problem, system, found)
+    return xr.Dataset(data, grid.coords, attrs)
+
+
+def _measure(system: System, states: Array, status: NDArray[Any]) -> tuple[Array, Array, NDArray[np.uint8]]:
+    """Abscissa, or radius less one, with a bound of its error, NaN where it is unknown, and why."""
+    n, size = states.shape
+    value, error = np.full(size, np.nan), np.full(size, np.nan)
+    failed = np.asarray(status, np.uint8).copy()
+    fine = np.flatnonzero(status == 0)
+    block = max(1, BLOCK_NUMBERS // (n * n * (1 + len(system.delayed))))
+    for low in range(0, fine.size, block):
+        points = fine[low : low + block]
+        here = np.ascontiguousarray(states[:, points])
+        roots, residuals, certain = leading_roots(system, here, points, 1)
+        base, past, _ = system.jacobians(here, points)
+        size_ = np.abs(base).sum(axis=2).max(axis=1) + np.abs(past).sum(axis=(1, 3)).max(axis=1, initial=0.0)
+        bad = np.maximum(residuals[:, 0], np.finfo(float).eps)
+        root = roots[:, 0]
+        value[points] = np.abs(root) - 1 if isinstance(system.problem, Map) else root.real
+        error[points] = 4 * n * bad * (size_ + (1.0 if isinstance(system.problem, Map) else 0.0))
+        failed[points[~certain]] = NOT_POLISHED
+    value[failed > 0] = np.nan
+    return value, error, failed
+
+
+def _verdicts(system: System, value: Array, error: Array) -> dict[str, Any]:
+    grid, problem = system.grid, system.problem
+    is_map = isinstance(problem, Map)
+    verdict = np.where(np.abs(value) <= error, 0, np.sign(np.where(np.isnan(value), 2, value)))
+    verdict[~np.isfinite(value) & ~np.isneginf(value)] = 2
+    name, meaning = (
+        ("radius", "largest modulus of a multiplier") if is_map else ("abscissa", "largest real part")
+    )
+    units = "1" if is_map else f"1/{problem.time_units}"
+    attrs = {
+        "long_name": "stability",
+        "flag_values": np.array(list(VERDICTS), dtype=np.int8),
+        "flag_meanings": " ".join(VERDICTS.values()),
+    }
+    shown = grid.unflatten(value + 1 if is_map else value)
+    return {
+        name: (grid.dims, shown, {"units": units, "long_name": meaning}),
+        "verdict": xr.DataArray(
+            grid.unflatten(verdict.astype(np.int8)), grid.coords, grid.dims, "verdict", attrs
+        ),
+    }
+
+
+def _margin(model: Any, values: Mapping[str, Any]) -> xr.DataArray | None:
+    """The model's closed-form margin, with some of its fields replaced; None where it has none."""
+    method = getattr(model, "stability_margin", None)
+    if not callable(method):
+        return None
+    if values:
+        names = {f.name for f in dataclasses.fields(model)}
+        if not set(values) <= names:
+            return None
+        try:
+            method = dataclasses.replace(model, **values).stability_margin
+        except DomainError:
+            return None
+    try:
+        return xr.DataArray(method())
+    except (DomainError, DynamicsError):  # no closed form for these parameters
+        return None
+
+
+def _compared(system: System, margin: xr.DataArray, verdict: xr.DataArray) -> dict[str, Any]:
+    if not set(margin.dims) <= set(system.grid.dims):
+        return {}
+    spread = margin.broadcast_like(verdict).transpose(*verdict.dims)
+    other = ((verdict == -1) & (spread < 0)) | ((verdict == 1) & (spread > 0))
+    attrs = {
+        "long_name": "stability margin in closed form (> 0: stable)",
+        "units": margin.attrs.get("units", "1"),
+    }
+    count = {"long_name": "points whose closed form says otherwise", "units": "1"}
+    return {
+        "margin": (verdict.dims, spread.values, attrs),
+        "disagreements": ((), int(other.sum()), count),
+    }
+
+
+def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: float) -> Boundary:
+    grid, varying = system.grid, swept(system.grid)
+    known = np.isfinite(value)
+    sign = -1.0 if known.any() and not (value[known] < -error[known]).any() else 1.0
+    axes = list(range(len(grid.shape)))
+    if isinstance(system.problem, Map) and system.delayed:
+        lags = grid.unflatten(system.lag_values())
+        axes = [axis for axis in axes if not np.ptp(lags, axis=axis + 1).any()]
+    arrays = at is not None and any(
+        k.startswith("start_") and k not in system.problem.parameters for k in varying
+    )
+
+    def measure(values: dict[str, Array]) -> tuple[Array, Array]:
+        problem = at_points(system.problem, values)
+        if at is None:
+            local, states, status = operating_point(problem)
+        else:
+            local = compile_system(problem)
+            states, status = local.start_values(), np.zeros(local.size, np.uint8)
+            if arrays:
+                states = refine(local, states)
+                status = np.where(np.isfinite(states).all(axis=0), 0, NOT_POLISHED).astype(np.uint8)
+        found, bound, _ = _measure(local, states, status)
+        return sign * found, bound
+
+    traced = find_boundary(measure, varying, grid.shape, sign * value, error, axes=axes, tolerance=tolerance)
+    return dataclasses.replace(traced, residual=sign * traced.residual)
+
+
+def _crossings(problem: Any, system: System, found: Boundary) -> dict[str, Any]:
+    grid = system.grid
+    own = {k: found.at(v) for k, v in swept(grid).items() if k in system.problem.parameters}
+    dims = grid.dims
+    data: dict[str, Any] = {}
+    for name, values in own.items():
+        attrs = getattr(grid.coords.get(name), "attrs", {})
+        data[f"boundary_{name}"] = ("crossing", values, {**attrs, "long_name": f"{name} on the boundary"})
+    data["boundary_axis"] = (
+        "crossing",
+        found.axis.astype(np.int8),
+        {
+            "long_name": "dimension along which the boundary is crossed",
+            "flag_values": np.arange(len(dims), dtype=np.int8),
+            "flag_meanings": " ".join(dims),
+        },
+    )
+    less = "radius less one" if isinstance(system.problem, Map) else "abscissa"
+    data["boundary_residual"] = ("crossing", found.residual, {"long_name": f"{less} at the crossing"})
+    margin = _margin(problem, {k: xr.DataArray(v, dims=POINT) for k, v in own.items()}) if own else None
+    if margin is not None and margin.dims == (POINT,):
+        data["boundary_margin"] = ("crossing", margin.values, {"long_name": "margin in closed form there"})
+    if len(dims) == 2:
+        data["boundary_curve"] = ("crossing", found.curve, {"long_name": "number of the curve"})
+        data["boundary_closed"] = ("crossing", found.closed, {"long_name": "whether the curve is closed"})
+    return data
+
+
+def boundary_curves(chart: xr.Dataset) -> list[xr.Dataset]:
+    """The boundary of a chart with two dimensions as curves, each along `crossing`; closed ones end where they began.
+
+    Examples
+    --------
+    >>> chart = xr.Dataset({"boundary_curve": ("crossing", [0, 0, 1]), "boundary_closed": ("crossing", [True] * 3)})
+    >>> [curve.sizes["crossing"] for curve in boundary_curves(chart)]
+    [3, 2]
+    """
+    if "boundary_curve" not in chart:
+        raise DynamicsError("this chart has no curves: they need two dimensions and trace=True")
+    along = chart[[str(k) for k in chart.data_vars if str(k).startswith("boundary_")]]
+    curves = []
+    for number in np.unique(chart.boundary_curve.values):
+        index = np.flatnonzero(chart.boundary_curve.values == number)
+        if chart.boundary_closed.values[index[0]]:
+            index = np.append(index, index[0])
+        curves.append(along.isel(crossing=index))
+    return curves

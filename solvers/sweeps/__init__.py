@@ -1,0 +1,1 @@
+"""Sweeps in blocks, the stores that survive a crash, and what is in them."""

@@ -1,0 +1,136 @@
+"""A problem or a model and its solver as work for `sweep`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..problems import DynamicsError
+from ..results import provenance
+from .fingerprint import name_of
+
+
+@dataclass(frozen=True)
+class ProblemWork:
+    """What `sweep_of` gives: call it with a block, or pass it to `sweep` as it is.
+
+    Attributes
+    ----------
+    problem : a problem with parameters, or a model (dataclass)
+    solver : callable, as `solver(problem, **settings)`
+    settings : mapping
+    """
+
+    problem: Any
+    solver: Callable[..., Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Numbers and arrays of the problem by name, initial values that are arrays included."""
+        return {**self._own, **{f"start_{label}": value for label, value in self._starts.items()}}
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Attributes of the result."""
+        if _is_problem(self.problem):
+            return dict(provenance(self.problem, name_of(self.solver).rpartition(".")[2], **self.settings))
+        named = _Named(type(self.problem).__name__, {k: v for k, v in self._fields.items() if v is not None})
+        return dict(provenance(named, name_of(self.solver).rpartition(".")[2], **self.settings))
+
+    def __call__(self, block: Mapping[str, Any]) -> xr.Dataset:
+        """Solve the problem at the points of a block."""
+        size = len(next(iter(block.values()))) if block else 1
+        points = {k: xr.DataArray(v, dims="point") for k, v in block.items()}
+        own = {k: points[k] for k, v in self._own.items() if np.ndim(v)}
+        if _is_problem(self.problem):
+            here = self.problem.at(**own)
+            if self._starts:
+                here = here.starting({label: points[f"start_{label}"] for label in self._starts})
+        else:
+            here = dataclasses.replace(self.problem, **own)
+        result = self.solver(here, **self.settings)
+        if isinstance(result, xr.DataArray):
+            result = result.to_dataset(name=result.name or name_of(self.solver).rpartition(".")[2])
+        if not isinstance(result, xr.Dataset):
+            raise DynamicsError(
+                f"{name_of(self.solver)} must give an xarray object, got {type(result).__name__}"
+            )
+        if "status" in result.coords:
+            result = result.reset_coords("status")
+        labels = {k: c.variable for k, c in result.coords.items() if c.dims and "point" not in c.dims}
+        return xr.Dataset(
+            {name: _at_points(v.variable, size) for name, v in result.data_vars.items()}, labels
+        )
+
+    @property
+    def _own(self) -> dict[str, Any]:
+        if _is_problem(self.problem):
+            return dict(self.problem.parameters)
+        numbers = {k: v for k, v in self._fields.items() if np.asarray(v).dtype.kind in "iuf"}
+        return numbers
+
+    @property
+    def _fields(self) -> dict[str, Any]:
+        fields = dataclasses.fields(self.problem)
+        marked = [f for f in fields if "symbol" in f.metadata]
+        return {f.name: getattr(self.problem, f.name) for f in marked or fields}
+
+    @property
+    def _starts(self) -> dict[str, Any]:
+        start = getattr(self.problem, "start", {}) if _is_problem(self.problem) else {}
+        return {k: v for k, v in start.items() if not hasattr(v, "free_symbols") and np.ndim(v)}
+
+
+def _at_points(variable: xr.Variable, size: int) -> xr.Variable:
+    """A variable that the block's parameters do not move is the same at all points."""
+    if "point" in variable.dims:
+        return variable
+    values = np.broadcast_to(variable.values, (size, *variable.shape))
+    return xr.Variable(("point", *variable.dims), values, variable.attrs)
+
+
+@dataclass(frozen=True)
+class _Named:
+    name: str
+    provenance: Mapping[str, Any]
+
+
+def _is_problem(problem: Any) -> bool:
+    return hasattr(problem, "at") and hasattr(problem, "parameters")
+
+
+def sweep_of(problem: Any, solver: Callable[..., Any], /, **settings: Any) -> ProblemWork:
+    """Work for `sweep`: a solver at every point of a problem's (or a model's) parameters.
+
+    Parameters
+    ----------
+    problem : problem, or model
+        With arrays among its parameters (its initial values, its fields).
+    solver : callable
+        `solver(problem, **settings)` gives a DataArray or a Dataset over the problem's grid.
+    settings
+        For the solver.
+
+    Returns
+    -------
+    ProblemWork
+        Brings its own `parameters` and `about`: `sweep(sweep_of(problem, solver), store="x.zarr")`.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import MarkovChain, stationary, sweep
+    >>> p = sympy.Symbol("p")
+    >>> chain = MarkovChain({("a", "b"): p, ("b", "a"): 1 - p}, {"p": [0.25, 0.75]})
+    >>> sweep(sweep_of(chain, stationary)).probability.sel(state="a").values
+    array([0.75, 0.25])
+    """
+    if not (_is_problem(problem) or (dataclasses.is_dataclass(problem) and not isinstance(problem, type))):
+        raise TypeError(f"expected a problem with parameters or a model, got {type(problem).__name__}")
+    return ProblemWork(problem, solver, settings)

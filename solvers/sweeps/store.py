@@ -1,0 +1,259 @@
+"""Where the blocks of a sweep are kept: in memory, or in a file that outlives the process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from ..results import NOT_YET, status_attributes
+from .blocks import Blocks
+from .fingerprint import fingerprint
+from .work import Kind, Layout, Outcome
+
+FORMAT = 1
+
+#: Failed points that a finished result lists with their reasons; `status` marks all of them.
+MOST_LISTED = 100_000
+
+
+class StoreError(Exception):
+    """A store that cannot be used; the message says which, why and what to do. Nothing was overwritten."""
+
+
+class Store(Protocol):
+    """What a sweep needs of the place where its blocks go."""
+
+    @property
+    def layout(self) -> Layout | None:
+        """What the variables look like; None until `begin`."""
+
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Which blocks are finished."""
+
+    def begin(self, layout: Layout) -> None:
+        """Make room for the variables."""
+
+    def write(self, block: int, outcome: Outcome) -> None:
+        """Keep a block."""
+
+    def finish(self) -> xr.Dataset:
+        """The results, once all blocks are there."""
+
+    def close(self) -> None:
+        """Let go of the store."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a store says about the sweep that it holds.
+
+    Attributes
+    ----------
+    about : mapping
+        Attributes of the result: model, version and what else the caller says.
+    work, work_version, digest : str
+        Name of the function, the version its author gave it, and the fingerprint of its text and settings.
+    grid : str
+        Fingerprint of all parameter values.
+    dims, block : dimensions with their sizes, and sides of a block
+    """
+
+    about: dict[str, Any]
+    work: str
+    work_version: str
+    digest: str
+    grid: str
+    dims: dict[str, int]
+    block: tuple[int, ...]
+
+    def attributes(self, layout: Layout) -> dict[str, Any]:
+        """Attributes of the result; "sweep" holds what a resumed run compares, as JSON."""
+        from .zarr_format import plain
+
+        variables = {
+            name: {"dtype": kind.dtype, "dims": kind.dims, "shape": kind.shape, "attrs": plain(kind.attrs)}
+            for name, kind in layout.variables.items()
+        }
+        coords = {
+            name: {"dims": dims, "attrs": plain(attrs)} for name, (dims, _, attrs) in layout.coords.items()
+        }
+        sweep = {
+            "format": FORMAT,
+            "work": self.work,
+            "work_version": self.work_version,
+            "digest": self.digest,
+            "grid": self.grid,
+            "dims": self.dims,
+            "block": self.block,
+            "variables": variables,
+            "coords": coords,
+        }
+        return {**self.about, "sweep": json.dumps(sweep)}
+
+
+def header_of(blocks: Blocks, about: Mapping[str, Any], work: str, work_version: str, digest: str) -> Header:
+    """The header of a sweep."""
+    coords = {str(k): xr.DataArray(c).variable for k, c in blocks.coords.items()}
+    values = {k: (tuple(map(str, c.dims)), c.values) for k, c in coords.items()}
+    grid = fingerprint([blocks.columns, values])
+    dims = dict(zip(blocks.dims, blocks.shape, strict=True))
+    return Header(dict(about), work, work_version, digest, grid, dims, blocks.tile)
+
+
+def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str, Any]:
+    """The sweep that `found`, the attributes of a store, tells of, if it is the one of `header`.
+
+    Raises
+    ------
+    StoreError
+        If it is another one; names the first thing that differs.
+    """
+    try:
+        sweep: dict[str, Any] = json.loads(found["sweep"])
+        held = sweep["format"]
+    except (KeyError, TypeError, ValueError):
+        raise StoreError(f"{path} was not written by a sweep; give another name") from None
+    if held != FORMAT:
+        raise StoreError(
+            f"{path} has the store format {held}, this version writes {FORMAT}; give another name"
+        )
+    expected = json.loads(header.attributes(Layout())["sweep"])
+    pairs = [
+        ("model", found.get("model"), header.about.get("model")),
+        ("solver", found.get("solver"), header.about.get("solver")),
+        ("function", sweep.get("work"), header.work),
+        ("version of tcpdynamics", found.get("version"), header.about.get("version")),
+        ("version of the function", sweep.get("work_version"), header.work_version),
+        ("dimensions", _sizes(sweep.get("dims")), _sizes(header.dims)),
+    ]
+    for what, theirs, ours in pairs:
+        if theirs != ours:
+            raise StoreError(
+                f"{path} holds another sweep: its {what} is {theirs or 'not given'}, this one's is "
+                f"{ours or 'not given'}; give another name"
+            )
+    for key, what in (
+        ("digest", f"the text or the settings of {header.work} differ"),
+        ("grid", "the parameter values differ"),
+        ("block", f"its blocks are {sweep.get('block')}, these are {list(header.block)}"),
+    ):
+        if sweep.get(key) != expected[key]:
+            raise StoreError(f"{path} holds another sweep: {what}; give another name")
+    if any(found.get(k) != v for k, v in header.about.items()):
+        raise StoreError(f"{path} holds another sweep: what it says about itself differs; give another name")
+    return sweep
+
+
+def _sizes(dims: Any) -> str:
+    return " x ".join(f"{d} {n:,}" for d, n in dims.items()) if dims else "a single point"
+
+
+def layout_of(sweep: Mapping[str, Any], coords: Mapping[str, Any]) -> Layout:
+    """The layout that a header holds, with the values of the coordinates read beside it."""
+    variables = {
+        name: Kind(v["dtype"], tuple(v["dims"]), tuple(v["shape"]), v["attrs"])
+        for name, v in sweep["variables"].items()
+    }
+    labels = {n: (tuple(c["dims"]), coords[n], c["attrs"]) for n, c in sweep["coords"].items()}
+    return Layout(variables, labels)
+
+
+def check_layout(blocks: Blocks, layout: Layout) -> None:
+    """Refuse variables that clash with the grid or cannot be files."""
+    from ..problems import DynamicsError
+
+    own = {*blocks.dims, *map(str, blocks.coords)}
+    for name in (*layout.variables, *layout.coords):
+        if name in own or name in ("failure_point", "failure_reason"):
+            raise DynamicsError(
+                f"work gave a variable called {name!r}, which is a parameter or taken; rename it"
+            )
+    for name in (*own, *layout.variables, *layout.coords):
+        if (
+            not name.strip()
+            or set(name) & set("/\\ \0")
+            or name.startswith((".", "__"))
+            or name == "zarr.json"
+        ):
+            raise DynamicsError(f"{name!r} cannot be the name of a stored variable; rename it")
+    for name, kind in layout.variables.items():
+        if set(kind.dims) & own:
+            raise DynamicsError(f"work gave {name} a dimension that the grid has too: {', '.join(kind.dims)}")
+
+
+def status_attrs() -> dict[str, Any]:
+    """Attributes of a sweep's status."""
+    return status_attributes((NOT_YET, "not computed yet"))
+
+
+def failure_table(blocks: Blocks, reasons: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[str, xr.Variable]:
+    """The points that raised an error, in order, as two variables; nothing where there are none."""
+    found: list[tuple[int, str]] = []
+    for block, told in reasons:
+        numbers = blocks.numbers(block)
+        for text, runs in told.items():
+            found += [(int(n), text) for first, last in runs for n in numbers[first:last]]
+        if len(found) > 4 * MOST_LISTED:
+            found = sorted(found)[:MOST_LISTED]
+    found = sorted(found)[:MOST_LISTED]
+    if not found:
+        return {}
+    points = np.array([n for n, _ in found], dtype=np.int64)
+    texts = np.array([text for _, text in found])
+    place = {"long_name": "place of a failed point in the grid, last dimension fastest"}
+    return {
+        "failure_point": xr.Variable(("failure",), points, place),
+        "failure_reason": xr.Variable(("failure",), texts, {"long_name": "why it failed"}),
+    }
+
+
+class MemoryStore:
+    """Blocks in arrays; gone with the process."""
+
+    def __init__(self, blocks: Blocks, header: Header) -> None:
+        self.blocks, self.header = blocks, header
+        self.layout: Layout | None = None
+        self.done = np.zeros(blocks.count, dtype=bool)
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self._status = np.full(blocks.shape, NOT_YET, dtype=np.uint8)
+        self._reasons: dict[int, dict[str, Any]] = {}
+
+    def begin(self, layout: Layout) -> None:
+        """Make room for the variables."""
+        check_layout(self.blocks, layout)
+        self.layout = layout
+        for name, kind in layout.variables.items():
+            self._arrays[name] = np.full((*self.blocks.shape, *kind.shape), kind.fill, kind.dtype)
+
+    def write(self, block: int, outcome: Outcome) -> None:
+        """Keep a block."""
+        window, sides = self.blocks.window(block), self.blocks.sides(block)
+        for name, values in outcome.arrays.items():
+            self._arrays[name][window] = values.reshape(sides + values.shape[1:])
+        self._status[window] = outcome.status.reshape(sides)
+        if outcome.reasons:
+            self._reasons[block] = outcome.reasons
+        self.done[block] = True
+
+    def finish(self) -> xr.Dataset:
+        """The results."""
+        layout, dims = self.layout or Layout(), self.blocks.dims
+        data: dict[str, Any] = {
+            name: ((*dims, *kind.dims), self._arrays[name], kind.attrs)
+            for name, kind in layout.variables.items()
+        }
+        data["status"] = (dims, self._status, status_attrs())
+        data |= failure_table(self.blocks, self._reasons.items())
+        coords = {**self.blocks.coords, **layout.coords}
+        return xr.Dataset(data, coords, self.header.attributes(layout))
+
+    def close(self) -> None:
+        """Nothing to let go of."""

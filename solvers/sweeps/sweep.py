@@ -1,0 +1,248 @@
+"""Sweeps in blocks: on any executor, to a store as the blocks finish, and resumed where they were killed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..grid import MAX_POINTS
+from ..problems import DynamicsError
+from .blocks import MAX_STORED, Blocks, cut
+from .fingerprint import fingerprint, name_of
+from .netcdf_store import NetCdfStore, parts_of
+from .store import Header, MemoryStore, Store, StoreError, header_of
+from .work import Layout, Outcome, Work, check_alike, run_block
+from .zarr_store import ZarrStore
+
+#: Called with points done, points in all, and the seconds that the rest will take at the speed so far.
+Progress = Callable[[int, int, float], None]
+
+
+def sweep(
+    work: Work,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    store: str | Path | None = None,
+    block: int | None = None,
+    executor: Executor | None = None,
+    in_flight: int | None = None,
+    resume: bool = True,
+    retry: bool = False,
+    progress: Progress | None = None,
+    throw: bool = False,
+    about: Mapping[str, Any] | None = None,
+    version: str = "",
+) -> xr.Dataset:
+    """Call `work` for every block of a grid and collect what it gives.
+
+    Parameters
+    ----------
+    work : callable
+        Called as `work(block)` with a dict parameter -> (points,) array; gives a mapping variable -> (points,) array,
+        or a Dataset (or mapping of DataArrays or tuples) with the dimension "point" for variables with further
+        dimensions. A function of a module or a `functools.partial` of one, if another process is to run it. Where it
+        raises, the block is halved until only the points at fault are left out.
+    parameters : mapping name -> number, 1-D array or DataArray
+        Spans the grid as everywhere. May be left out where `work` brings them (`sweep_of`).
+    store : path, optional
+        `x.zarr`, written block by block; or `x.nc`, put together from the folder `x.nc.parts` in the end. Without,
+        the results stay in memory.
+    block : int, optional
+        Most points in a block, which is what a killed run loses. By default a 64th of the grid, at most 16 384.
+    executor : concurrent.futures.Executor, optional
+        Threads, processes (by spawn: a fork after JAX has started may hang) or Dask's `Client.get_executor()`. By
+        default this process does the work.
+    in_flight : int, optional
+        Blocks handed out at a time; by default twice the executor's workers as far as they are known.
+    resume : bool
+        Take up a store that is there. If False, a store that is there is an error.
+    retry : bool
+        Compute blocks with points that raised an error again.
+    progress : callable, optional
+        `progress(points done, points in all, seconds left)` after each block.
+    throw : bool
+        Raise DynamicsError at the first point that raised, instead of marking it.
+    about : mapping, optional
+        Attributes of the result: "model" and what else is to be known.
+    version : str
+        Of `work`, for the store. By default the text of `work` and the values that it captured tell whether it changed.
+
+    Returns
+    -------
+    xarray.Dataset over the grid's dimensions
+        The variables, NaN where a point failed (0 for whole numbers), and `status`: 0, a code of the work's own, or
+        why the point has no result. With failed points also `failure_point` and `failure_reason`, the first
+        100 000. From a Zarr store the values are read when they are asked for.
+
+    Raises
+    ------
+    StoreError
+        A store that holds another sweep or is damaged. Nothing is overwritten.
+    DomainError, DynamicsError
+        A grid that is too large; work that does not give one value a point.
+
+    Examples
+    --------
+    >>> def area(block):
+    ...     return {"area": block["width"] * block["height"]}
+    >>> result = sweep(area, {"width": [1.0, 2.0, 3.0], "height": [1.0, 10.0]}, block=4)
+    >>> result.area.sel(width=3, height=10).item()
+    30.0
+    """
+    given = getattr(work, "parameters", None) if parameters is None else parameters
+    if given is None:
+        raise DynamicsError("give parameters: a mapping of names to numbers or arrays")
+    if in_flight is not None and in_flight < 1:
+        raise DynamicsError(f"in_flight must be at least 1, got {in_flight}")
+    path = None if store is None else Path(store)
+    blocks = cut(given, block, MAX_STORED if path is not None and path.suffix == ".zarr" else MAX_POINTS)
+    header = _header(work, blocks, dict(about or getattr(work, "about", {})), version)
+    target = _open(path, blocks, header, resume, retry)
+    try:
+        clock = _Clock(blocks, target.done, progress)
+        for number, outcome in _in_order_of_layout(work, blocks, target, executor, in_flight):
+            target.write(number, outcome)
+            clock.tick(number)
+            if throw and outcome.reasons:
+                raise DynamicsError(_first_reason(blocks, number, outcome))
+        result = target.finish()
+        if throw and "failure_reason" in result:
+            told = str(result.failure_reason.values[0])
+            raise DynamicsError(f"an earlier run had points that failed: {told}; retry=True tries them again")
+    finally:
+        target.close()
+    return result
+
+
+def _header(work: Work, blocks: Blocks, about: dict[str, Any], version: str) -> Header:
+    from tcpdynamics import __version__
+
+    told = {"model": name_of(work), "version": __version__, **about}
+    digest = fingerprint(work, source=not version)
+    return header_of(blocks, told, name_of(work), version, digest)
+
+
+def _open(path: Path | None, blocks: Blocks, header: Header, resume: bool, retry: bool) -> Store:
+    if path is None:
+        return MemoryStore(blocks, header)
+    if path.suffix not in (".zarr", ".nc"):
+        raise StoreError(f"cannot write {path}: give a name that ends in .zarr or .nc")
+    for there in (path, parts_of(path)):
+        if there.exists() and not resume:
+            raise StoreError(f"{there} is there already; resume it, or give another name")
+    path = path.resolve()
+    if path.suffix == ".zarr":
+        return ZarrStore(path, blocks, header, retry)
+    return NetCdfStore(path, blocks, header, retry)
+
+
+def _in_order_of_layout(
+    work: Work, blocks: Blocks, target: Store, executor: Executor | None, in_flight: int | None
+) -> Iterator[tuple[int, Outcome]]:
+    """Blocks as they finish, but none before the layout is known.
+
+    The layout is that of the first block in order with a result, whichever comes first: on one worker or many, the
+    store has the same bytes.
+    """
+    order = [int(n) for n in np.flatnonzero(~target.done)]
+    held: dict[int, Outcome] = {}
+    ahead = 0
+    for number, outcome in _outcomes(work, blocks, order, executor, in_flight):
+        if target.layout is not None:
+            if outcome.layout is not None:
+                check_alike(target.layout, outcome.layout)
+            yield number, outcome
+            continue
+        held[number] = outcome
+        while ahead < len(order) and order[ahead] in held and target.layout is None:
+            layout = held[order[ahead]].layout
+            ahead += 1
+            if layout is not None:
+                target.begin(layout)
+        if target.layout is not None:
+            yield from _checked(target.layout, held)
+            held = {}
+    if target.layout is None:  # every point failed
+        target.begin(Layout())
+        yield from held.items()
+
+
+def _checked(layout: Layout, held: Mapping[int, Outcome]) -> Iterator[tuple[int, Outcome]]:
+    for number, outcome in held.items():
+        if outcome.layout is not None:
+            check_alike(layout, outcome.layout)
+        yield number, outcome
+
+
+def _outcomes(
+    work: Work, blocks: Blocks, order: list[int], executor: Executor | None, in_flight: int | None
+) -> Iterator[tuple[int, Outcome]]:
+    """Blocks as they finish, with a bounded number handed out."""
+    if executor is None:
+        for number in order:
+            values = blocks.values(number)
+            yield number, run_block(work, values, _size(blocks, number))
+        return
+    workers = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+    most = in_flight or 2 * workers
+    todo = iter(order)
+    pending: dict[Future[Outcome], int] = {}
+    try:
+        while True:
+            for number in islice(todo, most - len(pending)):
+                values = blocks.values(number)
+                pending[executor.submit(run_block, work, values, _size(blocks, number))] = number
+            if not pending:
+                return
+            finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in finished:
+                yield pending.pop(future), _result(future)
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _size(blocks: Blocks, number: int) -> int:
+    return int(np.prod(blocks.sides(number), dtype=np.int64))
+
+
+def _result(future: Future[Outcome]) -> Outcome:
+    try:
+        return future.result()
+    except DynamicsError:
+        raise
+    except Exception as error:  # what `work` raises is in the outcome: this is the executor's
+        raise DynamicsError(
+            f"a worker failed: {type(error).__name__}: {error}; finished blocks are kept in the store, if there is "
+            "one (work must be a function of a module to reach another process)"
+        ) from error
+
+
+class _Clock:
+    """Counts points and guesses how long the rest takes."""
+
+    def __init__(self, blocks: Blocks, done: Any, progress: Progress | None) -> None:
+        self.blocks, self.progress = blocks, progress
+        self.began = time.perf_counter()
+        self.before = sum(_size(blocks, int(n)) for n in np.flatnonzero(done))
+        self.now = 0
+
+    def tick(self, number: int) -> None:
+        self.now += _size(self.blocks, number)
+        if self.progress is not None:
+            done, points = self.before + self.now, self.blocks.points
+            self.progress(done, points, (time.perf_counter() - self.began) / self.now * (points - done))
+
+
+def _first_reason(blocks: Blocks, number: int, outcome: Outcome) -> str:
+    first, text = min((runs[0][0], text) for text, runs in outcome.reasons.items())
+    point = {name: values[first].item() for name, values in blocks.values(number).items()}
+    return f"{text} (at {', '.join(f'{k} = {v:g}' for k, v in point.items())})"

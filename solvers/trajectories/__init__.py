@@ -1,0 +1,1 @@
+"""Motion in time: Taylor series with delays and switches, and the iteration of maps."""

@@ -1,0 +1,123 @@
+"""The past of a delay equation as piecewise polynomials: what the Taylor kernel starts from."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+
+from ..dynamics import System
+from ..problems import TIME, DynamicsError
+from ..straightline import Builder, Program
+
+Array = NDArray[np.float64]
+
+#: Pieces of a given history; halved until its polynomials have converged.
+MAX_PIECES = 128
+
+
+def past_polynomials(
+    system: System, names: tuple[str, ...], beginning: Array, lags: Array, order: int
+) -> Array:
+    """Taylor coefficients of states and outputs before time 0, over the longest delay of each point.
+
+    Parameters
+    ----------
+    names : what is looked back at
+    beginning : (states, size) initial values, the constant past where no history is given
+    lags : (delayed symbols, size)
+    order : degree of the polynomials
+
+    Returns
+    -------
+    (len(names), pieces, order + 1, size) array
+        Each piece about its own beginning; pieces are evenly spaced.
+
+    Raises
+    ------
+    DynamicsError
+        A history too rough for a polynomial of this degree on a hundredth of the delay.
+    """
+    size = beginning.shape[1]
+    if not names:
+        return np.empty((0, 1, order + 1, size))
+    history = getattr(system.problem, "history", {})
+    if not history:
+        flat = np.zeros((len(names), 1, order + 1, size))
+        flat[:, 0, 0] = _observe(system, names, beginning, 0.0)
+        return flat
+    past = _history_program(system)
+    longest = lags.max(axis=0)
+    pieces = 1
+    while True:
+        fitted, rough = _fit(system, names, past, beginning, longest, pieces, order)
+        if rough < 1e-12 or pieces == MAX_PIECES:
+            break
+        pieces *= 2
+    if rough > 1e-7:
+        raise DynamicsError(
+            f"the history changes too fast for its delay {longest.max():g}: polynomials of degree {order} on "
+            f"{pieces} pieces still miss it by {rough:.1g} of its size"
+        )
+    return fitted
+
+
+def _observe(system: System, names: tuple[str, ...], states: Array, t: float | Array) -> Array:
+    now = dict(zip(system.labels, states, strict=True)) | {TIME: t}
+    rows = dict(zip(system.labels, states, strict=True))
+    if any(name in system.problem.outputs for name in names):
+        values = system.evaluate(system.outputs, now | {d: np.zeros(states.shape[1]) for d in system.delayed})
+        rows |= dict(zip(system.problem.outputs, values, strict=True))
+    return np.stack([rows[name] for name in names])
+
+
+def _history_program(system: System) -> Program:
+    from ..symbolic import emit
+
+    builder = Builder()
+    history = getattr(system.problem, "history", {})
+    return builder.build(
+        [emit(builder, history[s]) if s in history else builder.input(s) for s in system.labels]
+    )
+
+
+def _fit(
+    system: System,
+    names: tuple[str, ...],
+    past: Program,
+    beginning: Array,
+    longest: Array,
+    pieces: int,
+    order: int,
+) -> tuple[Array, float]:
+    """Interpolation at Chebyshev points, piece by piece, and the relative size of the last two terms."""
+    nodes = np.cos(np.pi * (np.arange(order + 1) + 0.5) / (order + 1))
+    to_series = np.linalg.inv(chebyshev.chebvander(nodes, order))
+    out = np.zeros((len(names), pieces, order + 1, longest.size))
+    fixed = dict(zip(system.labels, beginning, strict=True))
+    half = longest / (2 * pieces)
+    rough = 0.0
+    for p in range(pieces):
+        middle = -longest + (2 * p + 1) * half
+        samples = []
+        for node in nodes:
+            t = middle + node * half
+            states = system.evaluate(past, fixed | {TIME: t})
+            samples.append(_observe(system, names, states, t))
+        series = np.einsum("kj,jvs->kvs", to_series, np.stack(samples))
+        size = np.abs(series).max(axis=0) + 1e-300
+        rough = max(rough, float((np.abs(series[-2:]).max(axis=0) / size).max()))
+        powers = _shifted_powers(order)  # Chebyshev in x = -1 + u: powers of u, the time since the beginning
+        scale = np.where(half > 0, half, 1.0)[None, None, :] ** -np.arange(order + 1)[:, None, None]
+        out[:, p] = np.moveaxis(np.einsum("ik,kvs->ivs", powers, series) * scale, 0, 1)
+    return out, rough
+
+
+def _shifted_powers(order: int) -> Array:
+    """Column k: coefficients of T_k(u - 1) in powers of u."""
+    columns = np.zeros((order + 1, order + 1))
+    for k in range(order + 1):
+        inside = np.polynomial.Polynomial(chebyshev.cheb2poly(np.eye(order + 1)[k]))
+        coefficients = inside(np.polynomial.Polynomial([-1.0, 1.0])).coef
+        columns[: coefficients.size, k] = coefficients
+    return columns

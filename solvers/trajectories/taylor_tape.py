@@ -1,0 +1,185 @@
+"""Equations as a tape for the Taylor kernel: straight-line steps, sorted by how they vary along a trajectory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dynamics import System
+from ..problems import TIME
+from ..straightline import Builder, Program
+
+#: How a value varies: with the parameters only; also with the sides of switches; along the trajectory.
+FIXED, HELD, MOVING = range(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """What `taylor_kernel.integrate` reads; every field but `inputs` holds slots. See there."""
+
+    code0: NDArray[np.int64]
+    code1: NDArray[np.int64]
+    code2: NDArray[np.int64]
+    slots: int
+    states: NDArray[np.int64]
+    rhs: NDArray[np.int64]
+    recorded: NDArray[np.int64]
+    inputs: NDArray[np.int64]
+    names: tuple[str, ...]
+    constants: tuple[float, ...]
+    clock: int
+    guards: NDArray[np.int64]
+    delayed: NDArray[np.int64]
+    ages: NDArray[np.int64]
+    past: NDArray[np.int64]
+    past_names: tuple[str, ...]
+
+
+def write_tape(system: System) -> Tape:
+    """The tape of a system: its parameters and constants are inputs, one slot each.
+
+    Minima, maxima and absolute values become a choice between two sides by a switch; general powers become
+    exponentials.
+    """
+    from . import taylor_kernel as kernel
+
+    program, rhs, recorded, of, lagged = _one_program(system)
+    kinds = _kinds(program, set(system.labels), set(system.delayed))
+    ops = program.ops
+    count = len(ops)
+    code0: list[list[int]] = []
+    code1: list[list[int]] = []
+    code2: list[list[int]] = []
+    names: list[str] = []
+    inputs: list[int] = []
+    constants: list[float] = []
+    guards: list[list[int]] = []
+    states: dict[str, int] = {}
+    delayed: dict[str, int] = {}
+    clock = -1
+    codes = {"add": kernel.ADD, "sub": kernel.SUB, "mul": kernel.MUL, "div": kernel.DIV}
+    for i, op in enumerate(ops):
+        if op.kind == "const":
+            inputs.append(i)
+            names.append("")
+            constants.append(float(op.value))
+            continue
+        if op.kind == "input":
+            if op.value in system.labels:
+                states[op.value] = i
+            elif op.value == TIME:
+                clock = i
+            elif op.value in system.delayed:
+                delayed[op.value] = i
+                step = [kernel.LAG, i, of[op.value], list(lagged).index(op.value), -1, -1]
+                code1.append(step)
+                code2.append(step)
+            else:
+                inputs.append(i)
+                names.append(op.value)
+                constants.append(0.0)
+            continue
+        if op.kind == "step":
+            step = [kernel.STEP, i, op.a, len(guards), -1, -1]
+            terms = ops[op.a]
+            guards.append([op.a, *((terms.a, terms.b) if terms.kind in ("add", "sub") else (-1, -1))])
+            code1.append(step)
+            continue
+        kind = codes.get(op.kind)
+        a, b, first, second = op.a, op.b, -1, -1
+        if kind is None:
+            kind = {"exp": kernel.EXP, "log": kernel.LOG, "pow": kernel.POW}[op.kind]
+        step = [kind, i, a, b, -1, -1]
+        if kinds[i] == FIXED:
+            code0.append(step)
+            continue
+        code1.append(step)
+        if kinds[i] == HELD:
+            continue
+        if kind in (kernel.EXP, kernel.LOG, kernel.POW):
+            first, second, count = count, count + 1, count + 2
+        elif kinds[b] < MOVING:
+            kind = {
+                kernel.ADD: kernel.ADDC, kernel.SUB: kernel.SUBC, kernel.MUL: kernel.MULC, kernel.DIV: kernel.DIVC
+            }[kind]  # fmt: skip
+        elif kinds[a] < MOVING and kind in (kernel.ADD, kernel.MUL):
+            kind, a, b = {kernel.ADD: kernel.ADDC, kernel.MUL: kernel.MULC}[kind], b, a
+        elif kinds[a] < MOVING and kind == kernel.SUB:
+            kind = kernel.CSUB
+        code2.append([kind, i, a, b, first, second])
+    past = list(dict.fromkeys(d.of for d in lagged.values()))
+    source_slot = {d.of: of[name] for name, d in lagged.items()}
+    used = [name for name in lagged if name in delayed]
+
+    def array(rows: Any, width: int = 0) -> NDArray[np.int64]:
+        return np.array(rows, np.int64).reshape((-1, width) if width else (-1,))
+
+    return Tape(
+        array(code0, 6), array(code1, 6), array(code2, 6), count,
+        array([states[s] for s in system.labels]), array(rhs), array(recorded), array(inputs), tuple(names),
+        tuple(constants), clock, array(guards, 3),
+        array([delayed[n] for n in used]), array([past.index(lagged[n].of) for n in used]),
+        array([source_slot[p] for p in past]), tuple(past),
+    )  # fmt: skip
+
+
+def _one_program(system: System) -> tuple[Program, list[int], list[int], dict[str, int], dict[str, Any]]:
+    """Outputs that are looked back at first, then the delayed values, then the equations: slots in that order."""
+    lagged = dict(system.problem._lagged)
+    builder = _Lowering({*system.labels, *lagged, TIME})
+    states = {label: builder.input(label) for label in system.labels}
+    outputs = list(system.problem.outputs)
+    wanted = [d.of for d in lagged.values() if d.of in outputs]
+    first = _only(system.outputs, [outputs.index(name) for name in wanted])
+    placed = builder.extend(first)
+    source = states | {name: placed[row] for name, row in zip(wanted, first.outputs, strict=True)}
+    for name in lagged:
+        builder.input(name)
+    slopes = builder.extend(system.rhs)
+    others = builder.extend(system.outputs)
+    rhs = [slopes[i] for i in system.rhs.outputs]
+    recorded = [*states.values(), *(others[i] for i in system.outputs.outputs)]
+    of = {name: source[d.of] for name, d in lagged.items()}
+    return Program(tuple(builder.ops), ()), rhs, recorded, of, lagged
+
+
+def _only(program: Program, rows: list[int]) -> Program:
+    builder = Builder()
+    placed = builder.extend(program)
+    return builder.build([placed[program.outputs[r]] for r in rows])
+
+
+class _Lowering(Builder):
+    """Writes what the kernel does not know in terms of what it does."""
+
+    def __init__(self, moving: set[str]) -> None:
+        super().__init__()
+        self._moving = moving
+
+    def apply(self, kind: str, a: int, b: int = -1) -> int:
+        if kind in ("min", "max"):
+            gap = self.sub(a, b)
+            chosen = self.mul(self.apply("step", gap), gap)
+            return self.add(b, chosen) if kind == "max" else self.sub(a, chosen)
+        exponent = self.ops[b] if kind == "pow" else None
+        if exponent and not (exponent.kind == "const" or exponent.value not in {None, *self._moving}):
+            return self.apply("exp", self.mul(b, self.apply("log", a)))
+        return super().apply(kind, a, b)
+
+
+def _kinds(program: Program, states: set[str], delayed: set[str]) -> list[int]:
+    kinds: list[int] = []
+    for op in program.ops:
+        if op.kind == "const":
+            kinds.append(FIXED)
+        elif op.kind == "input":
+            moving = op.value in states or op.value in delayed or op.value == TIME
+            kinds.append(MOVING if moving else FIXED)
+        elif op.kind == "step":
+            kinds.append(HELD)
+        else:
+            kinds.append(max(kinds[op.a], kinds[op.b] if op.b >= 0 else FIXED))
+    return kinds

@@ -1,0 +1,305 @@
+"""Trajectories of ODEs, delay equations and maps, over whole grids of parameters."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from ..dynamics import System, as_problem, compile_system, labelled
+from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map
+from ..results import REASONS, provenance, status_variable
+from .maps import Iteration
+from .past import past_polynomials
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is to be integrated and where it goes: `values` (states and outputs, size, times), `status` (size,)."""
+
+    system: System
+    beginning: Array
+    ticks: Array
+    values: Array
+    status: NDArray[np.uint8]
+    rtol: float
+    atol: float
+    max_steps: int
+
+
+#: Numbers of one result, 2 GB.
+#: Trajectories that a thread takes at a time.
+SHARE = 512
+
+#: Trajectories for which compiling their equations pays.
+NATIVE_FROM = 2000
+
+MAX_NUMBERS = 250_000_000
+OVERFLOW = REASONS.index("the state grew beyond floating-point numbers")
+
+
+def trajectory(
+    problem: Any,
+    times: ArrayLike,
+    *,
+    start: Mapping[str, Any] | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    max_steps: int = 100_000,
+    method: str = "auto",
+    throw: bool = False,
+) -> xr.Dataset:
+    """States and outputs at given times, at every point of the parameters' grid.
+
+    Parameters
+    ----------
+    problem : ODE, DDE or Map, or a model with such a view
+    times : 1-D array
+        Times of the result, increasing, >= 0, in the problem's unit of time (whole numbers for a map). The motion
+        begins at 0 whatever the first of them.
+    start : mapping state -> number or array, optional
+        Initial values instead of the problem's own; a 1-D array spans the dimension "start_STATE".
+    rtol, atol : float
+        A step's error is kept below atol + rtol |state|. Not used for maps.
+    max_steps : int
+        Steps that one trajectory may take.
+    method : {"auto", "taylor", "scipy"}
+        "taylor": Taylor series of the equations, many trajectories at once, compiled (the first call of all takes
+        some seconds). "scipy": DOP853, one trajectory after the other; ODEs without switches only. "auto": SciPy
+        for one trajectory of such an ODE, Taylor otherwise.
+    throw : bool
+        Raise DynamicsError at the first trajectory that fails instead of marking it.
+
+    Returns
+    -------
+    xarray.Dataset
+        One variable a quantity, over ([flow,] parameters..., time); `status` over the parameters. Values behind
+        the time of failure are NaN.
+
+    Raises
+    ------
+    DomainError
+        Times that do not increase, parameters outside their domain, or a delay longer than the horizon of a
+        problem without a history.
+    DynamicsError
+        No initial value for a state; with `throw`, a trajectory that failed.
+
+    Notes
+    -----
+    Switches (Max, Min, Piecewise, ...) are located to rounding and steps end there; delayed values come from the
+    Taylor polynomials of earlier steps, and discontinuities of the past are carried forward, so that the error
+    control holds across both. The number of steps grows as 1/delay for delays below the natural step.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> w, r = sympy.symbols("w r")
+    >>> logistic = ODE(rhs={"w": r * w * (1 - w)}, parameters={"r": 2.0}, start={"w": 0.1})
+    >>> round(trajectory(logistic, [0.0, 1.0, 10.0]).w.values.tolist()[1], 6)
+    0.450853
+    """
+    given = as_problem(problem, DDE, ODE, Map)
+    if start:
+        given = given.starting(start)
+    given = _start_from_history(given)
+    ticks = _check_times(times, given)
+    for name, value, low in (("rtol", rtol, 1e-15), ("atol", atol, 0.0)):
+        if not low <= value < 1:
+            raise DomainError(f"{name} must lie in [{low:g}, 1), got {value!r}")
+    system = compile_system(given)
+    recorded = (*system.labels, *given.outputs)
+    if len(recorded) * system.size * ticks.size > MAX_NUMBERS:
+        raise DomainError(
+            f"{len(recorded)} quantities at {system.size:,} points and {ticks.size:,} times are too many numbers: "
+            f"at most {MAX_NUMBERS:,}; ask for fewer times, or sweep in blocks"
+        )
+    values = np.full((len(recorded), system.size, ticks.size), np.nan)
+    status = np.zeros(system.size, np.uint8)
+    beginning = system.start_values()
+    task = _Task(system, beginning, ticks, values, status, rtol, atol, max_steps)
+    if isinstance(given, Map):
+        _iterate(task)
+    else:
+        _check_horizon(system, ticks)
+        _integrate(task, method)
+    if throw and status.any():
+        at = int(np.flatnonzero(status)[0])
+        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+    n, settings = len(system.labels), {"rtol": rtol, "atol": atol, "method": method}
+    data = labelled(system, system.labels, values[:n], "time")
+    data |= labelled(system, list(given.outputs), values[n:], "time")
+    coords = system.grid.coords | {"time": ("time", ticks, {"units": given.time_units, "long_name": "time"})}
+    data["status"] = status_variable(system.grid, status)
+    return xr.Dataset(data, coords, provenance(given, "trajectory", **settings))
+
+
+def _start_from_history(problem: Dynamics) -> Dynamics:
+    """States that have a history but no initial value begin at its end."""
+    import sympy
+
+    history = getattr(problem, "history", {})
+    missing = {k: e for k, e in history.items() if k not in problem.start}
+    ends = {
+        k: sympy.sympify(e).subs({s: 0 for s in sympy.sympify(e).free_symbols if s.name == "t"})
+        for k, e in missing.items()
+    }
+    return problem.starting(ends) if ends else problem
+
+
+def _check_times(times: ArrayLike, problem: Dynamics) -> Array:
+    try:
+        ticks = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise DomainError(f"times must be a 1-D array of numbers, got {times!r}") from None
+    if ticks.ndim != 1 or ticks.size == 0:
+        raise DomainError(f"times must be a 1-D array of numbers, got shape {ticks.shape}")
+    if not np.isfinite(ticks).all() or ticks[0] < 0 or (np.diff(ticks) <= 0).any():
+        raise DomainError("times must be finite, >= 0 and increasing; the motion begins at 0")
+    if isinstance(problem, Map):
+        if (ticks != np.round(ticks)).any():
+            raise DomainError(
+                f"times of a map must be whole numbers of steps, got {ticks[ticks % 1 != 0][0]:g}"
+            )
+        if ticks[-1] > 1e8:
+            raise DomainError(f"a map can take at most 1e8 steps, got {ticks[-1]:g}")
+    return ticks
+
+
+def _check_horizon(system: System, ticks: Array) -> None:
+    problem = system.problem
+    if not isinstance(problem, DDE) or problem.history or not system.delayed:
+        return
+    lags = system.lag_values()
+    if lags.max() > ticks[-1]:
+        name = system.delayed[int(np.argmax(lags.max(axis=1)))]
+        raise DomainError(
+            f"the delay of {name}, {lags.max():g} {problem.time_units}, is longer than the horizon {ticks[-1]:g}, so "
+            "that the past decides all; ask for later times or give the problem a history"
+        )
+
+
+def _iterate(task: _Task) -> None:
+    system, values, status = task.system, task.values, task.status
+    n, orbit = len(system.labels), Iteration(system, task.beginning)
+    with np.errstate(all="ignore"):
+        for j, tick in enumerate(task.ticks):
+            orbit.advance(int(tick) - orbit.step)
+            values[:n, :, j] = orbit.states
+            if system.problem.outputs:
+                values[n:, :, j] = orbit.outputs()
+    lost = ~np.isfinite(values[:n]).all(axis=(0, 2))
+    values[:, ~np.isfinite(values[:n]).all(axis=0)] = np.nan
+    status[lost] = OVERFLOW
+
+
+def _integrate(task: _Task, method: str) -> None:
+    system = task.system
+    if method not in ("auto", "taylor", "scipy"):
+        raise DynamicsError(f"method must be auto, taylor or scipy, got {method!r}")
+    plain = isinstance(system.problem, ODE) and not any(
+        op.kind in ("min", "max", "step") for op in (*system.rhs.ops, *system.outputs.ops)
+    )
+    if method == "scipy" and not plain:
+        raise DynamicsError("method scipy takes ODEs without switches; use taylor")
+    if method == "scipy" or (method == "auto" and plain and system.size == 1):
+        _by_scipy(task)
+    else:
+        _by_taylor(task)
+
+
+def _by_scipy(task: _Task) -> None:
+    from scipy.integrate import solve_ivp
+
+    system, ticks, values = task.system, task.ticks, task.values
+    n = len(system.labels)
+    for i in range(system.size):
+        with np.errstate(all="ignore"):
+            done = solve_ivp(
+                lambda t, y, i=i: system.slope(y[:, None], [i], t)[:, 0],
+                (0.0, max(ticks[-1], np.finfo(float).tiny)), task.beginning[:, i], "DOP853",
+                ticks, rtol=max(task.rtol, 1e-13), atol=task.atol,
+            )  # fmt: skip
+        reached = done.t.size
+        values[:n, i, :reached] = done.y
+        for j in range(reached if system.problem.outputs else 0):
+            now = dict(zip(system.labels, done.y[:, j : j + 1], strict=True))
+            values[n:, i, j] = system.evaluate(system.outputs, now | {"t": done.t[j]}, [i])[:, 0]
+        if not done.success or not np.isfinite(values[:n, i]).all():
+            task.status[i] = OVERFLOW
+
+
+def _by_taylor(task: _Task) -> None:
+    from .taylor_kernel import LANES, STEPS, integrate
+    from .taylor_tape import write_tape
+
+    system, beginning, ticks, values = task.system, task.beginning, task.ticks, task.values
+    tape = write_tape(system)
+    order = _order(task.rtol, bool(system.delayed))
+    size = system.size
+    # Terms of the highest order of other values than states are wanted only where something reads them.
+    whole = bool(len(system.problem.outputs) or tape.past.size or tape.guards.size)
+    final_order = order if whole else order - 1
+    code = (0, 0, 0)
+    if size >= NATIVE_FROM:
+        from .taylor_native import MAX_PRODUCTS, native_code, products
+
+        if products(tape, order) <= MAX_PRODUCTS:
+            code = native_code(tape, order, final_order)
+    params = np.empty((len(tape.names), size))
+    for row, name, constant in zip(params, tape.names, tape.constants, strict=True):
+        row[:] = system.grid.values[name] if name else constant
+    all_lags = system.lag_values() if system.delayed else np.empty((0, size))
+    history = past_polynomials(system, tape.past_names, beginning, all_lags, order)
+    taken = np.zeros(size, np.int64)
+    codes = np.zeros(size, np.int64)
+
+    def run(points: Any, capacity: int) -> None:
+        local = slice(None) if points is None else points
+        many = size if points is None else points.size
+        out = values if points is None else np.empty((values.shape[0], many, ticks.size))
+        reason, count = np.zeros(many, np.int64), np.zeros(many, np.int64)
+        own = [np.ascontiguousarray(x[..., local]) for x in (history, params, beginning, all_lags)]
+        workers = min(_processors(), max(1, many // LANES))
+        shares = 1 if workers == 1 else max(1, many // SHARE)  # small enough that no processor waits for long
+        bounds = np.linspace(0, many, max(shares, workers) + 1).astype(int)
+
+        def share(i: int) -> None:
+            integrate(
+                tape.code0, tape.code1, tape.code2, tape.slots, tape.states, tape.rhs, tape.recorded, tape.inputs,
+                tape.clock, tape.guards, tape.delayed, tape.ages, tape.past, *own, ticks, 0.0, out, reason, count,
+                int(bounds[i]), int(bounds[i + 1]), order, 0.1 * task.rtol, 0.1 * task.atol, task.max_steps,
+                capacity, final_order, *code,
+            )  # fmt: skip
+
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(share, range(bounds.size - 1)))
+        if points is not None:
+            values[:, points] = out
+        codes[local], taken[local] = reason, count
+
+    run(None, 64 if tape.past.size else 1)
+    if tape.past.size:  # some looked further back than they remember: once more, with a longer memory
+        short = np.flatnonzero((codes == STEPS) & (taken < task.max_steps))
+        if short.size:
+            run(short, 16384)
+    task.status[:] = codes
+
+
+def _order(rtol: float, delays: bool) -> int:
+    """Degree of the Taylor polynomials: about the cheapest, by measurement; looking back costs once a step."""
+    return max(8, math.ceil(2 - math.log(rtol) if delays else 4 - 0.5 * math.log(rtol)))
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
