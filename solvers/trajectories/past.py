@@ -15,6 +15,12 @@ Array = NDArray[np.float64]
 #: Pieces of a given history; halved until its polynomials have converged.
 MAX_PIECES = 128
 
+#: Relative error at which a history is taken to be met, and above which it is refused.
+ROUGH, MISSED = 1e-12, 1e-9
+
+#: Values of a history that are compared with its polynomials, over all points of the grid.
+CHECKS = 2_000_000
+
 
 def past_polynomials(
     system: System, names: tuple[str, ...], beginning: Array, lags: Array, order: int
@@ -36,7 +42,7 @@ def past_polynomials(
     Raises
     ------
     DynamicsError
-        A history too rough for a polynomial of this degree on a hundredth of the delay.
+        A history with a switch, or one too rough for a polynomial of this degree on a hundredth of the delay.
     """
     size = beginning.shape[1]
     if not names:
@@ -47,17 +53,24 @@ def past_polynomials(
         flat[:, 0, 0] = _observe(system, names, beginning, 0.0)
         return flat
     past = _history_program(system)
+    if any(op.kind in ("min", "max", "step") for op in past.ops):
+        raise DynamicsError(
+            "a history must be smooth, without Max, Min, Abs, Heaviside or Piecewise; begin earlier, from a smooth "
+            "history, and let the equations make the jump or the kink (a Piecewise in t will do)"
+        )
     longest = lags.max(axis=0)
     pieces = 1
     while True:
         fitted, rough = _fit(system, names, past, beginning, longest, pieces, order)
-        if rough < 1e-12 or pieces == MAX_PIECES:
+        if rough < ROUGH:
+            rough = _missed(system, names, past, beginning, longest, fitted)
+        if rough < ROUGH or pieces == MAX_PIECES:
             break
         pieces *= 2
-    if rough > 1e-7:
+    if rough > MISSED:
         raise DynamicsError(
             f"the history changes too fast for its delay {longest.max():g}: polynomials of degree {order} on "
-            f"{pieces} pieces still miss it by {rough:.1g} of its size"
+            f"{pieces} pieces still miss it by {rough:.1g} of its size; give a smoother one, or begin later"
         )
     return fitted
 
@@ -111,6 +124,29 @@ def _fit(
         scale = np.where(half > 0, half, 1.0)[None, None, :] ** -np.arange(order + 1)[:, None, None]
         out[:, p] = np.moveaxis(np.einsum("ik,kvs->ivs", powers, series) * scale, 0, 1)
     return out, rough
+
+
+def _missed(
+    system: System, names: tuple[str, ...], past: Program, beginning: Array, longest: Array, fitted: Array
+) -> float:
+    """Largest relative distance from the history at many other places: what falls between nodes is seen there."""
+    pieces, size = fitted.shape[1], longest.size
+    count = int(np.clip(CHECKS // size, 64, 4096))
+    fixed = dict(zip(system.labels, beginning, strict=True))
+    # Multiples of the golden section: spread evenly, aligned with no node.
+    shares = np.sort((np.arange(1, count + 1) * 0.6180339887498949) % 1.0)
+    worst, scale = np.zeros(len(names)), np.abs(fitted[:, :, 0]).max(axis=(1, 2)) + 1e-300
+    for share in shares:
+        t = (share - 1.0) * longest
+        p = min(int(share * pieces), pieces - 1)
+        since = t + longest * (pieces - p) / pieces
+        values = np.zeros((len(names), size))
+        for k in range(fitted.shape[2] - 1, -1, -1):
+            values = values * since + fitted[:, p, k]
+        exact = _observe(system, names, system.evaluate(past, fixed | {TIME: t}), t)
+        scale = np.maximum(scale, np.abs(exact).max(axis=1))
+        worst = np.maximum(worst, np.abs(values - exact).max(axis=1))
+    return float((worst / scale).max()) * 0.1  # rounding of the powers costs a digit
 
 
 def _shifted_powers(order: int) -> Array:

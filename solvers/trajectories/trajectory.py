@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,7 @@ SHARE = 512
 NATIVE_FROM = 2000
 
 MAX_NUMBERS = 250_000_000
+STEPS = 8  # as in the kernel
 OVERFLOW = REASONS.index("the state grew beyond floating-point numbers")
 
 
@@ -55,7 +58,7 @@ def trajectory(
     rtol: float = 1e-8,
     atol: float = 1e-10,
     max_steps: int = 100_000,
-    method: str = "auto",
+    method: str = "taylor",
     throw: bool = False,
 ) -> xr.Dataset:
     """States and outputs at given times, at every point of the parameters' grid.
@@ -72,10 +75,10 @@ def trajectory(
         A step's error is kept below atol + rtol |state|. Not used for maps.
     max_steps : int
         Steps that one trajectory may take.
-    method : {"auto", "taylor", "scipy"}
-        "taylor": Taylor series of the equations, many trajectories at once, compiled (the first call of all takes
-        some seconds). "scipy": DOP853, one trajectory after the other; ODEs without switches only. "auto": SciPy
-        for one trajectory of such an ODE, Taylor otherwise.
+    method : {"taylor", "scipy"}
+        "taylor": Taylor series of the equations, many trajectories at once, compiled; the first call on a machine
+        takes some seconds. "scipy": DOP853, one trajectory after the other, for a second opinion; ODEs without
+        switches only. Between its steps SciPy interpolates at a lower order: errors of some 500 tolerances.
     throw : bool
         Raise DynamicsError at the first trajectory that fails instead of marking it.
 
@@ -113,8 +116,10 @@ def trajectory(
     given = _start_from_history(given)
     ticks = _check_times(times, given)
     for name, value, low in (("rtol", rtol, 1e-15), ("atol", atol, 0.0)):
-        if not low <= value < 1:
-            raise DomainError(f"{name} must lie in [{low:g}, 1), got {value!r}")
+        if not (isinstance(value, Real) and low <= value < 1):
+            raise DomainError(f"{name} must be a number in [{low:g}, 1), got {value!r}")
+    if not (isinstance(max_steps, Integral) and 1 <= max_steps <= 10**12):
+        raise DomainError(f"max_steps must be a whole number in [1, 1e12], got {max_steps!r}")
     system = compile_system(given)
     recorded = (*system.labels, *given.outputs)
     if len(recorded) * system.size * ticks.size > MAX_NUMBERS:
@@ -125,6 +130,10 @@ def trajectory(
     values = np.full((len(recorded), system.size, ticks.size), np.nan)
     status = np.zeros(system.size, np.uint8)
     beginning = system.start_values()
+    if not np.isfinite(beginning).all():
+        row = int(np.flatnonzero(~np.isfinite(beginning).all(axis=1))[0])
+        bad = beginning[row][~np.isfinite(beginning[row])][0]
+        raise DomainError(f"the initial value of {system.labels[row]} must be a finite number, got {bad:g}")
     task = _Task(system, beginning, ticks, values, status, rtol, atol, max_steps)
     if isinstance(given, Map):
         _iterate(task)
@@ -156,6 +165,10 @@ def _start_from_history(problem: Dynamics) -> Dynamics:
 
 
 def _check_times(times: ArrayLike, problem: Dynamics) -> Array:
+    if hasattr(times, "magnitude"):
+        raise DomainError(
+            f"times must be plain numbers [{problem.time_units}], got {times!r}; convert it first"
+        )
     try:
         ticks = np.atleast_1d(np.asarray(times, dtype=np.float64))
     except (TypeError, ValueError):
@@ -203,17 +216,21 @@ def _iterate(task: _Task) -> None:
 
 def _integrate(task: _Task, method: str) -> None:
     system = task.system
-    if method not in ("auto", "taylor", "scipy"):
-        raise DynamicsError(f"method must be auto, taylor or scipy, got {method!r}")
+    if method not in ("taylor", "scipy"):
+        raise DynamicsError(f"method must be taylor or scipy, got {method!r}")
     plain = isinstance(system.problem, ODE) and not any(
         op.kind in ("min", "max", "step") for op in (*system.rhs.ops, *system.outputs.ops)
     )
     if method == "scipy" and not plain:
         raise DynamicsError("method scipy takes ODEs without switches; use taylor")
-    if method == "scipy" or (method == "auto" and plain and system.size == 1):
+    if method == "scipy":
         _by_scipy(task)
     else:
         _by_taylor(task)
+
+
+class _StepsRanOut(Exception):
+    """SciPy has no bound on its steps; this is how one is kept."""
 
 
 def _by_scipy(task: _Task) -> None:
@@ -222,14 +239,25 @@ def _by_scipy(task: _Task) -> None:
     system, ticks, values = task.system, task.ticks, task.values
     n = len(system.labels)
     for i in range(system.size):
-        with np.errstate(all="ignore"):
-            done = solve_ivp(
-                lambda t, y, i=i: system.slope(y[:, None], [i], t)[:, 0],
-                (0.0, max(ticks[-1], np.finfo(float).tiny)), task.beginning[:, i], "DOP853",
-                ticks, rtol=max(task.rtol, 1e-13), atol=task.atol,
-            )  # fmt: skip
-        reached = done.t.size
-        values[:n, i, :reached] = done.y
+        calls = itertools.count(1)
+
+        def slope(t: float, y: Array, i: int = i, calls: Iterator[int] = calls) -> Array:
+            if next(calls) > 12 * task.max_steps:  # evaluations of one step
+                raise _StepsRanOut
+            return system.slope(y[:, None], [i], t)[:, 0]
+
+        try:
+            with np.errstate(all="ignore"):
+                done = solve_ivp(
+                    slope, (0.0, max(ticks[-1], np.finfo(float).tiny)), task.beginning[:, i], "DOP853",
+                    ticks, rtol=max(task.rtol, 1e-13), atol=task.atol,
+                )  # fmt: skip
+        except _StepsRanOut:
+            task.status[i] = STEPS
+            continue
+        reached = len(done.t)
+        if reached:
+            values[:n, i, :reached] = done.y
         for j in range(reached if system.problem.outputs else 0):
             now = dict(zip(system.labels, done.y[:, j : j + 1], strict=True))
             values[n:, i, j] = system.evaluate(system.outputs, now | {"t": done.t[j]}, [i])[:, 0]
@@ -238,7 +266,7 @@ def _by_scipy(task: _Task) -> None:
 
 
 def _by_taylor(task: _Task) -> None:
-    from .taylor_kernel import LANES, STEPS, integrate
+    from .taylor_kernel import LANES, integrate
     from .taylor_tape import write_tape
 
     system, beginning, ticks, values = task.system, task.beginning, task.ticks, task.values
@@ -287,10 +315,12 @@ def _by_taylor(task: _Task) -> None:
         codes[local], taken[local] = reason, count
 
     run(None, 64 if tape.past.size else 1)
-    if tape.past.size:  # some looked further back than they remember: once more, with a longer memory
+    # Some looked further back than they remember: once more, with a longer memory (at most 2 GB).
+    for capacity in (16_384, 262_144) if tape.past.size else ():
         short = np.flatnonzero((codes == STEPS) & (taken < task.max_steps))
-        if short.size:
-            run(short, 16384)
+        piece = LANES * tape.past.size * (order + 1) * 8 * min(_processors(), max(1, short.size // LANES))
+        if short.size and capacity * piece < 2**31:
+            run(short, capacity)
     task.status[:] = codes
 
 

@@ -404,6 +404,39 @@ def test_escape_is_a_reason() -> None:
     assert got.w.values[1].tolist() == pytest.approx([256.0, np.nan], nan_ok=True)
 
 
+def test_a_history_with_a_step_or_a_narrow_peak_is_refused() -> None:
+    y_1 = sympy.Symbol("y_1")
+
+    def after(history: Any) -> Any:
+        problem = DDE(
+            rhs={"y": -y_1}, delayed={"y_1": Delayed("y", 1)}, history={"y": history}, start={"y": 1.0}
+        )
+        return trajectory(problem, [1.0])
+
+    for kink in (sympy.Piecewise((1, t < sympy.Rational(-1, 1000)), (2, True)), sympy.Max(0, t + 0.7)):
+        with pytest.raises(DynamicsError, match="a history must be smooth"):
+            after(kink)
+    with pytest.raises(DynamicsError, match=r"changes too fast.*give a smoother one"):
+        after(1 + 100 * sympy.exp(-(((t + 0.37) * 1000) ** 2)))
+    # a peak that pieces can still follow: the integral of the past decides
+    width = 30
+    exact = 1 - float(sympy.integrate(1 + sympy.exp(-(((t + 0.37) * width) ** 2)), (t, -1, 0)))
+    assert after(1 + sympy.exp(-(((t + 0.37) * width) ** 2))).y.item() == pytest.approx(exact, abs=1e-8)
+
+
+def test_a_jump_of_the_past_may_be_made_by_the_equations() -> None:
+    """Instead of a history with a step: y is held at 1, jumps in slope at t = 1, and looks back over it."""
+    y_1 = sympy.Symbol("y_1")
+    problem = DDE(
+        rhs={"y": sympy.Piecewise((0, t < 1), (-y_1, True))},
+        delayed={"y_1": Delayed("y", sympy.Rational(1, 2))},
+        start={"y": 1.0},
+    )
+    # y = 1 - (t - 1) up to 1.5, then y' = -(1 - (t - 3/2))
+    got = trajectory(problem, [0.9, 1.5, 2.0], rtol=1e-4).y.values
+    np.testing.assert_allclose(got, [1.0, 0.5, 0.5 - 0.5 + 0.125], atol=1e-13)
+
+
 # -- refusals ------------------------------------------------------------------------------------------------
 
 
@@ -414,6 +447,15 @@ def test_blow_up_is_a_reason_and_can_raise() -> None:
     assert got.status.values[1] != 0 and np.isnan(got.x.values[1, 1])
     with pytest.raises(DynamicsError, match="failed at"):
         trajectory(problem, [0.5, 2.0], throw=True)
+    for method in ("taylor", "scipy"):
+        lost = trajectory(problem, [20.0], start={"x": 1.0}, method=method)
+        assert lost.status.item() != 0 and np.isnan(lost.x.item())
+
+
+def test_steps_are_bounded_for_scipy_too() -> None:
+    stiff = ODE(rhs={"x": -1e6 * (x - sympy.exp(-t))}, start={"x": 0.0})
+    for method in ("taylor", "scipy"):
+        assert "steps ran out" in failures(trajectory(stiff, [10.0], max_steps=100, method=method))[0][1]
 
 
 @pytest.mark.parametrize(
@@ -445,8 +487,16 @@ def test_other_mistakes_are_named() -> None:
         trajectory(ODE(rhs={"x": -x}), [1.0])
     with pytest.raises(DomainError, match=r"r must be a finite number.*got nan"):
         trajectory(logistic([1.0, float("nan")]), [1.0])
-    with pytest.raises(DomainError, match="rtol must lie in"):
-        trajectory(logistic(1.0), [1.0], rtol=0.0)
+    for wrong, message in (
+        ({"rtol": 0.0}, "rtol must be a number in"),
+        ({"rtol": "a"}, "rtol must be a number in"),
+        ({"max_steps": 0}, "max_steps must be a whole number"),
+        ({"max_steps": 2.5}, "max_steps must be a whole number"),
+        ({"start": {"w": float("nan")}}, "initial value of w must be a finite number, got nan"),
+        ({"start": {"w": [0.1, float("inf")]}}, "start_w must be a finite number, got inf"),
+    ):
+        with pytest.raises(DomainError, match=message):
+            trajectory(logistic(1.0), [1.0], **wrong)
     with pytest.raises(DomainError, match="whole numbers of steps"):
         trajectory(Map(rhs={"w": w / 2}, start={"w": 1.0}), [0.5])
     with pytest.raises(DomainError, match="too many numbers"):
