@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
@@ -75,7 +77,9 @@ def past_polynomials(
     return fitted
 
 
-def _observe(system: System, names: tuple[str, ...], states: Array, t: float | Array) -> Array:
+def _observe(
+    system: System, names: tuple[str, ...], states: Array, t: float | Array, points: Any = None
+) -> Array:
     now = dict(zip(system.labels, states, strict=True)) | {TIME: t}
     rows = dict(zip(system.labels, states, strict=True))
     if any(name in system.problem.outputs for name in names):
@@ -132,18 +136,20 @@ def _missed(
     """Largest relative distance from the history at many other places: what falls between nodes is seen there."""
     pieces, size = fitted.shape[1], longest.size
     count = int(np.clip(CHECKS // size, 64, 4096))
-    fixed = dict(zip(system.labels, beginning, strict=True))
     # Multiples of the golden section: spread evenly, aligned with no node.
-    shares = np.sort((np.arange(1, count + 1) * 0.6180339887498949) % 1.0)
+    shares = (np.arange(1, count + 1) * 0.6180339887498949) % 1.0
     worst, scale = np.zeros(len(names)), np.abs(fitted[:, :, 0]).max(axis=(1, 2)) + 1e-300
-    for share in shares:
-        t = (share - 1.0) * longest
-        p = min(int(share * pieces), pieces - 1)
-        since = t + longest * (pieces - p) / pieces
-        values = np.zeros((len(names), size))
+    for some in np.array_split(shares, -(-count * size // CHECKS)):
+        points = np.tile(np.arange(size), some.size)
+        share, span = np.repeat(some, size), longest[points]
+        p = np.minimum((share * pieces).astype(int), pieces - 1)
+        t, since = (share - 1.0) * span, (share - p / pieces) * span
+        values = np.zeros((len(names), points.size))
         for k in range(fitted.shape[2] - 1, -1, -1):
-            values = values * since + fitted[:, p, k]
-        exact = _observe(system, names, system.evaluate(past, fixed | {TIME: t}), t)
+            values = values * since + fitted[:, p, k, points]
+        fixed = dict(zip(system.labels, beginning[:, points], strict=True))
+        states = system.evaluate(past, fixed | {TIME: t}, points)
+        exact = _observe(system, names, states, t, points)
         scale = np.maximum(scale, np.abs(exact).max(axis=1))
         worst = np.maximum(worst, np.abs(values - exact).max(axis=1))
     return float((worst / scale).max()) * 0.1  # rounding of the powers costs a digit
