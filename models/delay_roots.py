@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tcpdynamics.solvers.problems import DomainError
+
 from .parameters import Value
 
 if TYPE_CHECKING:
@@ -39,6 +41,10 @@ def delay_roots(a: Value, b: Value, tau: Value, count: int = 4) -> xr.DataArray:
     """
     import xarray as xr
 
+    if any("root" in getattr(x, "dims", ()) for x in (a, b, tau)):
+        raise DomainError(
+            "a parameter brings the dimension 'root', which is reserved for the results; rename it"
+        )
     # The branches -1 and 0 hold the rightmost pair, then -2 and 1, and so on (b < 0); 0, then +-1 (b > 0).
     branches = xr.DataArray(np.arange(-count, count + 1), dims="root")
     a, b, tau = (xr.DataArray(x) for x in (a, b, tau))
@@ -55,6 +61,7 @@ def _roots(a: Any, b: Any, tau: Any, branch: Any) -> Any:
     a, b, tau, branch = np.broadcast_arrays(a, b, tau, branch)
     with np.errstate(all="ignore"):
         found = a + lambertw(b * tau * np.exp(-a * tau), branch) / tau
+        none = (tau < 1e-290) & ((np.abs(a) + np.abs(b)) * tau < 1e-20)  # b tau would lose its digits
     # W_k(0) is -inf but for k = 0; without a delay a + b is the only root.
     at_once = np.where(branch == 0, a + b, np.nan).astype(complex)
-    return np.where(tau == 0, at_once, np.where((b == 0) & (branch == 0), a, found))
+    return np.where(none, at_once, np.where((b == 0) & (branch == 0), a, found))

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 #: What a field may hold: number, 1-D array-like, xarray.DataArray, pint quantity or SymPy expression.
 Value: TypeAlias = Any
 
+#: Points of the grid that the parameters of one model may span, as for the solvers.
+MAX_POINTS = 200_000_000
+
 
 def parameter(
     symbol: str,
@@ -181,7 +184,8 @@ def broadcast(model: Any) -> dict[str, Value]:
     Raises
     ------
     DomainError
-        If two DataArrays label one dimension differently: xarray would drop what they do not share.
+        If two DataArrays label one dimension differently (xarray would drop what they do not share), or if the grid
+        has more than `MAX_POINTS` points.
 
     Examples
     --------
@@ -214,6 +218,13 @@ def broadcast(model: Any) -> dict[str, Value]:
         raise DomainError(
             f"{', '.join(labelled)} label a dimension differently; give it the same coordinates ({error})"
         ) from error
+    sizes = {dim: size for array in labelled.values() for dim, size in array.sizes.items()}
+    points = math.prod(sizes.values())
+    if points > MAX_POINTS:
+        sides = " x ".join(f"{dim} {size:,}" for dim, size in sizes.items())
+        raise DomainError(
+            f"the grid has {points:,} points ({sides}), at most {MAX_POINTS:,} fit in memory; give fewer values"
+        )
     return {name: labelled.get(name, value) for name, value in values.items()}
 
 

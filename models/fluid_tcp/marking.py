@@ -11,7 +11,7 @@ in p. Departures from the paper, and what is kept exactly:
   full buffer, where the queue would rest above it). All rates use R(q). The linearisation at the operating point is
   that of the model with the varying delay.
 - The queue stays in [0, B] by switches: at 0 it may only grow, at B only shrink.
-- At a full queue the excess of arrivals over C is lost: p gets 1 - C/arrivals on top of the marks, in every class.
+- At a full queue the excess of arrivals over C is lost, l = 1 - C/arrivals: p = mark + (1 - mark) l, in every class.
   Where marking alone would need q_0 > B, the model rests on that edge instead, a second closed-form fixed point.
 - No timeouts, no slow start, no smallest window: read W well above one packet, p well below one.
 

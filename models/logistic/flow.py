@@ -28,6 +28,7 @@ from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, Map
 from ..delay_roots import delay_roots
 from ..elementary import exp, log, named, pi_of, plain, sqrt
 from ..parameters import Value, as_parameter, broadcast, parameter
+from ..plain_values import spread
 from .held_growth import held_growth
 from .model import LogisticModel, bdp_of, two_points
 
@@ -116,7 +117,7 @@ class LogisticMap(LogisticModel):
     """One update per round trip: w <- w + epsilon (1 - w/(K R)) w. This is what Fig. 1 of the paper shows.
 
     Stable for epsilon < 2; at 2 the fixed point still attracts, but like 1/sqrt(t). Monotone for epsilon <= 1. The
-    2-cycle beyond 2 loses stability at sqrt(6); from epsilon = 3 on the window leaves [0, K R (1+epsilon)/epsilon].
+    2-cycle beyond 2 loses stability at sqrt(6); beyond epsilon = 3 the window leaves [0, K R (1+epsilon)/epsilon].
 
     Examples
     --------
@@ -231,7 +232,7 @@ class LogisticAckClocked(LogisticModel):
 
     def ack_margin(self) -> Any:
         """2 K R - epsilon [packet]: the update of each single ACK is stable where > 0."""
-        v = broadcast(self)
+        v = spread(self)
         return named(2 * bdp_of(v) - v["epsilon"], "margin", "packet", "stability margin of one ACK")
 
 
@@ -298,7 +299,12 @@ def _positive(x: Any) -> Any:
 def _times(times: Any) -> Any:
     import xarray as xr
 
-    t = np.asarray(times, dtype=float)
+    try:
+        t = np.asarray(times, dtype=float)
+    except (TypeError, ValueError):
+        raise DomainError(f"times must be a number or a 1-D array of numbers [RTT], got {times!r}") from None
+    if t.ndim > 1:
+        raise DomainError(f"times must be a number or a 1-D array [RTT], got shape {t.shape}; flatten it")
     if not (np.isfinite(t) & (t >= 0)).all():
         raise DomainError("times must be finite numbers >= 0 [RTT]")
     if t.ndim == 0:

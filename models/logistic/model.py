@@ -68,8 +68,15 @@ class LogisticModel:
 
 
 def bdp_of(v: Mapping[str, Any]) -> Any:
-    rtt = v.get("base_rtt")
-    return v["capacity"] if rtt is None else v["capacity"] * rtt
+    """K R; a plain number beside a quantity counts as seconds, or packets per second."""
+    rate, rtt = v["capacity"], v.get("base_rtt")
+    if rtt is None:
+        return rate
+    if hasattr(rate, "magnitude") and not hasattr(rtt, "magnitude"):
+        return type(rate)(rate.to("packet/s").magnitude * rtt, "packet")
+    if hasattr(rtt, "magnitude") and not hasattr(rate, "magnitude"):
+        return type(rtt)(rtt.to("s").magnitude * rate, "packet")
+    return rate * rtt
 
 
 def two_points(w: Any) -> list[dict[str, Any]]:

@@ -108,7 +108,7 @@ class LotkaVolterraErrors(LinearReading):
 
     def lossless_flows(self, buffer: Value) -> Any:
         """How many flows alike a buffer [packet] bears: (1-gamma) L/(R - gamma L), L = K + B/b; inf from R/gamma on."""
-        v, size = self._alike("lossless_flows"), buffer_size(buffer)
+        v, size = self._alike_in_si("lossless_flows"), buffer_size(buffer)
         most = v["capacity"] + size / rtt_of(v)
         spare = self._resource_alike(v) - v["gamma"] * most
         flows = ((1 - v["gamma"]) * most / spare.where(spare > 0)).fillna(np.inf)

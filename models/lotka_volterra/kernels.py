@@ -16,8 +16,8 @@ Array = NDArray[np.float64]
 def survivors(resources: Array, gamma: Array) -> Array:
     """Rates N >= 0 with N_i > 0 only where R_i - N_i - gamma sum_{j != i} N_j = 0, and <= 0 elsewhere.
 
-    N_i = max(0, (R_i - gamma S)/(1 - gamma)) with the total S = max_m sum(top m of R)/(1 + (m-1) gamma): every set of
-    flows bounds S from below, the survivors' attains it, and they are the largest by R.
+    N_i = max(0, (R_i + gamma sum_j (R_i - R_j)/(1 - gamma))/(1 + (m-1) gamma) with the sum over the m survivors, the
+    largest by R. Equal R_i leave no difference, so nothing cancels as gamma nears 1.
 
     Parameters
     ----------
@@ -29,17 +29,29 @@ def survivors(resources: Array, gamma: Array) -> Array:
     -------
     (..., n) array
     """
-    total = survivors_total(resources, gamma)[..., None]
-    g = gamma[..., None]
-    return np.asarray(np.maximum(0.0, (resources - g * total) / (1 - g)))
+    return np.asarray(np.maximum(0.0, _balance(resources, gamma)))
 
 
-def survivors_total(resources: Array, gamma: Array) -> Array:
-    """(...) the total S of `survivors`."""
-    ranked = -np.sort(-resources, axis=-1)
-    others = np.arange(resources.shape[-1])
-    totals = np.cumsum(ranked, axis=-1) / (1 + others * gamma[..., None])
-    return np.asarray(np.maximum(0.0, totals.max(axis=-1)))
+def _balance(resources: Array, gamma: Array) -> Array:
+    """(R_i - gamma S)/(1 - gamma) with the survivors' total S: their rates, and <= 0 for the others."""
+    resources, g = np.broadcast_arrays(resources, gamma[..., None])
+    g = g[..., :1]
+    order = np.argsort(-resources, axis=-1, kind="stable")
+    ranked = np.take_along_axis(resources, order, axis=-1)
+    above = np.arange(1, resources.shape[-1])
+    gaps = ranked[..., :-1] - ranked[..., 1:]
+    behind = _cumulated(gaps * above)  # sum of R_j - R_i over all larger ones
+    alive = ((1 - g) * ranked > g * behind).sum(axis=-1, keepdims=True)
+    behind = _cumulated(gaps * np.minimum(above, alive))
+    ahead = _cumulated((gaps * np.maximum(alive - above, 0))[..., ::-1])[..., ::-1]
+    found = (ranked + g * (ahead - behind) / (1 - g)) / (1 + (alive - 1) * g)
+    return np.asarray(np.take_along_axis(found, np.argsort(order, axis=-1), axis=-1))
+
+
+def _cumulated(values: Array) -> Array:
+    """(..., n) sums of none, one, ... of the n - 1 values."""
+    start = np.zeros((*values.shape[:-1], 1))
+    return np.concatenate([start, np.cumsum(values, axis=-1)], axis=-1)
 
 
 def competition_spectrum(resources: Array, gamma: Array, slope: Array) -> Array:
@@ -52,15 +64,31 @@ def competition_spectrum(resources: Array, gamma: Array, slope: Array) -> Array:
     -------
     (..., n) array, falling
     """
-    rates = survivors(resources, gamma)
-    g, total = gamma[..., None], survivors_total(resources, gamma)[..., None]
-    alive = rates > 0
-    root = np.sqrt(slope * rates)  # 0 for the dead: their rows fall apart from the others
-    matrix = -g[..., None] * root[..., :, None] * root[..., None, :]
-    n = resources.shape[-1]
-    alone = np.where(alive, -(1 - g) * slope * rates, slope * (resources - g * total))
-    matrix[..., np.arange(n), np.arange(n)] += alone
-    return np.asarray(np.linalg.eigvalsh(matrix)[..., ::-1], dtype=np.float64)
+    g = gamma[..., None]
+    balance, slope = np.broadcast_arrays(_balance(resources, gamma), slope)
+    speed = slope * np.maximum(balance, 0.0)
+    order = np.argsort(speed, axis=-1)
+    ranked = np.take_along_axis(speed, order, axis=-1)
+    growth = np.take_along_axis(slope * np.minimum(balance, 0.0), order, axis=-1)
+    roots = (1 - g) * np.where(ranked > 0, -_secular_roots(ranked, g / (1 - g)), growth)
+    return np.asarray(-np.sort(-roots, axis=-1), dtype=np.float64)
+
+
+def _secular_roots(poles: Array, weight: Array) -> Array:
+    """Eigenvalues of diag(s) + weight sqrt(s) sqrt(s)' for rising s >= 0, each to rounding of itself.
+
+    One lies between each two neighbours and one beyond the last, where weight sum s_i/(x - s_i) = 1; bisected by ratio.
+    """
+    last, bulk = poles[..., -1:], weight * poles.sum(axis=-1, keepdims=True)
+    low = np.concatenate([poles[..., :-1], np.maximum(last, bulk)], axis=-1)
+    high = np.concatenate([poles[..., 1:], last + bulk], axis=-1)
+    for _ in range(64):
+        middle = np.clip(np.sqrt(low) * np.sqrt(high), low, high)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = poles[..., None, :] / (middle[..., :, None] - poles[..., None, :])
+            right = weight * terms.sum(axis=-1) > 1
+        low, high = np.where(right, middle, low), np.where(right, high, middle)
+    return low
 
 
 def queueing_delay(rates: Array, rtt: Array, link: Array) -> Array:

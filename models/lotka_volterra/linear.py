@@ -98,7 +98,7 @@ class LinearReading(Reading):
 
         A real number, of which the whole part counts; inf where the buffer reaches `buffer_bound`.
         """
-        v, size = self._alike("lossless_flows"), buffer_size(buffer)
+        v, size = self._alike_in_si("lossless_flows"), buffer_size(buffer)
         idle, spare = 1 - v["gamma"], rtt_of(v) * (1 - v["gamma"]) * v["capacity"] - v["gamma"] * size
         flows = (idle * (size + rtt_of(v) * link_of(v)) / spare.where(spare > 0)).fillna(np.inf)
         return named(flows, "flows", "1", "flows without loss")

@@ -12,6 +12,7 @@ from tcpdynamics.solvers.problems import ODE, DomainError
 
 from ..elementary import labelled, named
 from ..parameters import Value, as_parameter, broadcast, check_parameters, parameter
+from ..plain_values import spread
 from .kernels import along_flows, queueing_delay
 from .model import Competition, total_of
 
@@ -117,8 +118,14 @@ class Reading(Competition):
 
     def lossless(self, buffer: Value) -> Any:
         """Whether a buffer [packet] holds the queue of the equilibrium."""
-        enough = buffer_size(buffer) >= self.required_buffer()
+        queue = self.equilibrium()["queue"] if self._each_but_start() else self._queue_alike(spread(self))
+        enough = buffer_size(buffer) >= queue
         return enough if enough.ndim else bool(enough)
+
+    def _alike_in_si(self, what: str) -> dict[str, Any]:
+        """As `_alike`, with the magnitudes of quantities, to be put beside a buffer in packets."""
+        names = self._alike(what)
+        return {name: value for name, value in spread(self).items() if name in names}
 
     def _each_but_start(self) -> list[str]:
         return [name for name in self._each() if name != "start"]

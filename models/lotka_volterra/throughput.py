@@ -24,7 +24,7 @@ class ThroughputReading(LinkReading):
 
     def lossless_flows(self, buffer: Value) -> Any:
         """How many flows alike a buffer [packet] bears: BW/K + B/((1-gamma) b K), of which the whole part counts."""
-        v, size = self._alike("lossless_flows"), buffer_size(buffer)
+        v, size = self._alike_in_si("lossless_flows"), buffer_size(buffer)
         flows = link_of(v) / v["capacity"] + size / ((1 - v["gamma"]) * rtt_of(v) * v["capacity"])
         return named(flows, "flows", "1", "flows without loss")
 

@@ -44,8 +44,10 @@ class _Continuous(TRefwaModel):
     def _critical(self, v: Mapping[str, Array]) -> Array:
         # z = u/tau turns phi into phi tau and psi into psi tau^2, at a delay of one.
         tau = v["delay"]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(tau > 0, self._curve()(v["phi"] * tau) / tau**2, np.inf)
+        scaled = v["phi"] * tau
+        # Steps of Newton's method beyond the curve's end overflow, and are not used.
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return np.where(tau > 0, self._curve()(scaled) / tau / tau, np.inf)
 
     def _curve(self) -> Callable[[Array], Array]:
         raise NotImplementedError

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -165,6 +165,10 @@ class TRefwaDelayed(_Commanded):
         )
 
 
+#: Longest delay of a mix [intervals]: the recursion takes time by its square.
+MAX_DELAY = 10_000
+
+
 @dataclass(frozen=True)
 class TRefwaMixed(_Commanded):
     """Flows of different round-trip times: a share s_i of the window arrives d_i intervals late.
@@ -183,7 +187,7 @@ class TRefwaMixed(_Commanded):
     Raises
     ------
     DomainError
-        Delays that are no whole numbers >= 0, shares that are not as many, not > 0 or do not sum to one.
+        Delays that are no whole numbers in [0, `MAX_DELAY`], shares that are not as many, not > 0 or do not sum to one.
 
     Examples
     --------
@@ -198,9 +202,17 @@ class TRefwaMixed(_Commanded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("delays", "shares"):
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, tuple | list):
+                raise DomainError(f"{name} must be a tuple of numbers, got {given!r}; write ({given!r},)")
         for d in self.delays:
             if isinstance(d, bool) or not isinstance(d, Integral) or d < 0:
                 raise DomainError(f"delays must be whole numbers >= 0 [intervals], got {d!r}; round them")
+            if d > MAX_DELAY:
+                raise DomainError(
+                    f"delays must be at most {MAX_DELAY} intervals, got {d}; count longer intervals"
+                )
         if not self.delays:
             raise DomainError("delays must hold at least one number, got none")
         if self.shares is None:
@@ -210,6 +222,9 @@ class TRefwaMixed(_Commanded):
                 f"shares must be as many as delays ({len(self.delays)}), got {len(self.shares)}; "
                 "give one for each"
             )
+        for s in self.shares:
+            if isinstance(s, bool) or not isinstance(s, Real):
+                raise DomainError(f"shares must be numbers > 0, got {s!r}; give shares of one")
         total = float(sum(self.shares))
         if not all(s > 0 for s in self.shares) or not abs(total - 1) < 1e-9:
             raise DomainError(

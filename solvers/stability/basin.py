@@ -14,6 +14,7 @@ from ..dynamics import System, as_problem, compile_system, labelled, quantities
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..results import REASONS, provenance, status_variable
 from .bifurcation import attractor_variable
+from .checks import real, whole
 from .flow_orbits import CYCLE, EQUILIBRIUM, UNDECIDED, flow_orbits
 from .orbits import OVERFLOW, map_orbits
 from .resting import closed_points, resting_points
@@ -81,7 +82,7 @@ def basin(
     Raises
     ------
     DomainError
-        Starts that are not 1-D arrays of numbers; too many points.
+        Starts that are not 1-D arrays of numbers; a setting out of range; too many points.
     DynamicsError
         A start for what is not a state; no initial value for a state.
 
@@ -94,19 +95,18 @@ def basin(
     [0, 0, 1, 2]
     """
     given = as_problem(problem, DDE, ODE, Map)
-    for name, values in starts.items():
-        if np.ndim(values) != 1:
-            raise DomainError(f"the starts of {name} must be a 1-D array, got {values!r}")
+    _check_starts(starts)
     system = compile_system(given.starting(starts))
     base = compile_system(given.starting(dict.fromkeys(starts, 0.0)))
-    if not 0 <= floor < 1:
+    max_period = whole("max_period", max_period, 1)
+    if real("floor", floor, 0, 1) == 1:
         raise DomainError(f"floor must lie in [0, 1), got {floor:g}")
     is_map = isinstance(given, Map)
     transient = (1000 if is_map else 500.0) if transient is None else transient
     keep = (256 if is_map else 200.0) if keep is None else keep
     of = of or system.labels[0]
     if is_map:
-        ends = _of_map(system, of, int(transient), int(keep), max_period)
+        ends = _of_map(system, of, transient, keep, max_period)
     else:
         ends = _of_flow(system, of, transient, keep, samples, max_period, rtol, atol)
     if throw and ends.status.any():
@@ -115,6 +115,14 @@ def basin(
     settings = {"transient": transient, "keep": keep, "max_period": max_period, "floor": floor, "of": of}
     data = _labelled(system, base, of, ends, floor)
     return xr.Dataset(data, system.grid.coords, provenance(given, "basin", **settings))
+
+
+def _check_starts(starts: Any) -> None:
+    if not isinstance(starts, Mapping):
+        raise DomainError(f"starts must be a mapping state -> 1-D array, got {starts!r}")
+    for name, values in starts.items():
+        if np.ndim(values) != 1 or np.asarray(values).dtype.kind not in "iuf":
+            raise DomainError(f"the starts of {name} must be a 1-D array of numbers, got {values!r}")
 
 
 @dataclass(frozen=True)
@@ -127,10 +135,11 @@ class _Ends:
     status: NDArray[np.uint8]
 
 
-def _of_map(system: System, of: str, transient: int, keep: int, max_period: int) -> _Ends:
+def _of_map(system: System, of: str, transient: float, keep: float, max_period: int) -> _Ends:
     if of not in system.labels:
         raise DynamicsError(f"of must name a state, got {of!r}; there are {', '.join(system.labels)}")
     found = map_orbits(system, transient, keep, max_period)
+    transient, keep = int(transient), int(keep)
     escaped = found.status == OVERFLOW
     first, last = found.states[:, :, 0], found.states[:, :, -1].copy()
     rest, resting = resting_points(system, first, last, transient, keep)

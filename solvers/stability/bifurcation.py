@@ -10,8 +10,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from ..dynamics import System, as_problem, compile_system, labelled
-from ..problems import DDE, ODE, DomainError, DynamicsError, Map
+from ..problems import DDE, ODE, DynamicsError, Map
 from ..results import REASONS, provenance, status_variable
+from .checks import whole
 from .flow_orbits import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, flow_orbits
 from .orbits import map_orbits
 
@@ -79,7 +80,7 @@ def bifurcation(
     Raises
     ------
     DomainError
-        A transient or window that is not positive, or too many numbers.
+        A transient, window, period, number of samples or tolerance out of range, or too many numbers.
     DynamicsError
         An unknown parameter or quantity; no initial value for a state.
 
@@ -98,8 +99,7 @@ def bifurcation(
     dims = system.grid.dims
     if parameter is not None and parameter not in dims:
         raise DynamicsError(f"{parameter!r} is not swept; swept are: {', '.join(dims) or 'none'}")
-    if max_period < 1:
-        raise DomainError(f"max_period must be at least 1, got {max_period}")
+    max_period = whole("max_period", max_period, 1)
     along = parameter or (dims[0] if dims else "")
     is_map = isinstance(given, Map)
     transient = (1000 if is_map else 500.0) if transient is None else transient
@@ -121,11 +121,7 @@ def bifurcation(
 
 
 def _of_map(system: System, transient: float, keep: float, max_period: int) -> dict[str, Any]:
-    if transient < 0 or keep < 2 or transient != int(transient) or keep != int(keep):
-        raise DomainError(
-            f"transient and keep of a map must be whole numbers, >= 0 and >= 2, got {transient:g} and {keep:g}"
-        )
-    found = map_orbits(system, int(transient), int(keep), max_period)
+    found = map_orbits(system, transient, keep, max_period)
     attractor = np.where(found.period > 1, CYCLE, np.where(found.period == 1, EQUILIBRIUM, UNDECIDED))
     data: dict[str, Any] = dict(labelled(system, system.labels, found.states, "iterate"))
     data["attractor"] = attractor_variable(system, attractor.astype(np.int8))

@@ -8,6 +8,7 @@ import xarray as xr
 
 from ..problems import DDE, ODE, DynamicsError
 from ..results import provenance, status_variable
+from .checks import whole
 from .spectra import root_variable, roots_at
 
 
@@ -24,7 +25,7 @@ def characteristic_roots(problem: Any, at: Any = None, *, count: int = 10, throw
     ----------
     problem : DDE or ODE, or a model with `.dde()` or `.ode()`
     at : as for `eigenvalues`
-    count : int, >= 1
+    count : int, 1 to 1000
     throw : bool
         Raise DynamicsError at the first point that failed instead of marking it.
 
@@ -52,8 +53,7 @@ def characteristic_roots(problem: Any, at: Any = None, *, count: int = 10, throw
     >>> roots.values.imag.round(12).tolist()  # Hopf
     [1.570796326795, -1.570796326795]
     """
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise DynamicsError(f"count must be a whole number >= 1, got {count!r}")
+    count = whole("count", count, 1, 1000, error=DynamicsError)
     system, roots, residuals, status = roots_at(problem, at, count, throw, DDE, ODE)
     grid = system.grid
     residual = xr.DataArray(

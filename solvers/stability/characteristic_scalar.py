@@ -48,8 +48,9 @@ def scalar_roots(a: Array, b: Array, tau: Array, count: int) -> tuple[Array, Arr
     reach = count // 2 + 1 if count > 1 else 0
     roots = np.empty((a.size, 2 * reach + 1), complex)
     for column, k in enumerate(range(-reach, reach + 1)):
-        z = a + _lambert(safe_b, safe_tau, a, k) / safe_tau
-        z = _newton(z, a, safe_b, safe_tau)
+        with np.errstate(over="ignore", invalid="ignore"):  # a delay so short that roots overflow: not certain
+            z = a + _lambert(safe_b, safe_tau, a, k) / safe_tau
+            z = _newton(z, a, safe_b, safe_tau)
         roots[:, column] = np.where(live, z, alone if k == 0 else np.nan)
     roots = rightmost_first(roots)[:, :count]
     return roots, _residual(roots, a[:, None], b[:, None], tau[:, None])
@@ -61,7 +62,8 @@ def rightmost_first(roots: Array) -> Array:
     out: Array = np.take_along_axis(roots, np.argsort(key, axis=1, kind="stable"), axis=1)
     for i in range(out.shape[1] - 1):
         x, y = out[:, i], out[:, i + 1]
-        pair = (np.abs(x - np.conj(y)) <= 1e-9 * np.abs(x)) & (x.imag < y.imag)
+        with np.errstate(invalid="ignore"):
+            pair = (np.abs(x - np.conj(y)) <= 1e-9 * np.abs(x)) & (x.imag < y.imag)
         out[pair, i], out[pair, i + 1] = out[pair, i + 1], out[pair, i]
     return out
 

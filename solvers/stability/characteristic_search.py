@@ -72,6 +72,7 @@ def rightmost_roots(base: Array, past: Array, tau: Array, count: int = 1) -> tup
         roots[part], residuals[part], certain[part] = _chunk(base[part], past[part], tau[part], count)
 
     in_chunks(work, m)
+    roots[~certain], residuals[~certain] = complex(np.nan, np.nan), np.nan
     return roots, residuals, certain
 
 

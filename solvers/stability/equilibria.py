@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..dynamics import System, as_problem, compile_system, labelled, quantities
 from ..problems import Dynamics, DynamicsError, Map
 from ..results import REASONS, provenance, status_variable
+from .checks import whole
 from .equilibria_newton import distinct, newton
 from .linear_stability import leading_roots, margin
 from .operating_point import NO_EQUILIBRIUM, at_rest_rate, closed_forms, scalar_start
@@ -42,7 +43,7 @@ def equilibria(
     box : mapping state (or vector) -> (low, high), optional
         Where to search. Without it and without closed forms the search begins around the problem's initial values
         (each times 4^-3 to 4^3) and keeps whatever it finds.
-    starts : int, > 0
+    starts : int, 1 to 2^20
     seed : int
         Of the quasi-random starts; the same seed gives the same result.
     throw : bool
@@ -59,6 +60,7 @@ def equilibria(
     Raises
     ------
     DynamicsError
+        A number of starts or a seed out of range.
         A box that names no state, leaves one out or is empty; neither box, closed form nor initial values.
 
     Examples
@@ -72,8 +74,8 @@ def equilibria(
     ([1, 3], [-1.0, 0.0, 1.0])
     """
     given: Dynamics = as_problem(problem)
-    if starts < 1:
-        raise DynamicsError(f"starts must be at least 1, got {starts}")
+    starts = whole("starts", starts, 1, 1 << 20, error=DynamicsError)
+    seed = whole("seed", seed, 0, error=DynamicsError)
     if box is None and given.fixed_points:
         method, system = "closed form", compile_system(replace(given, start={}))
         states, valid = closed_forms(system)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dynamics import System, compile_system, quantities
-from ..problems import DomainError, DynamicsError
+from ..problems import DynamicsError
 from ..trajectories.trajectory import trajectory
+from .checks import real, tolerances, whole
 from .extrema import maxima, repetition
 from .points import take
 
@@ -66,10 +67,9 @@ def flow_orbits(
             f"of names {of!r}, which is neither a state nor an output; there are "
             f"{', '.join((*system.labels, *problem.outputs))}"
         )
-    if not (keep > 0 and transient >= 0 and np.isfinite(keep + transient)):
-        raise DomainError(f"transient must be >= 0 and keep > 0, both finite, got {transient:g} and {keep:g}")
-    if samples < 20:
-        raise DomainError(f"samples must be at least 20, got {samples}")
+    transient, keep = real("transient", transient, 0), real("keep", keep, 0, above=True)
+    samples = whole("samples", samples, 20)
+    rtol, atol = tolerances(rtol, atol)
     times = transient + keep * np.arange(samples) / (samples - 1)
     block = max(1, BLOCK_NUMBERS // ((n + len(problem.outputs)) * samples))
     parts = [

@@ -12,9 +12,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from ..dynamics import System, as_problem, compile_system
-from ..problems import DDE, ODE, TIME, DomainError, DynamicsError, Map
+from ..problems import DDE, ODE, TIME, DynamicsError, Map
 from ..results import REASONS, provenance, status_variable
 from ..straightline import Program
+from .checks import real, whole
 from .tangent import Tangent
 
 Array = NDArray[np.float64]
@@ -55,7 +56,7 @@ def lyapunov(
         Initial values instead of the problem's own. The past of a delay equation is held at them.
     seed : int
         Of the directions in which the deviations begin.
-    rtol : float
+    rtol : float, in [1e-14, 0.1]
         Error of a step of a flow, relative to the largest value of each state so far. With delays the step is constant
         and one step in fifty may miss it, where Max or Min make a corner.
     max_steps : int
@@ -72,7 +73,7 @@ def lyapunov(
     Raises
     ------
     DomainError
-        A count, time, transient or number of batches out of range.
+        A count, time, transient, number of batches or steps, seed or tolerance out of range.
 
     Notes
     -----
@@ -101,9 +102,10 @@ def lyapunov(
     system = compile_system(given)
     is_map = isinstance(given, Map)
     time = (10_000 if is_map else 1000.0) if time is None else time
-    transient = time / 10 if transient is None else transient
     lags = system.lag_values() if system.delayed else np.empty((0, system.size))
-    _check(system, lags, count, time, transient, batches)
+    count, batches, time, transient = _checked(system, lags, count, time, transient, batches)
+    seed, max_steps = whole("seed", seed, 0), whole("max_steps", max_steps, 1, 2**62)
+    rtol = real("rtol", rtol, 1e-14, 0.1)
     batch = time / batches
     if is_map:
         batch, transient = np.ceil(batch), np.ceil(transient)
@@ -132,17 +134,13 @@ def lyapunov(
     return xr.Dataset(data, coords, provenance(given, "lyapunov", count=count, **settings))
 
 
-def _check(system: System, lags: Array, count: int, time: float, transient: float, batches: int) -> None:
-    states = len(system.labels)
-    if not lags.any() and not 1 <= count <= states:
-        raise DomainError(f"count must lie in 1..{states}, the number of states, got {count}")
-    if not 1 <= count <= 100:
-        raise DomainError(f"count must lie in 1..100, got {count}")
-    if not 2 <= batches <= 100_000:
-        raise DomainError(f"batches must lie in 2..100000, got {batches}")
-    for name, value, low in (("time", time, 0.0), ("transient", transient, -1e-300)):
-        if not (np.isfinite(value) and value > low):
-            raise DomainError(f"{name} must be finite and {'> 0' if low == 0 else '>= 0'}, got {value:g}")
+def _checked(
+    system: System, lags: Array, count: Any, time: Any, transient: Any, batches: Any
+) -> tuple[int, int, float, float]:
+    most = 100 if lags.any() else min(100, len(system.labels))  # without delays, the number of states
+    count, batches = whole("count", count, 1, most), whole("batches", batches, 2, 100_000)
+    time = real("time", time, 0, above=True)
+    return count, batches, time, real("transient", time / 10 if transient is None else transient, 0)
 
 
 def _exponents(

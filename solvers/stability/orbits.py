@@ -11,6 +11,7 @@ from ..dynamics import System, compile_system
 from ..problems import DomainError
 from ..results import REASONS
 from ..trajectories.maps import first_order
+from .checks import whole
 from .cycles import find_cycles
 from .points import take
 from .tangent import bound_slope
@@ -40,8 +41,10 @@ class Orbits:
     status: NDArray[np.uint8]
 
 
-def map_orbits(system: System, transient: int, keep: int, max_period: int) -> Orbits:
+def map_orbits(system: System, transient: float, keep: float, max_period: int) -> Orbits:
     """Run a map, delays and all, from its start."""
+    transient = whole("transient of a map", transient, 0)
+    keep = whole("keep of a map", keep, 2)
     size, n = system.size, len(system.labels)
     if n * size * keep > MAX_NUMBERS:
         raise DomainError(

@@ -15,6 +15,7 @@ from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..results import REASONS, provenance, status_variable
 from .boundary import Boundary
 from .boundary import trace as find_boundary
+from .checks import real
 from .linear_stability import leading_roots
 from .operating_point import NOT_POLISHED, operating_point
 from .points import POINT, at_points, swept
@@ -94,8 +95,7 @@ def stability_chart(
     >>> bool(abs(chart.boundary_epsilon * chart.boundary_delay - np.pi / 2).max() < 1e-9)
     True
     """
-    if not 1e-14 <= tolerance <= 0.1:
-        raise DomainError(f"tolerance must lie in [1e-14, 0.1], got {tolerance!r}")
+    tolerance = real("tolerance", tolerance, 1e-14, 0.1)
     system, states, status = operating_point(problem, at, DDE, ODE, Map)
     grid = system.grid
     if not grid.dims:

@@ -10,6 +10,7 @@ import numpy as np
 import pint
 import pytest
 import sympy
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
@@ -339,3 +340,32 @@ def test_refusals_of_arguments() -> None:
         LogisticDelayed(delay=-0.1)
     with pytest.raises(DomainError, match=r"gamma must lie in \[0, 1\)"):
         LogisticAckClocked(gamma=1.0)
+
+
+def test_a_quantity_beside_a_number() -> None:
+    units = pint.UnitRegistry()
+    units.define("packet = [packet]")
+    rate, rtt = 100 * units("packet/s"), 200 * units.ms
+    for model in (Logistic(capacity=rate, base_rtt=0.2), Logistic(capacity=100.0, base_rtt=rtt)):
+        assert model.bdp().to("packet").magnitude == pytest.approx(20.0)
+    assert LogisticAckClocked(capacity=rate, base_rtt=rtt).ack_margin() == pytest.approx(38.05)
+
+
+@pytest.mark.parametrize("times", ["a", [[1, 2]]])
+def test_times_that_are_none(times: object) -> None:
+    with pytest.raises(DomainError, match="times must be a number or a 1-D array"):
+        Logistic().trajectory_closed(times)
+
+
+def test_grids_and_names_that_are_refused() -> None:
+    many = np.linspace(0.1, 1.0, 100_000)
+    with pytest.raises(DomainError, match="10,000,000,000 points"):
+        LogisticDelayed(epsilon=many, delay=many).stability_margin()
+    with pytest.raises(DomainError, match="'root', which is reserved"):
+        LogisticDelayed(epsilon=xr.DataArray([1.0, 2.0], dims="root")).spectrum()
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_smallest_delay() -> None:
+    found = LogisticDelayed(delay=5e-324).spectrum(2).values
+    assert found[0] == -1.95 and np.isnan(found[1])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pint
 import pytest
 import sympy
 from hypothesis import given, settings
@@ -156,7 +158,9 @@ def test_margin_tells_whether_all_survive(Ks: Any, g: float) -> None:
     assert LotkaVolterraWindows(flows=len(Ks), gamma=g).coexistence_margin() > 0
     # whoever survives, the point where the flows settle is stable
     N = model.equilibrium().N.values
-    assert model.stability_margin() == pytest.approx(-np.linalg.eigvals(jacobian_at(model, N)).real.max(), abs=1e-9)
+    assert model.stability_margin() == pytest.approx(
+        -np.linalg.eigvals(jacobian_at(model, N)).real.max(), abs=1e-9
+    )
     assert model.stability_margin() > -1e-12
 
 
@@ -259,3 +263,72 @@ def test_buffer_with_errors_alike(n: int, g: float, kappa: float, delta: float) 
     assert model.required_buffer() <= max(model.buffer_bound(), 0) + 1e-12
     if model.required_buffer() > 1e-6:
         assert model.lossless_flows(model.required_buffer()) == pytest.approx(n, rel=1e-6)
+
+
+# ---------------------------------------------------------------- gamma near 1, in fractions
+
+near_one = st.floats(1e-12, 1.0, exclude_max=True).map(lambda idle: 1 - idle) | st.integers(1, 12).map(
+    lambda k: 1 - 10.0**-k
+)
+spreads = st.lists(st.integers(0, 4), min_size=2, max_size=5)
+
+
+def exact_rates(capacity: list[Fraction], gamma: Fraction) -> list[Fraction]:
+    ranked = sorted(capacity, reverse=True)
+    total = max(sum(ranked[:m], Fraction()) / (1 + (m - 1) * gamma) for m in range(1, len(ranked) + 1))
+    return [max(Fraction(), (K - gamma * total) / (1 - gamma)) for K in capacity]
+
+
+def nearly_alike(gamma: float, steps: list[int]) -> list[float]:
+    """Capacities so close that gamma leaves some of the flows alive."""
+    return [100.0 * (1 + k * (1 - gamma) / 8) for k in steps]
+
+
+@given(gamma=near_one, steps=spreads, alike=st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_survivors_near_one(gamma: float, steps: list[int], alike: bool) -> None:
+    K = [100.0] * len(steps) if alike else nearly_alike(gamma, steps)
+    exact = [float(N) for N in exact_rates([Fraction(k) for k in K], Fraction(gamma))]
+    model = LotkaVolterraWindows(flows=len(K), gamma=gamma, capacity=per_flow(K))
+    assert model.equilibrium().N.values == pytest.approx(exact, rel=1e-13, abs=1e-13 * max(K))
+
+
+@given(gamma=near_one, steps=spreads)
+@settings(max_examples=60, deadline=None)
+def test_spectrum_near_one(gamma: float, steps: list[int]) -> None:
+    """Trace and determinant of the survivors' block, and the growth rates of the dead."""
+    K = nearly_alike(gamma, steps)
+    g, exact_K = Fraction(gamma), [Fraction(k) for k in K]
+    rates = exact_rates(exact_K, g)
+    alive = [N / k for N, k in zip(rates, exact_K, strict=True) if N > 0]
+    dead = [(k - g * sum(rates)) / k for N, k in zip(rates, exact_K, strict=True) if N == 0]
+    if any(abs(x) < Fraction(1, 10**4) for x in alive) or any(abs(x) < (1 - g) / 10**4 for x in dead):
+        return  # about to die: which block it belongs to is left to rounding
+    determinant = math.prod(alive) * (1 - g) ** (len(alive) - 1) * (1 + (len(alive) - 1) * g)
+    model = LotkaVolterraWindows(flows=len(K), epsilon=1.0, gamma=gamma, capacity=per_flow(K))
+    found = [Fraction(x) for x in model.spectrum().values.tolist()]
+    assert all(x < 0 for x in found)
+    assert float(sum(found, Fraction())) == pytest.approx(float(sum(dead) - sum(alive)), rel=1e-12)
+    product = math.prod(found, start=Fraction(1)) * (-1) ** len(found)
+    expected = determinant * math.prod((-x for x in dead), start=Fraction(1))
+    assert float(product / expected) == pytest.approx(1.0, rel=1e-8)
+
+
+@pytest.mark.parametrize("flows, gamma", [(1, 1 - 1e-16), (2, 1 - 1e-12), (3, 1 - 1e-12)])
+def test_flows_alike_near_one(flows: int, gamma: float) -> None:
+    model = LotkaVolterraWindows(flows=flows, gamma=gamma)
+    assert model.equilibrium().N.values == pytest.approx(100.0 / flows, rel=1e-11)
+    if flows > 1:
+        assert model.spectrum().values[0] == pytest.approx(model.fairness_eigenvalue(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [*READINGS, LotkaVolterraErrors])
+def test_buffers_beside_quantities(kind: Any) -> None:
+    units = pint.UnitRegistry()
+    units.define("packet = [packet]")
+    plain = kind(flows=3, gamma=0.5, capacity=100.0, base_rtt=0.2)
+    model = kind(flows=3, gamma=0.5, capacity=100 * units("packet/s"), base_rtt=200 * units.ms)
+    for size in (2.0, 100.0):
+        for buffer in (size, size * units.packet):
+            assert model.lossless(buffer) is plain.lossless(size)
+            assert model.lossless_flows(buffer) == pytest.approx(plain.lossless_flows(size))

@@ -449,3 +449,16 @@ def test_every_reading_states_its_condition() -> None:
     for model, _ in READINGS:
         assert inspect.getdoc(type(model))
         assert isinstance(model.stability_margin(), float)
+
+
+@pytest.mark.parametrize(
+    "mix, message",
+    [
+        ({"shares": ("a", "b")}, "shares must be numbers"),
+        ({"delays": 5}, "delays must be a tuple"),
+        ({"delays": (0, 10**7)}, "at most 10000 intervals"),
+    ],
+)
+def test_mixes_that_are_none(mix: dict[str, Any], message: str) -> None:
+    with pytest.raises(DomainError, match=message):
+        TRefwaMixed(**mix)

@@ -178,3 +178,10 @@ def test_without_delay(reading: str) -> None:
     assert model(0.0, 7.0, delay=0.0).stability_margin() == 0
     assert model(3.0, 2.0, delay=1e-9).stability_margin() == 2.0
     assert model(0.0, 0.5).stability_margin() < 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [TRefwaContinuous, TRefwaQueueDelayed])
+def test_huge_gains(kind: type[TRefwaContinuous | TRefwaQueueDelayed]) -> None:
+    assert np.isfinite(kind(phi=1e300, psi=1e300).stability_margin())
+    assert kind(psi=1e300).stability_margin() < 0

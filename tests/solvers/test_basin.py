@@ -105,6 +105,30 @@ def test_delay_equation() -> None:
     assert found.cycle_index.values[1].tolist() == [-1, 0, 0]
 
 
+@pytest.mark.parametrize("floor", [1e-6, 1e-3])
+def test_floor_of_the_dead(floor: float) -> None:
+    """Flows that go nowhere end where they start: just below the floor, and just above it."""
+    still = Map(rhs={"N[1]": N[0], "N[2]": N[1]}, start={"N[1]": 8.0})
+    found = basin(still, {"N[2]": [7.92 * floor, 8 * floor, 8.08 * floor]}, floor=floor, transient=0, keep=8)
+    assert found.dead.sel(state="N[2]").values.tolist() == [True, True, False]
+    assert not found.dead.sel(state="N[1]").any()
+    if floor == 1e-6:  # which is the default
+        plain = basin(still, {"N[2]": [7.92e-6, 8.08e-6]}, transient=0, keep=8)
+        assert plain.dead.sel(state="N[2]").values.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, "a", -1])
+@pytest.mark.parametrize("name", ["transient", "keep", "max_period", "samples", "rtol", "atol", "floor"])
+def test_settings_that_are_no_numbers(name: str, bad: Any) -> None:
+    starts = {"N[1]": [0.1], "N[2]": [0.2]}
+    with pytest.raises(DomainError, match=f"^{name} must .*, got"):
+        basin(competition(1.5), starts, **{name: bad})
+    with pytest.raises(DomainError, match="starts must be a mapping state -> 1-D array, got 'a'"):
+        basin(competition(1.5), "a")  # type: ignore[arg-type]
+    with pytest.raises(DomainError, match=r"starts of N\[1\] must be a 1-D array of numbers"):
+        basin(competition(1.5), {"N[1]": ["a"]})
+
+
 def test_round_trip_and_refusals(tmp_path: Any) -> None:
     with pytest.raises(DomainError, match="must be a 1-D array"):
         basin(competition(1.5), {"N[1]": 0.1})

@@ -133,12 +133,22 @@ def test_labels_and_round_trip(tmp_path: Any) -> None:
 def test_refusals() -> None:
     with pytest.raises(DynamicsError, match="'q' is not swept; swept are: r"):
         bifurcation(logistic([1.0]), "q")
-    with pytest.raises(DomainError, match="whole numbers"):
+    with pytest.raises(DomainError, match="transient of a map must be a whole number"):
         bifurcation(logistic([1.0]), transient=1.5)
     with pytest.raises(DomainError, match="at most 250,000,000"):
         bifurcation(logistic(np.linspace(1, 2, 10**6)), keep=1000)
     with pytest.raises(DynamicsError, match="of names 'q'"):
         bifurcation(delayed([1.0]), of="q")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, "a", -1, True])
+@pytest.mark.parametrize("name", ["transient", "keep", "max_period", "samples", "rtol", "atol"])
+def test_settings_that_are_no_numbers(name: str, bad: Any) -> None:
+    with pytest.raises(DomainError, match=f"{name} must .*, got"):
+        bifurcation(delayed([1.0]), **{name: bad})
+    if name in ("transient", "keep", "max_period"):
+        with pytest.raises(DomainError, match=f"{name}.* must be a whole number >= [012], got"):
+            bifurcation(logistic([1.0]), **{name: bad})
 
 
 # -- flows --------------------------------------------------------------------------------------------------

@@ -362,7 +362,7 @@ def test_labelled_result_and_zero_delay() -> None:
 
 
 def test_bad_input_in_one_sentence() -> None:
-    with pytest.raises(DynamicsError, match="count must be a whole number >= 1, got 0"):
+    with pytest.raises(DynamicsError, match=r"count must be a whole number in 1\.\.1000, got 0"):
         characteristic_roots(hutchinson(epsilon=1.0, delay=1.0), count=0)
     with pytest.raises(DynamicsError, match="at names 'v', which is not a state"):
         characteristic_roots(hutchinson(epsilon=1.0, delay=1.0), {"v": 1})
@@ -373,3 +373,17 @@ def test_bad_input_in_one_sentence() -> None:
     assert np.isnan(result.characteristic_root.values.real).all() and len(failures(result)) == 2
     with pytest.raises(DynamicsError, match="at epsilon = 1"):
         characteristic_roots(nowhere, {"w": np.nan * epsilon}, throw=True)
+    for bad in (10**6, 1.5, "a", np.nan, True):
+        with pytest.raises(DynamicsError, match=r"count must be a whole number in 1\.\.1000, got"):
+            characteristic_roots(nowhere, count=bad)  # type: ignore[arg-type]
+
+
+def test_a_point_that_failed_is_not_a_number() -> None:
+    """A delay near the smallest floating-point number: no root, or the undelayed one, but never -inf."""
+    result = characteristic_roots(hutchinson(epsilon=1.0, delay=[5e-324, 1.0]))
+    failed = result.status.values != 0
+    assert np.isnan(result.characteristic_root.values[failed].real).all()
+    assert np.isnan(result.residual.values[failed]).all()
+    assert not failed[1] and not np.isinf(result.characteristic_root.values.real).any()
+    abscissa = spectral_abscissa(hutchinson(epsilon=1.0, delay=[5e-324, 1.0]))
+    assert (np.isnan(abscissa.values) == (abscissa.status.values != 0)).all()

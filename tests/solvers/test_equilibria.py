@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy
@@ -144,5 +146,18 @@ def test_same_seed_same_bytes_and_many_points() -> None:
 def test_bad_boxes(box: object, message: str) -> None:
     with pytest.raises(DynamicsError, match=message):
         equilibria(ODE(rhs={"x": -x}), box)  # type: ignore[arg-type]
-    with pytest.raises(DynamicsError, match="starts must be at least 1"):
-        equilibria(ODE(rhs={"x": -x}), {"x": (0, 1)}, starts=0)
+
+
+@pytest.mark.parametrize("bad", [-1, 2.5, "a", np.nan, np.inf, None])
+@pytest.mark.parametrize("name", ["starts", "seed"])
+def test_settings_that_are_no_whole_numbers(name: str, bad: Any) -> None:
+    with pytest.raises(DynamicsError, match=f"^{name} must be a whole number .*, got"):
+        equilibria(ODE(rhs={"x": -x}), {"x": (0, 1)}, **{name: bad})
+
+
+@pytest.mark.parametrize("apart", [1e-4, 1e-5])
+def test_roots_close_together_stay_apart(apart: float) -> None:
+    near = 0.5 * (1 + apart)
+    found = equilibria(ODE(rhs={"x": (x - 0.5) * (x - near)}), {"x": (0, 1)})
+    assert int(found["count"]) == 2
+    assert found.x.values == pytest.approx([0.5, near], abs=1e-3 * apart)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import stdev
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,19 @@ def test_standard_error_is_honest() -> None:
     assert value.std() / np.sqrt((error**2).mean()) == pytest.approx(1, abs=4 * 0.05)
 
 
+@pytest.mark.parametrize("batches", [2, 3, 5])
+def test_standard_error_of_few_batches(batches: int) -> None:
+    """The sample's standard deviation of the batch means over the root of their number."""
+    value, logs = 0.1, []
+    for _ in range(20 * batches):
+        logs.append(np.log(abs(1 + 2.9 - 2 * 2.9 * value)))
+        value += 2.9 * value * (1 - value)
+    means = [float(np.mean(logs[i : i + 20])) for i in range(0, len(logs), 20)]
+    found = lyapunov(logistic(2.9), time=20 * batches, transient=0, batches=batches)
+    assert found.exponent.item() == pytest.approx(np.mean(means), rel=1e-6)
+    assert found.error.item() == pytest.approx(stdev(means) / batches**0.5, rel=1e-6)
+
+
 def test_same_seed_same_bytes() -> None:
     one, two, other = (lyapunov(LORENZ, time=20.0, seed=seed).exponent.item() for seed in (3, 3, 4))
     assert one == two != other
@@ -201,7 +215,7 @@ def test_failures_and_refusals() -> None:
     assert failures(short)[0][1].startswith("the steps ran out")
     with pytest.raises(DynamicsError, match="beyond floating-point"):
         lyapunov(logistic(3.5), throw=True)
-    with pytest.raises(DomainError, match=r"count must lie in 1\.\.3"):
+    with pytest.raises(DomainError, match=r"count must be a whole number in 1\.\.3"):
         lyapunov(LORENZ, count=4)
     with pytest.raises(DomainError, match="time must be finite and > 0"):
         lyapunov(LORENZ, time=0.0)
@@ -223,3 +237,12 @@ def test_jumps_of_the_equations() -> None:
     assert lyapunov(aside).exponent.item() == pytest.approx(-1, abs=1e-6)
     doubling = Map(rhs={"x": sympy.Piecewise((2 * x, x < 0.5), (2 * x - 1, True))}, start={"x": 0.1})
     assert lyapunov(doubling, time=40, transient=0).exponent.item() == pytest.approx(np.log(2))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, "a", -1])
+@pytest.mark.parametrize("name", ["count", "time", "transient", "batches", "seed", "rtol", "max_steps"])
+def test_settings_that_are_no_numbers(name: str, bad: Any) -> None:
+    with pytest.raises(DomainError, match=f"^{name} must .*, got"):
+        lyapunov(LORENZ, **{name: bad})
+    with pytest.raises(DomainError, match=r"rtol must lie in \[1e-14, 0.1\], got 0"):
+        lyapunov(LORENZ, rtol=0)

@@ -240,8 +240,9 @@ def test_points_given_as_arrays_are_refined_between_the_nodes() -> None:
 def test_refusals() -> None:
     with pytest.raises(DomainError, match="a chart needs a parameter that is an array"):
         stability_chart(LogisticMap(epsilon=1.0))
-    with pytest.raises(DomainError, match="tolerance must lie in"):
-        stability_chart(LogisticMap(epsilon=[1.0, 3.0]), tolerance=0.0)
+    for bad in (0.0, "a", np.nan, 1):
+        with pytest.raises(DomainError, match="tolerance must lie in"):
+            stability_chart(LogisticMap(epsilon=[1.0, 3.0]), tolerance=bad)  # type: ignore[arg-type]
     chart = stability_chart(LogisticMap(epsilon=[1.0, 3.0]), trace=False)
     assert "crossing" not in chart.dims
 
