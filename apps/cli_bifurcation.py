@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,8 @@ import click
 from .cli_trajectory import _START, starting
 from .dynamic_models import ModelGroup, options
 from .dynamic_models import about as about_model
-from .dynamic_outputs import about, check_outputs, common_options, document, table, write_outputs
-from .dynamic_values import MAX_STORED, Chosen, choose
+from .dynamic_outputs import about, check_outputs, common_options, document, heading, table, write_outputs
+from .dynamic_values import MAX_STORED, Chosen, check_steps, choose
 from .ranges import MAX_POINTS
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def _runner(name: str) -> Callable[..., None]:
             raise click.UsageError("give one parameter a range, such as 1.8:3:1200, along which to look")
         if stores and exponents:
             raise click.UsageError("--lyapunov does not go into a store; leave one of them out")
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json)
+        _check_lengths(chosen, settings, stores)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, chosen.problem.name)
         result, growth = _solve(chosen, settings, store, exponents)
 
         def draw() -> Any:
@@ -90,7 +92,7 @@ def _runner(name: str) -> Callable[..., None]:
             if growth is None
             else result.assign_coords(growth.coords).assign(_renamed(growth).data_vars)
         )
-        write_outputs(paths, told, draw)
+        write_outputs(paths, told, draw, heading(chosen))
         if in_json:
             click.echo(json.dumps(document(chosen, told)))
         elif not paths or store is not None:
@@ -99,9 +101,26 @@ def _runner(name: str) -> Callable[..., None]:
     return run
 
 
+def _check_lengths(chosen: Chosen, settings: dict[str, Any], stores: bool) -> None:
+    """Lengths that are numbers, and no more steps of a map than one command should take."""
+    from tcpdynamics.solvers import Map
+
+    for key in ("transient", "keep"):
+        if settings[key] is not None and not math.isfinite(settings[key]):
+            raise click.UsageError(f"--{key} must be a finite number, got {settings[key]}; give such as 1000")
+    if isinstance(chosen.problem, Map):
+        transient, keep = (
+            plain if settings[key] is None else settings[key]
+            for key, plain in (("transient", 1000), ("keep", 256))
+        )
+        check_steps(chosen, transient + keep, "--transient or --keep", stores)
+
+
 def _solve(
     chosen: Chosen, settings: dict[str, Any], store: Path | None, exponents: bool
 ) -> tuple[xr.Dataset, xr.Dataset | None]:
+    import numpy as np
+
     from tcpdynamics.solvers import Map
     from tcpdynamics.solvers.stability.bifurcation import bifurcation as solve
     from tcpdynamics.solvers.stability.lyapunov import lyapunov
@@ -115,10 +134,11 @@ def _solve(
     used = {k: v for k, v in settings.items() if v is not None}
     if store is not None:
         return named(stored(store, chosen.problem, solve, chosen, **used), chosen), None
-    result = completed(solve(chosen.problem, **used), chosen)
-    if not exponents:
-        return result, None
-    growth = lyapunov(chosen.problem).drop_attrs(deep=False)
+    with np.errstate(all="ignore"):  # orbits that escape to infinity are told of by `status`
+        result = completed(solve(chosen.problem, **used), chosen)
+        if not exponents:
+            return result, None
+        growth = lyapunov(chosen.problem).drop_attrs(deep=False)
     return result, growth.reindex({k: chosen.swept[k] for k in chosen.outside}, fill_value={"status": 1})
 
 
@@ -144,13 +164,13 @@ def _kind(result: xr.Dataset) -> Any:
     """What each point ends in, as text."""
     import numpy as np
 
-    from tcpdynamics.solvers.results import REASONS
+    from .dynamic_results import reason
 
     flow = "maxima" in result
 
     def told(attractor: int, period: int, status: int) -> str:
         if status:
-            return f"no answer: {REASONS[status]}"
+            return f"no answer: {reason(status)}"
         if attractor == 1:
             return "equilibrium"
         if attractor != 2:

@@ -11,7 +11,7 @@ import click
 
 from .dynamic_models import ModelGroup, options
 from .dynamic_models import about as about_model
-from .dynamic_outputs import about, check_outputs, common_options, document, write_outputs
+from .dynamic_outputs import about, check_outputs, common_options, document, heading, write_outputs
 from .dynamic_values import MAX_STORED, Chosen, choose
 from .ranges import MAX_POINTS
 
@@ -67,7 +67,8 @@ def _runner(name: str) -> Callable[..., None]:
                 f"--verdict judges one point, and --{key.replace('_', '-')} has {len(values):,} values; give one, or "
                 "leave --verdict out"
             )
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json)
+        chosen = _linearisable(chosen)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json, chosen.problem.name)
         if chosen.swept:
             _chart(chosen, paths, store, in_json)
         else:
@@ -80,7 +81,6 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
     from .dynamic_results import units_of
     from .stability_point import judge, print_point
 
-    chosen = _linearisable(chosen)
     point = judge(chosen, _at(chosen))
 
     def draw() -> Any:
@@ -88,7 +88,7 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
 
         return spectrum_figure(point.roots)
 
-    write_outputs(paths, _without_complex(point.roots), draw)
+    write_outputs(paths, _without_complex(point.roots), draw, heading(chosen))
     if in_json:
         rest = {"at": point.at, "margin": point.margin}
         click.echo(
@@ -111,7 +111,6 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
     from .dynamic_results import completed, named, stored
     from .stability_text import print_chart
 
-    chosen = _linearisable(chosen)
     if store is not None:
         # A value for each flow is a dimension of the model's, but separate parameters of its equations.
         each = any("flow" in getattr(v, "dims", ()) for v in vars(chosen.model).values())
@@ -127,7 +126,7 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
 
         return stability_figure(result, marks=_marks(chosen))
 
-    write_outputs(paths, result, draw)
+    write_outputs(paths, result, draw, heading(chosen))
     if in_json:
         click.echo(json.dumps(document(chosen, result)))
     elif not paths or store is not None:

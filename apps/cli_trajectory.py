@@ -12,8 +12,8 @@ import click
 
 from .dynamic_models import ModelGroup, options
 from .dynamic_models import about as about_model
-from .dynamic_outputs import about, check_outputs, common_options, document, table, write_outputs
-from .dynamic_values import MAX_STORED, Chosen, choose
+from .dynamic_outputs import about, check_outputs, common_options, document, heading, table, write_outputs
+from .dynamic_values import MAX_STORED, Chosen, check_steps, choose
 from .ranges import MAX_POINTS
 from .written_numbers import check_points, only_number, read_numbers
 
@@ -69,6 +69,8 @@ trajectory = ModelGroup(
 
 def _runner(name: str) -> Callable[..., None]:
     def run(**given: Any) -> None:
+        from tcpdynamics.solvers import Map
+
         paths: tuple[Path, ...] = given.pop("output")
         in_json = given.pop("as_json")
         starts, times = given.pop("start"), {k: given.pop(k) for k in ("time", "until", "points")}
@@ -76,8 +78,11 @@ def _runner(name: str) -> Callable[..., None]:
         most = MAX_STORED if stores else MAX_POINTS
         chosen = starting(choose(name, given, most=most), starts, most)
         ticks = _times(chosen, times)
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json)
+        if isinstance(chosen.problem, Map) and ticks.size:
+            check_steps(chosen, float(ticks[-1]), "--time or --until", stores)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, chosen.problem.name)
         result = _solve(chosen, ticks, store)
+        _check_single(result)
         if starts:
             result.attrs["start"] = json.dumps(list(starts))
 
@@ -86,12 +91,13 @@ def _runner(name: str) -> Callable[..., None]:
 
             return trajectory_figure(result)
 
-        write_outputs(paths, result, draw)
+        write_outputs(paths, result, draw, heading(chosen))
         if in_json:
             more = {"start": list(starts)} if starts else {}
             click.echo(json.dumps(document(chosen, result, **more)))
         elif not paths:
             _print(chosen, result)
+        _say_failures(result)
 
     return run
 
@@ -196,7 +202,6 @@ def _print(chosen: Chosen, result: xr.Dataset) -> None:
     heads = [f"{k} [{v.attrs['units']}]" if v.attrs["units"] != "1" else k for k, v in shown.items()]
     dims = [str(d) for d in result["status"].dims]
     table([*_sweep_rows(result, dims, heads, shown)] if dims else [*_time_rows(result, heads, shown)])
-    _say_failures(result)
 
 
 def _picked(size: int) -> list[int]:
@@ -234,14 +239,38 @@ def _sweep_rows(
     return rows
 
 
+def _check_single(result: xr.Dataset) -> None:
+    """A trajectory that stands alone and failed is an error: there is nothing to show."""
+    import numpy as np
+
+    from .dynamic_results import reason
+
+    if result["status"].dims or not int(result["status"]):
+        return
+    known = [
+        np.isfinite(v.transpose("time", ...).values.reshape(v.sizes["time"], -1)).all(axis=1)
+        for v in _columns(result).values()
+    ]
+    times, unit = result.time.values[np.logical_and.reduce(known)], result.time.attrs["units"]
+    reached = f"after {times[-1]:.6g} {unit}" if times.size else f"before {result.time.values[0]:.6g} {unit}"
+    raise click.UsageError(
+        f"the trajectory failed {reached}: {reason(int(result['status']))}; ask for an earlier last time, or "
+        "change the parameters or the start"
+    )
+
+
 def _say_failures(result: xr.Dataset) -> None:
     """What went wrong on the way; points outside their domain have been told of."""
     from tcpdynamics.solvers import failures
+
+    from .dynamic_results import without_advice
 
     found = [f for f in failures(result) if f[1] != _OUTSIDE]
     if not found:
         return
     where = ", ".join(f"{k} = {v:g}" for k, v in found[0][0].items() if k in result["status"].dims)
-    size = result["status"].size
-    many = f"{len(found):,} of {size:,} trajectories" if size > 1 else "the trajectory"
-    click.echo(f"Warning: {many} failed{f', first at {where}' if where else ''}: {found[0][1]}", err=True)
+    many = f"{len(found):,} of {result['status'].size:,} trajectories"
+    click.echo(
+        f"Warning: {many} failed{f', first at {where}' if where else ''}: {without_advice(found[0][1])}",
+        err=True,
+    )

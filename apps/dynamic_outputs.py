@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .dynamic_values import Chosen
-from .files import OutputError, check_netcdf_name, check_writable, write_netcdf, write_text
+from .figure_parts import titled
+from .files import OutputError, check_netcdf_name, check_same_model, check_writable, write_netcdf, write_text
 from .pictures import check_png, page, write_png
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def common_options(command: click.Command) -> click.Command:
 
 
 def check_outputs(
-    paths: Sequence[Path], points: int, swept: int, most_swept: int, in_json: bool
+    paths: Sequence[Path], points: int, swept: int, most_swept: int, in_json: bool, model: str = ""
 ) -> Path | None:
     """Refuse what cannot be written before anything is computed; the store among the paths, if there is one.
 
@@ -50,6 +51,8 @@ def check_outputs(
         Parameters that are swept, and how many a picture can show.
     in_json : bool
         Whether all is to be printed.
+    model : str, optional
+        Whose result it is: a NetCDF file that is there and not of this model is not replaced.
     """
     if in_json:
         _check_printed(points)
@@ -62,6 +65,8 @@ def check_outputs(
         taken.add(os.path.realpath(path))
         if suffix == ".nc":
             check_netcdf_name(path)
+            if model:
+                check_same_model(path, model)
         elif suffix in (".html", ".png"):
             check_writable(path)
             if swept > most_swept or points > MAX_DRAWN:
@@ -93,17 +98,19 @@ def _check_store(path: Path) -> None:
         raise OutputError(f"cannot write {path}: the folder {at} cannot be written to")
 
 
-def write_outputs(paths: Sequence[Path], result: xr.Dataset, draw: Callable[[], go.Figure]) -> None:
-    """Write what was asked for; stores have been written already."""
+def write_outputs(
+    paths: Sequence[Path], result: xr.Dataset, draw: Callable[[], go.Figure], title: str = ""
+) -> None:
+    """Write what was asked for, pictures with a title; stores have been written already."""
     figure: go.Figure | None = None
     for path in paths:
         suffix = path.suffix.lower()
         if suffix == ".nc":
             write_netcdf(path, result)
         elif suffix in (".html", ".png"):
-            figure = draw() if figure is None else figure
+            figure = _drawn(draw, title) if figure is None else figure
             if suffix == ".html":
-                write_text(path, page(figure, path.stem))
+                write_text(path, page(figure, title or path.stem))
             else:
                 write_png(path, figure)
         click.echo(f"wrote {path}", err=True)
@@ -167,6 +174,18 @@ def table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         click.echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _drawn(draw: Callable[[], go.Figure], title: str) -> go.Figure:
+    return titled(draw(), title) if title else draw()
+
+
+def heading(chosen: Chosen) -> str:
+    """Title of a picture: the model, its reading and the parameters that are single numbers."""
+    from .dynamic_results import units_of
+
+    reading = f"{chosen.name}, {chosen.reading}: " if chosen.reading else ""
+    return reading + about(chosen, units_of(chosen))
 
 
 def about(chosen: Chosen, units: Mapping[str, str]) -> str:

@@ -74,6 +74,22 @@ def stored(
         )
 
 
+def reason(code: int) -> str:
+    """Why a point failed."""
+    from tcpdynamics.solvers.results import REASONS
+
+    return without_advice(REASONS[code])
+
+
+def without_advice(told: str) -> str:
+    """A reason without what only callers of the Python functions can do.
+
+    >>> without_advice("the steps ran out before the last time: raise max_steps or loosen the tolerance")
+    'the steps ran out before the last time'
+    """
+    return told.partition(": raise ")[0]
+
+
 def units_of(chosen: Chosen) -> dict[str, str]:
     """Unit by parameter."""
     from tcpdynamics.models.parameters import describe

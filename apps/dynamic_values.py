@@ -11,7 +11,7 @@ import click
 
 from .dynamic_models import SEVERAL, VIEWS, candidates, reading_of, views_of
 from .ranges import MAX_POINTS
-from .written_numbers import check_points, flag, only_number, read_numbers
+from .written_numbers import check_packet_size, check_points, flag, only_number, read_numbers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+
+#: States that one command updates, step by step of a map: a minute or so.
+MAX_UPDATES = 2_000_000_000
+
+#: Points of a store that are solved before the first are kept.
+_BLOCK = 10_000
+
+#: Flows with equations of their own.
+MAX_FLOWS = 300
 
 #: Points of a sweep that goes to a store block by block.
 MAX_STORED = 100_000_000
@@ -60,6 +69,18 @@ class Chosen:
         return math.prod(len(v) for v in self.swept.values())
 
 
+def check_steps(chosen: Chosen, steps: float, options: str, stores: bool = False) -> None:
+    """Refuse more steps of a map than one command should take, before anything is computed."""
+    states = len(chosen.problem.labels)
+    points = min(chosen.points, _BLOCK) if stores else chosen.points
+    if steps * points * states > MAX_UPDATES:
+        raise click.UsageError(
+            f"{steps:,.0f} steps of {states:,} state{'s' * (states > 1)} at {points:,} point{'s' * (points > 1)} are "
+            f"{steps * points * states:.3g} updates, at most {MAX_UPDATES:.0e} are allowed here; use a smaller "
+            f"{options} or fewer points"
+        )
+
+
 def choose(name: str, options: Mapping[str, Any], *, most: int = MAX_POINTS) -> Chosen:
     """Build the model that the options describe.
 
@@ -79,12 +100,15 @@ def choose(name: str, options: Mapping[str, Any], *, most: int = MAX_POINTS) -> 
     from tcpdynamics.models.parameters import describe
     from tcpdynamics.solvers import DomainError, DynamicsError
 
+    if options.get("packet_size"):
+        check_packet_size(options["packet_size"])
     found = candidates(name)
     reading = reading_of(name, options.get("reading"), bool(options.get("delay")))
     cls = found[reading]
     rows = {row["name"]: row for row in describe(cls)}
     given, swept = _given(name, reading, cls, rows, options, most)
     _require(rows, {**given, **swept})
+    _check_flows(cls, given)
     check_points({k: len(v) for k, v in swept.items()}, most)
     outside = {}
     for key, values in swept.items():
@@ -207,6 +231,16 @@ def _require(rows: Mapping[str, dict[str, Any]], given: Mapping[str, Any]) -> No
     missing = [flag(k) for k, row in rows.items() if row["required"] and k not in given]
     if missing:
         raise click.UsageError(f"Missing option{'s' * (len(missing) > 1)} {', '.join(missing)}")
+
+
+def _check_flows(cls: type[Any], given: Mapping[str, Any]) -> None:
+    """Each flow of these models has equations of its own, and their spectra are dense."""
+    flows = given.get("flows")
+    if hasattr(cls, "_each") and isinstance(flows, int | float) and flows > MAX_FLOWS:
+        raise click.UsageError(
+            f"--flows must be at most {MAX_FLOWS} for {cls.__name__}, whose flows have equations of their own, got "
+            f"{flows:,g}; use fewer flows"
+        )
 
 
 def _view(cls: type[Any], view: str | None) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
     import xarray as xr
 
 #: Okabe and Ito's colours, which colour-blind readers tell apart.
@@ -45,6 +47,18 @@ def axis_title(name: str, attrs: Mapping[str, Any]) -> str:
     meaning = str(attrs.get("long_name", "")) or (name if not symbol else "")
     unit = str(attrs.get("units", "1"))
     return ", ".join(x for x in (symbol, meaning) if x) + (f" [{unit}]" if unit not in ("", "1") else "")
+
+
+def titled(figure: go.Figure, text: str) -> go.Figure:
+    """The figure with a small title above its legend."""
+    lines = textwrap.wrap(text, 130)
+    title = {"text": "<br>".join(lines), "font": {"size": 13}, "x": 0.01, "y": 1, "yref": "container"}
+    more = 20 * len(lines)
+    return figure.update_layout(
+        title=title | {"yanchor": "top", "pad": {"t": 8}},
+        margin={"t": LAYOUT["margin"]["t"] + more},
+        height=(figure.layout.height or LAYOUT["height"]) + more,
+    )
 
 
 def swept_dims(result: xr.Dataset) -> tuple[str, ...]:

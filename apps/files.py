@@ -63,6 +63,34 @@ def check_writable(path: Path) -> None:
         raise OutputError(f"cannot write {path}: the folder {path.parent} cannot be written to")
 
 
+def check_same_model(path: Path, model: str) -> None:
+    """Raise OutputError if a file is there that is not a whole result of the same model."""
+    if not path.exists():
+        return
+    held = _model_of(path)
+    if held is None:
+        raise OutputError(
+            f"cannot write {path}: the file that is there is not a whole NetCDF file of tcpdynamics; give another "
+            "name or remove it"
+        )
+    if held != model:
+        raise OutputError(
+            f"cannot write {path}: {path.name} holds {held}, not {model}; give another name or remove it"
+        )
+
+
+def _model_of(path: Path) -> str | None:
+    """What a file of ours says its model is; None for any other file, and for one that was cut off."""
+    import xarray as xr
+
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as held:
+            ours = {"model", "solver", "version"} <= set(held.attrs)
+            return str(held.attrs["model"]) if ours else None
+    except Exception:  # whatever the libraries raise on what is not theirs
+        return None
+
+
 def write_netcdf(path: Path, result: xr.Dataset) -> None:
     """Write a result as NetCDF-4 (`check_netcdf_name` its path before the work)."""
     # By way of memory: HDF5 that meets a full disk crashes the process instead of raising OSError.

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SHOWN = 10
 MARKERS = 150_000
 
+#: Orbits that go beyond this many times the largest value of those that settled have escaped.
+ESCAPED = 1e3
+
 
 def trajectory_figure(result: xr.Dataset, quantities: Sequence[str] | None = None) -> go.Figure:
     """Quantities against time, those with one unit in one panel.
@@ -137,7 +140,8 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
     for values, along, colour in panels:
         if "flow" in values.dims:
             values = values.isel(flow=0)
-        x, y = _points(result[dim].values, values.transpose(dim, along).values, MARKERS // len(panels))
+        kept = _bounded(values.transpose(dim, along).values, result)
+        x, y = _points(result[dim].values, kept, MARKERS // len(panels))
         style = {"size": 2 if x.size > 5000 else 4, "color": colour}
         name = str(values.attrs.get("long_name", values.name)).partition(" of ")[0]
         figure.add_scattergl(x=x, y=y, mode="markers", marker=style, name=name, row=1, col=1)
@@ -163,6 +167,14 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
     figure.update_xaxes(title_text=axis_title(dim, result[dim].attrs), row=rows, col=1)
     figure.update_layout(**LAYOUT, showlegend=len(figure.data) > 1)
     return figure
+
+
+def _bounded(values: Any, result: xr.Dataset) -> Any:
+    """Points of the attractors (parameter, point) without parameters that failed or whose orbit escapes."""
+    size = np.abs(values).max(axis=1, initial=0.0, where=np.isfinite(values))
+    settled = size[np.isin(result.attractor.values, (1, 2)) & (result.status.values == 0)]
+    most = ESCAPED * max(1.0, float(settled.max())) if settled.size else np.inf
+    return np.where(((result.status.values == 0) & (size <= most))[:, None], values, np.nan)
 
 
 def _points(parameter: Any, values: Any, most: int) -> tuple[Any, Any]:

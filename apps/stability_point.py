@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: Characteristic roots of a delay equation that are shown.
 _ROOTS = 6
 
+#: An imaginary part this small beside its root is rounding.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Point:
@@ -74,7 +77,8 @@ class Point:
     def swing(self) -> str:
         """The oscillation."""
         frequency = self.number("frequency")
-        if not frequency > 0:
+        exponent = complex(self.roots["exponent"])
+        if not frequency > 0 or abs(exponent.imag) < _ROUNDING * abs(exponent):
             return "no oscillation"
         return f"oscillation with a period of {self._time(1 / frequency)}"
 
@@ -118,6 +122,8 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
     rest = {label: float(x) for label, x in zip(problem.labels, states[:, 0], strict=True)}
     told = getattr(type(chosen.model), "stability_margin", None)
     meaning = (told.__doc__ or "").strip().partition("\n")[0].removesuffix(".") if told else ""
+    if meaning[1:2].islower():  # it is told in the middle of a sentence
+        meaning = meaning[0].lower() + meaning[1:]
     return Point(VERDICTS[int(chart.verdict.values.flat[0])], found, margin_of(chosen), meaning, rest, units)
 
 

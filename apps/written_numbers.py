@@ -48,6 +48,20 @@ def check_points(sizes: Mapping[str, int], most: int = MAX_POINTS) -> None:
         )
 
 
+def check_packet_size(text: str) -> None:
+    """Refuse a size by which no bit rate can be divided."""
+    from tcpdynamics.validation.packet.units import ScenarioError, quantity
+
+    try:
+        size = quantity(text, "B", "--packet-size")
+    except ScenarioError as error:
+        raise click.UsageError(str(error)) from None
+    if not (size > 0 and math.isfinite(size)):
+        raise click.UsageError(
+            f"--packet-size must be a finite number of bytes > 0, got {text}; give such as 1500B"
+        )
+
+
 def only_number(option: str, text: str, unit: str = "1") -> float:
     """One number."""
     values = read_numbers(option, text, unit, 1) if ":" not in text else [math.nan, math.nan]

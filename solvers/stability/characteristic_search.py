@@ -22,6 +22,8 @@ _CHUNK = 2048
 TOLERANCE = 1e-12
 #: Largest matrix of a discretisation.
 _LARGEST = 1200
+#: Shortest delay whose roots, some thousands divided by it, are floating-point numbers; shorter ones fail.
+_SHORTEST = 1e-300
 #: Candidates beyond those that are wanted: a discretisation also has eigenvalues that are no roots.
 _SPARE = 40
 
@@ -89,6 +91,7 @@ def _chunk(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, Arr
     stack[:, 1:][now] = 0.0
     acts = (np.abs(stack[:, 1:]) > 0).any(axis=(2, 3))
     tau = np.where(acts, tau, 0.0)
+    finite &= ((tau == 0) | (tau >= _SHORTEST)).all(axis=1)
     stack = balance(stack)
     without = finite & ~acts.any(axis=1)
     if without.any():

@@ -308,7 +308,8 @@ def _first_negative(b: Any, stack: Any, order: Any) -> Any:
 
 @_inner
 def _next_switch(
-    T: Any, guards: Any, sides: Any, scales: Any, order: Any, lane: Any, h: Any, binomial: Any, work: Any, stack: Any
+    T: Any, guards: Any, sides: Any, scales: Any, flipped: Any, now_t: Any, order: Any,
+    lane: Any, h: Any, binomial: Any, work: Any, stack: Any,
 ) -> Any:  # fmt: skip
     """When the first switch changes its side within h, and which: (time, guard), or (h, -1)."""
     when, which = h, -1
@@ -325,10 +326,19 @@ def _next_switch(
             scale = max(scale, max(abs(T[guards[g, 1], 0, lane]), abs(T[guards[g, 2], 0, lane])))
         scales[g, lane] = scale
         near = 1e-13 * scale
-        if now > rest:
-            continue
+        if now > rest or abs(now) + rest <= 100.0 * near:
+            continue  # far from the switch, or moving by rounding errors only
         if now < -near:
             return 0.0, g  # on the wrong side: something else has jumped
+        if now <= near and flipped[g, lane] == now_t:
+            # It has just changed sides here: not again, unless it really leaves by more than rounding.
+            _bernstein(T, slot, order, lane, when, sign, binomial, work)
+            for k in range(order + 1):
+                work[k] += 10.0 * near
+            at = _first_negative(work, stack, order)
+            if at <= 1.0:
+                when, which = at * when, g
+            continue
         if now <= near:  # at the switch: the first derivative that counts tells where to
             power, heading = 1.0, 0.0
             for k in range(1, order + 1):
@@ -389,9 +399,12 @@ def _exp2(y: Any) -> Any:
 
 @_inner
 def _step_lengths(
-    T: Any, states: Any, order: Any, rtol: Any, atol: Any, last: Any, before: Any, total: Any, h: Any
-) -> None:
+    T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride: Any, last: Any, before: Any, total: Any, h: Any
+) -> None:  # fmt: skip
     """Steps at which the last two terms of every state are below its tolerance; -1 where a number is not finite.
+
+    The tolerance is relative to the state and to what it changes by in a step as long as the last (`stride`): a
+    population that almost dies out keeps its digits, and a state that passes zero does not stop the motion.
 
     One per cent of accuracy is enough, so that the library's exp and log are not called.
     """
@@ -400,7 +413,8 @@ def _step_lengths(
     for i in range(states.shape[0]):
         s = states[i]
         for lane in range(LANES):
-            scale = 1.0 / (atol + rtol * abs(T[s, 0, lane]) + 1e-280)
+            size = abs(T[s, 0, lane]) + stride[lane] * abs(T[s, 1, lane])
+            scale = 1.0 / (atol + rtol * size + 1e-280)
             x, y = abs(T[s, order, lane]) * scale, abs(T[s, order - 1, lane]) * scale
             last[lane] = max(last[lane], x)
             before[lane] = max(before[lane], y)
@@ -522,9 +536,10 @@ def integrate(
     tmp = np.zeros((2, LANES))
     sides = np.zeros((max(1, guards.shape[0]), LANES), np.int64)
     scales = np.zeros((max(1, guards.shape[0]), LANES))
+    flipped = np.full((max(1, guards.shape[0]), LANES), np.nan)
     lags = np.zeros((max(1, delayed.shape[0]), LANES))
     now, h, lengths_now = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
-    last, before, total = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    last, before, total, stride = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     mine = np.full(LANES, -1)
     running = np.zeros(LANES, np.bool_)
     next_time = np.zeros(LANES, np.int64)
@@ -555,12 +570,13 @@ def integrate(
             mine[lane], running[lane], now[lane], steps[lane], next_time[lane] = m, True, begin, 0, 0
             active += 1
             fresh = True
+            stride[lane] = 0.0
             for i in range(inputs.shape[0]):
                 T[inputs[i], 0, lane] = params[i, m]
             for i in range(states.shape[0]):
                 T[states[i], 0, lane] = start[i, m]
             for g in range(guards.shape[0]):
-                sides[g, lane], scales[g, lane] = 0, 0.0
+                sides[g, lane], scales[g, lane], flipped[g, lane] = 0, 0.0, np.nan
             longest = 0.0
             for d in range(delayed.shape[0]):
                 lags[d, lane] = all_lags[d, m]
@@ -602,7 +618,15 @@ def integrate(
                     for i in range(states.shape[0]):
                         row = base + rhs[i] * slot + k * ROW
                         _scale(base + states[i] * slot + (k + 1) * ROW, row, 1.0 / (k + 1))
-        _step_lengths(T, states, order, rtol, atol, last, before, total, lengths_now)
+        if fresh:  # no step was taken yet: the states' own time scale, or the whole way
+            for lane in range(LANES):
+                if running[lane] and stride[lane] == 0.0:
+                    stride[lane] = times[times.shape[0] - 1] - now[lane]
+                    for i in range(states.shape[0]):
+                        bend = abs(T[states[i], 2, lane])
+                        if bend > 0.0:
+                            stride[lane] = min(stride[lane], max(1e-30, abs(T[states[i], 1, lane]) / bend))
+        _step_lengths(T, states, order, rtol, atol, stride, last, before, total, lengths_now)
         for lane in range(LANES):
             h[lane] = 0.0
             if not running[lane]:
@@ -630,10 +654,11 @@ def integrate(
             guard = -1
             if guards.shape[0]:
                 length, guard = _next_switch(
-                    T, guards, sides, scales, order, lane, length, binomial, work, stack
+                    T, guards, sides, scales, flipped, now[lane], order, lane, length, binomial, work, stack
                 )
                 if guard >= 0:
                     sides[guard, lane] = -sides[guard, lane]
+                    flipped[guard, lane] = now[lane] + length
                     ends, level = False, 0
             while next_time[lane] < times.shape[0] and (ends or times[next_time[lane]] <= now[lane] + length):
                 j = next_time[lane]
@@ -659,6 +684,8 @@ def integrate(
                         H[p, lane, v, k] = T[past[v], k, lane]
             h[lane] = length
             now[lane] += length
+            if length > 0.0:
+                stride[lane] = length
         if advance:
             _call(advance, base, h.ctypes.data)
         else:

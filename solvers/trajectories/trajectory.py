@@ -56,7 +56,7 @@ def trajectory(
     *,
     start: Mapping[str, Any] | None = None,
     rtol: float = 1e-8,
-    atol: float = 1e-10,
+    atol: float = 0.0,
     max_steps: int = 100_000,
     method: str = "taylor",
     throw: bool = False,
@@ -72,7 +72,8 @@ def trajectory(
     start : mapping state -> number or array, optional
         Initial values instead of the problem's own; a 1-D array spans the dimension "start_STATE".
     rtol, atol : float
-        A step's error is kept below atol + rtol |state|. Not used for maps.
+        A step's error is kept below atol + rtol (|state| + |its change in a step|). Not used for maps. Without an
+        `atol`, what almost dies out and grows again keeps its digits.
     max_steps : int
         Steps that one trajectory may take.
     method : {"taylor", "scipy"}

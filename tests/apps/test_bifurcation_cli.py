@@ -77,6 +77,8 @@ def test_files(answer, tmp_path):
     text = page.read_text()
     assert "Lyapunov exponent [1" in text
     assert "window [packet]" in text
+    assert "<title>logistic-map: " not in text
+    assert "<title>LogisticMap (capacity = 100 packet)</title>" in text
 
 
 @pytest.mark.parametrize(
@@ -87,6 +89,10 @@ def test_files(answer, tmp_path):
         (["logistic-map", "--epsilon", "1:2:10000000000"], "10,000,000,000 points"),
         (["logistic-map", "--epsilon", "1:2:4", "--keep", "1"], "must be whole numbers"),
         (["logistic-map", "--epsilon", "1:2:4", "--keep", "-5"], "--keep"),
+        (["logistic-map", "--epsilon", "1:2:4", "--transient", "nan"], "--transient must be a finite number"),
+        (["logistic-map", "--epsilon", "1:2:4", "--keep", "nan"], "--keep must be a finite number"),
+        (["logistic-map", "--epsilon", "1:2:4", "--keep", "inf"], "--keep"),
+        (["logistic-map", "--epsilon", "1:2:4", "--transient", "1e9"], "at most 2e+09 are allowed"),
         (["logistic-map", "--epsilon", "1:2:4", "--max-period", "0"], "--max-period"),
         (["logistic-map", "--epsilon", "1:2:4", "--of", "w"], "--of chooses the quantity of a flow"),
         (["logistic", "--epsilon", "1:2:4", "--of", "x"], "x"),

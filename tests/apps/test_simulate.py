@@ -325,7 +325,9 @@ def test_nothing_is_said_where_nobody_looks(small: str) -> None:
 def test_progress_goes_to_standard_error_line_by_line(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_EVERY", 0.0)
     scenario = tmp_path / "long.toml"
-    scenario.write_text(SCENARIO.replace("40s", "40000s"))  # ten million packets: several looks at the keyboard
+    scenario.write_text(
+        SCENARIO.replace("40s", "40000s")
+    )  # ten million packets: several looks at the keyboard
     done = click.testing.CliRunner().invoke(cli, ["simulate", str(scenario), "--json"])
     assert done.exit_code == 0
     assert "simulating: " in done.stderr and done.stderr.count("%") >= 2

@@ -344,3 +344,21 @@ def test_every_model_has_help(answer, command):
     for name in names():
         assert name in listed
         assert "--output" in answer(command, name, "--help")
+
+
+def test_many_flows_do_not_oscillate_by_rounding(answer):
+    line = answer("stability", "lotka-volterra", "--flows", "60", "--verdict")
+    assert line.endswith("no oscillation\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["fluid-tcp", "--flows", "60", "--capacity", "10Mbit/s", "--packet-size", "0"], "--packet-size must be"),
+        (["fluid-tcp", "--flows", "60", "--capacity", "1Mbit/s", "--packet-size", "-1B"], "--packet-size must be"),
+        (["lotka-volterra", "--flows", "301"], "--flows must be at most 300"),
+        (["lotka-volterra", "--flows", "1e9"], "--flows must be at most 300"),
+    ],
+)  # fmt: skip
+def test_sizes_that_cannot_be_are_refused(refused, words, says):
+    assert says in refused("stability", *words)

@@ -91,6 +91,14 @@ def test_a_diagram_shows_each_value_of_a_cycle_once():
     assert [(x == e).sum() for e in (1.5, 2.2, 2.5)] == [1, 2, 4]
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_diagram_leaves_out_orbits_that_escape():
+    result = bifurcation(TRefwaIntegrating(phi=np.linspace(1, 3, 20)))
+    y = np.asarray(bifurcation_figure(result).data[0].y)
+    assert y.size
+    assert abs(y).max() < 1e6
+
+
 def test_roots_beside_the_line_or_the_circle():
     circle = spectrum_figure(eigenvalues(LogisticMap(epsilon=1.5)))
     assert {t.name for t in circle.data} == {"unit circle", "roots"}

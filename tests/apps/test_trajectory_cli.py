@@ -125,9 +125,44 @@ def test_a_store_and_a_page(answer, tmp_path):
     assert "window [packet]" in page.read_text()
 
 
-def test_a_flight_to_infinity_is_told_of(answer, capfd):
-    text = answer("trajectory", "logistic-map", "--epsilon", "3.5", "--until", "60")
-    assert text.splitlines()[-1].split() == ["60", "nan"]
+def test_a_flight_to_infinity_is_told_of(answer):
+    text = answer("trajectory", "logistic-map", "--epsilon", "2,3.5", "--until", "60")
+    assert text.splitlines()[-1].split() == ["3.5", "nan"]
+
+
+def test_a_single_flight_to_infinity_is_an_error_and_writes_nothing(refused, tmp_path):
+    w, steps = 1.0, 0
+    while np.isfinite(w):
+        with np.errstate(over="ignore"):
+            w, steps = np.float64(w) + 3.5 * (1 - np.float64(w) / 100) * w, steps + 1
+    target = tmp_path / "x.nc"
+    words = ("--epsilon", "3.5", "--until", "60", "--output", str(target))
+    said = refused("trajectory", "logistic-map", *words)
+    assert f"failed after {steps - 1} RTT: the state grew" in said
+    assert not target.exists()
+
+
+def test_a_file_of_another_model_is_not_replaced(answer, refused, tmp_path):
+    target = tmp_path / "z.nc"
+    answer("trajectory", "logistic-map", "--until", "5", "--output", str(target))
+    held = target.read_bytes()
+    said = refused("trajectory", "t-refwa", "--until", "5", "--output", str(target))
+    assert "z.nc holds LogisticMap, not TRefwaWindow; give another name or remove it" in said
+    assert target.read_bytes() == held
+    answer("trajectory", "logistic-map", "--until", "9", "--output", str(target))
+    with xr.open_dataset(target) as stored:
+        assert stored.sizes["time"] == 10
+
+
+@pytest.mark.parametrize("command", ["stability", "trajectory", "bifurcation"])
+def test_a_file_that_is_no_whole_result_is_not_replaced(answer, refused, tmp_path, command):
+    whole, target = tmp_path / "whole.nc", tmp_path / "y.nc"
+    answer("trajectory", "logistic-map", "--until", "5", "--output", str(whole))
+    for content in (b"notes", whole.read_bytes()[:2000]):
+        target.write_bytes(content)
+        said = refused(command, "logistic-map", "--epsilon", "1,2", "--output", str(target))
+        assert "not a whole NetCDF file of tcpdynamics" in said
+        assert target.read_bytes() == content
 
 
 @pytest.mark.parametrize(
@@ -143,6 +178,7 @@ def test_a_flight_to_infinity_is_told_of(answer, capfd):
         (["logistic", "--epsilon", "1:2:100000", "--time", "0:1:100000"], "too many numbers"),
         (["logistic", "--until", "0"], "--until must be > 0"),
         (["logistic", "--until", "nan"], "not a number"),
+        (["logistic-map", "--time", "1e12"], "at most 2e+09 are allowed"),
         (["logistic-map", "--until", "2.5"], "steps of a map"),
         (["logistic", "--start", "x=1"], "one of w, got 'x=1'"),
         (["logistic", "--start", "5"], "--start takes NAME=VALUE"),

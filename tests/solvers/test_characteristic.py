@@ -387,3 +387,7 @@ def test_a_point_that_failed_is_not_a_number() -> None:
     assert not failed[1] and not np.isinf(result.characteristic_root.values.real).any()
     abscissa = spectral_abscissa(hutchinson(epsilon=1.0, delay=[5e-324, 1.0]))
     assert (np.isnan(abscissa.values) == (abscissa.status.values != 0)).all()
+    shortest = np.array([5e-324, 1e-310])
+    base, past = np.array([[-1.0, 1.0], [-1.0, -2.0]]), np.array([[[-1.0, 0.0], [0.0, 0.0]]])
+    roots, _, certain = rightmost_roots(np.stack([base] * 2), np.stack([past] * 2), shortest[:, None])
+    assert not certain.any() and np.isnan(roots.real).all()
