@@ -165,8 +165,17 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
         figure.add_hline(0, line={"color": BLACK, "width": 1}, row=2, col=1)
         figure.update_yaxes(title_text=axis_title(name, largest.attrs), row=2, col=1)
     figure.update_xaxes(title_text=axis_title(dim, result[dim].attrs), row=rows, col=1)
+    _whole_range(figure, result[dim].values)
     figure.update_layout(**LAYOUT, showlegend=len(figure.data) > 1)
     return figure
+
+
+def _whole_range(figure: go.Figure, parameter: Any) -> None:
+    """The axis shows all that was swept, also where nothing is drawn."""
+    low, high = float(np.min(parameter)), float(np.max(parameter))
+    edge = 0.02 * (high - low)
+    if edge > 0:
+        figure.update_xaxes(range=[low - edge, high + edge])
 
 
 def _bounded(values: Any, result: xr.Dataset) -> Any:

@@ -105,6 +105,9 @@ def span(parameters: Mapping[str, Any]) -> tuple[dict[str, xr.DataArray], dict[s
 
 
 def _labelled(name: str, value: Any) -> xr.DataArray:
+    held: Any = value.variable._data if isinstance(value, xr.DataArray) else value
+    if hasattr(held, "magnitude"):  # pint
+        raise DomainError(f"{name} is a quantity in {held.units}; give plain numbers in SI units")
     if isinstance(value, xr.DataArray):
         array = value if value.name is not None else value.rename(name)
     else:

@@ -50,12 +50,23 @@ def provenance(problem: Any, solver: str, **settings: Any) -> dict[str, str]:
 
 def _plain(value: Any) -> Any:
     """Long arrays by their ends: the coordinates hold all of their values."""
+    if hasattr(value, "magnitude") and hasattr(value, "units"):
+        return _with_unit(_plain(value.magnitude), str(value.units))
     array = np.asarray(value)
     if array.dtype == object:
         return str(value)
     if array.size > 16:
         return {"first": array.flat[0].item(), "last": array.flat[-1].item(), "count": array.size}
     return array.tolist()
+
+
+def _with_unit(value: Any, unit: str) -> Any:
+    """A plain value of a quantity: "200 millisecond"."""
+    if isinstance(value, list):
+        return [_with_unit(v, unit) for v in value]
+    if isinstance(value, dict):
+        return {k: v if k == "count" else _with_unit(v, unit) for k, v in value.items()}
+    return f"{value} {unit}"
 
 
 def status_variable(grid: Grid, status: NDArray[np.uint8]) -> xr.DataArray:

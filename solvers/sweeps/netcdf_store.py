@@ -6,7 +6,7 @@ import math
 import os
 import shutil
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +86,9 @@ class NetCdfStore:
             raise StoreError(
                 f"cannot write {self.path}: {error.strerror or error}; its blocks are kept in {self._parts.path}"
             ) from error
+        self._remove_parts()  # still locked
         self._parts.close()
         self._parts = None
-        self._remove_parts()
         return _load(self.path)
 
     def close(self) -> None:
@@ -99,7 +99,8 @@ class NetCdfStore:
     def _remove_parts(self) -> None:
         """In two steps, so that half a folder never looks like parts to be taken up."""
         if parts_of(self.path).exists():
-            os.rename(parts_of(self.path), _gone(self.path))
+            with suppress(FileNotFoundError):  # another process was faster
+                os.rename(parts_of(self.path), _gone(self.path))
             shutil.rmtree(_gone(self.path), ignore_errors=True)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..problems import DynamicsError
+from ..problems import DomainError, DynamicsError
 from ..results import provenance
 from .fingerprint import name_of
 
@@ -72,8 +72,9 @@ class ProblemWork:
     def _own(self) -> dict[str, Any]:
         if _is_problem(self.problem):
             return dict(self.problem.parameters)
-        numbers = {k: v for k, v in self._fields.items() if np.asarray(v).dtype.kind in "iuf"}
-        return numbers
+        units = {f.name: f.metadata.get("unit", "") for f in dataclasses.fields(self.problem)}
+        values = {k: _in_unit(k, v, units[k]) for k, v in self._fields.items() if not _per_flow(k, v)}
+        return {k: v for k, v in values.items() if np.asarray(v).dtype.kind in "iuf"}
 
     @property
     def _fields(self) -> dict[str, Any]:
@@ -85,6 +86,29 @@ class ProblemWork:
     def _starts(self) -> dict[str, Any]:
         start = getattr(self.problem, "start", {}) if _is_problem(self.problem) else {}
         return {k: v for k, v in start.items() if not hasattr(v, "free_symbols") and np.ndim(v)}
+
+
+def _in_unit(name: str, value: Any, unit: str) -> Any:
+    """A field as plain numbers: a pint quantity in the unit of the field."""
+    if not hasattr(value, "magnitude"):
+        return value
+    if not unit:
+        raise DomainError(f"{name} is a quantity in {value.units}; give plain numbers in SI units")
+    return value.to("dimensionless" if unit == "1" else unit).magnitude
+
+
+def _per_flow(name: str, value: Any) -> bool:
+    """Whether a field holds one value for each flow, which stay as they are in the model."""
+    dims = getattr(value, "dims", ())
+    if "flow" not in dims:
+        return False
+    if len(dims) > 1:
+        others = ", ".join(str(d) for d in dims if d != "flow")
+        raise DomainError(
+            f"{name} varies over {others} beside flow; sweep fields that are the same for all flows, "
+            "or sweep the problem that the model makes"
+        )
+    return True
 
 
 def _at_points(variable: xr.Variable, size: int) -> xr.Variable:

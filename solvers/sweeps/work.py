@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from ..problems import DynamicsError
-from ..results import REASONS
+from ..results import NOT_YET, REASONS
 
 #: What `work` is: block of parameters -> variables along the dimension "point".
 Work = Callable[[dict[str, NDArray[Any]]], Any]
@@ -136,6 +136,11 @@ def _taken_apart(given: Any, size: int) -> tuple[Layout, dict[str, NDArray[Any]]
         if name == "status":
             if array.ndim > 1 or array.dtype.kind not in "iu":
                 raise DynamicsError("work gave a status that is not one code a point")
+            if array.min() < 0 or array.max() >= NOT_YET:
+                raise DynamicsError(
+                    f"work gave the status {array.min() if array.min() < 0 else array.max()}; "
+                    f"give codes from 0 to {NOT_YET - 1}"
+                )
             codes = array.astype(np.uint8)
             continue
         behind = tuple(d for d in dims if d != "point")

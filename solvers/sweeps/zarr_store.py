@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,7 +27,7 @@ from .store import (
     status_attrs,
 )
 from .work import Layout, Outcome
-from .zarr_format import array_json, chunk_bytes, chunk_name, chunk_size, group_json, text_bytes
+from .zarr_format import array_json, chunk_bytes, chunk_name, chunk_size, chunk_values, group_json, text_bytes
 
 _STATUS = np.dtype(np.uint8)
 _TABLE = ("failure_point", "failure_reason")
@@ -44,26 +47,32 @@ class ZarrStore:
         self.done = np.zeros(blocks.count, dtype=bool)
         self._folders: set[str] = set()
         self._lock: int | None = None
+        self._scratch = f"unfinished-{os.getpid()}-{secrets.token_hex(4)}"
         if path.exists():
             self._take(retry)
         elif not path.parent.is_dir():
             raise StoreError(f"cannot write {path}: the folder {path.parent} does not exist; create it first")
 
     def begin(self, layout: Layout) -> None:
-        """Build the store beside its place, then rename it."""
+        """Build the store beside its place, locked already, then rename it: of two processes one comes too late."""
         check_layout(self.blocks, layout)
-        beside = self.path.with_name(self.path.name + ".unfinished")
+        self._clear_beside()
+        beside = self.path.with_name(f"{self.path.name}.{self._scratch}")
         try:
-            shutil.rmtree(beside, ignore_errors=True)
+            beside.mkdir()
+            self._hold(beside)
             for name, content in self._skeleton(layout):
                 file = beside / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
             os.rename(beside, self.path)
         except OSError as error:
+            shutil.rmtree(beside, ignore_errors=True)
+            self.close()
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                raise self._busy() from None
             raise StoreError(f"cannot write {self.path}: {error.strerror or error}") from error
         self.layout = layout
-        self._hold()
 
     def write(self, block: int, outcome: Outcome) -> None:
         """Keep a block."""
@@ -96,7 +105,9 @@ class ZarrStore:
             for file in self._arrays(table):
                 self._put(*file)
             self._put(root, content)
-        (self.path / "status/unfinished").unlink(missing_ok=True)
+        for stale in _unfinished(self.path / "status", ""):
+            stale.unlink(missing_ok=True)
+        self._clear_beside()
         return _open(self.path)[[*self.layout.variables, "status", *table]]
 
     def close(self) -> None:
@@ -107,8 +118,8 @@ class ZarrStore:
 
     def _put(self, name: str, content: bytes) -> None:
         file, folder = f"{self.path}/{name}", f"{self.path}/{os.path.dirname(name)}"
-        # One name for all: the next file takes it over if this process is killed while it writes.
-        beside = f"{self.path}/status/unfinished"
+        # What a process that is killed while it writes leaves here is removed when the store is finished.
+        beside = f"{self.path}/status/{self._scratch}"
         try:
             if folder not in self._folders:
                 os.makedirs(folder, exist_ok=True)
@@ -172,26 +183,34 @@ class ZarrStore:
             yield f"{name}/{chunk}", content
             yield f"{name}/zarr.json", array_json(values.shape, values.shape, dtype, dims, variable.attrs)
 
-    def _hold(self) -> None:
-        """Keep other processes out for as long as this one lives."""
+    def _hold(self, folder: Path) -> None:
+        """Keep other processes out for as long as this one lives, also where the folder is renamed."""
         try:
-            import fcntl
-        except ImportError:  # not on this system
-            return
-        self._lock = os.open(self.path, os.O_RDONLY)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.close()
-            raise StoreError(f"{self.path} is being written by another process; wait for it") from None
-        except OSError:  # a file system without locks
-            self.close()
+            self._lock = _locked(folder)
+        except (BlockingIOError, FileNotFoundError):
+            raise self._busy() from None
+
+    def _busy(self) -> StoreError:
+        return StoreError(f"{self.path} is being written by another process; wait for it")
+
+    def _clear_beside(self) -> None:
+        """Remove stores that processes began and were killed over; those of living ones are locked."""
+        for folder in _unfinished(self.path.parent, f"{self.path.name}."):
+            try:
+                lock = _locked(folder)
+            except OSError:
+                continue
+            if lock is not None:
+                try:
+                    shutil.rmtree(folder, ignore_errors=True)
+                finally:
+                    os.close(lock)
 
     def _take(self, retry: bool) -> None:
         """Take up a store that is there: check all of it, then see what is finished."""
         attrs = read_attributes(self.path)
         sweep = check_same(self.path, attrs, self.header)
-        self._hold()
+        self._hold(self.path)
         try:
             self._check(sweep)
             if retry:
@@ -233,6 +252,8 @@ class ZarrStore:
             for n, k in layout.variables.items()
         }
         there = {name: chunk_files(self.path / name) for name in sizes}
+        # The chunks of a complete store are checked when they are read.
+        checked = {"status"} if len(there["status"]) == self.blocks.count else set(sizes)
         for block in range(self.blocks.count):
             place = self.blocks.place(block)
             status = chunk_name(place)
@@ -245,7 +266,52 @@ class ZarrStore:
                         f"{self.path / name / chunk_name(place + inner)} is cut short ({got} of {wanted} bytes); "
                         f"remove {self.path / 'status' / status} to have its block computed again"
                     )
+                if name in checked:
+                    self._check_sum(name, place + inner, chunk, dtype, status)
             self.done[block] = True
+
+    def _check_sum(
+        self, name: str, place: tuple[int, ...], chunk: tuple[int, ...], dtype: np.dtype[Any], status: str
+    ) -> None:
+        file = self.path / name / chunk_name(place)
+        try:
+            chunk_values(file.read_bytes(), chunk, dtype)
+        except ValueError:
+            raise StoreError(
+                f"{file} is damaged (its checksum is wrong); "
+                f"remove {self.path / 'status' / status} to have its block computed again"
+            ) from None
+        except OSError as error:
+            raise StoreError(f"cannot read {file}: {error.strerror or error}") from error
+
+
+def _locked(folder: Path) -> int | None:
+    """Lock a folder; None where there are no locks. Raises OSError if another has it or removed it."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return None
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        same = os.path.samestat(os.fstat(lock), os.stat(folder))
+    except (BlockingIOError, FileNotFoundError):
+        os.close(lock)
+        raise
+    except OSError:  # a file system without locks
+        os.close(lock)
+        return None
+    if not same:
+        os.close(lock)
+        raise FileNotFoundError(folder)
+    return lock
+
+
+def _unfinished(folder: Path, prefix: str) -> list[Path]:
+    """What processes wrote beside its place and did not rename."""
+    pattern = re.compile(re.escape(prefix) + r"unfinished(-\d+-[0-9a-f]{8})?")
+    with os.scandir(folder) as entries:
+        return [Path(e.path) for e in entries if pattern.fullmatch(e.name)]
 
 
 def read_attributes(path: Path) -> dict[str, Any]:

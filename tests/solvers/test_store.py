@@ -6,6 +6,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -362,3 +363,66 @@ def _stop_after(blocks: int) -> Callable[..., None]:
 
 def _is_one_sentence(text: str) -> bool:
     return "\n" not in text and len(text) < 500 and "Traceback" not in text
+
+
+def _race(store: str, barrier: Any, told: Any) -> None:
+    barrier.wait()
+    try:
+        sweep(work, GRID, store=store, block=3, version="1")
+        told.put("")
+    except BaseException as error:
+        told.put(f"{type(error).__name__}: {error}")
+
+
+@pytest.mark.parametrize("name", ["x.zarr", "x.nc"])
+def test_processes_that_start_together_do_not_hurt_a_new_store(tmp_path: Path, name: str) -> None:
+    """One writes; the other is refused or comes later and finds the same."""
+    (tmp_path / "alone").mkdir()
+    sweep(work, GRID, store=tmp_path / "alone" / name, block=3, version="1")
+    context = get_context("fork")
+    for number in range(10):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        barrier, told = context.Barrier(2), context.Queue()
+        pair = [
+            context.Process(target=_race, args=(str(folder / name), barrier, told), daemon=True)
+            for _ in range(2)
+        ]
+        for process in pair:
+            process.start()
+        answers = [told.get(timeout=60) for _ in pair]
+        for process in pair:
+            process.join()
+        assert "" in answers
+        assert all(not a or "is being written by another process; wait for it" in a for a in answers)
+        assert content(folder) == content(tmp_path / "alone")
+
+
+def test_what_dead_processes_left_is_removed(tmp_path: Path) -> None:
+    for stale in ("x.zarr.unfinished", "x.zarr.unfinished-1-0123abcd"):
+        (tmp_path / stale / "status").mkdir(parents=True)
+    (tmp_path / "x.zarr.unfinished-mine").mkdir()
+    with pytest.raises(Killed):
+        sweep(work, GRID, store=tmp_path / "x.zarr", block=6, progress=_stop_after(2))
+    (tmp_path / "x.zarr/status/unfinished-1-0123abcd").write_bytes(b"half")
+    sweep(work, GRID, store=tmp_path / "x.zarr", block=6)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.zarr", "x.zarr.unfinished-mine"]
+    assert [p.name for p in (tmp_path / "x.zarr/status").iterdir() if "unfinished" in p.name] == []
+
+
+@pytest.mark.parametrize(("file", "done"), [("status/c.0.0", 9), ("status/c.0.0", 1), ("sum/c.0.0", 1)])
+def test_a_flipped_byte_is_noticed_when_a_store_is_taken_up(tmp_path: Path, file: str, done: int) -> None:
+    store = tmp_path / "x.zarr"
+    if done == 1:
+        with pytest.raises(Killed):
+            sweep(work, GRID, store=store, block=6, progress=_stop_after(1))
+    else:
+        sweep(work, GRID, store=store, block=6)
+    packed = bytearray((store / file).read_bytes())
+    packed[0] ^= 1
+    (store / file).write_bytes(packed)
+    with pytest.raises(StoreError, match=r"checksum is wrong\); remove .*status/c.0.0") as caught:
+        sweep(work, GRID, store=store, block=6)
+    assert _is_one_sentence(str(caught.value))
+    (store / "status/c.0.0").unlink()
+    xr.testing.assert_identical(sweep(work, GRID, store=store, block=6).load(), sweep(work, GRID, block=6))

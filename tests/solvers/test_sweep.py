@@ -23,13 +23,14 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.models import PftkFull, SubPacketFull
+from tcpdynamics.models import LotkaVolterraWindows, PftkFull, SubPacketFull, per_flow
 from tcpdynamics.solvers import (
     DomainError,
     MarkovChain,
     StoreError,
     explain,
     failures,
+    spectral_abscissa,
     stationary,
     sweep,
     sweep_of,
@@ -545,3 +546,37 @@ def test_a_store_begun_with_another_text_of_the_function_is_refused(tmp_path: Pa
     sweep(_holding(1), grid, store=tmp_path / "x.zarr")
     with pytest.raises(StoreError, match=r"the text or the settings of .* differ; give another name"):
         sweep(_holding(2), grid, store=tmp_path / "x.zarr")
+
+
+def test_quantities_are_swept_in_the_unit_of_their_field() -> None:
+    pint = pytest.importorskip("pint")
+    ureg = pint.UnitRegistry()
+    model = PftkFull(rtt=np.array([100, 200]) * ureg.ms, loss=0.01, timeout=1.0 * ureg.s)
+    result = sweep(sweep_of(model, PftkFull.throughput))
+    plain = sweep(sweep_of(PftkFull(rtt=[0.1, 0.2], loss=0.01, timeout=1.0), PftkFull.throughput))
+    np.testing.assert_allclose(result.throughput.values, plain.throughput.values, rtol=1e-14)
+    np.testing.assert_allclose(result.rtt.values, [0.1, 0.2])
+    assert '"rtt": ["100 millisecond", "200 millisecond"]' in result.attrs["parameters"]
+    assert '"timeout": "1.0 second"' in result.attrs["parameters"]
+    for value in (model.rtt, model.timeout, xr.DataArray(model.rtt, dims="rtt")):
+        with pytest.raises(
+            DomainError, match=r"rtt is a quantity in .*second; give plain numbers in SI units"
+        ):
+            sweep(lambda block: block, {"rtt": value})
+
+
+def test_values_per_flow_stay_in_the_model() -> None:
+    capacity = per_flow([10.0, 15.0])
+    model = LotkaVolterraWindows(flows=2, epsilon=[1, 1.95], capacity=capacity)
+    result = sweep(sweep_of(model, spectral_abscissa), block=1)
+    assert result.spectral_abscissa.dims == ("epsilon",)
+    np.testing.assert_allclose(result.spectral_abscissa.values, spectral_abscissa(model).values, rtol=1e-12)
+    swept = per_flow([10.0, xr.DataArray([15.0, 20.0], dims="second")])
+    with pytest.raises(DomainError, match="capacity varies over second beside flow; sweep fields that are"):
+        sweep(sweep_of(LotkaVolterraWindows(flows=2, capacity=swept), spectral_abscissa))
+
+
+@pytest.mark.parametrize("code", [-1, 255, 256, 300])
+def test_a_status_that_is_no_code_is_refused(code: int) -> None:
+    with pytest.raises(DynamicsError, match=f"work gave the status {code}; give codes from 0 to 254"):
+        sweep(lambda block: {"y": block["x"], "status": np.where(block["x"] > 1, code, 0)}, {"x": [1.0, 2.0]})
