@@ -267,8 +267,8 @@ def compare_delayed_logistic(points: int) -> None:
     def solve(tolerance: float) -> Array:
         return trajectory(problem, [100.0], rtol=tolerance, atol=tolerance / 100).w.values[:, 0]
 
-    cost, got = seconds(lambda: solve(4e-11), 5)
-    base = row("ours, Taylor lanes, rtol 4e-11", cost, points, np.abs(got - exact).max())
+    cost, got = seconds(lambda: solve(1e-11), 5)
+    base = row("ours, Taylor lanes, rtol 1e-11", cost, points, np.abs(got - exact).max())
     if importlib.util.find_spec("jitcdde"):
         few = np.linspace(0, points - 1, 8).astype(int)
         cost, got = jitcdde_loop(growth[few])
