@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -365,37 +366,59 @@ def _is_one_sentence(text: str) -> bool:
     return "\n" not in text and len(text) < 500 and "Traceback" not in text
 
 
-def _race(store: str, barrier: Any, told: Any) -> None:
+#: Run in an interpreter of its own: there a fork is safe, as no library has started threads.
+RACE = """
+from multiprocessing import get_context
+import sys
+from tcpdynamics.solvers.sweeps.sweep import sweep
+
+def work(block):
+    return {"sum": block["a"] + block["b"]}
+
+def alone(store):
+    sweep(work, {"a": [1.0, 2.0, 3.0, 4.0], "b": [5.0, 6.0, 7.0]}, store=store, block=3, version="1")
+
+def racer(store, barrier, told):
     barrier.wait()
     try:
-        sweep(work, GRID, store=store, block=3, version="1")
+        alone(store)
         told.put("")
     except BaseException as error:
         told.put(f"{type(error).__name__}: {error}")
+
+context = get_context("fork")
+folder, name = sys.argv[1:]
+alone(f"{folder}/alone/{name}")
+for number in range(10):
+    barrier, told = context.Barrier(2), context.Queue()
+    pair = [context.Process(target=racer, args=(f"{folder}/{number}/{name}", barrier, told)) for _ in range(2)]
+    for process in pair:
+        process.start()
+    answers = [told.get(timeout=60) for _ in pair]
+    for process in pair:
+        process.join()
+    print("|".join(answers).replace(chr(10), " "))
+"""
 
 
 @pytest.mark.parametrize("name", ["x.zarr", "x.nc"])
 def test_processes_that_start_together_do_not_hurt_a_new_store(tmp_path: Path, name: str) -> None:
     """One writes; the other is refused or comes later and finds the same."""
-    (tmp_path / "alone").mkdir()
-    sweep(work, GRID, store=tmp_path / "alone" / name, block=3, version="1")
-    context = get_context("fork")
-    for number in range(10):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        barrier, told = context.Barrier(2), context.Queue()
-        pair = [
-            context.Process(target=_race, args=(str(folder / name), barrier, told), daemon=True)
-            for _ in range(2)
-        ]
-        for process in pair:
-            process.start()
-        answers = [told.get(timeout=60) for _ in pair]
-        for process in pair:
-            process.join()
+    for folder in ("alone", *map(str, range(10))):
+        (tmp_path / folder).mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", RACE, str(tmp_path), name],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    rounds = [line.split("|") for line in done.stdout.splitlines()]
+    assert len(rounds) == 10, done.stderr
+    for number, answers in enumerate(rounds):
         assert "" in answers
         assert all(not a or "is being written by another process; wait for it" in a for a in answers)
-        assert content(folder) == content(tmp_path / "alone")
+        assert content(tmp_path / str(number)) == content(tmp_path / "alone")
 
 
 def test_what_dead_processes_left_is_removed(tmp_path: Path) -> None:
