@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import NoReturn
 
 import click
 
 from tcpdynamics import __version__
+from tcpdynamics.limits import MAX_SHOWN, shown
 
 #: What a user's mistake raises; anything else is ours and keeps its traceback.
 _EXPECTED = (
     "ChainError",
     "DomainError",
     "DynamicsError",
+    "LimitError",
     "RangeError",
     "OutputError",
     "ScenarioError",
@@ -78,6 +81,10 @@ def main() -> NoReturn:
         if sys.stdout is not None:  # what is left in the buffer cannot be written either
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _fail(f"cannot use {error.filename or 'standard output'}: {error.strerror or error}")
+    except MemoryError:
+        _fail("the memory of this machine is too small for this request; give fewer points, times or flows")
+    except RecursionError:
+        _fail("the input is nested too deeply to be read; write it flatter")
     except Exception as error:
         if type(error).__name__ not in _EXPECTED:
             raise
@@ -85,8 +92,22 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:
-    print(f"Error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"Error: {_one_line(message)}", file=sys.stderr)
     sys.exit(code)
+
+
+def _one_line(message: str) -> str:
+    """The message in one printable line; what repeats a long value of the user's is cut.
+
+    Click repeats its arguments whole, and so may a library below: what our own messages hold is short already.
+    """
+    for word in sys.argv[1:]:
+        for value in {word, word.partition("=")[2]}:
+            if len(value) > MAX_SHOWN:
+                message = message.replace(repr(value), shown(value)).replace(value, shown(value))
+    message = re.sub(rf"\S{{{MAX_SHOWN + 20},}}", lambda run: shown(run[0]), message)
+    message = " ".join(message.split())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -188,3 +189,41 @@ def test_explore_is_not_there_yet() -> None:
     done = tcpdynamics("explore")
     assert done.returncode == 2
     assert "not there yet" in done.stderr
+
+
+HOSTILE_WORDS = [
+    ["stationary", "sub-packet", "--loss", "x" * 40_000],
+    ["stationary", "sub-packet", "--loss", "1" * 40_000],
+    ["stationary", "sub-packet", "--loss", " ".join("y" * 300)],
+    ["stationary", "sub-packet", "--w-max", "9" * 5000],
+    ["stationary", "sub-packet", "--model", "m" * 5000],
+    ["stability", "logistic", "--epsilon", "z" * 5000, "--delay", "1"],
+    ["stability", "n" * 5000],
+    ["trajectory", "logistic", "--time", "0:1:" + "3" * 5000],
+    ["trajectory", "logistic", "--output", "f" * 5000 + ".nc"],
+    ["simulate", "s" * 5000],
+    ["simulate", "one_loss", "--set", "a." * 5000 + "=1"],
+    ["simulate", "one_loss", "--set", "duration=" + "q" * 5000],
+    ["explain", "e" * 5000],
+    ["w" * 5000],
+    ["--" + "o" * 5000],
+    ["stationary", "\x1b[31mred"],
+]
+
+
+@pytest.mark.parametrize("words", HOSTILE_WORDS, ids=lambda w: " ".join(x[:12] for x in w))
+def test_an_error_is_one_short_printable_line(words: list[str], refused: Callable[..., str]) -> None:
+    sentence = refused(*words).rstrip("\n")
+    assert len(sentence) < 700
+    assert sentence.isprintable()
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError("maximum recursion depth exceeded")])
+def test_memory_and_depth_that_run_out_are_one_sentence(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+) -> None:
+    def fail(*args: object, **settings: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "main", fail)
+    assert "too" in refused("stationary")
