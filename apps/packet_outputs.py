@@ -102,13 +102,15 @@ def page(result: xr.Dataset) -> str:
     from tcpdynamics.validation.packet import plots
 
     bodies = []
-    for make in (plots.window_figure, plots.queue_figure, plots.throughput_figure, plots.sequence_figure):
+    for number, make in enumerate(
+        (plots.window_figure, plots.queue_figure, plots.throughput_figure, plots.sequence_figure)
+    ):
         try:
             figure = make(result)
         except ValueError as error:
             bodies.append(f"<p>{html.escape(str(error))}</p>")
         else:
-            bodies.append(to_html(figure, include_plotlyjs=False, full_html=False))
+            bodies.append(to_html(figure, include_plotlyjs=False, full_html=False, div_id=f"figure-{number}"))
     name = html.escape(f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', '')}")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>\n'

@@ -26,7 +26,11 @@ def page(figure: go.Figure, title: str, *, tools: bool = True) -> str:
     from plotly.offline import get_plotlyjs
 
     body = to_html(
-        figure, {} if tools else {"displayModeBar": False}, include_plotlyjs=False, full_html=False
+        figure,
+        {} if tools else {"displayModeBar": False},
+        include_plotlyjs=False,
+        full_html=False,
+        div_id="figure",  # else drawn anew each time: the same result is to give the same bytes
     )
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>\n'

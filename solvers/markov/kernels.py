@@ -12,10 +12,11 @@ of non-negative numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-import numba
 import numpy as np
+
+from tcpdynamics.compiled import kept_on_disk
 
 F = TypeVar("F", bound=Callable[..., Any])
 Array = Any  # Numba sees the element type; here it would only be noise.
@@ -29,7 +30,7 @@ _TAIL_LOW, _TAIL_HIGH = 2.0**-100, 2.0**900  # the same where flows of all sizes
 
 def jit(function: F) -> F:
     """Compile on first call, cache on disk, release the GIL; division by zero gives inf as in NumPy."""
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return kept_on_disk(function, nogil=True, error_model="numpy")
 
 
 @jit

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic as _intrinsic
+
+from tcpdynamics.compiled import kept_on_disk
 
 intrinsic: Callable[..., Any] = _intrinsic
 
@@ -162,7 +165,7 @@ def _call(typing: Any, function: Any, a: Any, b: Any) -> Any:
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _inner: Callable[..., Any] = njit(**_OPTIONS)
-_entry: Callable[..., Any] = njit(cache=True, **_OPTIONS)
+_entry: Callable[..., Any] = partial(kept_on_disk, **_OPTIONS)
 
 
 @_inner

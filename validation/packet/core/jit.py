@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 from numba import config, njit
 
+from tcpdynamics.compiled import kept_on_disk
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 # No kernel allocates, and the caller holds every array while one runs, so reference counting is switched off:
@@ -31,7 +33,7 @@ SOURCES = hashlib.sha256(
 
 def entry(function: _F) -> _F:
     """Compile a function that Python calls, with a cache that belongs to exactly these sources."""
-    compiled: Any = njit(cache=True, **OPTIONS)(function)
+    compiled: Any = kept_on_disk(function, **OPTIONS)
     if not config.DISABLE_JIT:
         compiled._cache._cache_file._source_stamp = SOURCES
     return compiled  # type: ignore[no-any-return]

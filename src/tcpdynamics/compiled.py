@@ -1,0 +1,53 @@
+"""Compiled functions are kept on disk: where Numba puts them, and where they go when it can write nowhere."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def kept_on_disk(function: _F, **options: Any) -> _F:
+    """Compile with Numba on first use and keep the machine code for later processes.
+
+    Numba writes beside the source, or in the user's cache folder. Where neither can be written to (an installation
+    that is read-only, in a container without a home), a private folder for temporary files takes its place.
+    """
+    from numba import config, njit
+
+    try:
+        return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError as error:
+        if "no locator" not in str(error):
+            raise
+    chosen, config.CACHE_DIR = config.CACHE_DIR, str(_private_folder())
+    try:
+        return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    finally:
+        config.CACHE_DIR = chosen
+
+
+@functools.cache
+def _private_folder() -> Path:
+    """A folder that no other user can write to: whoever fills a cache decides what is run."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir(), f"tcpdynamics-{user}")
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        held = folder.lstat()
+        if not stat.S_ISDIR(held.st_mode) or held.st_uid != user or held.st_mode & 0o077:
+            folder = Path(tempfile.mkdtemp(prefix="tcpdynamics-"))
+    logging.getLogger("tcpdynamics").warning(
+        "tcpdynamics: compiled code is kept in %s, since neither the installation nor a cache folder of yours can "
+        "be written to; set NUMBA_CACHE_DIR to choose another place",
+        folder,
+    )
+    return folder

@@ -1,0 +1,71 @@
+"""Where compiled code is kept, also where Numba finds no place of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+SOLVE = (
+    "import numpy as np; from tcpdynamics.solvers.markov.dense import stationary_dense; "
+    "print(stationary_dense(np.array([[0.5, 0.5], [0.25, 0.75]])).round(6).tolist())"
+)
+
+
+def _copy_package(site: Path) -> None:
+    """A copy in which no folder for compiled code can be made."""
+    shutil.copytree(
+        ROOT / "src/tcpdynamics", site / "tcpdynamics", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for folder in [path for path in site.rglob("*") if path.is_dir()]:
+        (folder / "__pycache__").touch()
+
+
+def _solve(site: Path, temporary: Path) -> subprocess.CompletedProcess[str]:
+    """A chain solved by a copy of the package, by a process that has no home."""
+    keep = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "XDG_", "PYTHONPATH"))}
+    # Not even root can make a folder where a file stands.
+    blocked = {"HOME": os.devnull, "XDG_CACHE_HOME": os.devnull, "PYTHONDONTWRITEBYTECODE": "1"}
+    setting = keep | blocked | {"TMPDIR": str(temporary), "PYTHONPATH": str(site)}
+    return subprocess.run([sys.executable, "-c", SOLVE], env=setting, capture_output=True, text=True)
+
+
+def test_an_installation_that_is_read_only_keeps_compiled_code_in_a_private_folder(tmp_path: Path) -> None:
+    site, temporary = tmp_path / "site", tmp_path / "tmp"
+    temporary.mkdir()
+    _copy_package(site)
+    first, second = _solve(site, temporary), _solve(site, temporary)
+    for done in (first, second):
+        assert (done.returncode, done.stdout.strip()) == (0, "[0.333333, 0.666667]"), done.stderr
+        (line,) = done.stderr.splitlines()
+        assert "NUMBA_CACHE_DIR" in line
+    (folder,) = temporary.glob("tcpdynamics-*")
+    assert folder.stat().st_mode & 0o077 == 0
+    assert list(folder.rglob("*.nbc"))
+
+
+@pytest.mark.parametrize("planted", ["folder", "link", "file"])
+def test_a_folder_that_others_could_fill_is_not_used(planted: str, tmp_path: Path) -> None:
+    """Cached code is unpickled and run: a name that somebody else took first must not be trusted."""
+    site, temporary = tmp_path / "site", tmp_path / "tmp"
+    temporary.mkdir()
+    _copy_package(site)
+    name = temporary / f"tcpdynamics-{os.getuid()}"
+    if planted == "folder":
+        name.mkdir()
+        name.chmod(0o777)
+    elif planted == "link":
+        (tmp_path / "elsewhere").mkdir()
+        name.symlink_to(tmp_path / "elsewhere")
+    else:
+        name.write_text("taken")
+    done = _solve(site, temporary)
+    assert (done.returncode, done.stdout.strip()) == (0, "[0.333333, 0.666667]"), done.stderr
+    assert not list(name.rglob("*.nbc"))
+    assert not list((tmp_path / "elsewhere").rglob("*"))
