@@ -7,13 +7,17 @@ READY := $(VENV)/.ready
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help report test lint explore bench clean
+.PHONY: help report test lint explore bench slow bounds minimum wheel clean
 
 help:
 	@echo "make report   solve the models, run the comparisons, write report/index.html"
 	@echo "make test     lint, type-check and test"
 	@echo "make explore  the interactive explorer (not there yet)"
 	@echo "make bench    the benchmarks, ours beside the peers"
+	@echo "make slow     the tests that take minutes: long fuzz runs, thousands of cases"
+	@echo "make bounds   the tests with every array access of compiled code checked"
+	@echo "make minimum  the tests on the oldest versions that pyproject.toml allows"
+	@echo "make wheel    the tests on an installed wheel in a folder that cannot be written to"
 	@echo "make clean    remove the environment and everything that was built"
 
 $(READY): pyproject.toml constraints.txt
@@ -39,6 +43,30 @@ explore: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+slow: $(READY)
+	$(BIN)/python -m pytest -m slow
+
+# A cache of its own: code compiled without the checks must not be loaded.
+bounds: $(READY)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/bounds $(BIN)/python -m pytest
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/bounds $(BIN)/python -m pytest -m slow -k "fuzz or bounds"
+
+minimum:
+	$(PYTHON) -m venv --clear $(VENV)-minimum
+	$(PYTHON) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	print(*(w.replace(">=", "==") for w in p["dependencies"] + p["optional-dependencies"]["dev"]), sep="\n")' \
+		> $(VENV)-minimum/constraints.txt
+	PIP_CONSTRAINT=$(CURDIR)/$(VENV)-minimum/constraints.txt $(VENV)-minimum/bin/pip install --quiet --editable '.[dev]'
+	NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)-minimum/numba $(VENV)-minimum/bin/python -m pytest
+
+# Tests import the wheel: nothing of this folder but `tests` is on the path.
+wheel: $(READY)
+	$(PYTHON) -m venv --clear $(VENV)-wheel
+	$(VENV)-wheel/bin/pip install --quiet '.[dev]'
+	chmod -R a-w $(VENV)-wheel/lib
+	HOME=/dev/null $(VENV)-wheel/bin/python -m pytest tests; code=$$?; chmod -R u+w $(VENV)-wheel/lib; exit $$code
+
 clean:
-	rm -rf $(VENV) build dist report *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	chmod -Rf u+w $(VENV)-wheel || true
+	rm -rf $(VENV) $(VENV)-minimum $(VENV)-wheel build dist report *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find . -name __pycache__ -prune -exec rm -rf {} +
