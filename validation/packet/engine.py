@@ -23,6 +23,7 @@ from .units import ScenarioError
 
 _WORD = (1 << 64) - 1
 _BUDGET = 1_000_000  # events between two looks at the keyboard: a tenth of a second
+_SETTLING = 5  # so many budgets may a stopped run take to catch up with what it has counted ahead
 
 
 class ConservationError(RuntimeError):
@@ -65,18 +66,17 @@ def execute(
     with np.errstate(over="ignore"):
         sim = build(scenario, seed)
         loop.start(sim.world)
-        sim, stopped = _run(sim, scenario, scenario.warm_up / 2, progress, stop)
-        half = _checkpoint(sim)
+        sim, half, stopped = _run_part(sim, scenario, 0, progress, stop)
+        before, after = half, half
         if not stopped:
-            sim, stopped = _run(sim, scenario, scenario.warm_up, progress, stop)
-        before = _checkpoint(sim)
+            sim, before, stopped = _run_part(sim, scenario, 1, progress, stop)
+            after = before
         _set_epochs(scenario, sim, half, before)
         if not stopped:
-            sim, stopped = _run(sim, scenario, scenario.duration, progress, stop)
+            sim, after, stopped = _run_part(sim, scenario, 2, progress, stop)
         now = float(sim.world[0].now)
         close_epochs(sim, now)
         in_flight = check_conservation(sim)
-        after = _checkpoint(sim)
     measured = after.counts - before.counts
     # These two are counted inside the measured part from the beginning.
     measured[:, [k.DELIVERED, k.GOODPUT]] = sim.counts[:, [k.DELIVERED, k.GOODPUT]]
@@ -160,6 +160,9 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         trace_what=np.zeros((traces, 5), np.int64),
         windows=np.zeros((2 * n + 64 if record.windows is not None else 0, 9)),
         queues=np.zeros((2 * (len(links) + longest + 8) if record.queues is not None else 0, 4)),
+        edges=np.array([scenario.warm_up / 2, scenario.warm_up, scenario.duration]),
+        ahead_links=np.zeros((len(links), k.EDGES, k.AHEAD_LINKS)),
+        ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),
     )
     sim = _more_events(sim, 6 * n + 4 * longest + 64 + len(links))
     for i in range(len(links)):
@@ -612,6 +615,60 @@ def _run(
     return sim, False
 
 
+def _run_part(
+    sim: k.Sim,
+    scenario: Scenario,
+    part: int,
+    progress: Callable[[float], None] | None,
+    stop: threading.Event | None,
+) -> tuple[k.Sim, _Checkpoint, bool]:
+    """Advance to the end of a part; what is counted until then; True if the user has stopped the run before."""
+    sim.world["part"] = part
+    sim.world["edge"] = sim.edges[part]
+    sim, stopped = _run(sim, scenario, float(sim.edges[part]), progress, stop)
+    if stopped:
+        sim = _settle(sim, scenario, part)
+    return sim, _checkpoint(sim, part), stopped
+
+
+def _settle(sim: k.Sim, scenario: Scenario, part: int) -> k.Sim:
+    """Run on until all that is counted has happened, at most a round trip: shortcuts count ahead of time.
+
+    From there on nothing is counted, as if the run had been meant to end there.
+    """
+    what, times = sim.events["what"], sim.events["time"]
+    latest = times[(what >= 0) & (what <= k.ACKED)].max(initial=float(sim.world[0].now))
+    edge = float(np.nextafter(latest, math.inf))
+    if edge < sim.edges[part]:
+        _close_at(sim, part, edge)
+    at_once = threading.Event()
+    at_once.set()
+    for _ in range(_SETTLING):
+        sim, unsettled = _run(sim, scenario, float(sim.edges[part]), None, at_once)
+        if not unsettled:
+            break
+    return sim
+
+
+def _close_at(sim: k.Sim, part: int, edge: float) -> None:
+    """Let a part of a run that is under way end at `edge`, an instant after all that is counted."""
+    sim.edges[part:] = edge
+    sim.world["edge"] = edge
+    sim.world["end"] = edge
+    sim.ahead_links[:] = 0.0
+    sim.ahead_flows[:] = 0
+    links = sim.links
+    sim.ahead_links[:, part, k.AHEAD_WORK] = np.maximum(links["free_at"] - edge, 0.0)
+    for i in np.flatnonzero((links["served"] == 0) & (links["free_at"] > edge)):
+        row = links[i]
+        if row["capacity"] == 0 and row["limit"] < 0:
+            # Nobody remembers who waits in a queue without a limit.
+            sim.ahead_links[i, part, k.AHEAD_WAIT] = math.nan
+            continue
+        places = row["first"] + (row["head"] + np.arange(row["waiting"])) % max(row["capacity"], 1)
+        sim.ahead_links[i, part, k.AHEAD_WAIT] = np.maximum(sim.queue_time[places] - edge, 0.0).sum()
+
+
 def _double(array: Any) -> Any:
     _refuse_above(2.0 * array.nbytes, "the recording", "shorten the run or record less")
     return np.concatenate([array, np.zeros_like(array)])
@@ -653,28 +710,27 @@ class _Checkpoint:
     links: dict[str, NDArray[Any]]
 
 
-def _checkpoint(sim: k.Sim) -> _Checkpoint:
-    """Everything that is counted, as it stands now."""
+def _checkpoint(sim: k.Sim, part: int) -> _Checkpoint:
+    """Everything that has happened by now, the end of a part: what is counted less what is ahead of time."""
     links, now = sim.links, float(sim.world[0].now)
-    backlog = np.maximum(links["free_at"] - now, 0.0)
-    # An analytic link adds a packet's whole wait on arrival; take off what is still to come (it is known where
-    # the queue has a limit). A served link adds the time that has passed; add what passed since its last change.
-    to_come = np.zeros(len(links))
-    for i in np.flatnonzero((links["capacity"] > 0) & (links["waiting"] > 0)):
-        row = links[i]
-        places = row["first"] + (row["head"] + np.arange(row["waiting"])) % row["capacity"]
-        to_come[i] = np.maximum(sim.queue_time[places] - now, 0.0).sum()
-    waiting = np.where(links["served"] == 1, links["waiting"] * (now - links["changed"]), -to_come)
+    ahead, of_flows = sim.ahead_links[:, part], sim.ahead_flows[:, part]
+    counts = sim.counts.copy()
+    counts[:, k.ARRIVED] -= of_flows[:, k.AHEAD_FLOW_ARRIVED]
+    counts[:, k.ARRIVED_KIND : k.ARRIVED_KIND + len(k.KINDS)] -= of_flows[:, k.AHEAD_KIND :]
+    counts[:, k.ACKS_SENT] -= of_flows[:, k.AHEAD_ACKS_SENT]
+    passing = ahead[:, k.AHEAD_ARRIVED].astype(np.int64)
+    # A served link adds up waiting times at each change of its queue; add what passed since the last.
+    since = np.where(links["served"] == 1, links["waiting"] * (now - links["changed"]), 0.0)
     return _Checkpoint(
-        sim.counts.copy(),
+        counts,
         sim.levels.copy(),
         sim.sums.copy(),
         {
-            "arrived": np.array(links["arrived"]),
+            "arrived": links["arrived"] - passing,
             "dropped": np.array(links["dropped"]),
-            "accepted": np.array(links["accepted"]),
-            "work": np.array(links["work_sum"]) - backlog,
-            "wait": np.array(links["wait_sum"]) + waiting,
+            "accepted": links["accepted"] - passing,
+            "work": links["work_sum"] - ahead[:, k.AHEAD_WORK],
+            "wait": links["wait_sum"] + since - ahead[:, k.AHEAD_WAIT],
         },
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 from . import views as at
 from .calendar import free_slot, insert
 from .jit import called, inlined
-from .recording import sample_queue, trace
+from .recording import ahead_of_edge, sample_queue, trace
 from .records import (
     ACK,
     ACKED,
@@ -78,6 +78,8 @@ def pass_through(w: Any, e: Any) -> None:
         line.free_at = start + tx
         line.wait_sum += start - e.time
         line.work_sum += tx
+        if line.free_at >= w.edge:
+            ahead_of_edge(w, f, e, hop.link, e.time, start, tx)
         _travel(w, f, e, hop, start, tx)
 
 
@@ -130,6 +132,8 @@ def join(w: Any, slot: Any) -> Any:
     line.wait_sum += start - w.now
     line.work_sum += tx
     line.accepted += 1
+    if line.free_at >= w.edge:
+        ahead_of_edge(w, f, e, hop.link, w.now, start, tx)
     _travel(w, f, e, hop, start, tx)
     return True
 
@@ -192,6 +196,8 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
     line.busy = 1
     line.work_sum += tx
     line.free_at = w.now + tx
+    if line.free_at >= w.edge:
+        ahead_of_edge(w, at.flow(w, e.flow), e, link, w.now, w.now, tx)
     # The packet first, then the end of its transmission: ns-2's order, which decides exact ties.
     _travel(w, at.flow(w, e.flow), e, hop, w.now, tx)
     insert(w, slot, e.time)

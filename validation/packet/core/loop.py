@@ -13,7 +13,7 @@ from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unli
 from .jit import called, entry, inlined
 from .links import drain, join, pass_through, serve
 from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, receive
-from .recording import record_send, sample_queue, sample_window
+from .recording import answer_ahead_of_edge, record_send, sample_queue, sample_window
 from .records import (
     ACKED,
     ACKS_BACK,
@@ -201,6 +201,8 @@ def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
     inside = receipt < w.end
     if inside:
         count_receipt(w, f, i, receipt, fresh, seq, kind)
+    if receipt >= w.edge:
+        answer_ahead_of_edge(w, i, receipt)
     fill_ack(w, f, i, slot, seq, sent)
     e.mark = 0 if inside else AFTER_END
     e.hop = f.back_hop
