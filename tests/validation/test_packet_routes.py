@@ -92,19 +92,20 @@ def shorthands(draw):
 def networks(draw):
     """Access links of a flow's own or shared, one or two middle links that all share, both ways."""
     several = draw(some(1, 2, 3))
-    shared = draw(some(None, 1e6, 2e5))
     rate = draw(some(1e6, 1.3e5, 1e7))
     room = draw(some({}, {"buffer": 8}, {"buffer": 25}, {"buffer_bytes": 9000}))
     links = [Link("r1", "r2", rate, draw(delays(0.001, 0.1)), **room, loss=draw(some(0.0, 0.0, 0.02)))]
     last = "r2"
     if draw(st.booleans()):
         jitter = draw(some(0.0, 0.00678))
-        links.append(Link("r2", "r3", draw(some(None, 1e6)), draw(delays(0.001, 0.1)), 20, jitter=jitter))
+        links.append(Link("r2", "r3", draw(some(None, 1.07e6)), draw(delays(0.001, 0.1)), 20, jitter=jitter))
         last = "r3"
     flows = []
     for i in range(several):
         for a, b in ((f"s{i}", "r1"), (last, f"d{i}")):
-            access = draw(some(None, 1e7, 3e5, 3e5)) if shared is None else shared
+            # No two links of a limited queue alike: packets that have left the one come to the other just as others go.
+            access = draw(some(None, 1e7, 1e6, 2e5, 3e5))
+            access = access and access * (1 + 0.0137 * len(links))
             links.append(Link(a, b, access, draw(delays(1e-4, 0.2)), draw(some(None, None, 6))))
         ends = [f"s{i}", f"d{i}"]
         if draw(some(False, False, True)):
@@ -194,7 +195,10 @@ def check_network(scenario):
     equal(data, run(dataclasses.replace(scenario, scheduler="heap"))[1], scenario)
     equal(data, run(scenario, LOOKING_UP)[1], scenario)
     equal(data, run(scenario, NO_SHORTCUTS)[1], scenario)
-    equal(data, run(served(scenario))[1], scenario)
+    other, alike = run(served(scenario))
+    equal(data, alike, scenario)
+    for name in ("met", "tied"):  # of the warnings of phase effects
+        np.testing.assert_array_equal(done.links[name], other.links[name], err_msg=name)
     recorded = dataclasses.replace(scenario, record=Record(True, True, True, 0.0, 0.0))
     alike = run(recorded)[1]
     equal(data, alike[list(data.data_vars)], scenario)

@@ -17,7 +17,8 @@ from .core import records as k
 from .core.streams import GRID
 from .core.views import bind
 from .network import ends
-from .parts import Flows
+from .parts import FAST, Flows
+from .phases import PIECES
 from .scenario import MAX_MEMORY, SILENCE_BINS, Scenario
 from .units import ScenarioError
 
@@ -35,7 +36,8 @@ class Run:
     """Raw outcome of a run (N flows, L links); `counts`, `sums`, `levels`, `links` are of the measured part.
 
     `totals`, `counts` : (N, records.COUNTS). `sums` : (N, records.SUMS) seconds. `in_flight` : (N,) data packets
-    under way at the end. `links` : name -> (L,) array. `stopped` : simulated time reached [s].
+    under way at the end. `arrived`, `dropped` : (N, phases.PIECES) data packets at the first link of their way, lost
+    on any, in equal pieces of the measured part. `links` : name -> (L,) array. `stopped` : simulated time reached [s].
     """
 
     sim: k.Sim
@@ -43,6 +45,8 @@ class Run:
     counts: NDArray[np.int64]
     levels: NDArray[np.int64]
     sums: NDArray[np.float64]
+    arrived: NDArray[np.int64]
+    dropped: NDArray[np.int64]
     in_flight: NDArray[np.int64]
     epoch: NDArray[np.float64]
     base_rtt: NDArray[np.float64]
@@ -66,6 +70,7 @@ def execute(
     with np.errstate(over="ignore"):
         sim = build(scenario, seed)
         loop.start(sim.world)
+        pieces = np.zeros((PIECES + 1, 2, scenario.count), np.int64)
         sim, half, stopped = _run_part(sim, scenario, 0, progress, stop)
         before, after = half, half
         if not stopped:
@@ -73,13 +78,14 @@ def execute(
             after = before
         _set_epochs(scenario, sim, half, before)
         if not stopped:
-            sim, after, stopped = _run_part(sim, scenario, 2, progress, stop)
+            sim, after, stopped = _run_part(sim, scenario, 2, progress, stop, pieces)
         now = float(sim.world[0].now)
         close_epochs(sim, now)
         in_flight = check_conservation(sim)
     measured = after.counts - before.counts
-    # These two are counted inside the measured part from the beginning.
-    measured[:, [k.DELIVERED, k.GOODPUT]] = sim.counts[:, [k.DELIVERED, k.GOODPUT]]
+    # These are counted inside the measured part from the beginning.
+    received = [k.DELIVERED, k.GOODPUT, k.HANDSHAKES]
+    measured[:, received] = sim.counts[:, received]
     sums = after.sums - before.sums
     sums[:, [k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM]] = sim.sums[:, [k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM]]
     return Run(
@@ -88,6 +94,8 @@ def execute(
         counts=measured,
         levels=after.levels - before.levels,
         sums=sums,
+        arrived=np.diff(pieces[:, 0], axis=0).T,
+        dropped=np.diff(pieces[:, 1], axis=0).T,
         in_flight=in_flight,
         epoch=np.array(sim.flows["epoch"]),
         base_rtt=base_rtts(sim, scenario),
@@ -256,6 +264,7 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
     flows["min_rtt"] = math.inf
     flows["deadline"] = math.inf
     flows["due"] = math.inf
+    flows["finish"] = math.inf
     flows["epoch_index"] = -1
     return routes, np.array(rules, np.int64).reshape(-1, 3)
 
@@ -281,7 +290,9 @@ def _hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
             else:
                 there, back = (0,), ()
                 quarter = float(rtts[j]) / 4
-                f["access"], f["after"], f["back_access"] = quarter, quarter, 2 * quarter
+                there_fast, back_fast = _fast(scenario, group.packet_size), _fast(scenario, group.ack_size)
+                f["access"], f["after"] = quarter + there_fast, quarter + there_fast
+                f["back_access"] = 2 * quarter + back_fast
             f["forward_hop"] = len(rows)
             f["access"] += _chain(
                 scenario, rows, there, group.packet_size, group.jitter, float(f["after"]), True
@@ -340,20 +351,29 @@ def _chain(
         pure = way.rate is None and way.loss == 0.0 and way.jitter == 0.0
         # A way needs one hop at least, where packets are counted.
         needed = forward and len(rows) == start and position == len(links) - 1
+        delay = way.delay + (_fast(scenario, size) if way.rate is None else 0.0)
         if pure and not needed and not any(drop.link == way.name for drop in scenario.drops):
             if len(rows) == start:
-                lead += way.delay
+                lead += delay
             else:
-                rows[-1][2] += way.delay
+                rows[-1][2] += delay
             continue
         tx = _grid(scenario, 8.0 * size / way.rate, sending=True) if way.rate is not None else 0.0
-        rows.append([index, size, way.delay, tx, way.jitter, 0.0])
+        rows.append([index, size, delay, tx, way.jitter, 0.0])
     if len(rows) > start:
         rows[-1][2] += after
         rows[start][4] += jitter
         for row in rows[start:]:
             row[2] = _grid(scenario, row[2])
     return lead
+
+
+def _fast(scenario: Scenario, size: int) -> float:
+    """Seconds that a packet takes where a link is infinitely fast: none, or as long as in ns-2, which has no such link.
+
+    Some nanoseconds are nothing but where packets come and go in step: each round trip adds as many.
+    """
+    return 8.0 * size / FAST if scenario.exact else 0.0
 
 
 def _links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np.int32]]:
@@ -621,11 +641,25 @@ def _run_part(
     part: int,
     progress: Callable[[float], None] | None,
     stop: threading.Event | None,
+    pieces: NDArray[np.int64] | None = None,
 ) -> tuple[k.Sim, _Checkpoint, bool]:
-    """Advance to the end of a part; what is counted until then; True if the user has stopped the run before."""
+    """Advance to the end of a part; what is counted until then; True if the user has stopped the run before.
+
+    With `pieces`, (PIECES + 1, 2, N), packets arrived and lost are written down in between.
+    """
     sim.world["part"] = part
     sim.world["edge"] = sim.edges[part]
-    sim, stopped = _run(sim, scenario, float(sim.edges[part]), progress, stop)
+    stopped = False
+    if pieces is not None:
+        pieces[0] = sim.counts[:, [k.ARRIVED, k.DROPPED]].T
+        for i, until in enumerate(np.linspace(scenario.warm_up, scenario.duration, PIECES + 1)[1:-1], 1):
+            if not stopped:
+                sim, stopped = _run(sim, scenario, float(until), progress, stop)
+            pieces[i] = sim.counts[:, [k.ARRIVED, k.DROPPED]].T
+    if not stopped:
+        sim, stopped = _run(sim, scenario, float(sim.edges[part]), progress, stop)
+    if pieces is not None:
+        pieces[-1] = sim.counts[:, [k.ARRIVED, k.DROPPED]].T
     if stopped:
         sim = _settle(sim, scenario, part)
     return sim, _checkpoint(sim, part), stopped
@@ -731,6 +765,8 @@ def _checkpoint(sim: k.Sim, part: int) -> _Checkpoint:
             "accepted": links["accepted"] - passing,
             "work": links["work_sum"] - ahead[:, k.AHEAD_WORK],
             "wait": links["wait_sum"] + since - ahead[:, k.AHEAD_WAIT],
+            "met": np.array(links["met"]),
+            "tied": np.array(links["tied"]),
         },
     )
 
@@ -742,13 +778,23 @@ def _set_epochs(scenario: Scenario, sim: k.Sim, half: _Checkpoint, now: _Checkpo
         return
     base = base_rtts(sim, scenario)
     if not scenario.links:
-        packets = (now.links["accepted"] - half.links["accepted"])[0]
-        mean = (now.links["wait"] - half.links["wait"])[0] / packets if packets else 0.0
         first = sim.hops[sim.flows["forward_hop"]]
         # Jitter is counted at its mean; that it may not reorder a flow makes it a little more.
-        sim.flows["epoch"] = base + first["tx"] + mean + first["jitter"] / 2
+        sim.flows["epoch"] = base + first["tx"] + _mean_waits(half, now)[0] + first["jitter"] / 2
         return
     timed = (now.counts - half.counts)[:, k.TIMED]
     total = (now.sums - half.sums)[:, k.RTT_SUM]
-    mean_rtt = np.divide(total, timed, out=base.copy(), where=timed > 0)
+    # A flow without an acknowledgement in that time, between timeouts or not begun yet, has the round trip that
+    # packets had on its way: to take the base RTT would make more of its epochs empty than there are.
+    waits = _mean_waits(half, now)[sim.hops["link"]] + sim.hops["jitter"] / 2
+    until = np.concatenate([[0.0], np.cumsum(waits)])
+    on_the_way = base + until[sim.flows["back_end"]] - until[sim.flows["forward_hop"]]
+    mean_rtt = np.divide(total, timed, out=on_the_way, where=timed > 0)
     sim.flows["epoch"] = np.maximum(mean_rtt, 1e-6)
+
+
+def _mean_waits(half: _Checkpoint, now: _Checkpoint) -> NDArray[np.float64]:
+    """(L,) mean time [s] for which packets waited at each link between two moments (Little's law)."""
+    packets = now.links["accepted"] - half.links["accepted"]
+    waited = np.array(now.links["wait"] - half.links["wait"])
+    return np.divide(waited, packets, out=np.zeros(len(packets)), where=packets > 0)

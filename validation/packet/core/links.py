@@ -31,6 +31,7 @@ from .records import (
     DROPS,
     RECEIVE,
     SERVE,
+    TIE,
 )
 from .streams import GRID, ONE, on_grid, uniform
 
@@ -113,6 +114,10 @@ def join(w: Any, slot: Any) -> Any:
     drain(w, line)
     if w.queueing == 1:
         sample_queue(w, hop.link)
+    if start <= w.now:
+        line.woke = w.now
+    elif line.waiting > 0 and line.waiting >= line.limit - 1:
+        _meet(w, line, hop, at.queue_time(w)[line.first + line.head] - w.now)
     if lost or not _has_room(line, e.length, start > w.now):
         _lose(w, slot, e, hop.link, line)
         return False
@@ -152,6 +157,8 @@ def drain(w: Any, line: Any) -> None:
 def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> Any:
     if w.queueing == 1:
         sample_queue(w, hop.link)
+    if line.busy and line.waiting >= line.limit - 1:
+        _meet(w, line, hop, line.free_at - w.now)
     if lost or not _has_room(line, e.length, line.busy):
         _lose(w, slot, e, hop.link, line)
         return False
@@ -168,6 +175,7 @@ def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> A
         line.waiting += 1
         line.waiting_bytes += e.length
     else:
+        line.woke = w.now
         _start_service(w, slot, hop.link)
     return False
 
@@ -216,6 +224,19 @@ def _travel(w: Any, f: Any, e: Any, hop: Any, start: Any, tx: Any) -> None:
         e.what = ACKED if e.hop == f.back_end else ARRIVE
     else:
         e.what = RECEIVE if e.hop == f.forward_end else ARRIVE
+
+
+@inlined
+def _meet(w: Any, line: Any, hop: Any, gap: Any) -> None:
+    """A packet comes to a queue with one place left or none, `gap` before the next departure: is that a tie?
+
+    It is one too where the packet being sent, if of the same size, has just begun, but not because the link was idle.
+    """
+    if line.limit > 0:
+        line.met += 1
+        close = TIE * hop.tx
+        if gap < close or (abs(gap - hop.tx) < close and w.now - line.woke > close):
+            line.tied += 1
 
 
 @inlined

@@ -41,7 +41,8 @@ SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, 
 )
 SENT_KIND, ARRIVED_KIND, DROPPED_KIND = 11, 15, 19
 DELIVERED, GOODPUT = 23, 24  # of packets received inside the measured part only
-COUNTS = 25
+HANDSHAKES = 25  # of GOODPUT, which have the size of an acknowledgement
+COUNTS = 26
 
 # Parts of a run end at these edges (the middle of the warm-up, its end, the end of the run), and what is counted
 # ahead of time is noted per edge; columns of `ahead_links` and `ahead_flows`.
@@ -50,6 +51,9 @@ AHEAD_ARRIVED, AHEAD_WORK, AHEAD_WAIT = range(3)
 AHEAD_LINKS = 3
 AHEAD_ACKS_SENT, AHEAD_FLOW_ARRIVED, AHEAD_KIND = 0, 1, 2
 AHEAD_FLOWS = 6
+
+#: An arrival and a departure so close, in sending times, are a tie.
+TIE = 0.001
 
 # Columns of `sums`.
 RTT_SUM, FIRST_RTO_SUM, FIRST_SILENCE_SUM = range(3)
@@ -125,8 +129,8 @@ LINK = np.dtype(
         *_fields(np.float64, "rate loss"),
         # what it remembers
         *_fields(np.int64, "waiting waiting_bytes head busy list_head list_tail serve_event"),
-        *_fields(np.int64, "arrived dropped accepted left"),
-        *_fields(np.float64, "free_at changed wait_sum work_sum"),
+        *_fields(np.int64, "arrived dropped accepted left met tied"),
+        *_fields(np.float64, "free_at changed wait_sum work_sum woke"),
     ]
 )
 
@@ -159,7 +163,7 @@ FLOW = np.dtype(
         # the rest
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer"),
         *_fields(np.int64, "ack_held ack_timer held_seq held_kind limited_sent"),
-        *_fields(np.float64, "echo after delack interval held_sent start stop"),
+        *_fields(np.float64, "echo after delack interval held_sent start stop finish"),
         *_fields(
             np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"
         ),
