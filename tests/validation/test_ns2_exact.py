@@ -179,7 +179,7 @@ def test_many_drawn_losses(ns, sender):
 
 
 # Several flows, by default on the clock of ns-2. Its senders draw where their ticks stand, which shows only in
-# timeouts above the floor: with a floor of 3 s and round trips of half a second at most, nothing that is drawn decides anything.
+# timeouts above the floor: with a floor of 3 s and round trips of half a second at most, nothing that is drawn decides.
 
 
 @dataclass(frozen=True)

@@ -485,7 +485,7 @@ def test_chosen_packets_are_lost_on_links_of_one_flow_too(drops, lost):
 
 @pytest.mark.parametrize("book", ["ns2", "rfc"])
 def test_links_of_ones_own_are_counted_when_packets_pass(book):
-    """What a link did in the measured part is what passed it then, though shortcuts know of packets before they come."""
+    """What a link did in the measured part is what passed then, though shortcuts know of packets before."""
     flows = tuple(Flows(1, compat=book, source=a, target=b) for a, b in (("s0", "d0"), ("d1", "s1")))
     links = topologies.dumbbell(2, 1e6, 50, (0.1, 0.12))
     quick = Scenario(flows, links=links, duration=60.0, warm_up=10.0, clock="grid")

@@ -79,7 +79,7 @@ def test_one_flow_has_nobody_to_be_unfair_to():
 @pytest.mark.parametrize("own", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("ratio", [0.003, 0.05, 0.3])
 def test_the_estimate_is_right_where_the_truth_is_known(own, ratio):
-    """Binomial losses with a spread of the flows' own ratios that is known: unbiased, and certain only if there is one."""
+    """Binomial losses whose own ratios are known: the estimate is unbiased, and certain only if they differ."""
     rng = np.random.default_rng(7)
     squares, certain = [], []
     for _ in range(300):

@@ -17,7 +17,6 @@ from tcpdynamics.validation.packet import (
     ready_scenarios,
     replicate,
     simulate,
-    topologies,
 )
 from tcpdynamics.validation.packet.units import quantity
 

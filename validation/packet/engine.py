@@ -797,4 +797,5 @@ def _mean_waits(half: _Checkpoint, now: _Checkpoint) -> NDArray[np.float64]:
     """(L,) mean time [s] for which packets waited at each link between two moments (Little's law)."""
     packets = now.links["accepted"] - half.links["accepted"]
     waited = np.array(now.links["wait"] - half.links["wait"])
-    return np.divide(waited, packets, out=np.zeros(len(packets)), where=packets > 0)
+    mean: NDArray[np.float64] = np.divide(waited, packets, out=np.zeros(len(packets)), where=packets > 0)
+    return mean

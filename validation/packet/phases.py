@@ -34,10 +34,10 @@ SPREAD, CERTAIN = 0.25, 4.0
 TIED, MANY = 0.1, 20
 
 TEXT = (
-    "This is a phase effect, in ns-2 as here: a flow's packets meet the full drop-tail queue at their own place between "
-    "two departures. Another start, clock or simulator may turn the result around. A random delay (overhead, or jitter, "
-    "of a packet's sending time or several) lessens it but is no full remedy: compare several delays and seeds before "
-    "you trust who wins"
+    "This is a phase effect, in ns-2 as here: a flow's packets meet the full drop-tail queue at their own place "
+    "between two departures. Another start, clock or simulator may turn the result around. A random delay (overhead, "
+    "or jitter, of a packet's sending time or several) lessens it but is no full remedy: compare several delays and "
+    "seeds before you trust who wins"
 )
 
 
@@ -126,16 +126,8 @@ def cells(scenario: Scenario, run: Run) -> list[Cell]:
 
 def _kind(group: Flows) -> Any:
     """What makes flows alike: all but their number, where they run and how long that takes."""
-    apart = {
-        "count": 1,
-        "rtt": None,
-        "source": None,
-        "target": None,
-        "route": None,
-        "start": 0.0,
-        "stop": None,
-    }
-    return dataclasses.replace(group, **apart, start_spread=None, arrival_rate=None)
+    apart = ("count", "rtt", "source", "target", "route", "start", "start_spread", "arrival_rate", "stop")
+    return tuple(getattr(group, f.name) for f in dataclasses.fields(group) if f.name not in apart)
 
 
 def phase_warning(scenario: Scenario, run: Run) -> str:
@@ -147,9 +139,9 @@ def phase_warning(scenario: Scenario, run: Run) -> str:
     if unfair:
         worst = max(unfair, key=lambda cell: cell.spread)
         signs.append(
-            f"the same flows lost more than others all the time: the loss ratios of {len(worst.flows)} alike flows differ "
-            f"for good by {worst.spread:.0%} of their mean, {worst.certain:.0f} standard errors from chance, and not as "
-            f"their RTTs do; no law of TCP explains their shares (Jain's index of goodput: {worst.jain:.2f})"
+            f"the same flows lost more than others all the time: loss ratios of {len(worst.flows)} alike flows "
+            f"differ for good by {worst.spread:.0%} of their mean, {worst.certain:.0f} standard errors from chance, "
+            f"and not as their RTTs do; no law of TCP explains their shares (Jain's index of goodput: {worst.jain:.2f})"
         )
     met, tied = run.links["met"], run.links["tied"]
     ties = np.flatnonzero((tied >= MANY) & (tied > TIED * met))
