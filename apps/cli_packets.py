@@ -326,25 +326,25 @@ def _print_verdicts(result: xr.Dataset) -> None:
 @validate.command("ns2")
 @click.option("--live", is_flag=True, help="Run ns-2 now (minutes) instead of taking its recorded results.")
 @click.option(
-    "--tied", is_flag=True, help="The cases in which exact ties decide, and which differ for that reason."
+    "--tied", is_flag=True, help="The cases in which exact ties decide, by the rounding of the clock."
 )
 @click.option(
-    "--exact",
+    "--grid",
     is_flag=True,
-    help="Ours with double-precision time, in which rounding decides ties as in ns-2.",
+    help="Ours with times on a grid, where rounding decides nothing; the tied cases then differ.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write the comparison as NetCDF."
 )
-def validate_ns2(live: bool, tied: bool, exact: bool, as_json: bool, output: Path | None) -> None:
+def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path | None) -> None:
     """The packet simulator against ns-2.35 on crowded links: eight seeds each, 99 % intervals."""
     if output is not None:
         check_netcdf_name(output)
     from tcpdynamics.validation.comparisons import ns2
     from tcpdynamics.validation.ns2 import Ns2Error
 
-    comparison = ns2.PacketsVsNs2(cases=ns2.TIED if tied else ns2.CASES, exact=exact)
+    comparison = ns2.PacketsVsNs2(cases=ns2.TIED if tied else ns2.CASES, exact=not grid)
     try:
         result = comparison.run(live=live)
     except Ns2Error as error:

@@ -21,6 +21,8 @@ _LINES = (
     ("loss_rate_timeout", "loss of timeout retransmissions", 4),
     ("goodput_packets", "goodput of all flows [packets/s]", 2),
     ("goodput_bits", "goodput of all flows [bit/s]", 0),
+    ("transfers_finished", "flows that finished", 0),
+    ("completion", "their completion time (mean) [s]", 3),
     ("sent_in_all", "data packets sent", 0),
     ("repeats_in_all", "of these retransmissions", 0),
     ("timeouts_in_all", "timeouts", 0),
@@ -42,10 +44,8 @@ def goodput(result: xr.Dataset, scenario: Scenario) -> xr.Dataset:
     """`goodput_packets` [packets/s] and `goodput_bits` [bit/s] of all flows together, in the measured time."""
     end = float(result.attrs.get("interrupted_at", scenario.duration))
     measured = max(end - scenario.warm_up, 1e-9)
-    sizes = [8 * group.packet_size for group in scenario.flows for _ in range(group.count)]
-    bits = result.goodput.copy(data=result.goodput.values * sizes)
     return result[[]].assign(
-        goodput_packets=result.goodput.sum("flow") / measured, goodput_bits=bits.sum("flow") / measured
+        goodput_packets=result.goodput.sum("flow") / measured, goodput_bits=result.goodput_rate.sum("flow")
     )
 
 
@@ -114,6 +114,11 @@ def _rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.Data
         repeats_in_all=sent - result.sent_by_kind.sel(kind="new").sum("flow"),
         timeouts_in_all=result.timeouts.sum("flow"),
     ).assign(goodput(result, scenario).data_vars)
+    if any(group.segments is not None or group.stop is not None for group in scenario.flows):
+        result = result.assign(
+            transfers_finished=result.finish.notnull().sum("flow"),
+            completion=result.completion_time.mean("flow"),
+        )
     for name, label, digits in _LINES:
         if name in result and set(result[name].dims) <= {"replication"}:
             yield label, result[name], digits

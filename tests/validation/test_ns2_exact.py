@@ -6,13 +6,14 @@ A failing case is printed as a `Case(...)`; `compare(Case(...))` runs it again.
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.validation.ns2 import installed, run_ns2
-from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, simulate
+from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, simulate, topologies
 
 #: ns-2 prints 15 digits and both simulators add plain doubles: far below one bit's sending time.
 TOLERANCE = 1e-9
@@ -173,6 +174,89 @@ def test_many_drawn_losses(ns, sender):
     @given(cases(sender))
     def check(case: Case) -> None:
         compare(case)
+
+    check()
+
+
+# Several flows, by default on the clock of ns-2. Its senders draw where their ticks stand, which shows only in
+# timeouts above the floor: with a floor of 3 s and round trips of half a second at most, nothing that is drawn decides.
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Flows in step with each other: RTTs that are equal, or whole multiples of what a packet takes on the queue."""
+
+    sender: str = "reno"
+    flows: int = 2
+    rate: float = 1e6
+    buffer: int = 10
+    steps: int = 10
+    apart: int = 0
+    packet_size: int = 1000
+    start: float = 0.0
+    overtime: float = 0.0
+
+    def scenario(self) -> Scenario:
+        one = 8 * self.packet_size / self.rate
+        low, high = self.steps * one, (self.steps + self.apart * (self.flows - 1)) * one
+        low, high = low + self.overtime * one, high + self.overtime * one
+        links = topologies.dumbbell(self.flows, self.rate, self.buffer, (low, high), 100 * self.rate, low / 8)
+        flows = tuple(
+            Flows(
+                sender=self.sender, source=f"s{i}", target=f"d{i}", start=self.start,
+                packet_size=self.packet_size, min_rto=3.0,
+            )
+            for i in range(self.flows)
+        )  # fmt: skip
+        return Scenario(
+            flows, links=links, duration=30.0, warm_up=0.0, epoch=1.0, slice=30.0, record=Record(sends=True)
+        )
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> Crowd:
+    def one_of(*values: Any) -> Any:
+        return draw(st.sampled_from(values))
+
+    rate = one_of(1e6, 3e6, 1.3e6)
+    packet_size = one_of(1000, 500, 1500)
+    return Crowd(
+        one_of(*SENDERS),
+        one_of(2, 3, 5),
+        rate,
+        one_of(10, 5, 20, 3),
+        one_of(10, 4, 7, 13),
+        one_of(0, 1, 2),
+        packet_size,
+        one_of(0.0, 0.1, 0.375),
+        one_of(0.0, 0.5, 0.3),
+    )
+
+
+def in_step(crowd: Crowd) -> None:
+    scenario = crowd.scenario()
+    ours, theirs = simulate(scenario), run_ns2(scenario)
+    for flow in range(crowd.flows):
+        mine = [part.isel(send=np.flatnonzero(part.send_flow == flow)) for part in (ours, theirs)]
+        wrong = difference(*mine)
+        assert not wrong, f"flow {flow}: {wrong}\n{crowd}"
+
+
+def test_flows_in_step_are_as_in_ns2_by_default(ns):
+    @_drawn(12)
+    @given(crowds())
+    def check(crowd: Crowd) -> None:
+        in_step(crowd)
+
+    check()
+
+
+@pytest.mark.slow
+def test_many_flows_in_step_are_as_in_ns2_by_default(ns):
+    @_drawn(1000)
+    @given(crowds())
+    def check(crowd: Crowd) -> None:
+        in_step(crowd)
 
     check()
 

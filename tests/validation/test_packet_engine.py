@@ -368,3 +368,74 @@ def test_a_stopped_run_keeps_finished_slices_only():
     assert 0 < whole < scenario.slices
     assert result.sizes["slice"] == len(result["slice"]) == whole
     assert (result.slice_goodput.sum("flow") > 0).all() and result.slice_jain.notnull().all()
+
+
+# Transfers that begin and end.
+
+
+@pytest.mark.parametrize("sender", ["tahoe", "reno", "newreno", "sack"])
+@pytest.mark.parametrize("book", ["ns2", "rfc"])
+@pytest.mark.parametrize("loss", [0.0, 0.05])
+def test_a_transfer_finishes_when_its_last_segment_is_acknowledged(sender, book, loss):
+    flows = (
+        Flows(6, sender, book, rtt=(0.05, 0.1), segments=40, segments_shape=2.0, arrival_rate=1.0),
+        Flows(1, sender, book, rtt=0.2, stop=3.0),
+        Flows(1, sender, book, rtt=0.2),
+        Flows(1, sender, book, rtt=0.2, start=100.0),
+        Flows(1, "cbr", book, rate=1e5, segments=10, start=1.0, rtt=0.1),
+    )
+    scenario = Scenario(
+        flows, Bottleneck(1e6, 20, loss), 60.0, 0.0, epoch=0.1, record=Record(True, True, windows=0.0)
+    )
+    result = simulate(scenario)
+    run = engine.execute(scenario, scenario.seed)
+    for flow in range(7):
+        una = result["transferred"].values[flow]
+        assert result["finish"].notnull()[flow] == (una >= run.sim.flows["limit"][flow])
+        first = result["send_time"].values[result["send_flow"] == flow][0]
+        if result["finish"].notnull()[flow]:
+            # All is there once each segment has come for the first time; the first acknowledgement thereafter that
+            # leaves nothing outstanding (each is a sample of the window) finishes the transfer.
+            got = result["receive_flow"] == flow
+            segments, at = np.unique(result["receive_segment"].values[got], return_index=True)
+            complete = result["receive_time"].values[got][at].max()
+            mine = (result["window_flow"] == flow) & (result["window_flight"] == 0)
+            done = result["window_time"].values[mine & (result["window_time"] > complete)].min()
+            assert len(segments) == una and result["finish"][flow] == done
+        assert result["start"].values[flow] == pytest.approx(first, abs=1e-9)
+    assert result["finish"][:7].notnull().all() or loss > 0
+    assert np.isnan(result["finish"].values[7:9]).all()
+    assert np.isnan(result["start"].values[8]) and result["start"].values[7] == 0.0
+    assert result["finish"].values[9] == result["send_time"].values[result["send_flow"] == 9].max()
+    np.testing.assert_array_equal(result["completion_time"], result["finish"] - result["start"])
+
+
+def test_goodput_in_bits_counts_a_handshake_as_what_it_is():
+    one = Flows(segments=1, packet_size=1000, ack_size=50, rtt=0.1)
+    result = simulate(Scenario((one,), Bottleneck(1e6), 10.0, 0.0, epoch=0.1))
+    assert result["goodput"].item() == 2 and result["goodput_rate"].item() == 8 * 1050 / 10.0
+    # Over the time that was measured, so that flows add up to what the link carries.
+    crowd = simulate(dataclasses.replace(CROWD, warm_up=30.0))
+    assert float(crowd["goodput_rate"].sum()) <= float(crowd["utilisation"]) * 3e5 * 1.001
+    assert float(crowd["goodput_rate"].sum()) > 0.9 * 3e5
+
+
+def test_a_flow_without_an_acknowledgement_has_the_epoch_of_its_way():
+    """Not begun by the end of the warm-up: base RTT and mean waits, on links as on the shorthand for them."""
+    early = Flows(20, "newreno", rtt=(0.1, 0.13), start_spread=0.0, clock_phase=0.0)
+    late = Flows(1, "newreno", rtt=0.15, start=30.0)
+    options = {"duration": 40.0, "warm_up": 20.0, "clock": "grid"}
+    short = simulate(Scenario((early, late), Bottleneck(1e6, 30), **options))
+    rtts = [*np.linspace(0.1, 0.13, 20), 0.15]
+    links, flows = [Link("r1", "r2", 1e6, 0.0, 30, duplex=False)], []
+    for i, rtt in enumerate(rtts):
+        links += [
+            Link(f"s{i}", "r1", None, rtt / 4, duplex=False),
+            Link("r2", f"d{i}", None, rtt / 4, duplex=False),
+            Link(f"d{i}", f"s{i}", None, 2 * (rtt / 4), duplex=False),
+        ]
+        group = dataclasses.replace(late if i == 20 else early, count=1, rtt=None)
+        flows.append(dataclasses.replace(group, source=f"s{i}", target=f"d{i}"))
+    long = simulate(Scenario(tuple(flows), links=tuple(links), **options))
+    assert long["epoch"].values[20] == pytest.approx(short["epoch"].values[20], rel=1e-9)
+    assert short["epoch"].values[20] > 0.15 + 10 * 8 * 500 / 1e6  # a queue that is at least a third full

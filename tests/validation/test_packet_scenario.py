@@ -17,7 +17,6 @@ from tcpdynamics.validation.packet import (
     ready_scenarios,
     replicate,
     simulate,
-    topologies,
 )
 from tcpdynamics.validation.packet.units import quantity
 
@@ -291,29 +290,6 @@ def test_memory_is_refused_before_it_is_taken(table, memory):
     assert most < 50e6
 
 
-def test_phase_warning():
-    """Where equal round trips meet a limited queue without anything random, and only there."""
-    from tcpdynamics.validation.packet.result import phase_warning
-
-    two = Flows(count=2, rtt=0.1)
-    warned = Scenario((two,), Bottleneck(1e6, 20))
-    assert "jitter" in phase_warning(warned) and "jitter" in simulate(warned).attrs["warning"]
-    for cure in (
-        {"rtt": (0.1, 0.12)},
-        {"jitter": 0.004},
-        {"overhead": 0.001},
-        {"segments": 50},
-        {"count": 1},
-    ):
-        cured = dataclasses.replace(warned, flows=(dataclasses.replace(two, **cure),))
-        assert phase_warning(cured) == "", cure
-    assert phase_warning(dataclasses.replace(warned, bottleneck=Bottleneck(1e6))) == ""
-    pair = Flows(source="s0", target="d0"), Flows(source="s1", target="d1")
-    for rtt, expected in ((0.1, True), ((0.1, 0.12), False)):
-        links = topologies.dumbbell(2, rtt=rtt)
-        assert bool(phase_warning(Scenario(pair, links=links))) == expected
-
-
 def test_memory_is_checked_before_it_is_taken():
     with pytest.raises(ScenarioError, match="GB"):
         Scenario(
@@ -339,7 +315,8 @@ def test_ready_scenarios_load_and_run_shortened():
         scenario = load_scenario(path)
         assert scenario.name == name
         result = simulate(dataclasses.replace(scenario, duration=60.0, warm_up=20.0))
-        assert result.attrs["warning"] == ""
+        # Phase effects, as their texts say; the others have random delays, or one flow.
+        assert bool(result.attrs["warning"]) == (name in ("sub_packet", "mixed_rtt", "wide")), name
         assert result["goodput"].sum() > 0
 
 

@@ -17,9 +17,6 @@ from tcpdynamics.validation.packet.parts import Flows, Link
 from tcpdynamics.validation.packet.scenario import Scenario
 from tcpdynamics.validation.packet.units import ScenarioError
 
-#: Rate [bit/s] of links that are infinitely fast here: 1500 bytes take 12 ns, below all that is compared.
-FAST = 1e12
-
 
 @dataclass(frozen=True)
 class PlannedFlow:

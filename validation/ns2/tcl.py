@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tcpdynamics.validation.packet.parts import Link
+from tcpdynamics.validation.packet.parts import FAST, Link
 from tcpdynamics.validation.packet.scenario import Scenario
 
-from .plan import FAST, Plan, PlannedFlow, plan
+from .plan import Plan, PlannedFlow, plan
 
 #: Files that the script writes in its working directory.
 TRACE, COUNTERS = "trace", "counters"

@@ -17,12 +17,14 @@ from .core import records as k
 from .core.streams import GRID
 from .core.views import bind
 from .network import ends
-from .parts import Flows
+from .parts import FAST, Flows
+from .phases import PIECES
 from .scenario import MAX_MEMORY, SILENCE_BINS, Scenario
 from .units import ScenarioError
 
 _WORD = (1 << 64) - 1
 _BUDGET = 1_000_000  # events between two looks at the keyboard: a tenth of a second
+_SETTLING = 5  # so many budgets may a stopped run take to catch up with what it has counted ahead
 
 
 class ConservationError(RuntimeError):
@@ -34,7 +36,8 @@ class Run:
     """Raw outcome of a run (N flows, L links); `counts`, `sums`, `levels`, `links` are of the measured part.
 
     `totals`, `counts` : (N, records.COUNTS). `sums` : (N, records.SUMS) seconds. `in_flight` : (N,) data packets
-    under way at the end. `links` : name -> (L,) array. `stopped` : simulated time reached [s].
+    under way at the end. `arrived`, `dropped` : (N, phases.PIECES) data packets at the first link of their way, lost
+    on any, in equal pieces of the measured part. `links` : name -> (L,) array. `stopped` : simulated time reached [s].
     """
 
     sim: k.Sim
@@ -42,6 +45,8 @@ class Run:
     counts: NDArray[np.int64]
     levels: NDArray[np.int64]
     sums: NDArray[np.float64]
+    arrived: NDArray[np.int64]
+    dropped: NDArray[np.int64]
     in_flight: NDArray[np.int64]
     epoch: NDArray[np.float64]
     base_rtt: NDArray[np.float64]
@@ -65,21 +70,22 @@ def execute(
     with np.errstate(over="ignore"):
         sim = build(scenario, seed)
         loop.start(sim.world)
-        sim, stopped = _run(sim, scenario, scenario.warm_up / 2, progress, stop)
-        half = _checkpoint(sim)
+        pieces = np.zeros((PIECES + 1, 2, scenario.count), np.int64)
+        sim, half, stopped = _run_part(sim, scenario, 0, progress, stop)
+        before, after = half, half
         if not stopped:
-            sim, stopped = _run(sim, scenario, scenario.warm_up, progress, stop)
-        before = _checkpoint(sim)
+            sim, before, stopped = _run_part(sim, scenario, 1, progress, stop)
+            after = before
         _set_epochs(scenario, sim, half, before)
         if not stopped:
-            sim, stopped = _run(sim, scenario, scenario.duration, progress, stop)
+            sim, after, stopped = _run_part(sim, scenario, 2, progress, stop, pieces)
         now = float(sim.world[0].now)
         close_epochs(sim, now)
         in_flight = check_conservation(sim)
-        after = _checkpoint(sim)
     measured = after.counts - before.counts
-    # These two are counted inside the measured part from the beginning.
-    measured[:, [k.DELIVERED, k.GOODPUT]] = sim.counts[:, [k.DELIVERED, k.GOODPUT]]
+    # These are counted inside the measured part from the beginning.
+    received = [k.DELIVERED, k.GOODPUT, k.HANDSHAKES]
+    measured[:, received] = sim.counts[:, received]
     sums = after.sums - before.sums
     sums[:, [k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM]] = sim.sums[:, [k.FIRST_RTO_SUM, k.FIRST_SILENCE_SUM]]
     return Run(
@@ -88,6 +94,8 @@ def execute(
         counts=measured,
         levels=after.levels - before.levels,
         sums=sums,
+        arrived=np.diff(pieces[:, 0], axis=0).T,
+        dropped=np.diff(pieces[:, 1], axis=0).T,
         in_flight=in_flight,
         epoch=np.array(sim.flows["epoch"]),
         base_rtt=base_rtts(sim, scenario),
@@ -160,6 +168,9 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         trace_what=np.zeros((traces, 5), np.int64),
         windows=np.zeros((2 * n + 64 if record.windows is not None else 0, 9)),
         queues=np.zeros((2 * (len(links) + longest + 8) if record.queues is not None else 0, 4)),
+        edges=np.array([scenario.warm_up / 2, scenario.warm_up, scenario.duration]),
+        ahead_links=np.zeros((len(links), k.EDGES, k.AHEAD_LINKS)),
+        ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),
     )
     sim = _more_events(sim, 6 * n + 4 * longest + 64 + len(links))
     for i in range(len(links)):
@@ -253,6 +264,7 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
     flows["min_rtt"] = math.inf
     flows["deadline"] = math.inf
     flows["due"] = math.inf
+    flows["finish"] = math.inf
     flows["epoch_index"] = -1
     return routes, np.array(rules, np.int64).reshape(-1, 3)
 
@@ -278,7 +290,9 @@ def _hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
             else:
                 there, back = (0,), ()
                 quarter = float(rtts[j]) / 4
-                f["access"], f["after"], f["back_access"] = quarter, quarter, 2 * quarter
+                there_fast, back_fast = _fast(scenario, group.packet_size), _fast(scenario, group.ack_size)
+                f["access"], f["after"] = quarter + there_fast, quarter + there_fast
+                f["back_access"] = 2 * quarter + back_fast
             f["forward_hop"] = len(rows)
             f["access"] += _chain(
                 scenario, rows, there, group.packet_size, group.jitter, float(f["after"]), True
@@ -337,20 +351,29 @@ def _chain(
         pure = way.rate is None and way.loss == 0.0 and way.jitter == 0.0
         # A way needs one hop at least, where packets are counted.
         needed = forward and len(rows) == start and position == len(links) - 1
+        delay = way.delay + (_fast(scenario, size) if way.rate is None else 0.0)
         if pure and not needed and not any(drop.link == way.name for drop in scenario.drops):
             if len(rows) == start:
-                lead += way.delay
+                lead += delay
             else:
-                rows[-1][2] += way.delay
+                rows[-1][2] += delay
             continue
         tx = _grid(scenario, 8.0 * size / way.rate, sending=True) if way.rate is not None else 0.0
-        rows.append([index, size, way.delay, tx, way.jitter, 0.0])
+        rows.append([index, size, delay, tx, way.jitter, 0.0])
     if len(rows) > start:
         rows[-1][2] += after
         rows[start][4] += jitter
         for row in rows[start:]:
             row[2] = _grid(scenario, row[2])
     return lead
+
+
+def _fast(scenario: Scenario, size: int) -> float:
+    """Seconds that a packet takes where a link is infinitely fast: none, or as long as in ns-2, which has no such link.
+
+    Some nanoseconds are nothing but where packets come and go in step: each round trip adds as many.
+    """
+    return 8.0 * size / FAST if scenario.exact else 0.0
 
 
 def _links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np.int32]]:
@@ -612,6 +635,74 @@ def _run(
     return sim, False
 
 
+def _run_part(
+    sim: k.Sim,
+    scenario: Scenario,
+    part: int,
+    progress: Callable[[float], None] | None,
+    stop: threading.Event | None,
+    pieces: NDArray[np.int64] | None = None,
+) -> tuple[k.Sim, _Checkpoint, bool]:
+    """Advance to the end of a part; what is counted until then; True if the user has stopped the run before.
+
+    With `pieces`, (PIECES + 1, 2, N), packets arrived and lost are written down in between.
+    """
+    sim.world["part"] = part
+    sim.world["edge"] = sim.edges[part]
+    stopped = False
+    if pieces is not None:
+        pieces[0] = sim.counts[:, [k.ARRIVED, k.DROPPED]].T
+        for i, until in enumerate(np.linspace(scenario.warm_up, scenario.duration, PIECES + 1)[1:-1], 1):
+            if not stopped:
+                sim, stopped = _run(sim, scenario, float(until), progress, stop)
+            pieces[i] = sim.counts[:, [k.ARRIVED, k.DROPPED]].T
+    if not stopped:
+        sim, stopped = _run(sim, scenario, float(sim.edges[part]), progress, stop)
+    if pieces is not None:
+        pieces[-1] = sim.counts[:, [k.ARRIVED, k.DROPPED]].T
+    if stopped:
+        sim = _settle(sim, scenario, part)
+    return sim, _checkpoint(sim, part), stopped
+
+
+def _settle(sim: k.Sim, scenario: Scenario, part: int) -> k.Sim:
+    """Run on until all that is counted has happened, at most a round trip: shortcuts count ahead of time.
+
+    From there on nothing is counted, as if the run had been meant to end there.
+    """
+    what, times = sim.events["what"], sim.events["time"]
+    latest = times[(what >= 0) & (what <= k.ACKED)].max(initial=float(sim.world[0].now))
+    edge = float(np.nextafter(latest, math.inf))
+    if edge < sim.edges[part]:
+        _close_at(sim, part, edge)
+    at_once = threading.Event()
+    at_once.set()
+    for _ in range(_SETTLING):
+        sim, unsettled = _run(sim, scenario, float(sim.edges[part]), None, at_once)
+        if not unsettled:
+            break
+    return sim
+
+
+def _close_at(sim: k.Sim, part: int, edge: float) -> None:
+    """Let a part of a run that is under way end at `edge`, an instant after all that is counted."""
+    sim.edges[part:] = edge
+    sim.world["edge"] = edge
+    sim.world["end"] = edge
+    sim.ahead_links[:] = 0.0
+    sim.ahead_flows[:] = 0
+    links = sim.links
+    sim.ahead_links[:, part, k.AHEAD_WORK] = np.maximum(links["free_at"] - edge, 0.0)
+    for i in np.flatnonzero((links["served"] == 0) & (links["free_at"] > edge)):
+        row = links[i]
+        if row["capacity"] == 0 and row["limit"] < 0:
+            # Nobody remembers who waits in a queue without a limit.
+            sim.ahead_links[i, part, k.AHEAD_WAIT] = math.nan
+            continue
+        places = row["first"] + (row["head"] + np.arange(row["waiting"])) % max(row["capacity"], 1)
+        sim.ahead_links[i, part, k.AHEAD_WAIT] = np.maximum(sim.queue_time[places] - edge, 0.0).sum()
+
+
 def _double(array: Any) -> Any:
     _refuse_above(2.0 * array.nbytes, "the recording", "shorten the run or record less")
     return np.concatenate([array, np.zeros_like(array)])
@@ -653,28 +744,29 @@ class _Checkpoint:
     links: dict[str, NDArray[Any]]
 
 
-def _checkpoint(sim: k.Sim) -> _Checkpoint:
-    """Everything that is counted, as it stands now."""
+def _checkpoint(sim: k.Sim, part: int) -> _Checkpoint:
+    """Everything that has happened by now, the end of a part: what is counted less what is ahead of time."""
     links, now = sim.links, float(sim.world[0].now)
-    backlog = np.maximum(links["free_at"] - now, 0.0)
-    # An analytic link adds a packet's whole wait on arrival; take off what is still to come (it is known where
-    # the queue has a limit). A served link adds the time that has passed; add what passed since its last change.
-    to_come = np.zeros(len(links))
-    for i in np.flatnonzero((links["capacity"] > 0) & (links["waiting"] > 0)):
-        row = links[i]
-        places = row["first"] + (row["head"] + np.arange(row["waiting"])) % row["capacity"]
-        to_come[i] = np.maximum(sim.queue_time[places] - now, 0.0).sum()
-    waiting = np.where(links["served"] == 1, links["waiting"] * (now - links["changed"]), -to_come)
+    ahead, of_flows = sim.ahead_links[:, part], sim.ahead_flows[:, part]
+    counts = sim.counts.copy()
+    counts[:, k.ARRIVED] -= of_flows[:, k.AHEAD_FLOW_ARRIVED]
+    counts[:, k.ARRIVED_KIND : k.ARRIVED_KIND + len(k.KINDS)] -= of_flows[:, k.AHEAD_KIND :]
+    counts[:, k.ACKS_SENT] -= of_flows[:, k.AHEAD_ACKS_SENT]
+    passing = ahead[:, k.AHEAD_ARRIVED].astype(np.int64)
+    # A served link adds up waiting times at each change of its queue; add what passed since the last.
+    since = np.where(links["served"] == 1, links["waiting"] * (now - links["changed"]), 0.0)
     return _Checkpoint(
-        sim.counts.copy(),
+        counts,
         sim.levels.copy(),
         sim.sums.copy(),
         {
-            "arrived": np.array(links["arrived"]),
+            "arrived": links["arrived"] - passing,
             "dropped": np.array(links["dropped"]),
-            "accepted": np.array(links["accepted"]),
-            "work": np.array(links["work_sum"]) - backlog,
-            "wait": np.array(links["wait_sum"]) + waiting,
+            "accepted": links["accepted"] - passing,
+            "work": links["work_sum"] - ahead[:, k.AHEAD_WORK],
+            "wait": links["wait_sum"] + since - ahead[:, k.AHEAD_WAIT],
+            "met": np.array(links["met"]),
+            "tied": np.array(links["tied"]),
         },
     )
 
@@ -686,13 +778,24 @@ def _set_epochs(scenario: Scenario, sim: k.Sim, half: _Checkpoint, now: _Checkpo
         return
     base = base_rtts(sim, scenario)
     if not scenario.links:
-        packets = (now.links["accepted"] - half.links["accepted"])[0]
-        mean = (now.links["wait"] - half.links["wait"])[0] / packets if packets else 0.0
         first = sim.hops[sim.flows["forward_hop"]]
         # Jitter is counted at its mean; that it may not reorder a flow makes it a little more.
-        sim.flows["epoch"] = base + first["tx"] + mean + first["jitter"] / 2
+        sim.flows["epoch"] = base + first["tx"] + _mean_waits(half, now)[0] + first["jitter"] / 2
         return
     timed = (now.counts - half.counts)[:, k.TIMED]
     total = (now.sums - half.sums)[:, k.RTT_SUM]
-    mean_rtt = np.divide(total, timed, out=base.copy(), where=timed > 0)
+    # A flow without an acknowledgement in that time, between timeouts or not begun yet, has the round trip that
+    # packets had on its way: to take the base RTT would make more of its epochs empty than there are.
+    waits = _mean_waits(half, now)[sim.hops["link"]] + sim.hops["jitter"] / 2
+    until = np.concatenate([[0.0], np.cumsum(waits)])
+    on_the_way = base + until[sim.flows["back_end"]] - until[sim.flows["forward_hop"]]
+    mean_rtt = np.divide(total, timed, out=on_the_way, where=timed > 0)
     sim.flows["epoch"] = np.maximum(mean_rtt, 1e-6)
+
+
+def _mean_waits(half: _Checkpoint, now: _Checkpoint) -> NDArray[np.float64]:
+    """(L,) mean time [s] for which packets waited at each link between two moments (Little's law)."""
+    packets = now.links["accepted"] - half.links["accepted"]
+    waited = np.array(now.links["wait"] - half.links["wait"])
+    mean: NDArray[np.float64] = np.divide(waited, packets, out=np.zeros(len(packets)), where=packets > 0)
+    return mean

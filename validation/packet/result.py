@@ -13,6 +13,7 @@ from tcpdynamics import __version__
 
 from .core import records as k
 from .engine import Run
+from .phases import phase_warning
 from .scenario import Scenario
 
 #: What no key of a scenario changes, for the "what you ran" of every result.
@@ -25,40 +26,6 @@ ENGINE = {
     "compat rfc": "RFC 5681, 6582 (impatient), 6675 (NextSeg rules 1 to 3), 3042, 6298 with Karn's rule",
     "sequence numbers": "segments from 0; with a handshake, segment 0 is the handshake",
 }
-
-PHASE_WARNING = (
-    "equal RTTs on a drop-tail queue without jitter: packets fall on one time grid and the order of ties "
-    "decides the loss (10-26 % between simulators for one such scenario); spread rtt, or better set jitter "
-    "to a packet's sending time"
-)
-
-
-def phase_warning(scenario: Scenario) -> str:
-    """The warning that phase effects are likely, or an empty text.
-
-    Examples
-    --------
-    >>> from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario
-    >>> bool(phase_warning(Scenario((Flows(count=9),), Bottleneck(buffer=50))))
-    True
-    """
-    limited = any(way.buffer is not None or way.buffer_bytes is not None for way in scenario.ways)
-    random = any(way.jitter > 0.0 for way in scenario.ways) or any(
-        group.jitter > 0.0 or group.overhead > 0.0 for group in scenario.flows
-    )
-    endless = [group for group in scenario.flows if not group.open_loop and group.segments is None]
-    if not limited or random or not endless:
-        return ""
-    seen: set[float] = set()
-    flows = 0
-    for group in endless:
-        flows += group.count
-        if scenario.links:
-            for there, back in scenario.routes_of(group)[:100]:
-                seen.add(round(sum(scenario.ways[i].delay for i in there + back), 9))
-        else:
-            seen |= set(group.rtts() if group.count > 1 else group.rtts()[:1])
-    return PHASE_WARNING if flows > 1 and len(seen) == 1 else ""
 
 
 def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
@@ -79,12 +46,28 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     # Only slices that were simulated to their end, should the run have been stopped.
     whole = min(scenario.slices, max(int((run.stopped - scenario.warm_up) / scenario.slice * (1 + 1e-12)), 0))
     slices = run.sim.slices[:whole]
+    start = np.where(run.sim.flows["start"] < run.stopped, run.sim.flows["start"], np.nan)
+    finish = np.where(run.sim.flows["finish"] < run.stopped, run.sim.flows["finish"], np.nan)
     data: dict[str, Any] = {
         "base_rtt": (
             "flow",
             run.base_rtt,
             "s",
             "round trip without waiting",
+        ),
+        "start": ("flow", start, "s", "time at which the flow started; none if it had not by the end"),
+        "finish": (
+            "flow",
+            finish,
+            "s",
+            "time at which all was acknowledged; none if that was not by the end",
+        ),
+        "completion_time": ("flow", finish - start, "s", "from start to finish"),
+        "goodput_rate": (
+            "flow",
+            _received_bits(run) / measured,
+            "bit/s",
+            "different data received over the measured time, headers included",
         ),
         "epoch": ("flow", run.epoch, "s", "length of an epoch"),
         "mean_rtt": ("flow", rtt, "s", "mean round trip of acknowledged packets"),
@@ -205,7 +188,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         "seed": str(seed),
         "version": __version__,
         "what_you_ran": json.dumps(what_you_ran(scenario, seed)),
-        "warning": phase_warning(scenario),
+        "warning": phase_warning(scenario, run),
     }
     if run.interrupted:
         attrs["interrupted_at"] = f"{run.stopped:.9g}"
@@ -334,6 +317,13 @@ def _ratio(a: Any, b: Any) -> Any:
     """a / b, NaN where b is zero."""
     b = np.asarray(b, float)
     return np.divide(a, b, out=np.full(b.shape, np.nan), where=b != 0)
+
+
+def _received_bits(run: Run) -> Any:
+    """Bits of different packets received in the measured part, per flow; a handshake is a small one."""
+    handshakes = run.counts[:, k.HANDSHAKES]
+    data = (run.counts[:, k.GOODPUT] - handshakes) * run.sim.flows["packet_size"]
+    return 8.0 * (data + handshakes * run.sim.flows["ack_size"])
 
 
 def _share(epochs: Any) -> Any:

@@ -47,7 +47,8 @@ def simulate(
     xarray.Dataset
         Dimensions `flow`, `link`, `kind` (of transmission), `backoff`, `sent_in_epoch`, `silence`, `slice` and,
         as `record` asks, `send`, `receive`, `drop`, `window_sample`, `queue_sample`; all but these recordings
-        (whole run), `transferred` and `in_flight` (at the end) of the time after the warm-up. `attrs` hold the
+        (whole run), `start`, `finish` and `completion_time` (whole run; NaN where a flow did not start or finish),
+        `transferred` and `in_flight` (at the end) of the time after the warm-up. `attrs` hold the
         scenario, the seed, the version, `what_you_ran` (JSON) and a `warning`.
 
     Raises

@@ -41,7 +41,8 @@ class Scenario:
     epoch : float or "auto"
         Length [s] of the epochs in which sent packets are counted. "auto": each flow's own mean RTT, i.e.
         base RTT + sending time + mean wait at the bottleneck during the second half of the warm-up. With
-        `links`: mean RTT of the flow's acknowledged segments in that time.
+        `links`: mean RTT of the flow's acknowledged segments in that time; of a flow without any, its base RTT
+        and the mean waits at the links of its way.
     slice : float
         Length [s] of the slices in which goodput is counted (the paper's 20 s).
     drops : tuple of Drop
@@ -51,9 +52,12 @@ class Scenario:
         If given, every link must join two of them; otherwise nodes are those of the links.
     record : Record
     clock : {"auto", "grid", "double"}
-        Grid: all times are multiples of 2^-36 s (15 ps), so events that coincide do so exactly, at any time of
-        the run. Double: plain double precision, every sum as ns-2 takes it. Auto: double for a single flow, where
-        it makes ties fall as in ns-2; grid otherwise, where rounding must not decide them.
+        Double: plain double precision, every sum as ns-2 takes it, and what is infinitely fast sends 10^12 bit/s as
+        ns-2's links do there: where packets lock into a common rhythm, such differences decide who is dropped.
+        Grid: all times are multiples of 2^-36 s (15 ps), so events that coincide do so exactly, at any time of the
+        run, and rounding decides nothing; up to three times as fast. Auto: double if all flows keep to rule book
+        "ns2", whose results are to be ns-2's, and for a single flow; grid otherwise, for no RFC says what
+        rounding does.
     scheduler : {"calendar", "heap"}
         Two implementations of the list of events, for testing one against the other; results are the same.
 
@@ -219,7 +223,8 @@ class Scenario:
     @cached_property
     def exact(self) -> bool:
         """Whether times are plain doubles, as in ns-2."""
-        return self.clock == "double" or (self.clock == "auto" and self.count == 1)
+        as_ns2 = self.count == 1 or all(group.compat == "ns2" for group in self.flows)
+        return self.clock == "double" or (self.clock == "auto" and as_ns2)
 
     @cached_property
     def packet_rate(self) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 from . import views as at
 from .calendar import free_slot, insert
 from .jit import called, inlined
-from .recording import sample_queue, trace
+from .recording import ahead_of_edge, sample_queue, trace
 from .records import (
     ACK,
     ACKED,
@@ -31,6 +31,7 @@ from .records import (
     DROPS,
     RECEIVE,
     SERVE,
+    TIE,
 )
 from .streams import GRID, ONE, on_grid, uniform
 
@@ -78,6 +79,8 @@ def pass_through(w: Any, e: Any) -> None:
         line.free_at = start + tx
         line.wait_sum += start - e.time
         line.work_sum += tx
+        if line.free_at >= w.edge:
+            ahead_of_edge(w, f, e, hop.link, e.time, start, tx)
         _travel(w, f, e, hop, start, tx)
 
 
@@ -111,6 +114,10 @@ def join(w: Any, slot: Any) -> Any:
     drain(w, line)
     if w.queueing == 1:
         sample_queue(w, hop.link)
+    if start <= w.now:
+        line.woke = w.now
+    elif line.waiting > 0 and line.waiting >= line.limit - 1:
+        _meet(w, line, hop, at.queue_time(w)[line.first + line.head] - w.now)
     if lost or not _has_room(line, e.length, start > w.now):
         _lose(w, slot, e, hop.link, line)
         return False
@@ -130,6 +137,8 @@ def join(w: Any, slot: Any) -> Any:
     line.wait_sum += start - w.now
     line.work_sum += tx
     line.accepted += 1
+    if line.free_at >= w.edge:
+        ahead_of_edge(w, f, e, hop.link, w.now, start, tx)
     _travel(w, f, e, hop, start, tx)
     return True
 
@@ -148,6 +157,8 @@ def drain(w: Any, line: Any) -> None:
 def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> Any:
     if w.queueing == 1:
         sample_queue(w, hop.link)
+    if line.busy and line.waiting >= line.limit - 1:
+        _meet(w, line, hop, line.free_at - w.now)
     if lost or not _has_room(line, e.length, line.busy):
         _lose(w, slot, e, hop.link, line)
         return False
@@ -164,6 +175,7 @@ def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> A
         line.waiting += 1
         line.waiting_bytes += e.length
     else:
+        line.woke = w.now
         _start_service(w, slot, hop.link)
     return False
 
@@ -192,6 +204,8 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
     line.busy = 1
     line.work_sum += tx
     line.free_at = w.now + tx
+    if line.free_at >= w.edge:
+        ahead_of_edge(w, at.flow(w, e.flow), e, link, w.now, w.now, tx)
     # The packet first, then the end of its transmission: ns-2's order, which decides exact ties.
     _travel(w, at.flow(w, e.flow), e, hop, w.now, tx)
     insert(w, slot, e.time)
@@ -210,6 +224,19 @@ def _travel(w: Any, f: Any, e: Any, hop: Any, start: Any, tx: Any) -> None:
         e.what = ACKED if e.hop == f.back_end else ARRIVE
     else:
         e.what = RECEIVE if e.hop == f.forward_end else ARRIVE
+
+
+@inlined
+def _meet(w: Any, line: Any, hop: Any, gap: Any) -> None:
+    """A packet comes to a queue with one place left or none, `gap` before the next departure: is that a tie?
+
+    It is one too where the packet being sent, if of the same size, has just begun, but not because the link was idle.
+    """
+    if line.limit > 0:
+        line.met += 1
+        close = TIE * hop.tx
+        if gap < close or (abs(gap - hop.tx) < close and w.now - line.woke > close):
+            line.tied += 1
 
 
 @inlined

@@ -13,7 +13,7 @@ from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unli
 from .jit import called, entry, inlined
 from .links import drain, join, pass_through, serve
 from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, receive
-from .recording import record_send, sample_queue, sample_window
+from .recording import answer_ahead_of_edge, record_send, sample_queue, sample_window
 from .records import (
     ACKED,
     ACKS_BACK,
@@ -45,7 +45,7 @@ from .records import (
     TIMED,
     TIMER,
 )
-from .sender import emit, launch
+from .sender import emit, finished, launch
 from .streams import ONE, on_grid, uniform
 from .timer import current_rto, timer_is_due
 
@@ -184,6 +184,8 @@ def _acked(w: Any, slot: Any) -> None:
         ns2.on_ack(w, f, i, slot, e.ack, e.sent)
     else:
         rfc.on_ack(w, f, i, slot, e.ack, e.sent)
+    if finished(f) and f.finish == math.inf:
+        f.finish = w.now
     if w.sampling == 1:
         sample_window(w, f, i, current_rto(f))
 
@@ -201,6 +203,8 @@ def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
     inside = receipt < w.end
     if inside:
         count_receipt(w, f, i, receipt, fresh, seq, kind)
+    if receipt >= w.edge:
+        answer_ahead_of_edge(w, i, receipt)
     fill_ack(w, f, i, slot, seq, sent)
     e.mark = 0 if inside else AFTER_END
     e.hop = f.back_hop
@@ -255,6 +259,9 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
                 sample_window(w, f, i, current_rto(f))
     elif what == STOP:
         f.limit = min(f.limit, max(f.top, 1))
+        done = f.top if f.algorithm >= CBR else f.una
+        if done >= f.limit and f.finish == math.inf:
+            f.finish = w.now
     elif what == TICK:
         _tick(w, f, i)
     else:  # START, HELD_BACK
@@ -273,6 +280,9 @@ def _tick(w: Any, f: Any, i: Any) -> None:
         return
     emit(w, f, i, f.top, REPEAT)
     f.top += 1
+    if f.top >= f.limit:
+        f.finish = w.now
+        return
     gap = f.interval
     if f.algorithm == POISSON:
         f.gap_draws += ONE

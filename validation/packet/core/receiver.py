@@ -9,7 +9,7 @@ from .calendar import new_slot, schedule
 from .jit import called, inlined
 from .links import pass_through
 from .recording import trace
-from .records import ACK, ACKED, ACKS_SENT, ARRIVE, DELACK, DELIVERED, GOODPUT, RECEIVED, RECEIVES
+from .records import ACK, ACKED, ACKS_SENT, ARRIVE, DELACK, DELIVERED, GOODPUT, HANDSHAKES, RECEIVED, RECEIVES
 
 
 @inlined
@@ -42,6 +42,8 @@ def count_receipt(w: Any, f: Any, i: Any, time: Any, fresh: Any, seq: Any, kind:
         at.counts(w)[i, DELIVERED] += 1
         if fresh:
             at.counts(w)[i, GOODPUT] += 1
+            if seq == 0 and f.handshake:
+                at.counts(w)[i, HANDSHAKES] += 1
             part = (time - w.measure_from) / w.slice
             if part < at.slices(w).shape[0]:
                 at.slices(w)[int(part), i] += 1

@@ -9,7 +9,15 @@ import numpy as np
 from . import views as at
 from .jit import called, inlined
 from .records import (
+    ACK,
     AFTER_TIMEOUT,
+    AHEAD_ACKS_SENT,
+    AHEAD_ARRIVED,
+    AHEAD_FLOW_ARRIVED,
+    AHEAD_KIND,
+    AHEAD_WAIT,
+    AHEAD_WORK,
+    EDGES,
     EPOCH_BINS,
     SENDS,
     SENT,
@@ -64,6 +72,34 @@ def close_epoch(w: Any, f: Any, i: Any, index: Any) -> None:
     at.epochs(w)[i, 0] += silent
     f.epoch_index = index
     f.epoch_count = 0
+
+
+@called
+def ahead_of_edge(w: Any, f: Any, e: Any, link: Any, arrival: Any, start: Any, tx: Any) -> None:
+    """Note what of a packet's passage over a link, which has just been counted, comes after the end of this part.
+
+    It arrives at `arrival`, is sent from `start` on and takes `tx`. A part of the run is closed with what was counted
+    until then less what is noted here, so that each packet counts in the part in which it really passes.
+    """
+    for m in range(w.part, EDGES):
+        edge = at.edges(w)[m]
+        if start + tx < edge:
+            return  # the edges that follow are later still
+        if arrival >= edge:
+            at.ahead_links(w)[link, m, AHEAD_ARRIVED] += 1.0
+            if e.kind != ACK and e.hop == f.forward_hop:
+                at.ahead_flows(w)[e.flow, m, AHEAD_FLOW_ARRIVED] += 1
+                at.ahead_flows(w)[e.flow, m, AHEAD_KIND + e.kind] += 1
+        at.ahead_links(w)[link, m, AHEAD_WORK] += start + tx - max(start, edge)
+        at.ahead_links(w)[link, m, AHEAD_WAIT] += max(start - max(arrival, edge), 0.0)
+
+
+@called
+def answer_ahead_of_edge(w: Any, i: Any, receipt: Any) -> None:
+    """The same of an acknowledgement that is counted before its segment is received, at `receipt`."""
+    for m in range(w.part, EDGES):
+        if receipt >= at.edges(w)[m]:
+            at.ahead_flows(w)[i, m, AHEAD_ACKS_SENT] += 1
 
 
 @called

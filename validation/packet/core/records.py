@@ -41,7 +41,19 @@ SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, 
 )
 SENT_KIND, ARRIVED_KIND, DROPPED_KIND = 11, 15, 19
 DELIVERED, GOODPUT = 23, 24  # of packets received inside the measured part only
-COUNTS = 25
+HANDSHAKES = 25  # of GOODPUT, which have the size of an acknowledgement
+COUNTS = 26
+
+# Parts of a run end at these edges (the middle of the warm-up, its end, the end of the run), and what is counted
+# ahead of time is noted per edge; columns of `ahead_links` and `ahead_flows`.
+EDGES = 3
+AHEAD_ARRIVED, AHEAD_WORK, AHEAD_WAIT = range(3)
+AHEAD_LINKS = 3
+AHEAD_ACKS_SENT, AHEAD_FLOW_ARRIVED, AHEAD_KIND = 0, 1, 2
+AHEAD_FLOWS = 6
+
+#: An arrival and a departure so close, in sending times, are a tie.
+TIE = 0.001
 
 # Columns of `sums`.
 RTT_SUM, FIRST_RTO_SUM, FIRST_SILENCE_SUM = range(3)
@@ -73,17 +85,20 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 #: Arrays of a run other than `world`, which says where they are.
 ARRAYS = (
     "flows links hops events blocks buckets heap sacked received stack queue_time queue_size out_seq out_kind rules "
-    "counts sums levels epochs silences slices drops copies trace_time trace_what windows queues"
+    "counts sums levels epochs silences slices drops copies trace_time trace_what windows queues edges ahead_links "
+    "ahead_flows"
 ).split()
 
 WORLD = np.dtype(
     [
         *_fields(np.int64, "bucket mask free_event free_count margin order heap_count heap"),
-        *_fields(np.int64, "exact drops tracing trace_count trace_margin broken out_count out_head out_flow"),
+        *_fields(
+            np.int64, "exact drops tracing trace_count trace_margin broken out_count out_head out_flow part"
+        ),
         *_fields(
             np.int64, "watch sampling window_count queueing queue_count send send_most send_kind forced"
         ),
-        *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval"),
+        *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval edge"),
         # where the arrays of `Sim` are, see `views`
         *_fields(
             np.int64,
@@ -114,8 +129,8 @@ LINK = np.dtype(
         *_fields(np.float64, "rate loss"),
         # what it remembers
         *_fields(np.int64, "waiting waiting_bytes head busy list_head list_tail serve_event"),
-        *_fields(np.int64, "arrived dropped accepted left"),
-        *_fields(np.float64, "free_at changed wait_sum work_sum"),
+        *_fields(np.int64, "arrived dropped accepted left met tied"),
+        *_fields(np.float64, "free_at changed wait_sum work_sum woke"),
     ]
 )
 
@@ -148,7 +163,7 @@ FLOW = np.dtype(
         # the rest
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer"),
         *_fields(np.int64, "ack_held ack_timer held_seq held_kind limited_sent"),
-        *_fields(np.float64, "echo after delack interval held_sent start stop"),
+        *_fields(np.float64, "echo after delack interval held_sent start stop finish"),
         *_fields(
             np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"
         ),
@@ -170,7 +185,9 @@ class Sim(NamedTuple):
     (N, R): the senders' scoreboards; `received` (N, R): the receivers' bitmaps; `stack` (N, 6): their recent
     SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at which waiting packets enter
     service. `out_seq`, `out_kind`: segments that a sender has decided to send now. `rules` (rules, 3): addresses
-    of compiled rules. `copies` (N, R): transmissions seen since a segment was first sent, `drops` (D, 5).
+    of compiled rules. `copies` (N, R): transmissions seen since a segment was first sent, `drops` (D, 5). `edges`
+    (EDGES,): ends of the parts of a run [s]; `ahead_links` (L, EDGES, AHEAD_LINKS), `ahead_flows` (N, EDGES,
+    AHEAD_FLOWS): how much of what is counted comes after each of them.
     """
 
     world: Any
@@ -201,3 +218,6 @@ class Sim(NamedTuple):
     trace_what: Any
     windows: Any
     queues: Any
+    edges: Any
+    ahead_links: Any
+    ahead_flows: Any

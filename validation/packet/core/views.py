@@ -14,7 +14,22 @@ import numpy as np
 from numba import config, from_dtype, types
 from numba.extending import intrinsic
 
-from .records import ARRAYS, COUNTS, EPOCH_BINS, EVENT, FLOW, HOP, LEVELS, LINK, SUMS, WORLD, Sim
+from .records import (
+    AHEAD_FLOWS,
+    AHEAD_LINKS,
+    ARRAYS,
+    COUNTS,
+    EDGES,
+    EPOCH_BINS,
+    EVENT,
+    FLOW,
+    HOP,
+    LEVELS,
+    LINK,
+    SUMS,
+    WORLD,
+    Sim,
+)
 
 OFFSETS = {name: int(entry[1]) for name, entry in (WORLD.fields or {}).items()}
 I8, I4, U1, F8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.float64)
@@ -151,3 +166,6 @@ trace_time = _view("trace_time", F8, "n_trace")
 trace_what = _view("trace_what", I8, "n_trace", 5)
 windows = _view("windows", F8, "n_windows", 9)
 queues = _view("queues", F8, "n_queues", 4)
+edges = _view("edges", F8, EDGES)
+ahead_links = _view("ahead_links", F8, "n_links", EDGES, AHEAD_LINKS)
+ahead_flows = _view("ahead_flows", I8, "n_flows", EDGES, AHEAD_FLOWS)

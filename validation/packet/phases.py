@@ -1,0 +1,155 @@
+"""Phase effects: does the timing of packets, not TCP and not chance, decide who is dropped? Seen in what happened.
+
+On a drop-tail queue packets leave at the ticks of a clock, and acknowledgements make flows send at these ticks. Where
+a flow's packets come at its own place between two ticks, it meets the full queue always, or never (Floyd and Jacobson,
+Internetworking: Research and Experience 3, 1992). Two things betray it, both counted in the run itself:
+
+* *losses that recur*: alike flows lose different shares of their packets, the same flows in every part of the run;
+* *ties*: packets come to a full queue just as another leaves it, so that rounding or the order of events decides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .core import records as k
+from .parts import Flows
+from .scenario import Scenario
+
+if TYPE_CHECKING:
+    from .engine import Run
+
+#: Equal pieces of the measured part; losses that chance deals out are independent between them.
+PIECES = 8
+#: Warn where loss ratios of alike flows differ for good by more than this share of their mean, and by so many standard
+#: errors. Measured: 0.35 to 0.8 where flows are in step; below 0.16 with random sends, 0.02 with independent losses.
+SPREAD, CERTAIN = 0.25, 4.0
+#: Warn where so large a share of the packets that meet a queue with one place left, or none, meet a tie, and at least
+#: so many did. Measured: 0.13 to 1 where flows are in step, 0.002 (2 * records.TIE) to 0.011 elsewhere.
+TIED, MANY = 0.1, 20
+
+TEXT = (
+    "This is a phase effect, in ns-2 as here: a flow's packets meet the full drop-tail queue at their own place "
+    "between two departures. Another start, clock or simulator may turn the result around. A random delay (overhead, "
+    "or jitter, of a packet's sending time or several) lessens it but is no full remedy: compare several delays and "
+    "seeds before you trust who wins"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Flows that ought to fare alike: with the same settings, over the same links with a limited queue."""
+
+    flows: NDArray[np.intp]
+    spread: float
+    certain: float
+    jain: float
+
+
+def persistence(
+    arrived: NDArray[Any], dropped: NDArray[Any], rtt: NDArray[np.float64]
+) -> tuple[float, float]:
+    """How much loss ratios of flows differ for good, and how sure that is.
+
+    Parameters
+    ----------
+    arrived, dropped : (N, PIECES) array
+        Packets of N >= 2 flows in pieces of the run.
+    rtt : (N,) array
+        Base RTTs [s]; a loss ratio that rises or falls with the RTT is a property of TCP and taken out.
+
+    Returns
+    -------
+    spread : float
+        Standard deviation of the flows' own loss ratios over their mean [1], negative if the estimate of the
+        variance is; unbiased, for only products of different pieces enter. NaN without losses, or with fewer than
+        four flows whose RTTs differ.
+    certain : float
+        The variance over its standard error, were losses of different pieces independent [1].
+
+    Examples
+    --------
+    >>> arrived, unfair = np.full((4, 8), 100), np.array([[5], [5], [15], [15]]) * np.ones((1, 8))
+    >>> spread, certain = persistence(arrived, unfair, np.full(4, 0.1))
+    >>> round(spread, 3), certain > 4
+    (0.5, True)
+    """
+    ratio = dropped.sum(0) / np.maximum(arrived.sum(0), 1)
+    expected = arrived * ratio
+    excess = dropped - expected
+    if np.ptp(rtt) > 1e-9:
+        if len(rtt) < 4:
+            return np.nan, np.nan
+        weight = np.sqrt(expected.sum(1))
+        line = np.stack([np.ones(len(rtt)), (rtt - rtt.mean()) / np.ptp(rtt)], axis=1)
+        own = np.divide(excess.sum(1), weight, out=np.zeros(len(rtt)), where=weight > 0)
+        slope = np.linalg.lstsq(line * weight[:, None], own, rcond=None)[0]
+        excess = excess - expected * (line @ slope)[:, None]
+    variance = (excess.sum(1) ** 2 - (excess**2).sum(1)).sum()
+    size = (expected.sum(1) ** 2 - (expected**2).sum(1)).sum()
+    # Of the N excesses of a piece one follows from the others.
+    error = 2.0 * ((excess**2).sum(1) ** 2 - (excess**4).sum(1)).sum() * len(rtt) / (len(rtt) - 1)
+    if size <= 0.0 or error <= 0.0:
+        return np.nan, np.nan
+    relative = variance / size
+    return float(np.sign(relative) * np.sqrt(abs(relative))), float(variance / np.sqrt(error))
+
+
+def cells(scenario: Scenario, run: Run) -> list[Cell]:
+    """Flows that ought to fare alike and were there all the time, with how differently they fared."""
+    from tcpdynamics.models.fairness import jain
+
+    flows, hops = run.sim.flows, run.sim.hops
+    known: dict[Any, int] = {}
+    kinds = [known.setdefault(_kind(group), len(known)) for group in scenario.flows]
+    group = np.repeat(kinds, [g.count for g in scenario.flows])
+    limited = (run.sim.links["limit"] >= 0) | (run.sim.links["limit_bytes"] >= 0)
+    # Each limited link has a random mark; flows with the same sum of marks pass the same ones.
+    marks = np.random.default_rng(1).random(len(limited)) * limited
+    until = np.concatenate([[0.0], np.cumsum(marks[hops["link"]])])
+    way = np.round(until[flows["forward_end"]] - until[flows["forward_hop"]], 6)
+    always = (flows["start"] <= scenario.warm_up) & (flows["finish"] >= run.stopped) & (way > 0.0)
+    found = []
+    for key in np.unique(np.stack([group, way], axis=1)[always], axis=0):
+        mine = np.flatnonzero(always & (group == key[0]) & (way == key[1]))
+        if len(mine) > 1:
+            spread, certain = persistence(run.arrived[mine], run.dropped[mine], run.base_rtt[mine])
+            goodput = run.counts[mine, k.GOODPUT].astype(float)
+            found.append(Cell(mine, spread, certain, float(jain(goodput)) if goodput.any() else np.nan))
+    return found
+
+
+def _kind(group: Flows) -> Any:
+    """What makes flows alike: all but their number, where they run and how long that takes."""
+    apart = ("count", "rtt", "source", "target", "route", "start", "start_spread", "arrival_rate", "stop")
+    return tuple(getattr(group, f.name) for f in dataclasses.fields(group) if f.name not in apart)
+
+
+def phase_warning(scenario: Scenario, run: Run) -> str:
+    """What in a run bears the marks of phase effects, in words; empty if nothing does."""
+    if run.interrupted or scenario.count < 2:
+        return ""
+    signs = []
+    unfair = [cell for cell in cells(scenario, run) if cell.spread > SPREAD and cell.certain > CERTAIN]
+    if unfair:
+        worst = max(unfair, key=lambda cell: cell.spread)
+        signs.append(
+            f"the same flows lost more than others all the time: loss ratios of {len(worst.flows)} alike flows "
+            f"differ for good by {worst.spread:.0%} of their mean, {worst.certain:.0f} standard errors from chance, "
+            f"and not as their RTTs do; no law of TCP explains their shares (Jain's index of goodput: {worst.jain:.2f})"
+        )
+    met, tied = run.links["met"], run.links["tied"]
+    ties = np.flatnonzero((tied >= MANY) & (tied > TIED * met))
+    if ties.size:
+        worst_link = int(ties[np.argmax(tied[ties] / met[ties])])
+        signs.append(
+            f"of the packets that came to link {scenario.link_names[worst_link]} when its queue was full or nearly, "
+            f"{tied[worst_link] / met[worst_link]:.0%} came just as another left, within a thousandth of its sending "
+            "time, so that rounding or the order of events decided who was dropped"
+        )
+    return f"{'; and '.join(signs)}. {TEXT}" if signs else ""
