@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,9 @@ from .scenario import MAX_MEMORY, SILENCE_BINS, Scenario
 from .units import ScenarioError
 
 _WORD = (1 << 64) - 1
-_BUDGET = 1_000_000  # events between two looks at the keyboard: a tenth of a second
+
+_PATIENCE = 0.1  # seconds between two looks at the keyboard
+_BUDGET = 1_000_000  # most events between them: what is slow from one event to the next is noticed in time
 
 
 class ConservationError(RuntimeError):
@@ -138,10 +141,10 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         hops=hops,
         events=_records(0, k.EVENT),
         blocks=np.zeros((0 if selective else 1, 6), np.int64),
-        buckets=np.full(buckets if scenario.scheduler == "calendar" else 1, -1, np.int32),
+        buckets=np.full((buckets if scenario.scheduler == "calendar" else 1, 2), -1, np.int32),
         heap=np.zeros(0 if scenario.scheduler == "heap" else 1, np.int64),
-        sacked=np.zeros((n, ring), np.uint8),
-        received=np.zeros((n, ring), np.uint8),
+        sacked=np.zeros((n, ring), np.int32),
+        received=np.zeros((n, ring), np.int32),
         stack=np.zeros((n if selective else 1, 6), np.int64),
         queue_time=queue_time,
         queue_size=queue_size,
@@ -246,7 +249,8 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
         first += group.count
     flows["backoff"] = 1
     flows["recover"] = np.where(flows["book"] == k.NS2, 0, -2)
-    flows["sack_min"] = -1
+    for name in ("sack_min", "sack_max", "sack_second", "sack_third"):
+        flows[name] = -1
     flows["scan"] = -1
     flows["rcv_max"] = -1
     flows["echo"] = -1.0
@@ -589,8 +593,13 @@ def _run(
     stop: threading.Event | None,
 ) -> tuple[k.Sim, bool]:
     """Advance to `until`, enlarging what runs low; True beside it if the user has stopped the run."""
+    budget = min(20_000, _BUDGET)
     try:
-        while (status := loop.advance(sim.world, until, _BUDGET)) != k.DONE:
+        while True:
+            began = time.perf_counter()
+            status = loop.advance(sim.world, until, budget)
+            if status == k.DONE:
+                break
             if status == k.GROW_EVENTS:
                 sim = _more_events(sim, len(sim.events))
             elif status == k.GROW_TRACE:
@@ -603,13 +612,21 @@ def _run(
                 sim = bind(sim._replace(queues=_double(sim.queues)))
             elif status == k.BROKEN:
                 raise ConservationError("a segment left the receiver's window; please report this run")
-            elif stop is not None and stop.is_set():
-                return sim, True
-            elif progress is not None:
-                progress(float(sim.world[0].now) / scenario.duration)
+            else:
+                if stop is not None and stop.is_set():
+                    return sim, True
+                budget = _next_budget(budget, time.perf_counter() - began)
+                if progress is not None:
+                    progress(float(sim.world[0].now) / scenario.duration)
     except KeyboardInterrupt:
         return sim, True
     return sim, False
+
+
+def _next_budget(budget: int, seconds: float) -> int:
+    """Events until the next look at the keyboard, after `budget` have taken `seconds`."""
+    wanted = int(budget * min(_PATIENCE / max(seconds, 1e-9), 4.0))
+    return min(max(wanted, 1000), _BUDGET)
 
 
 def _double(array: Any) -> Any:
