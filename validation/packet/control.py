@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tcpdynamics.limits import shown
+
 from .units import ScenarioError
 
 _F = TypeVar("_F", bound=Callable[..., None])
@@ -57,7 +59,7 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
     ['reno', 'scalable_example']
     """
     if not isinstance(name, str) or not name.isidentifier() or name == "reno":
-        raise RuleError(f'a rule\'s name must be an identifier other than "reno", got {name!r}')
+        raise RuleError(f'a rule\'s name must be an identifier other than "reno", got {shown(name)}')
 
     def register(function: _F) -> _F:
         hook = function.__name__
@@ -90,9 +92,9 @@ def addresses(name: str) -> tuple[int, int, int]:
         If there is no such rule.
     """
     if name not in _RULES:
-        known = ", ".join(known_rules())
+        known = shown(", ".join(known_rules()))
         raise ScenarioError(
-            f"flows.control {name!r} is not known; known rules: {known}. Define it with "
+            f"flows.control {shown(name)} is not known; known rules: {known}. Define it with "
             "@congestion_control in a Python script first; the command line knows the built-in rule only"
         )
     hooks = _RULES[name]

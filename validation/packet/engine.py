@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import LimitError, check_memory
+
 from . import control
 from .core import loop
 from .core import records as k
@@ -19,7 +21,7 @@ from .core.streams import GRID
 from .core.views import bind
 from .network import ends
 from .parts import Flows
-from .scenario import MAX_MEMORY, SILENCE_BINS, Scenario
+from .scenario import SILENCE_BINS, Scenario
 from .units import ScenarioError
 
 _WORD = (1 << 64) - 1
@@ -341,7 +343,7 @@ def _chain(
         pure = way.rate is None and way.loss == 0.0 and way.jitter == 0.0
         # A way needs one hop at least, where packets are counted.
         needed = forward and len(rows) == start and position == len(links) - 1
-        if pure and not needed and not any(drop.link == way.name for drop in scenario.drops):
+        if pure and not needed and way.name not in scenario.links_of_drops:
             if len(rows) == start:
                 lead += way.delay
             else:
@@ -630,7 +632,7 @@ def _next_budget(budget: int, seconds: float) -> int:
 
 
 def _double(array: Any) -> Any:
-    _refuse_above(2.0 * array.nbytes, "the recording", "shorten the run or record less")
+    _refuse_above(2.0 * array.nbytes, "the recordings", "shorten the run or record less")
     return np.concatenate([array, np.zeros_like(array)])
 
 
@@ -658,8 +660,10 @@ def _more_events(sim: k.Sim, more: int) -> k.Sim:
 
 
 def _refuse_above(need: float, what: str, advice: str) -> None:
-    if need > MAX_MEMORY:
-        raise ScenarioError(f"{what} need {need / 1e9:.1f} GB, more than {MAX_MEMORY / 1e9:g} GB; {advice}")
+    try:
+        check_memory(what, need, advice)
+    except LimitError as error:
+        raise ScenarioError(str(error)) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -171,9 +171,10 @@ class Sim(NamedTuple):
     calendar's lists, `heap` the slots of the binary heap. `blocks` (M, 6): SACK blocks of the acknowledgement in an
     event's slot. `sacked` (N, R): the senders' scoreboards, 0 for a segment that was not reported, else how many from
     it on certainly were; `received` (N, R): what receivers hold, 0 for nothing, at both ends of a row of segments its
-    length; `stack` (N, 6): their recent SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at which waiting packets enter
-    service. `out_seq`, `out_kind`: segments that a sender has decided to send now. `rules` (rules, 3): addresses
-    of compiled rules. `copies` (N, R): transmissions seen since a segment was first sent, `drops` (D, 5).
+    length; `stack` (N, 6): their recent SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at
+    which waiting packets enter service. `out_seq`, `out_kind`: segments that a sender has decided to send now.
+    `rules` (rules, 3): addresses of compiled rules. `copies` (N, R): transmissions seen since a segment was first
+    sent, `drops` (D, 5).
     """
 
     world: Any
