@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from tcpdynamics.limits import shown
+
 from .files import check_netcdf_name, write_netcdf
 from .overrides import override
 from .packet_outputs import check_outputs, recording, write_page, write_sends
@@ -227,11 +229,10 @@ def _load(path: Path, settings: tuple[str, ...] = ()) -> Scenario:
 
     try:
         table = load_table(path)
-    except UnicodeDecodeError:
-        raise click.UsageError(f"cannot read {path}: it is not UTF-8 text") from None
     except OSError as error:
         raise click.UsageError(
-            f"cannot read {path}: {error.strerror or error}; `tcpdynamics simulate --list` shows ready scenarios"
+            f"cannot read {shown(str(path))}: {error.strerror or error}; "
+            "`tcpdynamics simulate --list` shows ready scenarios"
         ) from None
     for setting in settings:
         override(table, setting)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from tcpdynamics.limits import shown
 
-from .units import ScenarioError
+from .units import MAX_NAME, ScenarioError
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
@@ -58,8 +58,11 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
     >>> sorted(set(known_rules()) & {"reno", "scalable_example"})
     ['reno', 'scalable_example']
     """
-    if not isinstance(name, str) or not name.isidentifier() or name == "reno":
-        raise RuleError(f'a rule\'s name must be an identifier other than "reno", got {shown(name)}')
+    if not isinstance(name, str) or not name.isidentifier() or name == "reno" or len(name) > MAX_NAME:
+        raise RuleError(
+            f'a rule\'s name must be an identifier of at most {MAX_NAME} characters other than "reno", got '
+            f"{shown(name)}"
+        )
 
     def register(function: _F) -> _F:
         hook = function.__name__

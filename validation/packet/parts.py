@@ -360,8 +360,9 @@ class Flows:
         check("flows.overhead", self.overhead, 0.0, 1e3, "give seconds")
         if self.overhead and (self.compat != "ns2" or self.open_loop):
             raise ScenarioError('flows.overhead belongs to rule book "ns2"; use flows.jitter')
-        if not isinstance(self.control, str):
-            raise ScenarioError(f"flows.control must be a rule's name, got {shown(self.control)}")
+        check_name("flows.control", self.control)
+        if not isinstance(self.parameters, tuple):
+            raise ScenarioError(f"flows.parameters must be a tuple of numbers, got {shown(self.parameters)}")
         check("flows.parameters", len(self.parameters), 0, 8, "a rule takes at most 8 numbers", whole=True)
         for value in self.parameters:
             check("flows.parameters", value, -1e300, 1e300, "give finite numbers")
