@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -73,6 +74,7 @@ _MOST = 200
     metavar="FILE.html",
     help="Write a page with windows, queues, throughput and segments against time.",
 )
+@click.option("--force", is_flag=True, help="Overwrite files that no simulation has written, too.")
 @click.option("--list", "show_list", is_flag=True, help="List the ready scenarios and stop.")
 def simulate(
     scenario: str | None,
@@ -86,13 +88,15 @@ def simulate(
     output: Path | None,
     trace: Path | None,
     plot: Path | None,
+    force: bool,
     show_list: bool,
 ) -> None:
     """Simulate packets on a bottleneck or a network.
 
     SCENARIO.toml describes links and flows (docs/scenarios.md lists the keys); a ready scenario's name will do.
 
-    Ctrl-C ends a run; what it has recorded until then is still written to --output, --trace and --plot.
+    Ctrl-C ends a run; what it has recorded until then is still written to --output, --trace and --plot. A file that is
+    there is replaced if a simulation wrote it, any other with --force only.
 
     \b
     tcpdynamics simulate sub_packet --set flows.0.count=50 --set duration=200s
@@ -111,12 +115,13 @@ def simulate(
         )
     _check_together(replications, until, most, trace, plot)
     path = ready.get(scenario, Path(scenario))
-    check_outputs(path, output, trace, plot)
+    check_outputs(path, output, trace, plot, force)
     share = None if until is None else _share(until)
     described = _load(path, settings)
     if seed is not None:
         described = dataclasses.replace(described, seed=seed)
     described = recording(described, trace is not None, plot is not None)
+    described.check_size(replications or (1 if share is None else most or _MOST), os.cpu_count() or 1)
     writers = ((output, write_netcdf), (trace, write_sends), (plot, write_page))
     try:
         result = _run(described, replications or 1, share, most or _MOST)
