@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from tcpdynamics.limits import shown
 
-from .units import MAX_NAME, ScenarioError
+from .units import MAX_NAME, ScenarioError, listed
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
@@ -95,7 +95,7 @@ def addresses(name: str) -> tuple[int, int, int]:
         If there is no such rule.
     """
     if name not in _RULES:
-        known = shown(", ".join(known_rules()))
+        known = listed(known_rules())
         raise ScenarioError(
             f"flows.control {shown(name)} is not known; known rules: {known}. Define it with "
             "@congestion_control in a Python script first; the command line knows the built-in rule only"

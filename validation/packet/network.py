@@ -9,7 +9,7 @@ from itertools import pairwise
 from tcpdynamics.limits import shown
 
 from .parts import Flows, Link
-from .units import ScenarioError
+from .units import ScenarioError, listed
 
 
 def one_way(links: Iterable[Link]) -> tuple[Link, ...]:
@@ -116,7 +116,7 @@ class Routes:
 
     def _known(self, node: str) -> None:
         if node not in self.next:
-            known = shown(", ".join(list(self.next)[:8]))
+            known = listed(self.next)
             raise ScenarioError(
                 f"flows.source, target or route: node {shown(node)} is on no link; known nodes: {known}"
             )

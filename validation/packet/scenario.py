@@ -23,7 +23,7 @@ from .parts import (
     Record,
     in_unit,
 )
-from .units import ScenarioError, check, check_name
+from .units import ScenarioError, check, check_name, listed
 
 MAX_PACKETS = 1e10
 
@@ -233,7 +233,7 @@ class Scenario:
         for drop in self.drops:
             check("drops.flow", drop.flow, 0, self.count - 1, "flows are numbered from 0", whole=True)
             if drop.link is not None and drop.link not in self.link_names:
-                known = shown(", ".join(self.link_names[:8]))
+                known = listed(self.link_names)
                 raise ScenarioError(f"drops.link {shown(drop.link)} is not a link; known: {known}")
             if drop.ack is not None and not self.links:
                 raise ScenarioError("drops.ack needs links; on a bottleneck acknowledgements cannot be lost")

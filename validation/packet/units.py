@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import islice
 
-from tcpdynamics.limits import shown
+from tcpdynamics.limits import MAX_SHOWN, shown
 
 
 class ScenarioError(ValueError):
@@ -79,6 +81,19 @@ def check(key: str, value: object, low: float, high: float, advice: str, *, whol
     if good and low <= value <= high:  # type: ignore[operator]
         return
     raise ScenarioError(f"{key} must be {kind} in [{low:g}, {high:g}], got {shown(value)}; {advice}")
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first names of a list, for a message.
+
+    Examples
+    --------
+    >>> listed("abcdefghijk")
+    'a, b, c, d, e, f, g, h, ...'
+    """
+    few = list(islice(names, 9))
+    text = ", ".join(few[:8]) + (", ..." if len(few) > 8 else "")
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
 def check_name(key: str, value: object, longest: int = MAX_NAME) -> None:
