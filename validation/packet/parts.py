@@ -416,7 +416,7 @@ class Flows:
         (0.2, 1.0)
         """
         book = DEFAULTS[self.compat]
-        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        own = {name: getattr(self, name) for name in _KEYS_OF_FLOWS}
         filled = {k: book[k] if k in book and v is None else v for k, v in own.items()}
         filled["initial_window"] = min(filled["initial_window"], self.window_limit)
         if self.initial_rto is None:
@@ -427,6 +427,9 @@ class Flows:
             filled["start_spread"] = 1.0 if self.count > 1 else 0.0
         filled["sack"] = self.sender == "sack" if self.sack is None else self.sack
         return filled
+
+
+_KEYS_OF_FLOWS = tuple(field.name for field in dataclasses.fields(Flows))
 
 
 @dataclass(frozen=True)
