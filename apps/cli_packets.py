@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+from tcpdynamics.limits import shown
 
 from .files import check_netcdf_name, write_netcdf
 from .overrides import override
@@ -71,6 +74,7 @@ _MOST = 200
     metavar="FILE.html",
     help="Write a page with windows, queues, throughput and segments against time.",
 )
+@click.option("--force", is_flag=True, help="Overwrite files that no simulation has written, too.")
 @click.option("--list", "show_list", is_flag=True, help="List the ready scenarios and stop.")
 def simulate(
     scenario: str | None,
@@ -84,13 +88,15 @@ def simulate(
     output: Path | None,
     trace: Path | None,
     plot: Path | None,
+    force: bool,
     show_list: bool,
 ) -> None:
     """Simulate packets on a bottleneck or a network.
 
     SCENARIO.toml describes links and flows (docs/scenarios.md lists the keys); a ready scenario's name will do.
 
-    Ctrl-C ends a run; what it has recorded until then is still written to --output, --trace and --plot.
+    Ctrl-C ends a run; what it has recorded until then is still written to --output, --trace and --plot. A file that is
+    there is replaced if a simulation wrote it, any other with --force only.
 
     \b
     tcpdynamics simulate sub_packet --set flows.0.count=50 --set duration=200s
@@ -109,12 +115,13 @@ def simulate(
         )
     _check_together(replications, until, most, trace, plot)
     path = ready.get(scenario, Path(scenario))
-    check_outputs(path, output, trace, plot)
+    check_outputs(path, output, trace, plot, force)
     share = None if until is None else _share(until)
     described = _load(path, settings)
     if seed is not None:
         described = dataclasses.replace(described, seed=seed)
     described = recording(described, trace is not None, plot is not None)
+    described.check_size(replications or (1 if share is None else most or _MOST), os.cpu_count() or 1)
     writers = ((output, write_netcdf), (trace, write_sends), (plot, write_page))
     try:
         result = _run(described, replications or 1, share, most or _MOST)
@@ -227,11 +234,10 @@ def _load(path: Path, settings: tuple[str, ...] = ()) -> Scenario:
 
     try:
         table = load_table(path)
-    except UnicodeDecodeError:
-        raise click.UsageError(f"cannot read {path}: it is not UTF-8 text") from None
     except OSError as error:
         raise click.UsageError(
-            f"cannot read {path}: {error.strerror or error}; `tcpdynamics simulate --list` shows ready scenarios"
+            f"cannot read {shown(str(path))}: {error.strerror or error}; "
+            "`tcpdynamics simulate --list` shows ready scenarios"
         ) from None
     for setting in settings:
         override(table, setting)

@@ -7,6 +7,11 @@ from typing import Any
 
 import click
 
+from tcpdynamics.limits import shown
+
+#: Names in a path; those of scenarios have three.
+_DEEPEST = 16
+
 
 def override(table: dict[str, Any], setting: str) -> None:
     """Change one value of `table` in place.
@@ -22,7 +27,8 @@ def override(table: dict[str, Any], setting: str) -> None:
     Raises
     ------
     click.UsageError
-        Without `=`, for an index that does not exist, or a path that goes on below a value.
+        Without `=`, for an index that does not exist, a path that goes on below a value, or a path or value that is
+        nested deeper than those of scenarios are.
 
     Examples
     --------
@@ -35,7 +41,9 @@ def override(table: dict[str, Any], setting: str) -> None:
     path, equals, text = setting.partition("=")
     names = path.strip().split(".")
     if not equals or not all(names):
-        raise click.UsageError(f"--set takes key=value, such as flows.0.sender=newreno, got {setting!r}")
+        raise click.UsageError(f"--set takes key=value, such as flows.0.sender=newreno, got {shown(setting)}")
+    if len(names) > _DEEPEST:
+        raise click.UsageError(f"--set goes at most {_DEEPEST} names deep, got {shown(path)}")
     at: Any = table
     for depth, name in enumerate(names[:-1]):
         key = _key(at, name, names[:depth])
@@ -43,29 +51,38 @@ def override(table: dict[str, Any], setting: str) -> None:
     at[_key(at, names[-1], names[:-1])] = _value(text.strip())
 
 
+def _cut(name: str) -> str:
+    return name if len(name) <= 60 and name.isprintable() else shown(name, 60)
+
+
 def _key(at: Any, name: str, before: list[str]) -> str | int:
     """The key or index that `name` means in `at`, which was found under `before`."""
-    where = ".".join(before)
+    where = _cut(".".join(before))
     if isinstance(at, dict):
         return name
     if not isinstance(at, list):
         raise click.UsageError(
-            f"--set {where}.{name}: {where} is {at!r}, which has nothing below it; stop there"
+            f"--set {where}.{_cut(name)}: {where} is {shown(at)}, which has nothing below it; stop there"
         )
     if not (name.isascii() and name.isdigit()):
         raise click.UsageError(
-            f"--set {where}.{name}: {where} is a list; give an index from 0, such as {where}.0.{name}"
+            f"--set {where}.{_cut(name)}: {where} is a list; give an index from 0, such as {where}.0.{_cut(name)}"
         )
     if len(name) > 9 or int(name) >= len(at):
         held = f"the indices 0 to {len(at) - 1}" if at else "no entries"
-        raise click.UsageError(f"--set {where}.{name}: {where} has {held}; add more in the file")
+        raise click.UsageError(f"--set {where}.{_cut(name)}: {where} has {held}; add more in the file")
     return int(name)
 
 
 def _value(text: str) -> Any:
+    from tcpdynamics.validation.packet.reading import read_toml
+    from tcpdynamics.validation.packet.units import ScenarioError
+
     try:
-        read = tomllib.loads(f"value = {text}")
+        read = read_toml(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return text
+    except ScenarioError:
+        raise click.UsageError(f"--set takes a number, a text or a short list, got {shown(text)}") from None
     # A line break in the text could have made further keys.
     return read["value"] if list(read) == ["value"] else text

@@ -36,8 +36,9 @@ _LINES = (
 #: Dimensions of what `record` writes down, one entry a packet or sample.
 RECORDINGS = {"send", "receive", "drop", "window_sample", "queue_sample"}
 
-#: Links listed in a summary, those that lose most first.
+#: Links listed in a summary, those that lose most first, and groups of flows.
 _LINKS = 5
+_GROUPS = 50
 
 
 def goodput(result: xr.Dataset, scenario: Scenario) -> xr.Dataset:
@@ -168,10 +169,12 @@ def _number(value: float, digits: int) -> str:
 def what_you_ran(scenario: Scenario) -> Iterator[str]:
     """Everything that a group, a kind of link and the run were given or got by default: one line each."""
     first = 0
-    for group in scenario.flows:
+    for group in scenario.flows[:_GROUPS]:
         last = first + group.count - 1
         yield f"flow{f's {first} to {last}' if group.count > 1 else f' {first}'}: {_flow_line(group, scenario)}"
         first = last + 1
+    if len(scenario.flows) > _GROUPS:
+        yield f"and {len(scenario.flows) - _GROUPS:,} more groups of flows, {first} to {scenario.count - 1}"
     kinds: dict[str, list[str]] = {}
     for name, way in zip(scenario.link_names, scenario.ways, strict=True):
         kinds.setdefault(_link_line(way, scenario), []).append(name)

@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -209,14 +210,17 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     assert list(folder.iterdir()) == []
 
 
+#: Far more events than a run handles between two looks at the keyboard.
+LONG = "duration=100000s"
+
+
 @contextmanager
 def interrupting(text: str) -> Iterator[object]:
-    """A progress line that presses Ctrl-C after a tenth of the run."""
+    """A progress line that presses Ctrl-C as soon as the run looks at the keyboard, however fast the machine is."""
 
     class Presses(progress.Silent):
         def __call__(self, share: float) -> None:
-            if share > 0.1:
-                signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
     yield Presses()
 
@@ -226,23 +230,142 @@ def test_an_interrupted_run_saves_what_it_has(
 ) -> None:
     monkeypatch.setattr(cli_packets, "progress_line", interrupting)
     target, stored = tmp_path / "sends.csv", tmp_path / "run.nc"
-    found = done(small, "--set", "duration=6000s", "--trace", str(target), "--output", str(stored))
+    found = done(small, "--set", LONG, "--trace", str(target), "--output", str(stored))
     assert found.exit_code == 130
     assert "interrupted at" in found.stderr
     with xr.open_dataset(stored) as result:
         until = float(result.attrs["interrupted_at"])
-    assert 0 < until < 6000
+    assert 0 < until < 100_000
     assert f"interrupted at {until:g} s" in found.stderr
     last = target.read_text().splitlines()[-1]
-    assert 0 < float(last.split(",")[0]) <= until
+    assert 0 < float(last.split(",")[0]) <= until + 5e-10  # written with nine digits after the point
 
 
 def test_an_interrupted_run_without_outputs_writes_nothing(
     small: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cli_packets, "progress_line", interrupting)
-    found = done(small, "--set", "duration=6000s")
+    found = done(small, "--set", LONG)
     assert (found.exit_code, found.stdout) == (130, "")
+
+
+#: Announces, at a look at the keyboard, that more than a given share of the run is done.
+ANNOUNCING = """
+import sys
+from contextlib import contextmanager
+from tcpdynamics.apps import cli_packets, progress
+from tcpdynamics.apps.cli import main
+announced = float(sys.argv.pop(1))
+class Announces(progress.Silent):
+    def __call__(self, share):
+        if share > announced:
+            print("begun", file=sys.stderr, flush=True)
+@contextmanager
+def announcing(text):
+    yield Announces()
+cli_packets.progress_line = announcing
+main()
+"""
+
+#: A SACK window of a million segments with losses all over it: searches for its holes must not take the loop's time.
+LARGE_WINDOW = """
+duration = "1000s"
+warm_up = "0s"
+epoch = "1s"
+[bottleneck]
+rate = "10Gbit/s"
+loss = 0.0001
+[[flows]]
+compat = "{compat}"
+rtt = "100ms"
+packet_size = 1000
+window_limit = 1000000
+initial_window = 1000000
+"""
+
+
+@pytest.mark.parametrize("case", ["small", "ns2", "rfc", "replications"])
+def test_ctrl_c_is_answered_with_what_there_is(small: str, tmp_path: Path, case: str) -> None:
+    """A run as a user starts it, interrupted when it says that it has begun. The time limits only end a hang."""
+    words, stored, share = [small, "--set", LONG], tmp_path / "run.nc", "0"
+    if case in ("ns2", "rfc"):
+        path = tmp_path / "large.toml"
+        path.write_text(LARGE_WINDOW.format(compat=case))
+        words, share = [str(path)], "0.0003"  # three round trips: in recovery
+    elif case == "replications":
+        words = [small, "--replications", "1000", "--set", "duration=4000s"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", ANNOUNCING, share, "simulate", *words, "--output", str(stored)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    guard = threading.Timer(300.0, child.kill)
+    guard.start()
+    try:
+        assert child.stdout is not None and child.stderr is not None
+        begun = child.stderr.readline()
+        assert begun == "begun\n"
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate()
+    finally:
+        guard.cancel()
+        child.kill()
+    assert (child.returncode, out) == (130, ""), err
+    assert "Error: interrupted " in err
+    with xr.open_dataset(stored) as result:
+        if case == "replications":
+            assert 1 <= result.sizes["replication"] < 1000
+            assert f"interrupted after {result.sizes['replication']} replications" in err
+        else:
+            assert 0 < float(result.attrs["interrupted_at"]) < float(LONG[9:-1])
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "foreign"),
+    [
+        ("--trace", "x.csv", b"my,own,table\n1,2,3\n"),
+        ("--plot", "x.html", b"<!doctype html>\n<html><body>mine</body></html>"),
+        ("--output", "x.nc", b"\x89HDF\r\n\x1a\n and so on"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_overwritten_by_force_only(
+    small: str, tmp_path: Path, option: str, name: str, foreign: bytes
+) -> None:
+    target = tmp_path / name
+    answer(small, option, str(target))
+    ours = target.read_bytes()
+    answer(small, option, str(target))  # its own it replaces
+    if option != "--output":  # HDF5 notes the time
+        assert target.read_bytes() == ours
+    target.write_bytes(b"")
+    answer(small, option, str(target))
+    target.write_bytes(foreign)
+    found = tcpdynamics(small, option, str(target))
+    assert (found.returncode, found.stdout) == (2, "")
+    assert "give another name, remove it, or give --force" in " ".join(found.stderr.split())
+    assert target.read_bytes() == foreign
+    answer(small, option, str(target), "--force")
+    assert len(target.read_bytes()) == pytest.approx(len(ours), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--replications", "10000", "--set", "flows.0.count=100000"],
+        ["--until", "2%", "--most", "10000", "--set", "flows.0.count=100000"],
+        ["--set", "duration=1e7s", "--trace", "x.csv"],
+        ["--set", "duration=1e8s"],
+        ["--set", "record.queues=1e-6", "--set", "duration=30000s"],
+    ],
+)
+def test_too_much_is_refused_before_it_starts(small: str, words: list[str]) -> None:
+    found = tcpdynamics(small, *words)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert len(found.stderr) < 700 and found.stderr.count("\n") == 1
+    assert any(
+        text in found.stderr for text in ("operations", "GB of memory", "packets at these", "less often")
+    )
 
 
 def test_until_stops_when_loss_and_goodput_are_precise(small: str) -> None:
@@ -326,8 +449,8 @@ def test_progress_goes_to_standard_error_line_by_line(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_EVERY", 0.0)
     scenario = tmp_path / "long.toml"
     scenario.write_text(
-        SCENARIO.replace("40s", "40000s")
-    )  # ten million packets: several looks at the keyboard
+        SCENARIO.replace("40s", "16000s")
+    )  # four million packets, each several events: several looks at the keyboard
     done = click.testing.CliRunner().invoke(cli, ["simulate", str(scenario), "--json"])
     assert done.exit_code == 0
     assert "simulating: " in done.stderr and done.stderr.count("%") >= 2

@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tcpdynamics.validation.packet.network import Routes, ends
+from tcpdynamics.validation.packet.network import Routes, ends, in_words
 from tcpdynamics.validation.packet.parts import Flows, Link
 from tcpdynamics.validation.packet.scenario import Scenario
 from tcpdynamics.validation.packet.units import ScenarioError
+
+#: ns-2 counts packets, bytes and segments in 32 bits.
+LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ def plan(scenario: Scenario, seed: int) -> Plan:
     ]
     for group in scenario.flows:
         _refuse_flows(group)
+    if any(size is not None and size > LARGEST for _, _, size in groups):
+        raise ScenarioError(f"flows.segments: ns-2 counts up to {LARGEST:,}; give less, or leave it out")
     if scenario.links:
         links, flows = _network(scenario, groups, rng)
     else:
@@ -155,6 +160,8 @@ def _lost(scenario: Scenario) -> dict[int, tuple[int, ...]]:
         if drop.packet is None or drop.link is None:
             key = "segment" if drop.segment is not None else "ack"
             raise ScenarioError(f"drops.{key}: ns-2 cannot choose by it; give drops.link and drops.packet")
+        if drop.packet > LARGEST:
+            raise ScenarioError(f"drops.packet: ns-2 counts up to {LARGEST:,}, got {drop.packet:,}")
         lost.setdefault(scenario.link_names.index(drop.link), set()).add(drop.packet)
     return {link: tuple(sorted(packets)) for link, packets in lost.items()}
 
@@ -166,6 +173,10 @@ def _refuse_links(scenario: Scenario) -> None:
             raise ScenarioError(f'links.discipline{at}: only "droptail" is translated for ns-2')
         if link.jitter:
             raise ScenarioError(f"links.jitter{at}: ns-2 has no such thing; take flows.overhead")
+        if (link.buffer_bytes or 0) > LARGEST:
+            raise ScenarioError(
+                f"links.buffer_bytes{at}: ns-2 counts up to {LARGEST:,}; give less, or no limit"
+            )
         if link.buffer == 1:
             raise ScenarioError(f"links.buffer{at} is 1: ns-2 would refuse every packet; take 2 or more")
 
@@ -205,7 +216,7 @@ class ShortestPaths:
         distance, paths = self._from(nodes[0])
         if distance[nodes[-1]] < len(route) or paths[nodes[-1]] > 1:
             raise ScenarioError(
-                f"flows.route {' -> '.join(nodes)}: ns-2 takes the path with the fewest links, and this is not "
+                f"flows.route {in_words(nodes)}: ns-2 takes the path with the fewest links, and this is not "
                 "the only such path; give the flow links of its own"
             )
 

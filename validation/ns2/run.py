@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -16,6 +19,7 @@ import xarray as xr
 from tcpdynamics import __version__
 from tcpdynamics.models.fairness import jain
 from tcpdynamics.validation.packet.scenario import Scenario
+from tcpdynamics.validation.packet.units import check
 
 from .plan import plan
 from .tcl import COUNTERS, TRACE, script
@@ -23,6 +27,9 @@ from .trace import Packets, read_timeouts, read_trace
 
 #: Packets sent in an epoch are counted 0..6 and "7 or more".
 EPOCH_BINS = 8
+
+#: Bytes that a run of ns-2 may write into one file; a packet takes three lines of some 90 bytes.
+MAX_OUTPUT = 2_000_000_000
 
 
 class Ns2Error(RuntimeError):
@@ -73,14 +80,16 @@ def run_ns2(
         If ns-2 is missing, fails or takes too long.
     """
     seed = scenario.seed if seed is None else seed
+    check("seed", seed, 0, 2**128, "give a whole number", whole=True)
+    check("timeout", timeout, 1e-3, 1e7, "give seconds")
     made = plan(scenario, seed)
     program = shutil.which("ns")
     if program is None:
         raise Ns2Error("ns-2 is not installed: there is no program ns; install the Debian package ns2")
     with tempfile.TemporaryDirectory(prefix="ns2-") as name:
         folder = Path(name)
-        (folder / "scenario.tcl").write_text(script(scenario, made, seed))
-        _call(program, folder, timeout)
+        (folder / "scenario.tcl").write_text(script(scenario, made, seed), encoding="ascii")
+        _call(os.path.abspath(program), folder, timeout)
         sends, receives, drops = read_trace(folder / TRACE, made)
         timeouts = read_timeouts(folder / COUNTERS, len(made.flows))
     goodput = _first_receptions(scenario, receives)
@@ -128,20 +137,42 @@ def run_ns2(
     )
 
 
-def _call(program: str, folder: Path, timeout: float) -> None:
+def _bound_files(process: int) -> None:
+    """No file that the process writes may grow beyond MAX_OUTPUT (Linux; elsewhere the time limit alone holds)."""
     try:
-        done = subprocess.run(
+        from resource import RLIMIT_FSIZE, prlimit
+    except ImportError:
+        return
+    with contextlib.suppress(ProcessLookupError):  # it is over already
+        prlimit(process, RLIMIT_FSIZE, (MAX_OUTPUT, MAX_OUTPUT))
+
+
+def _call(program: str, folder: Path, timeout: float) -> None:
+    """Run the script, with nothing to read, and files in its folder as the only thing that it may fill."""
+    said = folder / "said"
+    with said.open("wb") as messages:
+        process = subprocess.Popen(
             [program, "scenario.tcl"],
             cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=messages,
         )
+    try:
+        _bound_files(process.pid)
+        status = process.wait(timeout)
     except subprocess.TimeoutExpired as error:
         raise Ns2Error(f"ns took longer than {timeout:g} s; shorten duration, or raise timeout") from error
-    if done.returncode != 0:
-        raise Ns2Error(f"ns failed with status {done.returncode}; it said: ...{done.stderr[-500:].strip()}")
+    finally:
+        process.kill()  # nothing where it has ended; else also at Ctrl-C
+        process.wait()
+    if status == -getattr(signal, "SIGXFSZ", 0) != 0:
+        raise Ns2Error(f"ns wrote more than {MAX_OUTPUT:,} bytes; shorten duration")
+    if status != 0:
+        with said.open("rb") as messages:
+            messages.seek(max(said.stat().st_size - 500, 0))
+            last = " ".join(messages.read().decode("utf-8", "replace").split())
+        raise Ns2Error(f"ns failed with status {status}; it said: ...{last}")
 
 
 def _counts(scenario: Scenario, sends: Packets, drops: Packets) -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""A scenario as a Tcl script for ns-2.35. Reading it is the best answer to "what exactly did ns-2 run?"."""
+"""A scenario as a Tcl script for ns-2.35. Reading it is the best answer to "what exactly did ns-2 run?".
+
+A script is a program, so no text of a scenario reaches it: nodes, links and flows are numbers in it, every value is a
+number or one of the words that stand in this file.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import numpy as np
 
 from tcpdynamics.validation.packet.parts import FAST, Link
 from tcpdynamics.validation.packet.scenario import Scenario
+from tcpdynamics.validation.packet.units import check
 
 from .plan import Plan, PlannedFlow, plan
 
@@ -49,6 +54,7 @@ def tcl(scenario: Scenario, seed: int | None = None) -> str:
     '$ns queue-limit $node(0) $node(1) 50'
     """
     seed = scenario.seed if seed is None else seed
+    check("seed", seed, 0, 2**128, "give a whole number", whole=True)
     return script(scenario, plan(scenario, seed), seed)
 
 
@@ -57,17 +63,19 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
     lines = [
         "remove-all-packet-headers",
         "add-packet-header IP TCP Flags",
-        *([f"ns-random {1 + seed % SEEDS}"] if _random(made) else []),
+        *([f"ns-random {whole(1 + seed % SEEDS)}"] if _random(made) else []),
         "set ns [new Simulator]",
         f"set trace [open {TRACE} w]",
         f"set counters [open {COUNTERS} w]",
         *(f"set node({i}) [$ns node]" for i in range(len(made.nodes))),
     ]
+    places = {name: i for i, name in enumerate(made.nodes)}
     first, last = ({flow.there[end] for flow in made.flows} for end in (0, -1))
     for i, link in enumerate(made.links):
-        lines += _link(made, i, link, i in first, i in last)
+        ends = f"$node({places[link.source]}) $node({places[link.target]})"
+        lines += _link(made, i, link, ends, i in first, i in last)
     for i, flow in enumerate(made.flows):
-        lines += _flow(made, i, flow, scenario.duration)
+        lines += _flow(i, flow, places, scenario.duration)
     lines += [
         "proc count {when} {",
         "    global counters tcp",
@@ -95,26 +103,26 @@ def _random(made: Plan) -> bool:
     return chance or len(made.flows) > 1
 
 
-def _link(made: Plan, i: int, link: Link, first: bool, last: bool) -> Iterator[str]:
-    ends = f"$node({made.nodes.index(link.source)}) $node({made.nodes.index(link.target)})"
+def _link(made: Plan, i: int, link: Link, ends: str, first: bool, last: bool) -> Iterator[str]:
     rate = FAST if link.rate is None else link.rate
-    yield f"# {link.name}"
+    yield f"# link {i}"
     yield f"$ns simplex-link {ends} {number(rate)} {number(link.delay)} DropTail"
     yield f"set link [$ns link {ends}]"
     limited = link.rate is not None and (link.buffer is not None or link.buffer_bytes is not None)
     if limited and link.buffer_bytes is not None:
         # The limit is limit_ * mean_pktsize_ bytes.
         yield "[$link queue] set queue_in_bytes_ true"
-        yield f"[$link queue] set mean_pktsize_ {link.buffer_bytes}"
+        yield f"[$link queue] set mean_pktsize_ {whole(link.buffer_bytes)}"
         yield f"$ns queue-limit {ends} 1"
     else:
-        yield f"$ns queue-limit {ends} {link.buffer if limited else NO_LIMIT}"
+        limit = link.buffer if limited and link.buffer is not None else NO_LIMIT
+        yield f"$ns queue-limit {ends} {whole(limit)}"
     # What is put at the head last comes first: a packet is seen, lost if chosen, lost by chance, queued.
     if link.loss:
         yield f"$ns lossmodel [new ErrorModel/Uniform {number(link.loss)} pkt] {ends}"
     if i in made.lost:
         yield "set chosen [new ErrorModel/List]"
-        yield f"$chosen droplist {{{' '.join(str(packet) for packet in made.lost[i])}}}"
+        yield f"$chosen droplist {{{' '.join(whole(packet) for packet in made.lost[i])}}}"
         yield f"$ns lossmodel $chosen {ends}"
     if first:
         yield f"set seen [$ns create-trace Enque $trace {ends}]"
@@ -133,7 +141,7 @@ def _link(made: Plan, i: int, link: Link, first: bool, last: bool) -> Iterator[s
         yield "[$link set drophead_] target $lost"
 
 
-def _flow(made: Plan, i: int, flow: PlannedFlow, duration: float) -> Iterator[str]:
+def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) -> Iterator[str]:
     s = flow.settings
     yield f"# flow {i}"
     yield f"set tcp({i}) [new Agent/{AGENTS[s['sender']]}]"
@@ -141,10 +149,10 @@ def _flow(made: Plan, i: int, flow: PlannedFlow, duration: float) -> Iterator[st
         "fid_": i,
         # With headers of its own ns-2 would leave out those of segment 0, and add more for timestamps.
         "useHeaders_": "false",
-        "packetSize_": s["packet_size"],
-        "tcpip_base_hdr_size_": s["ack_size"],  # of the handshake
-        "window_": s["window_limit"],
-        "windowInit_": s["initial_window"],
+        "packetSize_": whole(s["packet_size"]),
+        "tcpip_base_hdr_size_": whole(s["ack_size"]),  # of the handshake
+        "window_": whole(s["window_limit"]),
+        "windowInit_": whole(s["initial_window"]),
         "syn_": _truth(s["handshake"]),
         "singledup_": int(s["limited_transmit"]),
         "overhead_": number(s["overhead"]),
@@ -156,18 +164,18 @@ def _flow(made: Plan, i: int, flow: PlannedFlow, duration: float) -> Iterator[st
     }
     yield from (f"$tcp({i}) set {key} {value}" for key, value in options.items())
     yield f"set sink [new Agent/TCPSink{'/Sack1' if s['sack'] else ''}{'/DelAck' if s['delayed_ack'] else ''}]"
-    yield f"$sink set packetSize_ {s['ack_size']}"
+    yield f"$sink set packetSize_ {whole(s['ack_size'])}"
     if s["delayed_ack"]:
         yield f"$sink set interval_ {number(s['delayed_ack'])}"
-    yield f"$ns attach-agent $node({made.nodes.index(flow.source)}) $tcp({i})"
-    yield f"$ns attach-agent $node({made.nodes.index(flow.target)}) $sink"
+    yield f"$ns attach-agent $node({places[flow.source]}) $tcp({i})"
+    yield f"$ns attach-agent $node({places[flow.target]}) $sink"
     yield f"$ns connect $tcp({i}) $sink"
     yield f"set ftp({i}) [new Application/FTP]"
     yield f"$ftp({i}) attach-agent $tcp({i})"
     # A flow whose turn comes after the end never starts. The SYN comes on top of what is produced: the agent
     # adds one when it sends it.
     if flow.start <= duration:
-        what = "start" if flow.segments is None else f"produce {flow.segments}"
+        what = "start" if flow.segments is None else f"produce {whole(flow.segments)}"
         yield f'$ns at {number(flow.start)} "$ftp({i}) {what}"'
     if s["stop"] is not None and flow.start < s["stop"] <= duration:
         # FTP's own stop forgets the last segment sent: if it is lost, nothing sends it again.
@@ -184,6 +192,17 @@ def number(x: float) -> str:
     ('1000000.0', '0.00001', '0.1')
     """
     return np.format_float_positional(float(x), unique=True, trim="0")
+
+
+def whole(x: int) -> str:
+    """The digits of a whole number.
+
+    Examples
+    --------
+    >>> whole(50)
+    '50'
+    """
+    return format(int(x), "d")
 
 
 def _truth(value: bool) -> str:

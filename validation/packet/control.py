@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from .units import ScenarioError
+from tcpdynamics.limits import shown
+
+from .units import MAX_NAME, ScenarioError, listed
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
@@ -56,8 +58,11 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
     >>> sorted(set(known_rules()) & {"reno", "scalable_example"})
     ['reno', 'scalable_example']
     """
-    if not isinstance(name, str) or not name.isidentifier() or name == "reno":
-        raise RuleError(f'a rule\'s name must be an identifier other than "reno", got {name!r}')
+    if not isinstance(name, str) or not name.isidentifier() or name == "reno" or len(name) > MAX_NAME:
+        raise RuleError(
+            f'a rule\'s name must be an identifier of at most {MAX_NAME} characters other than "reno", got '
+            f"{shown(name)}"
+        )
 
     def register(function: _F) -> _F:
         hook = function.__name__
@@ -90,9 +95,9 @@ def addresses(name: str) -> tuple[int, int, int]:
         If there is no such rule.
     """
     if name not in _RULES:
-        known = ", ".join(known_rules())
+        known = listed(known_rules())
         raise ScenarioError(
-            f"flows.control {name!r} is not known; known rules: {known}. Define it with "
+            f"flows.control {shown(name)} is not known; known rules: {known}. Define it with "
             "@congestion_control in a Python script first; the command line knows the built-in rule only"
         )
     hooks = _RULES[name]

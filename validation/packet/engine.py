@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tcpdynamics.limits import LimitError, check_memory
 
 from . import control
 from .core import loop
@@ -19,12 +22,14 @@ from .core.views import bind
 from .network import ends
 from .parts import FAST, Flows
 from .phases import PIECES
-from .scenario import MAX_MEMORY, SILENCE_BINS, Scenario
+from .scenario import SILENCE_BINS, Scenario
 from .units import ScenarioError
 
 _WORD = (1 << 64) - 1
-_BUDGET = 1_000_000  # events between two looks at the keyboard: a tenth of a second
-_SETTLING = 5  # so many budgets may a stopped run take to catch up with what it has counted ahead
+
+_PATIENCE = 0.1  # seconds between two looks at the keyboard
+_BUDGET = 1_000_000  # most events between them: what is slow from one event to the next is noticed in time
+_SETTLING = 0.5  # seconds that a stopped run may take to catch up with what it has counted ahead
 
 
 class ConservationError(RuntimeError):
@@ -146,10 +151,10 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         hops=hops,
         events=_records(0, k.EVENT),
         blocks=np.zeros((0 if selective else 1, 6), np.int64),
-        buckets=np.full(buckets if scenario.scheduler == "calendar" else 1, -1, np.int32),
+        buckets=np.full((buckets if scenario.scheduler == "calendar" else 1, 2), -1, np.int32),
         heap=np.zeros(0 if scenario.scheduler == "heap" else 1, np.int64),
-        sacked=np.zeros((n, ring), np.uint8),
-        received=np.zeros((n, ring), np.uint8),
+        sacked=np.zeros((n, ring), np.int32),
+        received=np.zeros((n, ring), np.int32),
         stack=np.zeros((n if selective else 1, 6), np.int64),
         queue_time=queue_time,
         queue_size=queue_size,
@@ -257,7 +262,8 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
         first += group.count
     flows["backoff"] = 1
     flows["recover"] = np.where(flows["book"] == k.NS2, 0, -2)
-    flows["sack_min"] = -1
+    for name in ("sack_min", "sack_max", "sack_second", "sack_third"):
+        flows[name] = -1
     flows["scan"] = -1
     flows["rcv_max"] = -1
     flows["echo"] = -1.0
@@ -352,7 +358,7 @@ def _chain(
         # A way needs one hop at least, where packets are counted.
         needed = forward and len(rows) == start and position == len(links) - 1
         delay = way.delay + (_fast(scenario, size) if way.rate is None else 0.0)
-        if pure and not needed and not any(drop.link == way.name for drop in scenario.drops):
+        if pure and not needed and way.name not in scenario.links_of_drops:
             if len(rows) == start:
                 lead += delay
             else:
@@ -612,8 +618,13 @@ def _run(
     stop: threading.Event | None,
 ) -> tuple[k.Sim, bool]:
     """Advance to `until`, enlarging what runs low; True beside it if the user has stopped the run."""
+    budget = min(20_000, _BUDGET)
     try:
-        while (status := loop.advance(sim.world, until, _BUDGET)) != k.DONE:
+        while True:
+            began = time.perf_counter()
+            status = loop.advance(sim.world, until, budget)
+            if status == k.DONE:
+                break
             if status == k.GROW_EVENTS:
                 sim = _more_events(sim, len(sim.events))
             elif status == k.GROW_TRACE:
@@ -626,10 +637,12 @@ def _run(
                 sim = bind(sim._replace(queues=_double(sim.queues)))
             elif status == k.BROKEN:
                 raise ConservationError("a segment left the receiver's window; please report this run")
-            elif stop is not None and stop.is_set():
-                return sim, True
-            elif progress is not None:
-                progress(float(sim.world[0].now) / scenario.duration)
+            else:
+                if stop is not None and stop.is_set():
+                    return sim, True
+                budget = _next_budget(budget, time.perf_counter() - began)
+                if progress is not None:
+                    progress(float(sim.world[0].now) / scenario.duration)
     except KeyboardInterrupt:
         return sim, True
     return sim, False
@@ -677,7 +690,8 @@ def _settle(sim: k.Sim, scenario: Scenario, part: int) -> k.Sim:
         _close_at(sim, part, edge)
     at_once = threading.Event()
     at_once.set()
-    for _ in range(_SETTLING):
+    began = time.perf_counter()
+    while time.perf_counter() - began < _SETTLING:
         sim, unsettled = _run(sim, scenario, float(sim.edges[part]), None, at_once)
         if not unsettled:
             break
@@ -703,8 +717,14 @@ def _close_at(sim: k.Sim, part: int, edge: float) -> None:
         sim.ahead_links[i, part, k.AHEAD_WAIT] = np.maximum(sim.queue_time[places] - edge, 0.0).sum()
 
 
+def _next_budget(budget: int, seconds: float) -> int:
+    """Events until the next look at the keyboard, after `budget` have taken `seconds`."""
+    wanted = int(budget * min(_PATIENCE / max(seconds, 1e-9), 4.0))
+    return min(max(wanted, 1000), _BUDGET)
+
+
 def _double(array: Any) -> Any:
-    _refuse_above(2.0 * array.nbytes, "the recording", "shorten the run or record less")
+    _refuse_above(2.0 * array.nbytes, "the recordings", "shorten the run or record less")
     return np.concatenate([array, np.zeros_like(array)])
 
 
@@ -732,8 +752,10 @@ def _more_events(sim: k.Sim, more: int) -> k.Sim:
 
 
 def _refuse_above(need: float, what: str, advice: str) -> None:
-    if need > MAX_MEMORY:
-        raise ScenarioError(f"{what} need {need / 1e9:.1f} GB, more than {MAX_MEMORY / 1e9:g} GB; {advice}")
+    try:
+        check_memory(what, need, advice)
+    except LimitError as error:
+        raise ScenarioError(str(error)) from None
 
 
 @dataclass(frozen=True, eq=False)

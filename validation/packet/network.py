@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+from tcpdynamics.limits import shown
+
 from .parts import Flows, Link
-from .units import ScenarioError
+from .units import ScenarioError, listed
 
 
 def one_way(links: Iterable[Link]) -> tuple[Link, ...]:
@@ -27,6 +29,10 @@ def one_way(links: Iterable[Link]) -> tuple[Link, ...]:
     return tuple(ways.values())
 
 
+#: Nodes that the searches for shortest ways may reach, all together: about 3 GB.
+MAX_REACHED = 20_000_000
+
+
 class Routes:
     """Paths through a network of one-way links."""
 
@@ -36,7 +42,16 @@ class Routes:
         for way in ways:
             self.next.setdefault(way.source, []).append(way.target)
             self.next.setdefault(way.target, [])
-        self._trees: dict[str, dict[str, str]] = {}
+        joined: dict[str, set[str]] = {node: set(beyond) for node, beyond in self.next.items()}
+        for way in ways:
+            joined[way.target].add(way.source)
+        # Hosts, joined to one other node only, are never passed: searches leave them out, however many there are.
+        self._host_of = {node: next(iter(others)) for node, others in joined.items() if len(others) == 1}
+        self._inner = {
+            node: [b for b in beyond if b not in self._host_of] for node, beyond in self.next.items()
+        }
+        self._searches: dict[str, tuple[dict[str, str], deque[str]]] = {}
+        self._reached = 0
 
     def hops(self, nodes: Sequence[str]) -> tuple[int, ...]:
         """Indices of the links along `nodes`; refuses a node or a link that is not there."""
@@ -46,7 +61,7 @@ class Routes:
         for pair in pairs:
             if pair not in self.index:
                 raise ScenarioError(
-                    f"flows.route {' -> '.join(nodes)} does not connect: there is no link {pair}"
+                    f"flows.route {in_words(nodes)} does not connect: there is no link {pair}"
                 )
         return tuple(self.index[pair] for pair in pairs)
 
@@ -54,24 +69,40 @@ class Routes:
         """Nodes of the path with the fewest links, the first listed among equals."""
         self._known(source)
         self._known(target)
-        if source not in self._trees:
-            before = {source: source}
-            waiting = deque([source])
-            while waiting:
-                node = waiting.popleft()
-                for beyond in self.next[node]:
-                    if beyond not in before:
-                        before[beyond] = node
-                        waiting.append(beyond)
-            self._trees[source] = before
-        tree = self._trees[source]
-        if target not in tree:
+        start = self._host_of.get(source, source)
+        end = self._host_of.get(target, target)
+        if target == start or source == end:
+            path: tuple[str, ...] = (source, target)
+        else:
+            between = (start,) if start == end else self._between(start, end)
+            path = (source,) * (start != source) + between + (target,) * (end != target)
+        if len(path) < 2 or any(b not in self.next[a] for a, b in (path[:2], path[-2:])):
             raise ScenarioError(
-                f"flows.source {source!r} and flows.target {target!r}: no links connect {source} to {target}"
+                f"flows.source {shown(source)} and flows.target {shown(target)}: no links connect "
+                f"{source} to {target}"
             )
-        path = [target]
-        while path[-1] != source:
-            path.append(tree[path[-1]])
+        return path
+
+    def _between(self, start: str, end: str) -> tuple[str, ...]:
+        """The shortest path between nodes that are no hosts; () without. A search goes on where the last one ended."""
+        before, waiting = self._searches.setdefault(start, ({start: start}, deque([start])))
+        while end not in before and waiting:
+            node = waiting.popleft()
+            for beyond in self._inner[node]:
+                if beyond not in before:
+                    before[beyond] = node
+                    waiting.append(beyond)
+                    self._reached += 1
+        if self._reached > MAX_REACHED:
+            raise ScenarioError(
+                f"finding the ways of all flows reaches more than {MAX_REACHED:,} nodes; give flows.route, or fewer "
+                "flows"
+            )
+        if end not in before:
+            return ()
+        path = [end]
+        while path[-1] != start:
+            path.append(before[path[-1]])
         return tuple(reversed(path))
 
     def both(self, group: Flows, source: str, target: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -85,10 +116,23 @@ class Routes:
 
     def _known(self, node: str) -> None:
         if node not in self.next:
-            known = ", ".join(list(self.next)[:8])
+            known = listed(self.next)
             raise ScenarioError(
-                f"flows.source, target or route: node {node!r} is on no link; known nodes: {known}"
+                f"flows.source, target or route: node {shown(node)} is on no link; known nodes: {known}"
             )
+
+
+def in_words(nodes: Sequence[str]) -> str:
+    """A route for a message: all of its nodes, or the ends of a long one.
+
+    Examples
+    --------
+    >>> in_words("abc"), in_words("abcdefg")
+    ('a -> b -> c', 'a -> ... (7 nodes) -> g')
+    """
+    if len(nodes) <= 3:
+        return " -> ".join(nodes)
+    return f"{nodes[0]} -> ... ({len(nodes)} nodes) -> {nodes[-1]}"
 
 
 def ends(group: Flows) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -100,5 +144,7 @@ def ends(group: Flows) -> tuple[tuple[str, ...], tuple[str, ...]]:
     a = (group.source,) if isinstance(group.source, str) else tuple(group.source)
     b = (group.target,) if isinstance(group.target, str) else tuple(group.target)
     if not a or not b or (len(set(a) | set(b)) < 2):
-        raise ScenarioError(f"flows.source and flows.target must allow two different nodes, got {a} and {b}")
+        raise ScenarioError(
+            f"flows.source and flows.target must allow two different nodes, got {shown(a)} and {shown(b)}"
+        )
     return a, b

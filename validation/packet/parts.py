@@ -6,12 +6,16 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .units import ScenarioError, check
+from tcpdynamics.limits import shown
+
+from .units import MAX_NAME, ScenarioError, check, check_name
 
 #: Bounds that keep a typing error from becoming a lost night or a full memory.
 MAX_FLOWS = 1_000_000
 MAX_LINKS = 1_000_000
 MAX_BUFFER = 10_000_000
+MAX_GROUPS = 100_000
+MAX_DROPS = 1000
 
 #: Rate [bit/s] of an infinitely fast link in ns-2, and here with plain doubles as times: 1500 bytes take 12 ns.
 FAST = 1e12
@@ -77,10 +81,11 @@ class Link:
 
     def __post_init__(self) -> None:
         for key, name in (("source", self.source), ("target", self.target)):
-            if not isinstance(name, str) or not name or "->" in name:
-                raise ScenarioError(f"links.{key} must be a node's name without '->', got {name!r}")
+            check_name(f"links.{key}", name)
+            if "->" in name:
+                raise ScenarioError(f"links.{key} must be a node's name without '->', got {shown(name)}")
         if self.source == self.target:
-            raise ScenarioError(f"links.target must differ from links.source = {self.source!r}")
+            raise ScenarioError(f"links.target must differ from links.source = {shown(self.source)}")
         at = f" of link {self.name}"
         if self.rate is not None:
             check("links.rate" + at, self.rate, 1.0, 1e13, 'give bit/s, or text such as "1Mbit/s"')
@@ -295,6 +300,12 @@ class Flows:
         self._check_timer()
 
     def _check_path(self) -> None:
+        for key, names in (("source", self.source), ("target", self.target), ("route", self.route)):
+            several = (names,) if isinstance(names, str) and key != "route" else names
+            if several is not None and not isinstance(several, tuple):
+                raise ScenarioError(f"flows.{key} must name nodes, got {shown(names)}")
+            for name in several or ():
+                check_name(f"flows.{key}", name)
         for rtt in self.rtts():
             check("flows.rtt", rtt, 1e-6, 1e3, 'give seconds, or text such as "200ms"')
         check("flows.packet_size", self.packet_size, 1, 1_000_000, "count bytes", whole=True)
@@ -305,9 +316,9 @@ class Flows:
         if self.route is not None and (self.source is not None or self.target is not None):
             raise ScenarioError("flows.route says source and target already; give one or the other")
         if self.route is not None and len(self.route) < 2:
-            raise ScenarioError(f"flows.route must name at least two nodes, got {list(self.route)}")
+            raise ScenarioError(f"flows.route must name at least two nodes, got {shown(list(self.route))}")
         if self.route is not None and len(set(self.route)) < len(self.route):
-            raise ScenarioError(f"flows.route must not pass a node twice, got {list(self.route)}")
+            raise ScenarioError(f"flows.route must not pass a node twice, got {shown(list(self.route))}")
 
     def _check_sending(self) -> None:
         check("flows.start", self.start, 0.0, 1e9, "give seconds")
@@ -352,8 +363,9 @@ class Flows:
         check("flows.overhead", self.overhead, 0.0, 1e3, "give seconds")
         if self.overhead and (self.compat != "ns2" or self.open_loop):
             raise ScenarioError('flows.overhead belongs to rule book "ns2"; use flows.jitter')
-        if not isinstance(self.control, str):
-            raise ScenarioError(f"flows.control must be a rule's name, got {self.control!r}")
+        check_name("flows.control", self.control)
+        if not isinstance(self.parameters, tuple):
+            raise ScenarioError(f"flows.parameters must be a tuple of numbers, got {shown(self.parameters)}")
         check("flows.parameters", len(self.parameters), 0, 8, "a rule takes at most 8 numbers", whole=True)
         for value in self.parameters:
             check("flows.parameters", value, -1e300, 1e300, "give finite numbers")
@@ -392,7 +404,9 @@ class Flows:
             return (0.2, 0.2)
         if isinstance(self.rtt, tuple):
             if len(self.rtt) != 2:
-                raise ScenarioError(f"flows.rtt must be one value or a pair [first, last], got {self.rtt!r}")
+                raise ScenarioError(
+                    f"flows.rtt must be one value or a pair [first, last], got {shown(self.rtt)}"
+                )
             return self.rtt
         return (self.rtt, self.rtt)
 
@@ -405,7 +419,7 @@ class Flows:
         (0.2, 1.0)
         """
         book = DEFAULTS[self.compat]
-        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        own = {name: getattr(self, name) for name in _KEYS_OF_FLOWS}
         filled = {k: book[k] if k in book and v is None else v for k, v in own.items()}
         filled["initial_window"] = min(filled["initial_window"], self.window_limit)
         if self.initial_rto is None:
@@ -416,6 +430,9 @@ class Flows:
             filled["start_spread"] = 1.0 if self.count > 1 else 0.0
         filled["sack"] = self.sender == "sack" if self.sack is None else self.sack
         return filled
+
+
+_KEYS_OF_FLOWS = tuple(field.name for field in dataclasses.fields(Flows))
 
 
 @dataclass(frozen=True)
@@ -462,6 +479,9 @@ class Drop:
             check("drops.ack", self.ack, 0, 1e15, "acknowledgements are numbered from 0", whole=True)
         if self.packet is not None:
             check("drops.packet", self.packet, 0, 1e15, "packets are numbered from 0", whole=True)
+        if self.link is not None:
+            check_name("drops.link", self.link, 2 * MAX_NAME + 2)
+        if self.packet is not None:
             if self.link is None:
                 raise ScenarioError('drops.packet needs drops.link, such as "r1->r2"')
 
@@ -506,10 +526,10 @@ def one_of(key: str, value: object, known: tuple[str, ...]) -> None:
     """Refuse what is not among the known words."""
     if value not in known:
         words = ", ".join(f'"{word}"' for word in known)
-        raise ScenarioError(f"{key} must be one of {words}, got {value!r}")
+        raise ScenarioError(f"{key} must be one of {words}, got {shown(value)}")
 
 
 def truth(key: str, value: object) -> None:
     """Refuse what is neither true nor false."""
     if not isinstance(value, bool):
-        raise ScenarioError(f"{key} must be true or false, got {value!r}")
+        raise ScenarioError(f"{key} must be true or false, got {shown(value)}")

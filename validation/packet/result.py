@@ -191,7 +191,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         "warning": phase_warning(scenario, run),
     }
     if run.interrupted:
-        attrs["interrupted_at"] = f"{run.stopped:.9g}"
+        attrs["interrupted_at"] = repr(run.stopped)
     result = xr.Dataset(
         {
             name: (dims, values, {"units": units, "long_name": text})

@@ -129,8 +129,12 @@ def replicate(
         raise ScenarioError(
             "record must be empty in replications, whose recordings differ in length; call simulate instead"
         )
+    count = seeds if isinstance(seeds, int) else len(seeds)
+    check("seeds", count, 1, 1_000_000, "give a count or a list of seeds", whole=True)
+    if workers is not None:
+        check("workers", workers, 1, 1024, "count threads; leave out for one per processor", whole=True)
+    scenario.check_size(count, workers or os.cpu_count() or 1)
     several = spawn_seeds(scenario.seed, seeds) if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    check("seeds", len(several), 1, 1_000_000, "give a count or a list of seeds", whole=True)
     runs, stopped = _in_threads(scenario, several, workers, progress)
     together = xr.concat(
         runs,
@@ -154,6 +158,7 @@ def _in_threads(
     """Results in the order of the seeds; with True, Ctrl-C has cut them short."""
     stop = threading.Event()
     runs: list[xr.Dataset] = []
+    whole = False
     pool = ThreadPoolExecutor(workers or os.cpu_count())
     try:
         for done, (_, result) in enumerate(
@@ -162,13 +167,14 @@ def _in_threads(
             runs.append(result)
             if progress is not None:
                 progress(done / len(seeds))
+        whole = True
     except KeyboardInterrupt:
         if not runs:
             raise
         return runs, True
     finally:
         stop.set()  # after Ctrl-C or an error the others need not go on
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(wait=whole, cancel_futures=True)  # nobody waits for a run that is still being set up
     return runs, False
 
 

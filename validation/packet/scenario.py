@@ -7,12 +7,31 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from tcpdynamics.limits import LimitError, check_memory, check_work, shown
+
 from .network import Routes, ends, one_way
-from .parts import FORBID, MAX_FLOWS, MAX_LINKS, Bottleneck, Drop, Flows, Link, Record, in_unit
-from .units import ScenarioError, check
+from .parts import (
+    FORBID,
+    MAX_DROPS,
+    MAX_FLOWS,
+    MAX_GROUPS,
+    MAX_LINKS,
+    Bottleneck,
+    Drop,
+    Flows,
+    Link,
+    Record,
+    in_unit,
+)
+from .units import ScenarioError, check, check_name, listed
 
 MAX_PACKETS = 1e10
-MAX_MEMORY = 4e9  # bytes
+
+#: Links on the ways of all pairs of ends that flows may have, there and back: some ten seconds to find.
+MAX_WAYS = 1_000_000
+
+#: Operations of an event and of making a flow, and of each of its hops.
+_EVENT, _FLOW, _HOP = 100.0, 2e5, 2e4
 
 #: Silences are counted by length 0..511 epochs; the last bin holds 512 and more.
 SILENCE_BINS = 513
@@ -89,11 +108,14 @@ class Scenario:
         for key, part in (("flows", Flows), ("drops", Drop), ("links", Link), ("nodes", str)):
             value = getattr(self, key)
             if not isinstance(value, tuple) or not all(isinstance(item, part) for item in value):
-                raise ScenarioError(f"{key} must be a tuple of {part.__name__}, got {value!r:.80}")
+                raise ScenarioError(f"{key} must be a tuple of {part.__name__}, got {shown(value, 80)}")
+        check_name("name", self.name)
+        for node in self.nodes:
+            check_name("nodes", node)
         if not self.links and self.bottleneck is None:
             object.__setattr__(self, "bottleneck", Bottleneck())
         self._check_times()
-        check("flows", len(self.flows), 1, 100_000, "list at least one group", whole=True)
+        check("flows", len(self.flows), 1, MAX_GROUPS, "list at least one group", whole=True)
         check(
             "flows.count (sum)", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True
         )
@@ -105,12 +127,43 @@ class Scenario:
                 f"duration = {self.duration:g} s is up to {packets:.1g} packets at these rates and windows, more "
                 f"than {MAX_PACKETS:.0g}; shorten the run, or lower bottleneck.rate, links.rate or flows.rate"
             )
-        if self.memory > MAX_MEMORY:
-            raise ScenarioError(
-                f"{self.count} flows with windows up to {self.longest} packets, {len(self.ways)} links, {self.slices} "
-                f"slices and the recordings need about {self.memory / 1e9:.1f} GB, more than {MAX_MEMORY / 1e9:g} GB; "
-                "lower flows.count, flows.window_limit or links.buffer, lengthen slice, or record less"
+        self.check_size()
+
+    def check_size(self, runs: int = 1, at_once: int = 1) -> None:
+        """Refuse what takes too much time or memory, before anything starts.
+
+        Parameters
+        ----------
+        runs, at_once : int
+            Replications, and how many of them run at a time.
+
+        Raises
+        ------
+        ScenarioError
+            With the estimate, the bound and what to change.
+        """
+        advice = (
+            "shorten the run, lower bottleneck.rate, links.rate or flows.count, or take fewer links in a row"
+        )
+        size = (
+            f"{self.count} flows with windows up to {self.longest} packets, {len(self.ways)} links, {self.slices} "
+            "slices and the recordings"
+        )
+        several = f"{runs} replications of " if runs > 1 else ""
+        try:
+            check_work(
+                f"{several}{self.duration * self.packet_rate:.2g} packets over up to {self.hops} hops",
+                runs * self.work,
+                advice + (", or run fewer replications" if several else ""),
             )
+            check_memory(
+                several + size,
+                min(runs, at_once) * self.memory + (runs > 1) * runs * self.result_memory,
+                "lower flows.count, flows.window_limit or links.buffer, lengthen slice, or record less"
+                + (", or run fewer replications" if several else ""),
+            )
+        except LimitError as error:
+            raise ScenarioError(str(error)) from None
 
     def _check_times(self) -> None:
         check("duration", self.duration, 1e-3, 1e9, 'give seconds, or text such as "1000s"')
@@ -129,9 +182,9 @@ class Scenario:
             check("epoch", self.epoch, 1e-6, 1e9, 'give seconds, or "auto" for the mean RTT of each flow')
         check("slice", self.slice, 1e-3, 1e9, 'give seconds, or text such as "20s"')
         if self.clock not in ("auto", "grid", "double"):
-            raise ScenarioError(f'clock must be "auto", "grid" or "double", got {self.clock!r}')
+            raise ScenarioError(f'clock must be "auto", "grid" or "double", got {shown(self.clock)}')
         if self.scheduler not in ("calendar", "heap"):
-            raise ScenarioError(f'scheduler must be "calendar" or "heap", got {self.scheduler!r}')
+            raise ScenarioError(f'scheduler must be "calendar" or "heap", got {shown(self.scheduler)}')
         for key in ("windows", "queues"):
             interval = getattr(self.record, key)
             if interval:
@@ -144,7 +197,9 @@ class Scenario:
         names = {name for link in self.links for name in (link.source, link.target)}
         missing = sorted(names - set(self.nodes)) if self.nodes else []
         if missing:
-            raise ScenarioError(f"links names node {missing[0]!r}, which is not among nodes; add it there")
+            raise ScenarioError(
+                f"links names node {shown(missing[0])}, which is not among nodes; add it there"
+            )
         for group in self.flows:
             if self.links:
                 if group.rtt is not None:
@@ -172,13 +227,18 @@ class Scenario:
 
     def _check_drops(self) -> None:
         check(
-            "drops", len(self.drops), 0, 1000, "use links.loss or bottleneck.loss for many losses", whole=True
+            "drops",
+            len(self.drops),
+            0,
+            MAX_DROPS,
+            "use links.loss or bottleneck.loss for many losses",
+            whole=True,
         )
         for drop in self.drops:
             check("drops.flow", drop.flow, 0, self.count - 1, "flows are numbered from 0", whole=True)
             if drop.link is not None and drop.link not in self.link_names:
-                known = ", ".join(self.link_names[:8])
-                raise ScenarioError(f"drops.link {drop.link!r} is not a link; known: {known}")
+                known = listed(self.link_names)
+                raise ScenarioError(f"drops.link {shown(drop.link)} is not a link; known: {known}")
             if drop.ack is not None and not self.links:
                 raise ScenarioError("drops.ack needs links; on a bottleneck acknowledgements cannot be lost")
 
@@ -189,10 +249,29 @@ class Scenario:
         ways = (group.source, group.target, group.route)
         if ways not in self._known_routes:
             sources, targets = ends(group)
-            self._known_routes[ways] = [
-                self._routes.both(group, a, b) for a in sources for b in targets if a != b
-            ]
+            self._known_routes[ways] = self._find_routes(group, sources, targets)
         return self._known_routes[ways]
+
+    def _find_routes(
+        self, group: Flows, sources: tuple[str, ...], targets: tuple[str, ...]
+    ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        refusal = ScenarioError(
+            f"the {len(sources)} x {len(targets)} pairs of flows.source and flows.target have more than {MAX_WAYS:,} "
+            "links on their ways, with those before; name fewer nodes, or give each group a pair of its own"
+        )
+        if 2 * len(sources) * (len(targets) - 1) > MAX_WAYS:  # there and back
+            raise refusal
+        routes = []
+        for a in sources:
+            for b in targets:
+                if a == b:
+                    continue
+                there, back = self._routes.both(group, a, b)
+                routes.append((there, back))
+                self._on_ways[0] += len(there) + len(back)
+                if self._on_ways[0] > MAX_WAYS:
+                    raise refusal
+        return routes
 
     @cached_property
     def ways(self) -> tuple[Link, ...]:
@@ -208,8 +287,18 @@ class Scenario:
         return tuple(way.name for way in self.ways) if self.links else ("bottleneck",)
 
     @cached_property
+    def links_of_drops(self) -> frozenset[str | None]:
+        """Names of the links where a chosen packet is to be lost."""
+        return frozenset(drop.link for drop in self.drops)
+
+    @cached_property
     def _known_routes(self) -> dict[object, list[tuple[tuple[int, ...], tuple[int, ...]]]]:
         return {}
+
+    @cached_property
+    def _on_ways(self) -> list[int]:
+        """Links on all ways that are known."""
+        return [0]
 
     @cached_property
     def _routes(self) -> Routes:
@@ -266,10 +355,29 @@ class Scenario:
         """Whole slices in the measured part."""
         return int((self.duration - self.warm_up) / self.slice * (1 + 1e-12))
 
+    @cached_property
+    def hops(self) -> int:
+        """Most links on a way there and back."""
+        ways = (len(there) + len(back) for group in self.flows for there, back in self.routes_of(group))
+        return max(ways, default=1)
+
+    @property
+    def work(self) -> float:
+        """Rough number of operations of a run: its events, and making its flows."""
+        look = _EVENT * (1.0 + 0.1 * len(self.drops))
+        events = self.duration * self.packet_rate * (2.0 + self.hops)
+        return look * events + self.count * (_FLOW + _HOP * self.hops)
+
+    @property
+    def result_memory(self) -> float:
+        """Rough need of a result without recordings [byte]; results of replications are joined, so it counts twice."""
+        per_flow = 8.0 * (60 + self.slices)
+        return 2.0 * (self.count * per_flow + 40.0 * len(self.ways) + 20_000.0)
+
     @property
     def memory(self) -> float:
         """Rough need of a run [byte], traces excluded."""
-        per_flow = 2 * self.ring + 8 * self.slices + 4 * SILENCE_BINS + 2000
+        per_flow = 8 * self.ring + 8 * self.slices + 4 * SILENCE_BINS + 2000 + 300 * self.hops
         per_link = 300.0 * len(self.ways) + 12.0 * sum(way.buffer or 0 for way in self.ways)
         if self.drops:
             per_flow += 8 * self.ring

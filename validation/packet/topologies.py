@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tcpdynamics.limits import shown
+
 from .parts import Link
 from .units import ScenarioError, check
 
@@ -44,13 +46,21 @@ def dumbbell(
     [('r1->r2', 0.01), ('s0->r1', 0.02), ('r2->d0', 0.02)]
     """
     check("topology.flows", flows, 1, 100_000, "take fewer senders", whole=True)
-    first, last = (rtt, rtt) if isinstance(rtt, (int, float)) else tuple(rtt)
+    several = (rtt, rtt) if isinstance(rtt, (int, float)) else tuple(rtt)
+    if len(several) != 2:
+        raise ScenarioError(f"topology.rtt must be one value or a pair [first, last], got {shown(several)}")
+    first, last = several
+    for value in several:
+        check("topology.rtt", value, 1e-6, 1e3, 'give seconds, or text such as "200ms"')
+    check("topology.delay", delay, 0.0, 1e3, 'give seconds, or text such as "10ms"')
     links = [Link("r1", "r2", rate, delay, buffer)]
     for i in range(flows):
         share = i / (flows - 1) if flows > 1 else 0.0
         access = (first + (last - first) * share) / 4 - delay / 2
         if access < 0:
-            raise ScenarioError(f"topology.rtt must be at least 2 * delay = {2 * delay:g} s, got {rtt}")
+            raise ScenarioError(
+                f"topology.rtt must be at least 2 * delay = {2 * delay:g} s, got {shown(rtt)}"
+            )
         links += [
             Link(f"s{i}", "r1", access_rate, access, access_buffer),
             Link("r2", f"d{i}", access_rate, access, access_buffer),
@@ -115,8 +125,11 @@ def two_paths(
     >>> [link.name for link in two_paths()]
     ['s->a1', 'a1->a2', 'a2->d', 's->b1', 'b1->b2', 'b2->d']
     """
-    if len(rates) != 2 or len(delays) != 2:
-        raise ScenarioError("topology.rates and topology.delays must each have two values, one for each path")
+    for key, values in (("rates", rates), ("delays", delays)):
+        if not isinstance(values, (tuple, list)) or len(values) != 2:
+            raise ScenarioError(
+                f"topology.{key} must have two values, one for each path, got {shown(values)}"
+            )
     links: list[Link] = []
     for path, rate, delay in zip("ab", rates, delays, strict=True):
         links += [

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Iterable
+from itertools import islice
+
+from tcpdynamics.limits import MAX_SHOWN, shown
 
 
 class ScenarioError(ValueError):
@@ -24,6 +27,10 @@ _RATE = {
 _SIZE = {"B": 1.0, "byte": 1.0, "bytes": 1.0, "kB": 1e3}
 _SHARE = {"%": 1e-2}
 TABLES = {"s": _TIME, "bit/s": _RATE, "B": _SIZE, "1": _SHARE}
+#: Characters of a quantity ("200ms"), and of a name.
+_LONGEST = 64
+MAX_NAME = 100
+
 _PATTERN = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan)\s*(\S*)\s*")
 
 
@@ -49,14 +56,14 @@ def quantity(text: str | float, unit: str, key: str) -> float:
     >>> quantity("200ms", "s", "rtt"), quantity("1.5 Mbit/s", "bit/s", "rate"), quantity(0.2, "s", "rtt")
     (0.2, 1500000.0, 0.2)
     """
-    if not isinstance(text, str):
-        return text
     table = TABLES[unit]
-    match = _PATTERN.fullmatch(text)
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        return text
+    match = _PATTERN.fullmatch(text) if isinstance(text, str) and len(text) <= _LONGEST else None
     if not match or (match[2] and match[2] not in table):
         example = {"s": "200ms", "bit/s": "1Mbit/s", "B": "500B", "1": "5%"}[unit]
         raise ScenarioError(
-            f"{key} must be a number with one of the units {', '.join(table)}, got {text!r}; "
+            f"{key} must be a number with one of the units {', '.join(table)}, got {shown(text)}; "
             f"write for example {example!r}, or a plain number in {unit}"
         )
     value = float(match[1])
@@ -71,6 +78,44 @@ def check(key: str, value: object, low: float, high: float, advice: str, *, whol
     """Refuse what is no number in [low, high] or, with `whole`, no whole number."""
     kind = "a whole number" if whole else "a number"
     good = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-    if good and not math.isnan(value) and low <= value <= high:  # type: ignore[arg-type,operator]
+    if good and low <= value <= high:  # type: ignore[operator]
         return
-    raise ScenarioError(f"{key} must be {kind} in [{low:g}, {high:g}], got {value!r}; {advice}")
+    raise ScenarioError(f"{key} must be {kind} in [{low:g}, {high:g}], got {shown(value)}; {advice}")
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first names of a list, for a message.
+
+    Examples
+    --------
+    >>> listed("abcdefghijk")
+    'a, b, c, d, e, f, g, h, ...'
+    """
+    few = list(islice(names, 9))
+    text = ", ".join(few[:8]) + (", ..." if len(few) > 8 else "")
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def check_name(key: str, value: object, longest: int = MAX_NAME) -> None:
+    """Refuse what is no plain name, of nodes, links, rules and scenarios.
+
+    A name is a text of 1 to `longest` characters that Unicode calls printable, with no blank at its ends: letters of
+    any script, digits, signs and spaces, but no control character (line breaks, tabs, escapes, NUL), no format
+    character (direction marks, zero-width joiners, byte-order marks), no half of a surrogate pair and no code point
+    that is private or not assigned.
+
+    Examples
+    --------
+    >>> check_name("nodes", "Köln 1")
+    >>> try:
+    ...     check_name("nodes", " a", longest=9)
+    ... except ScenarioError as error:
+    ...     print(error)
+    nodes must be a name of 1 to 9 printable characters without blanks at its ends, got ' a'; use letters and digits
+    """
+    good = isinstance(value, str) and 1 <= len(value) <= longest and value.isprintable()
+    if not good or value != value.strip():  # type: ignore[attr-defined]
+        raise ScenarioError(
+            f"{key} must be a name of 1 to {longest} printable characters without blanks at its ends, got "
+            f"{shown(value)}; use letters and digits"
+        )

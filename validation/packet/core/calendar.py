@@ -52,12 +52,21 @@ def _insert(w: Any, slot: Any, time: Any) -> None:
         heap[place] = slot
         return
     bucket = np.int64(time * w.inv_width) & w.mask
-    after = buckets[bucket]
+    after = buckets[bucket, 0]
     if after < 0 or at.event(w, after).time > time:
         e.next = after
-        buckets[bucket] = slot
+        buckets[bucket, 0] = slot
+        if after < 0:
+            buckets[bucket, 1] = slot
         return
-    before = after
+    # Last in its list: thousands of events at one time must not each walk past the others.
+    before = np.int64(buckets[bucket, 1])
+    if at.event(w, before).time <= time:
+        e.next = -1
+        at.event(w, before).next = slot
+        buckets[bucket, 1] = slot
+        return
+    before = np.int64(after)
     after = at.event(w, before).next
     while after >= 0 and at.event(w, after).time <= time:
         before = after
@@ -88,14 +97,14 @@ def earliest(w: Any) -> Any:
     if w.heap:
         return at.heap(w)[0] if w.heap_count > 0 else -1
     for _ in range(w.mask + 1):
-        slot = at.buckets(w)[w.bucket & w.mask]
+        slot = at.buckets(w)[w.bucket & w.mask, 0]
         if slot >= 0 and np.int64(at.event(w, slot).time * w.inv_width) == w.bucket:
             return slot
         w.bucket += 1
     # A whole year without an event: look at every list's head instead of turning more pages.
     best = -1
     for i in range(w.mask + 1):
-        slot = at.buckets(w)[i]
+        slot = at.buckets(w)[i, 0]
         if slot >= 0 and (best < 0 or at.event(w, slot).time < at.event(w, best).time):
             best = slot
     if best >= 0:
@@ -109,7 +118,7 @@ def unlink(w: Any, slot: Any) -> None:
     if w.heap:
         _drop_root(w)
     else:
-        at.buckets(w)[w.bucket & w.mask] = at.event(w, slot).next
+        at.buckets(w)[w.bucket & w.mask, 0] = at.event(w, slot).next
 
 
 @inlined

@@ -52,13 +52,14 @@ from .timer import current_rto, timer_is_due
 
 @entry
 def advance(world: Any, until: Any, budget: Any) -> Any:
-    """Run all events before `until`, at most `budget`; DONE, or the reason why the caller must act first.
+    """Run all events before `until`, of at most about `budget` work; DONE, or the reason why the caller must act first.
 
     The caller may enlarge arrays and call again: nothing is lost.
     """
     w = world[0]
     joining = -1  # slot of a packet that is at a queue now
     waiting = -1  # slot of a packet that will be somewhere at its `time`
+    begun = w.scanned
     while True:
         if waiting >= 0:
             insert_here(w, waiting, at.event(w, waiting).time)
@@ -78,6 +79,7 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             seq = at.out_seq(w)[w.out_head]
             kind = at.out_kind(w)[w.out_head]
             w.out_head += 1
+            budget -= 1
             record_send(w, at.flow(w, i), i, seq, kind)
             if launch(w, at.flow(w, i), i, slot, seq, kind):
                 joining = slot
@@ -93,7 +95,7 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
                 return GROW_WINDOWS
             if w.queueing and w.n_queues - w.queue_count < w.n_links + w.margin:
                 return GROW_QUEUES
-        if budget <= 0:
+        if budget <= (w.scanned - begun) >> 6:  # 64 steps of a search take about as long as an event
             return BROKEN if w.broken else PAUSED
         budget -= 1
         slot = earliest(w)

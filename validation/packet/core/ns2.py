@@ -31,7 +31,7 @@ from .records import (
     TIMEOUT,
 )
 from .rules import grow, reduce_on_loss, reduce_on_timeout
-from .sender import clear_scoreboard, emit, finished, mark_blocks
+from .sender import clear_scoreboard, emit, finished, first_unreported, mark_blocks, pass_reported
 from .streams import ONE, on_grid, uniform
 from .timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
 
@@ -124,15 +124,9 @@ def next_hole(w: Any, f: Any, i: Any) -> Any:
     """First segment from `scan` on that was not reported while a later one was; -1 without."""
     if f.sack_total <= 0:
         return -1
-    mask = at.sacked(w).shape[1] - 1
     f.scan = max(f.scan, f.sack_min)
-    seq = f.scan
-    while seq < f.top and at.sacked(w)[i, seq & mask]:
-        seq += 1
-    later = seq
-    while later < f.top and not at.sacked(w)[i, later & mask]:
-        later += 1
-    if later >= f.top:
+    seq = first_unreported(w, f, i, f.scan, f.top)
+    if seq >= f.sack_max:
         return -1
     f.scan = seq
     return seq
@@ -143,17 +137,11 @@ def update_scoreboard(w: Any, f: Any, i: Any, slot: Any) -> None:
     """Take in the blocks of an acknowledgement; `sack_changed` says whether they told anything new."""
     f.sack_changed = 0
     if f.sack_min < f.una:
-        mask = at.sacked(w).shape[1] - 1
         if f.sack_total > 0:
             f.sack_changed = 1
-            for seq in range(max(f.sack_min, 0), f.una):
-                if at.sacked(w)[i, seq & mask]:
-                    at.sacked(w)[i, seq & mask] = 0
-                    f.sack_total -= 1
+            pass_reported(w, f, i, max(f.sack_min, 0), f.una)
         f.sack_min = f.una
-    news = mark_blocks(w, f, i, slot)
-    f.sack_total += news
-    if news:
+    if mark_blocks(w, f, i, slot):
         f.sack_changed = 1
 
 
@@ -161,11 +149,8 @@ def update_scoreboard(w: Any, f: Any, i: Any, slot: Any) -> None:
 def forget_scoreboard(w: Any, f: Any, i: Any) -> None:
     """As ns-2 does at the end of recovery, with each new acknowledgement outside it, and at timeouts."""
     if f.sack_total > 0:
-        mask = at.sacked(w).shape[1] - 1
-        for seq in range(max(min(f.sack_min, f.una), 0), f.una):
-            at.sacked(w)[i, seq & mask] = 0
+        pass_reported(w, f, i, max(min(f.sack_min, f.una), 0), f.una)
         clear_scoreboard(w, f, i)
-    f.sack_total = 0
     f.scan = -1
 
 

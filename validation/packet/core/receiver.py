@@ -21,17 +21,50 @@ def receive(w: Any, f: Any, i: Any, seq: Any, sent: Any) -> Any:
         f.echo = sent
     if seq < f.rcv_next:
         return False
-    if seq - f.rcv_next > mask:
-        w.broken = 1
-        return False
-    if at.received(w)[i, seq & mask]:
-        return False
-    at.received(w)[i, seq & mask] = 1
+    if seq > f.rcv_next:
+        return _keep(w, f, i, seq)
     f.rcv_max = max(f.rcv_max, seq)
+    f.rcv_next += 1
     while at.received(w)[i, f.rcv_next & mask]:
         at.received(w)[i, f.rcv_next & mask] = 0
         f.rcv_next += 1
     return True
+
+
+@called
+def _keep(w: Any, f: Any, i: Any, seq: Any) -> Any:
+    """Keep a segment that is not the next one; True if it is new. Its row is [run_left, run_right) then.
+
+    Both ends of a row know its length, so that the rows on both sides of a new segment are joined at once.
+    """
+    mask = at.received(w).shape[1] - 1
+    if seq - f.rcv_next > mask:
+        w.broken = 1
+        return False
+    if at.received(w)[i, seq & mask]:
+        if not f.run_left <= seq < f.run_right:
+            _find_row(w, f, i, seq)
+        return False
+    left = seq - at.received(w)[i, (seq - 1) & mask]
+    right = seq + 1 + at.received(w)[i, (seq + 1) & mask]
+    at.received(w)[i, seq & mask] = 1
+    at.received(w)[i, left & mask] = right - left
+    at.received(w)[i, (right - 1) & mask] = right - left
+    f.run_left, f.run_right = left, right
+    f.rcv_max = max(f.rcv_max, seq)
+    return True
+
+
+@called
+def _find_row(w: Any, f: Any, i: Any, seq: Any) -> None:
+    """The row of a segment that came before, and is not of the row that grew last: step by step to its ends."""
+    mask = at.received(w).shape[1] - 1
+    right = seq + 1
+    while right <= f.rcv_max and at.received(w)[i, right & mask]:
+        right += 1
+    left = right - at.received(w)[i, (right - 1) & mask]
+    w.scanned += right - seq
+    f.run_left, f.run_right = left, right
 
 
 @inlined
@@ -124,17 +157,11 @@ def _sack_blocks(w: Any, f: Any, i: Any, slot: Any, seq: Any) -> Any:
     if f.rcv_next > f.rcv_max:
         f.stack_count = 0
         return 0
-    mask = at.received(w).shape[1] - 1
     count = 0
     right = f.rcv_next
     left = 0
     if seq >= f.rcv_next:
-        right = seq
-        while right <= f.rcv_max and at.received(w)[i, right & mask]:
-            right += 1
-        left = right - 1
-        while at.received(w)[i, (left - 1) & mask] and left > f.rcv_next:
-            left -= 1
+        left, right = f.run_left, f.run_right  # the row that `receive` has put the segment into
         at.blocks(w)[slot, 0] = left
         at.blocks(w)[slot, 1] = right
         count = 1

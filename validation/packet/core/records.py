@@ -96,7 +96,8 @@ WORLD = np.dtype(
             np.int64, "exact drops tracing trace_count trace_margin broken out_count out_head out_flow part"
         ),
         *_fields(
-            np.int64, "watch sampling window_count queueing queue_count send send_most send_kind forced"
+            np.int64,
+            "watch sampling window_count queueing queue_count send send_most send_kind forced scanned",
         ),
         *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval edge"),
         # where the arrays of `Sim` are, see `views`
@@ -158,6 +159,7 @@ FLOW = np.dtype(
         ),
         # SACK and recovery
         *_fields(np.int64, "recover pipe scan high_rxt sack_min sack_total sack_changed stack_count"),
+        *_fields(np.int64, "sack_max sack_second sack_third rxt_sacked run_left run_right"),
         # what a rule is given, and its own
         *_fields(np.float64, "p0 p1 p2 p3 p4 p5 p6 p7 x0 x1 x2 x3 x4 x5 x6 x7"),
         # the rest
@@ -180,14 +182,15 @@ assert not set(dir(np.void)) & {
 class Sim(NamedTuple):
     """Everything that one run remembers (arrays only; N flows, M events, L links, R a power of two).
 
-    `world`, `flows`, `links`, `hops`, `events` are records, `buckets` the heads of the calendar's lists, `heap`
-    the slots of the binary heap. `blocks` (M, 6): SACK blocks of the acknowledgement in an event's slot. `sacked`
-    (N, R): the senders' scoreboards; `received` (N, R): the receivers' bitmaps; `stack` (N, 6): their recent
-    SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at which waiting packets enter
-    service. `out_seq`, `out_kind`: segments that a sender has decided to send now. `rules` (rules, 3): addresses
-    of compiled rules. `copies` (N, R): transmissions seen since a segment was first sent, `drops` (D, 5). `edges`
-    (EDGES,): ends of the parts of a run [s]; `ahead_links` (L, EDGES, AHEAD_LINKS), `ahead_flows` (N, EDGES,
-    AHEAD_FLOWS): how much of what is counted comes after each of them.
+    `world`, `flows`, `links`, `hops`, `events` are records, `buckets` (buckets, 2) the heads and tails of the
+    calendar's lists, `heap` the slots of the binary heap. `blocks` (M, 6): SACK blocks of the acknowledgement in an
+    event's slot. `sacked` (N, R): the senders' scoreboards, 0 for a segment that was not reported, else how many from
+    it on certainly were; `received` (N, R): what receivers hold, 0 for nothing, at both ends of a row of segments its
+    length; `stack` (N, 6): their recent SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at
+    which waiting packets enter service. `out_seq`, `out_kind`: segments that a sender has decided to send now.
+    `rules` (rules, 3): addresses of compiled rules. `copies` (N, R): transmissions seen since a segment was first
+    sent, `drops` (D, 5). `edges` (EDGES,): ends of the parts of a run [s]; `ahead_links` (L, EDGES, AHEAD_LINKS),
+    `ahead_flows` (N, EDGES, AHEAD_FLOWS): how much of what is counted comes after each of them.
     """
 
     world: Any

@@ -29,7 +29,7 @@ from .records import (
     TIMEOUT,
 )
 from .rules import grow, reduce_on_loss, reduce_on_timeout
-from .sender import clear_scoreboard, emit, finished, mark_blocks
+from .sender import clear_scoreboard, emit, finished, first_unreported, mark_blocks, pass_reported
 from .timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
 
 
@@ -39,7 +39,6 @@ def transmit(w: Any, f: Any, i: Any, seq: Any, repeat_kind: Any) -> None:
     emit(w, f, i, seq, repeat_kind)
     if seq >= f.top:
         f.top = seq + 1
-        at.sacked(w)[i, seq & (at.sacked(w).shape[1] - 1)] = 0
         if f.timing == 0:
             f.timing = 1
             f.timed_seq = seq
@@ -147,6 +146,8 @@ def _advance(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
         f.backoff = 1
     newly = ack - f.una
     first = f.una == 0 and f.handshake
+    if f.sack_total > 0:
+        pass_reported(w, f, i, f.una, ack)
     f.una = ack
     f.next = max(f.next, ack)
     f.after_timeout = 0
@@ -202,6 +203,7 @@ def enter_recovery(w: Any, f: Any, i: Any) -> None:
     f.recovery = 1
     f.partial = 0
     f.high_rxt = f.una
+    f.rxt_sacked = 1 if at.sacked(w)[i, f.una & (at.sacked(w).shape[1] - 1)] else 0
     transmit(w, f, i, f.una, FAST)
     if f.algorithm == SACK:
         w.send = FILL
@@ -216,44 +218,42 @@ def fill_pipe(w: Any, f: Any, i: Any) -> None:
 
     A retransmission that is lost again waits for the timer. Rule 4 (a rescue at the end) is left out.
     """
-    mask = at.sacked(w).shape[1] - 1
-    pipe = 0
-    above = 0
-    lost_end = f.una  # every unsacked segment before this one counts as lost
-    last_sacked = f.una
-    for seq in range(f.top - 1, f.una - 1, -1):
-        if at.sacked(w)[i, seq & mask]:
-            if above == 0:
-                last_sacked = seq
-            above += 1
-        else:
-            if above < DUP_THRESH:
-                pipe += 1
-            elif lost_end == f.una:
-                lost_end = seq + 1
-            if seq <= f.high_rxt:
-                pipe += 1
+    # A hole counts as lost if three segments beyond it were reported: if it lies before the third from the end.
+    lost_end = f.sack_third if f.sack_total >= DUP_THRESH else f.una
+    last_sacked = f.sack_max if f.sack_total > 0 else f.una
+    # What counts as under way: holes behind `lost_end`, and what was sent again and is not reported yet.
+    if f.sack_total >= DUP_THRESH:
+        pipe = f.top - f.sack_third - DUP_THRESH
+    else:
+        pipe = f.top - f.una - f.sack_total
+    pipe += max(f.high_rxt - f.una + 1, 0) - f.rxt_sacked
     hole = max(f.una, f.high_rxt + 1)
     window = min(np.int64(f.cwnd), f.window)
     while pipe < window:
-        while hole < lost_end and at.sacked(w)[i, hole & mask]:
-            hole += 1
         if hole < lost_end:
-            f.high_rxt = hole
-            transmit(w, f, i, hole, FAST)
+            hole = first_unreported(w, f, i, hole, lost_end)
+        if hole < lost_end:
+            _resend(w, f, i, hole)
             hole += 1
         elif f.top < f.una + f.window and f.top < f.limit:
             transmit(w, f, i, f.top, NEW)
             f.next = f.top
         else:
-            while hole < last_sacked and at.sacked(w)[i, hole & mask]:
-                hole += 1
+            if hole < last_sacked:
+                hole = first_unreported(w, f, i, hole, last_sacked)
             if hole >= last_sacked:
                 return
-            f.high_rxt = hole
-            transmit(w, f, i, hole, FAST)
+            _resend(w, f, i, hole)
             hole += 1
         pipe += 1
+
+
+@called
+def _resend(w: Any, f: Any, i: Any, hole: Any) -> None:
+    """Send a hole again; all between the last one sent again and this one was reported."""
+    f.rxt_sacked += hole - max(f.una, f.high_rxt + 1)
+    f.high_rxt = hole
+    transmit(w, f, i, hole, FAST)
 
 
 @called

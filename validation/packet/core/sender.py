@@ -67,9 +67,46 @@ def finished(f: Any) -> Any:
 @called
 def clear_scoreboard(w: Any, f: Any, i: Any) -> None:
     """Forget what selective acknowledgements said."""
+    if f.sack_total > 0:
+        mask = at.sacked(w).shape[1] - 1
+        end = min(f.top, f.sack_max + 1)
+        for seq in range(f.una, end):
+            at.sacked(w)[i, seq & mask] = 0
+        w.scanned += max(end - f.una, 0)
+    f.sack_total = 0
+    f.sack_max = f.sack_second = f.sack_third = -1
+    f.rxt_sacked = 0
+
+
+@called
+def pass_reported(w: Any, f: Any, i: Any, first: Any, end: Any) -> None:
+    """Take segments in [first, end), which are acknowledged now, off the scoreboard."""
     mask = at.sacked(w).shape[1] - 1
-    for seq in range(f.una, f.top):
-        at.sacked(w)[i, seq & mask] = 0
+    for seq in range(first, end):
+        if at.sacked(w)[i, seq & mask]:
+            at.sacked(w)[i, seq & mask] = 0
+            f.sack_total -= 1
+            if seq <= f.high_rxt:
+                f.rxt_sacked -= 1
+
+
+@called
+def first_unreported(w: Any, f: Any, i: Any, seq: Any, end: Any) -> Any:
+    """First segment in [seq, end) that was not reported; `end` without.
+
+    A reported segment knows how many from it on were reported. What is walked over is shortened on the way, so that
+    a window of a million segments costs a few steps for each acknowledgement.
+    """
+    mask = at.sacked(w).shape[1] - 1
+    place = seq
+    while place < end and at.sacked(w)[i, place & mask]:
+        place += at.sacked(w)[i, place & mask]
+        w.scanned += 1
+    while seq < place:
+        beyond = seq + at.sacked(w)[i, seq & mask]
+        at.sacked(w)[i, seq & mask] = place - seq
+        seq = beyond
+    return min(place, end)
 
 
 @called
@@ -78,8 +115,25 @@ def mark_blocks(w: Any, f: Any, i: Any, slot: Any) -> Any:
     mask = at.sacked(w).shape[1] - 1
     news = 0
     for b in range(at.event(w, slot).blocks):
-        for seq in range(max(at.blocks(w)[slot, 2 * b], f.una), min(at.blocks(w)[slot, 2 * b + 1], f.top)):
-            if not at.sacked(w)[i, seq & mask]:
-                at.sacked(w)[i, seq & mask] = 1
-                news += 1
+        end = min(at.blocks(w)[slot, 2 * b + 1], f.top)
+        seq = max(at.blocks(w)[slot, 2 * b], f.una)
+        while seq < end:
+            if at.sacked(w)[i, seq & mask]:
+                seq = first_unreported(w, f, i, seq, end)
+                continue
+            at.sacked(w)[i, seq & mask] = 1
+            news += 1
+            if seq <= f.high_rxt:
+                f.rxt_sacked += 1
+            if seq > f.sack_max:
+                f.sack_third = f.sack_second
+                f.sack_second = f.sack_max
+                f.sack_max = seq
+            elif seq > f.sack_second:
+                f.sack_third = f.sack_second
+                f.sack_second = seq
+            elif seq > f.sack_third:
+                f.sack_third = seq
+            seq += 1
+    f.sack_total += news
     return news

@@ -32,7 +32,7 @@ from .records import (
 )
 
 OFFSETS = {name: int(entry[1]) for name, entry in (WORLD.fields or {}).items()}
-I8, I4, U1, F8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.float64)
+I8, I4, F8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
 
 
 @lru_cache(maxsize=100_000)
@@ -144,10 +144,10 @@ link = _record("links", LINK, "n_links")
 hop = _record("hops", HOP, "n_hops")
 event = _record("events", EVENT, "n_events")
 blocks = _view("blocks", I8, "n_blocks", 6)
-buckets = _view("buckets", I4, "n_buckets")
+buckets = _view("buckets", I4, "n_buckets", 2)
 heap = _view("heap", I8, "n_heap")
-sacked = _view("sacked", U1, "n_flows", "n_ring")
-received = _view("received", U1, "n_flows", "n_ring")
+sacked = _view("sacked", I4, "n_flows", "n_ring")
+received = _view("received", I4, "n_flows", "n_ring")
 stack = _view("stack", I8, "n_stack", 6)
 queue_time = _view("queue_time", F8, "n_queue")
 queue_size = _view("queue_size", I4, "n_queue")
