@@ -132,15 +132,15 @@ def page(result: xr.Dataset) -> str:
     from tcpdynamics.validation.packet import plots
 
     bodies = []
-    for number, make in enumerate(
-        (plots.window_figure, plots.queue_figure, plots.throughput_figure, plots.sequence_figure)
-    ):
+    for make in (plots.window_figure, plots.queue_figure, plots.throughput_figure, plots.sequence_figure):
         try:
             figure = make(result)
         except ValueError as error:
             bodies.append(f"<p>{html.escape(str(error))}</p>")
         else:
-            bodies.append(to_html(figure, include_plotlyjs=False, full_html=False, div_id=f"figure-{number}"))
+            # A name of its own, not a random one: the same run is the same page, byte by byte.
+            name = f"figure-{len(bodies)}"
+            bodies.append(to_html(figure, include_plotlyjs=False, full_html=False, div_id=name))
     name = html.escape(f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', '')}")
     return (
         f'{_HEAD}<meta charset="utf-8"><title>{name}</title>\n'
