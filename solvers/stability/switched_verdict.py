@@ -161,7 +161,7 @@ def _of_matrices(a: Array, cone: Array, jump: Array, error: Array, is_map: bool)
         todo = np.flatnonzero(np.isnan(value) & ~jumps & finite)
         if not todo.size or s**length > _MOST_WORDS:
             break
-        for word in product(range(s), repeat=length):
+        for word in filter(_is_first, product(range(s), repeat=length)):
             grown = _growing_direction(a[todo], cone[todo], word, 64 * error[todo], is_map)
             value[todo] = np.fmax(value[todo], grown)
     return value, plane
@@ -235,6 +235,15 @@ def _tried(a: Array) -> bool:
         if largest < -1e-10 and np.linalg.eigvalsh(p)[0] > 0:
             return True
     return False
+
+
+def _is_first(word: tuple[int, ...]) -> bool:
+    """Whether a sequence comes before all of its rotations: one of each closed sequence, and no repetitions.
+
+    >>> [w for w in product((0, 1), repeat=3) if _is_first(w)]
+    [(0, 0, 1), (0, 1, 1)]
+    """
+    return all(word < word[i:] + word[:i] for i in range(1, len(word)))
 
 
 def _growing_direction(a: Array, cone: Array, word: tuple[int, ...], error: Array, is_map: bool) -> Array:

@@ -92,9 +92,13 @@ def linearisation(
     >>> groups[0].base.ravel().tolist(), groups[0].cone.ravel().tolist()
     ([-5.0, -2.0], [-1.0, 1.0])
     """
+    n, m = states.shape
+    if not m:
+        lags = len(system._groups)
+        return (np.empty((0, n, n)), np.empty((0, lags, n, n)), np.empty((0, lags))), []
     base, past, tau = system.jacobians(states, points)
     number = switches_of(system)[0]
-    if not number or not states.shape[1]:
+    if not number:
         return (base, past, tau), []
     picked = np.arange(system.size) if points is None else np.arange(system.size)[points]
     on_each = tied(system, states, picked)
