@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tcpdynamics.models import TRefwaIntegrating, TRefwaMeasuredRtt
+from tcpdynamics.models import LotkaVolterraHeld, TRefwaIntegrating, TRefwaMeasuredRtt
 from tcpdynamics.solvers import (
     DDE,
     ODE,
@@ -258,6 +258,14 @@ def test_a_switch_that_changes_nothing_is_none(rhs: Any) -> None:
     result = eigenvalues(ODE(rhs={"x": rhs}, parameters={"a": 1.0}), {"x": 0})
     assert int(result.status) == 0 and result.eigenvalue.values.real[0] == -1
     assert "eigenvalue_side" not in result
+
+
+def test_many_switches_that_change_nothing_are_seen_to_do_so() -> None:
+    """The series and the closed form of one function meet where the law switches between them, sixteen times."""
+    held = LotkaVolterraHeld(flows=4, epsilon=np.array([0.5]), gamma=0.0)
+    chart = stability_chart(held, trace=False)
+    assert chart.status.values.tolist() == [0] and chart.verdict.values.tolist() == [STABLE]
+    assert chart.radius.values == pytest.approx([np.exp(-0.5)], abs=1e-12)
 
 
 def test_too_many_switches_at_once_are_not_judged() -> None:
