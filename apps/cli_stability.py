@@ -90,7 +90,7 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
 
     write_outputs(paths, _without_complex(point.roots), draw, heading(chosen))
     if in_json:
-        rest = {"at": point.at, "margin": point.margin}
+        rest = {"at": point.at, "margin": point.margin, "on_switch": point.on_switch}
         click.echo(
             json.dumps(document(chosen, point.roots, verdict=point.verdict, summary=point.line(), **rest))
         )
@@ -101,10 +101,11 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
 
 
 def chart_points(problem: Any) -> xr.Dataset:
-    """A chart without what belongs to no point: work for a sweep."""
+    """A chart without what belongs to no point, or not to each: work for a sweep."""
     from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
-    return stability_chart(problem, trace=False).drop_vars("disagreements", errors="ignore")
+    whole = ["disagreements", "abscissa_side", "radius_side"]
+    return stability_chart(problem, trace=False).drop_vars(whole, errors="ignore")
 
 
 def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json: bool) -> None:

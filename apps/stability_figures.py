@@ -208,8 +208,13 @@ def spectrum_figure(roots: xr.Dataset) -> go.Figure:
         figure.update_yaxes(scaleanchor="x")
     else:
         figure.add_vline(0, line={"color": BLACK, "width": 1})
-    style = {"symbol": "x", "size": 10, "color": RED}
-    figure.add_scatter(x=z.real, y=z.imag, mode="markers", marker=style, name="roots")
+    shown = {"roots": (z, "x", RED)}
+    if f"{name}_side" in roots:  # on a switch
+        below, above = roots[f"{name}_side"].values.reshape(2, -1)
+        shown = {"roots below the switch": (below, "x", RED), "roots above it": (above, "cross", BLUE)}
+    for label, (values, symbol, colour) in shown.items():
+        style = {"symbol": symbol, "size": 10, "color": colour}
+        figure.add_scatter(x=values.real, y=values.imag, mode="markers", marker=style, name=label)
     figure.update_layout(**LAYOUT)
     for axis, part in ((figure.update_xaxes, "real part"), (figure.update_yaxes, "imaginary part")):
         axis(title_text=axis_title(part, {"long_name": part, "units": roots[name].attrs["units"]}))

@@ -33,6 +33,9 @@ class Point:
     meaning : str, what the model says of its margin
     at : mapping state -> value, where it rests
     units : mapping state -> unit
+    on_switch : bool, whether the point lies on a switch of the equations: then its roots stand under names that end in
+        "_side"
+    growth : float or None, exponent or multiplier by which small deviations grow in the long run, on a switch
     """
 
     verdict: str
@@ -41,6 +44,8 @@ class Point:
     meaning: str
     at: dict[str, float]
     units: dict[str, str]
+    on_switch: bool = False
+    growth: float | None = None
 
     @property
     def is_map(self) -> bool:
@@ -52,12 +57,22 @@ class Point:
         """The roots, the decisive one first."""
         return self.roots["eigenvalue" if "eigenvalue" in self.roots else "characteristic_root"]
 
+    @property
+    def sides(self) -> dict[str, list[complex]]:
+        """The roots of each linearisation, the decisive one first: one, or two on a switch."""
+        if not self.on_switch:
+            return {"": list(self.root_values.values.ravel())}
+        both = self.roots[f"{self.root_values.name}_side"].values.reshape(2, -1)
+        return {"below": list(both[0]), "above": list(both[1])}
+
     def number(self, name: str) -> float:
         """What `convergence` says."""
         return float(self.roots[name])
 
     def line(self) -> str:
         """The verdict in one line."""
+        if self.on_switch:
+            return self._line_on_switch()
         z = complex(self.root_values.values.flat[0])
         unit = self.roots["time_constant"].attrs["units"]
         if self.is_map:
@@ -65,6 +80,31 @@ class Point:
         else:
             told = f"spectral abscissa {z.real:.6g}/{unit}, root {_complex(z)}"
         return f"{self.verdict}: {told}; {self.speed()}, {self.swing()}"
+
+    def _line_on_switch(self) -> str:
+        kind = "multiplier" if self.is_map else "root"
+        each = []
+        for name, roots in self.sides.items():
+            jumps = not roots or math.isnan(roots[0].real)
+            each.append(
+                f"{name} it " + ("the equations jump" if jumps else f"the {kind} {_complex(roots[0])}")
+            )
+        return f"{self.verdict}: on a switch of the equations, {', '.join(each)}; {self._speed_on_switch()}"
+
+    def _speed_on_switch(self) -> str:
+        if self.verdict == "unknown":
+            return "the two sides do not decide"
+        if self.growth is None or self.verdict == "marginal":
+            return {"stable": "deviations die out", "unstable": "some deviations grow"}.get(
+                self.verdict, "small deviations neither grow nor die out"
+            )
+        size = self.growth
+        rate = (math.log(size) if size > 0 else -math.inf) if self.is_map else size
+        if math.isinf(rate):
+            return "deviations " + ("grow" if rate > 0 else "die out") + " at once"
+        if rate > 0:
+            return f"deviations grow e-fold in {self._time(1 / rate)}"
+        return f"settles to 1 % in {self._time(math.log(100.0) / -rate)}"
 
     def speed(self) -> str:
         """How fast small deviations change."""
@@ -99,7 +139,7 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
 
     from tcpdynamics.solvers import DDE, characteristic_roots, convergence, eigenvalues
     from tcpdynamics.solvers.results import REASONS
-    from tcpdynamics.solvers.stability.operating_point import operating_point
+    from tcpdynamics.solvers.stability.operating_point import ON_SWITCH, operating_point
     from tcpdynamics.solvers.stability.stability_chart import VERDICTS, stability_chart
 
     problem = chosen.problem
@@ -109,7 +149,8 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
         raise click.UsageError(f"{problem.name} has no parameter to be judged by")
     chart = stability_chart(problem.at(**{one: [float(problem.parameters[one])]}), at=at, trace=False)
     code = int(chart.status.values.flat[0])
-    if code:
+    on_switch = code == ON_SWITCH
+    if code and not on_switch:
         raise click.UsageError(f"no verdict for {problem.name}: {REASONS[code]}; try other parameters")
     if isinstance(problem, DDE):
         roots = characteristic_roots(problem, at, count=_ROOTS)
@@ -124,7 +165,17 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
     meaning = (told.__doc__ or "").strip().partition("\n")[0].removesuffix(".") if told else ""
     if meaning[1:2].islower():  # it is told in the middle of a sentence
         meaning = meaning[0].lower() + meaning[1:]
-    return Point(VERDICTS[int(chart.verdict.values.flat[0])], found, margin_of(chosen), meaning, rest, units)
+    growth = float(chart["radius" if "radius" in chart else "abscissa"].values.flat[0])
+    return Point(
+        VERDICTS[int(chart.verdict.values.flat[0])],
+        found,
+        margin_of(chosen),
+        meaning,
+        rest,
+        units,
+        on_switch,
+        None if math.isnan(growth) or not on_switch else growth,
+    )
 
 
 def margin_of(chosen: Chosen) -> float | None:
@@ -151,14 +202,20 @@ def print_point(point: Point, title: str) -> None:
             f"closed form: margin {point.margin:.6g}" + (f", {point.meaning}" if point.meaning else "")
         )
     kind = "multiplier" if point.is_map else f"root [{point.root_values.attrs['units']}]"
-    rows = [[kind, "modulus" if point.is_map else "damping ratio"]]
-    for z in point.root_values.values.ravel():
-        if not math.isnan(z.real):
-            size = abs(z)
-            rows.append([_complex(z), f"{size if point.is_map else (-z.real / size if size else 1.0):.6g}"])
-    if len(rows) > 12:
-        click.echo(f"the first 10 of {len(rows) - 1} roots")
-    table(rows[:11] if len(rows) > 12 else rows)
+    for side, roots in point.sides.items():
+        rows = [[kind, "modulus" if point.is_map else "damping ratio"]]
+        for z in roots:
+            if not math.isnan(z.real):
+                size = abs(z)
+                rows.append(
+                    [_complex(z), f"{size if point.is_map else (-z.real / size if size else 1.0):.6g}"]
+                )
+        if side:
+            click.echo(f"{side} the switch" + (": none, the equations jump" if len(rows) == 1 else ""))
+        if len(rows) > 12:
+            click.echo(f"the first 10 of {len(rows) - 1} roots")
+        if len(rows) > 1 or not side:
+            table(rows[:11] if len(rows) > 12 else rows)
 
 
 def _complex(z: complex) -> str:

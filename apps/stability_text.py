@@ -34,16 +34,19 @@ def print_chart(chosen: Chosen, result: xr.Dataset) -> None:
 
 
 def _verdicts(result: xr.Dataset) -> Any:
-    """Codes, also of a store, which holds 0 for points without a result."""
+    """Codes, also of a store, which holds 0 for points without a result. A point on a switch may have a verdict."""
     import numpy as np
 
-    return np.where(result.status.values != 0, 2, result.verdict.values)
+    from tcpdynamics.solvers.stability.operating_point import ON_SWITCH
+
+    return np.where(np.isin(result.status.values, (0, ON_SWITCH)), result.verdict.values, 2)
 
 
 def _summary(result: xr.Dataset, dims: list[str], units: dict[str, str]) -> Iterator[tuple[str, str]]:
     import numpy as np
 
     from tcpdynamics.solvers.results import REASONS
+    from tcpdynamics.solvers.stability.operating_point import ON_SWITCH
     from tcpdynamics.solvers.stability.stability_chart import VERDICTS
 
     size = int(result["status"].size)
@@ -56,7 +59,16 @@ def _summary(result: xr.Dataset, dims: list[str], units: dict[str, str]) -> Iter
             yield word, f"{count:,} ({100 * count / size:.1f} %)"
     codes, counts = np.unique(result.status.values, return_counts=True)
     for code, count in zip(codes, counts, strict=True):
-        if code:
+        if code == ON_SWITCH:
+            unknown = int((verdict[result.status.values == code] == 2).sum())
+            yield (
+                "on a switch",
+                f"{count:,} of these points, judged by both sides"
+                + (
+                    f"; {unknown:,} of them cannot be decided so and are without a verdict" if unknown else ""
+                ),
+            )
+        elif code:
             yield "without", f"{count:,}: {REASONS[code] if code < len(REASONS) else f'status {code}'}"
     if "boundary_axis" in result:
         yield from _boundary(result, dims)

@@ -29,6 +29,7 @@ REASONS = (
     "a root could not be polished: its residual is too large",
     "not computed: an error was raised",
     "the orbit met a jump of the equations, which linearised deviations do not show",
+    "the point lies on a switch of the equations: each side of it has a linearisation of its own",
 )
 
 

@@ -43,8 +43,10 @@ class HighSpeedTcp(PerRoundTrip):
 
     S = ln(high_window/low_window)/ln(high_p/low_p); p(w) is the inverse;
     b(w) = 0.5 - (0.5 - high_decrease) ln(w/low_window)/ln(high_window/low_window); a(w) = w^2 p(w) 2 b/(2 - b).
-    In exact arithmetic a(38) = 0.963, not 1: the RFC's point (38, 10^-3) lies below Reno's 38.7. So a(w) falls by
-    that step as the window passes 38, and response() stays at 38 between p = 0.00100 and 0.00104.
+    Up to and with low_window a(w) = 1 and b(w) = 0.5, as the RFC says. Just above, its formula gives 0.963: the RFC's
+    point (38, 10^-3) lies below Reno's 38.7. So a(w) falls by that step as the window passes 38 (b(w) does not), and
+    response() stays at 38 between p = 0.00100 and 0.00104. The RFC's table leaves it out: its rows are the windows from
+    which a(w) exceeds 2, 3, ..., with w = 38 as the row of 1; see `rfc_table`.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ class HighSpeedTcp(PerRoundTrip):
 
     @classmethod
     def rounded(cls, *, loss: Any) -> Self:
-        """The law with the RFC's rounded constants, p(w) = 0.078/w^1.2: its a(38) is 0.955.
+        """The law with the RFC's rounded constants, p(w) = 0.078/w^1.2: just above 38 its a(w) is 0.955.
 
         Examples
         --------
@@ -174,7 +176,7 @@ class HighSpeedTcp(PerRoundTrip):
     def _laws(self, w: Any, v: Any, f: Any) -> tuple[Any, Any]:
         up = f.maximum(w, v["low_window"])
         b = 0.5 - self._flattening(v) * f.log(up / v["low_window"])
-        return f.choose(w < v["low_window"], 1, up**2 * self._law(up, v) * 2 * b / (2 - b)), b
+        return f.choose(w <= v["low_window"], 1, up**2 * self._law(up, v) * 2 * b / (2 - b)), b
 
     def _growth(self, w: Any, v: Any) -> Any:
         return self._laws(w, v, functions())[0]
@@ -226,7 +228,8 @@ def rfc_table(top: int = 100_000) -> tuple[NDArray[np.int64], NDArray[np.float64
     """The RFC's table of windows from which a(w) is taken as 1, 2, 3, ..., and b(w) there.
 
     A new row starts at the first whole window where a(w), with p(w) = 1/(12.8 w^1.2), exceeds that of the last row by
-    more than one (the first row counts as exactly one).
+    more than one (the first row is w = 38, where a is 1). Windows are the RFC's to the packet, shares to its two
+    decimals; with p(w) = 0.078/w^1.2, as its text has it, windows would differ.
 
     References
     ----------
@@ -240,7 +243,8 @@ def rfc_table(top: int = 100_000) -> tuple[NDArray[np.int64], NDArray[np.float64
     """
     w = np.arange(38, top)
     tcp = HighSpeedTcp(loss=0.5, low_p=1 / (12.8 * 38**1.2), high_p=1 / (12.8 * 83000**1.2))
-    growth, rows, last = np.asarray(tcp.increase(w.astype(float))), [0], 1.0
+    growth, rows = np.asarray(tcp.increase(w.astype(float))), [0]
+    last = growth[0]
     while True:
         more = np.flatnonzero(growth[rows[-1] :] > last + 1)
         if not more.size:

@@ -8,6 +8,7 @@ the bracket of eq. (3) is: the command (`TRefwaTwoLinksCommanded`) or the measur
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from tcpdynamics.solvers.problems import Map
 
 from ..parameters import Value, check_parameters, parameter
-from .model import OC3, PHI, PSI, SOURCE, clip, domain, least, over_grid, parameters, plain, values
+from .model import OC3, PHI, PSI, SOURCE, Array, clip, domain, least, over_grid, parameters, plain, values
 
 #: Link -> the group that crosses this one only.
 _OTHER = {1: "weight_2", 3: "weight_3"}
@@ -77,20 +78,31 @@ class _TwoLinks:
         """> 0 iff small deviations of both links decay (away from a tie of the two feedbacks).
 
         The tight link has the multiplier 1 - phi - psi, the other lies between that and 1: the condition is that
-        of `TRefwaWindow`. Float, or DataArray over the grid of the parameters.
+        of `TRefwaWindow`. A tight link without a buffer has no queue to answer to and the multiplier 1 - phi; then
+        either link may decide. Float, or DataArray over the grid of the parameters.
         """
-        return over_grid(
-            self,
-            lambda v: np.minimum(v["phi"] + v["psi"], 2 - v["phi"] - v["psi"]),
-            "stability_margin",
-            "stability margin",
-        )
+
+        def margin(v: Mapping[str, Array]) -> Array:
+            free = self._unconstrained(v)
+            gain: Array = np.where(free[0] <= free[1], self._gain(v, 1, 3), self._gain(v, 3, 1))
+            return np.minimum(gain, 2 - gain)
+
+        return over_grid(self, margin, "stability_margin", "stability margin")
+
+    def _gain(self, v: Mapping[str, Array], tight: int, loose: int) -> Array:
+        """One less the multiplier that decides."""
+        alone = np.maximum(v["phi"], self._loose_gain(v, loose))
+        return np.where(v[f"buffer_{tight}"] > 0, v["phi"] + v["psi"], alone)
+
+    def _loose_gain(self, v: Mapping[str, Array], link: int) -> Array:
+        """One less the multiplier of the link that is not tight, where the tight one has no buffer."""
+        raise NotImplementedError
 
     def _rest(self, v: dict[str, Any]) -> tuple[Any, Any]:
         """Upsilon_1 and Upsilon_3 at rest."""
         raise NotImplementedError
 
-    def _unconstrained(self, v: dict[str, Any]) -> tuple[Any, Any]:
+    def _unconstrained(self, v: Mapping[str, Any]) -> tuple[Any, Any]:
         """f0 of both links: what each would feed back if all its flows obeyed it."""
         spare = v["psi"] / (v["phi"] + v["psi"])
         return (
@@ -167,10 +179,12 @@ class TRefwaTwoLinksCommanded(_TwoLinks):
 
         The link is full iff this is >= 0; below, its utilisation is 1 + surplus/BDP.
         """
-        v = values(self)
+        return plain(self._surplus(values(self), link))
+
+    def _surplus(self, v: Mapping[str, Any], link: int) -> Any:
         own, bdp = v[_OTHER[link]], v[f"bdp_{link}"]
         offered = (bdp + v["psi"] / v["phi"] * v[f"buffer_{link}"]) / (v["weight_1"] + own)
-        return plain(v["weight_1"] * least(*self._unconstrained(v)) + own * offered - bdp)
+        return v["weight_1"] * least(*self._unconstrained(v)) + own * offered - bdp
 
     def least_buffer(self) -> Any:
         """b = B1/BDP1 = B3/BDP3 from which on L1 is full, if L3 is tight for group 1 [1]; inf for psi = 0.
@@ -198,6 +212,12 @@ class TRefwaTwoLinksCommanded(_TwoLinks):
 
     def _fed(self, commanded: Any, window: Any) -> Any:
         return commanded
+
+    def _loose_gain(self, v: Mapping[str, Array], link: int) -> Array:
+        own, buffer = v[_OTHER[link]], v[f"buffer_{link}"]
+        queued = (self._surplus(v, link) > 0) & (buffer > 0)
+        gain: Array = v["phi"] + v["psi"] * queued * own / (v["weight_1"] + own)
+        return gain
 
 
 @dataclass(frozen=True)
@@ -231,6 +251,10 @@ class TRefwaTwoLinksMeasured(_TwoLinks):
 
     def _fed(self, commanded: Any, window: Any) -> Any:
         return window
+
+    def _loose_gain(self, v: Mapping[str, Array], link: int) -> Array:
+        own = v[_OTHER[link]]
+        return (v["phi"] + v["psi"] * (v[f"buffer_{link}"] > 0)) * own / (v["weight_1"] + own)
 
 
 def _network(v: dict[str, Any], up_1: Any, up_3: Any) -> dict[str, Any]:

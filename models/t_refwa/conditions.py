@@ -17,6 +17,9 @@ Array = NDArray[np.float64]
 #: Halvings of an interval of length 2 down to the spacing of floats.
 _HALVINGS = 54
 
+#: A reflection coefficient this close to 1 in modulus counts as 1.
+_ON_CIRCLE = 1e-14
+
 
 def bisect(falling: Callable[[Array], Array], low: Array, high: Array) -> Array:
     """Where a function turns from positive to negative, once, elementwise; the nearer end where it does not.
@@ -78,7 +81,9 @@ def schur_cohn_margin(coefficients: Array) -> Array:
     """How far a polynomial is from having a root outside the unit disc: the least of 1 - |reflection coefficient|.
 
     The recursion of Schur and Cohn (Jury's table): all roots lie inside iff all reflection coefficients do.
-    It ends at the first that does not.
+    It ends at the first that does not. Where that is 1 in modulus, the roots that are left have a product of 1: then
+    either all of them lie on the circle, and the margin is 0, or some lie outside, and it is negative. All lie on the
+    circle iff the polynomial is its own reverse up to the sign and its derivative has no root outside (Cohn).
 
     Parameters
     ----------
@@ -88,11 +93,13 @@ def schur_cohn_margin(coefficients: Array) -> Array:
     References
     ----------
     .. [1] E. I. Jury, Theory and application of the z-transform method, Wiley, 1964, chapter 3
+    .. [2] A. Cohn, Ueber die Anzahl der Wurzeln einer algebraischen Gleichung in einem Kreise, Math. Zeitschrift 14,
+       1922; doi:10.1007/BF01215894
 
     Examples
     --------
-    >>> schur_cohn_margin(np.array([[1.0, 1.0], [0.0, 0.0], [-0.25, -4.0]]))
-    array([ 0.75, -3.  ])
+    >>> schur_cohn_margin(np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 3.0], [-0.25, -4.0, 1.0]]))
+    array([ 0.75, -3.  , -0.5 ])
     """
     rest = coefficients / coefficients[0]
     margin = np.full(rest.shape[1], np.inf)
@@ -100,9 +107,20 @@ def schur_cohn_margin(coefficients: Array) -> Array:
         inside = margin > 0
         reflection = np.where(inside, rest[degree], 0.0)
         margin = np.where(inside, np.minimum(margin, 1 - np.abs(reflection)), margin)
+        on = np.flatnonzero(inside & (np.abs(margin) <= _ON_CIRCLE) & (degree > 1))
+        if on.size:
+            margin[on] = _on_circle(rest[: degree + 1, on], np.sign(reflection[on]))
         reflection = np.where(margin > 0, reflection, 0.0)
         rest = (rest[:degree] - reflection * rest[degree:0:-1]) / (1 - reflection**2)
     return margin
+
+
+def _on_circle(rest: Array, sign: Array) -> Array:
+    """Zero where all roots of polynomials whose roots have a product of modulus 1 lie on the circle, else < 0."""
+    uneven = np.abs(rest - sign * rest[::-1]).max(axis=0) / np.abs(rest).max(axis=0)
+    powers = np.arange(len(rest) - 1, 0, -1)[:, None]
+    inner = schur_cohn_margin(rest[:-1] * powers)  # the derivative
+    return np.where(uneven > 64 * _ON_CIRCLE, -uneven, np.minimum(inner, 0.0))
 
 
 def both_delayed_critical(x: Array) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from tcpdynamics.solvers.problems import Delayed, Map
 
 from ..parameters import Value, broadcast, parameter
-from .model import Array, TRefwaModel, clip, least, over_grid, symbols
+from .model import Array, TRefwaModel, clip, least, off_the_end, over_grid, symbols
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class TRefwaMeasured(TRefwaModel):
     """The law fed by the measured aggregate: window and queue are those of `delay` intervals ago.
 
     e(n+1) = e(n) - phi e(n-d) + psi (B - Q(n-d)), Q = clip(e, 0, B); e* = psi B/(phi + psi). The characteristic
-    polynomial is z^(d+1) - z^d + k, k = phi + psi. Stable iff 0 < k < 2 cos(d pi/(2d+1)): k < 1 with one interval.
+    polynomial is z^(d+1) - z^d + k, k = phi + psi. Stable iff phi > 0 and k < 2 cos(d pi/(2d+1)): k < 1 with one
+    interval.
     The published gains have k = 2, with the radius sqrt 2.
 
     Parameters
@@ -62,7 +63,7 @@ class TRefwaMeasured(TRefwaModel):
 
     def _margin(self, v: Mapping[str, Array]) -> Array:
         gain = v["phi"] + v["psi"]
-        return np.minimum(gain, _levin_may(v["delay"]) - gain)
+        return off_the_end(v, _levin_may(v["delay"]) - gain)
 
     def map(self) -> Map:
         """State e; outputs Q and Upsilon [packets]."""
@@ -156,7 +157,7 @@ class TRefwaBiased(TRefwaModel):
 
     e(n+1) = (1 - phi) e + phi error BDP + psi (B - Q), Q = clip(e, 0, B). The multiplier stays 1 - phi - psi and
     the queue settles phi error BDP/(phi + psi) higher, until it is empty and the link starves, or full; then the
-    multiplier is 1 - phi.
+    multiplier is 1 - phi. Where it just fills or empties, the multiplier is another one on each side.
 
     Parameters
     ----------
@@ -182,8 +183,12 @@ class TRefwaBiased(TRefwaModel):
     def _margin(self, v: Mapping[str, Array]) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             e = self._rest(v)["e"]
-        gain = v["phi"] + np.where((e < 0) | (e > v["buffer"]), 0.0, v["psi"])
-        return np.minimum(gain, 2 - gain)
+        outside, inside = v["phi"], v["phi"] + v["psi"]
+        gain = np.where((e < 0) | (e > v["buffer"]), outside, inside)
+        # On an end of the buffer one side has either multiplier: of two negative ones the product decides.
+        end = np.minimum(np.abs(e), np.abs(e - v["buffer"])) <= 2.0**-40 * v["buffer"]
+        both = 1 - np.maximum(outside - 1, 0) * np.maximum(inside - 1, 0)
+        return off_the_end(v, np.where(end, both, 2 - gain))
 
     def _rest(self, v: Mapping[str, Any]) -> dict[str, Any]:
         """The middle one of the roots of three falling lines: for an empty queue, for Q = e, for a full one."""

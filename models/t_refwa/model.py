@@ -145,6 +145,15 @@ class TRefwaModel(TRefwaLink):
         return {f.name: sympy.Symbol(f.name, real=True) for f in fields(self) if "symbol" in f.metadata}
 
 
+def off_the_end(v: Mapping[str, Array], margin: Array) -> Array:
+    """The margin of a queue that phi > 0 keeps off the buffer's end; 0 without phi.
+
+    At phi = 0 it rests at Q = B, on the switch, and there e(n+1) = e(n) + psi (B - Q) with Q <= B: e never falls and
+    every e >= B (for as long as the delays reach back) is at rest. Deviations neither grow nor die out.
+    """
+    return np.where(v["phi"] > 0, np.minimum(v["phi"], margin), 0.0)
+
+
 def symbols() -> tuple[sympy.Symbol, ...]:
     """phi, psi, bdp, buffer."""
     import sympy

@@ -24,7 +24,7 @@ from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 
 from ..parameters import Value, broadcast, parameter
 from .conditions import critical_gain, schur_cohn_margin, trinomial_margin
-from .model import Array, TRefwaModel, clip, over_grid, symbols
+from .model import Array, TRefwaModel, clip, off_the_end, over_grid, symbols
 
 
 class _Commanded(TRefwaModel):
@@ -57,9 +57,10 @@ class _Commanded(TRefwaModel):
 class TRefwaWindow(_Commanded):
     """Window without delay: the router sees the queue that its last command made.
 
-    e(n+1) = (1 - phi) e(n) + psi (B - Q(n)), Q = clip(e, 0, B). Stable iff 0 < phi + psi < 2, with the multiplier
-    1 - phi - psi; the published gains give exactly -1: every start in [0, B/2] is on a cycle of two, e <-> B/2 - e,
-    and every other start ends on 0 <-> B/2.
+    e(n+1) = (1 - phi) e(n) + psi (B - Q(n)), Q = clip(e, 0, B). Stable iff phi > 0 and phi + psi < 2, with the
+    multiplier 1 - phi - psi (at phi = 0 the queue rests on the buffer's end, and every e >= B is at rest). The
+    published gains give exactly -1: every start in [0, B/2] is on a cycle of two, e <-> B/2 - e, and every other start
+    ends on 0 <-> B/2.
 
     Parameters
     ----------
@@ -75,8 +76,9 @@ class TRefwaWindow(_Commanded):
     """
 
     def conditions(self) -> tuple[Any, ...]:
-        """Each is > 0 iff the reading is stable: phi + psi, 2 - phi - psi. Takes SymPy expressions too."""
-        return _window_conditions(broadcast(self))
+        """Each is > 0 iff the reading is stable: phi, 2 - phi - psi. Takes SymPy expressions too."""
+        v = broadcast(self)
+        return v["phi"], 2 - v["phi"] - v["psi"]
 
     def multiplier(self) -> Any:
         """1 - phi - psi, by which a small deviation is multiplied in each interval."""
@@ -88,8 +90,7 @@ class TRefwaWindow(_Commanded):
         return z - self.multiplier()
 
     def _margin(self, v: Mapping[str, Array]) -> Array:
-        margin: Array = np.minimum(*_window_conditions(v))
-        return margin
+        return off_the_end(v, 2 - v["phi"] - v["psi"])
 
     def map(self) -> Map:
         """State e; outputs Q and Upsilon [packets]."""
@@ -111,7 +112,7 @@ class TRefwaDelayed(_Commanded):
     """The router sees the queue as it was `delay` intervals ago.
 
     e(n+1) = (1 - phi) e(n) + psi (B - Q(n - d)), Q = clip(e, 0, B). With a = 1 - phi the characteristic polynomial is
-    z^(d+1) - a z^d + psi. Stable iff, for even d and phi >= 1 (d = 0: all phi), phi + psi < 2; otherwise
+    z^(d+1) - a z^d + psi. Stable iff phi > 0 and, for even d and phi >= 1 (d = 0: all phi), phi + psi < 2; otherwise
     |a| - 1 < psi < sin(w)/sin(d w), where sin((d+1) w) = |a| sin(d w) and 0 < w < pi/(d+1). One interval:
     psi < 1 and phi < 2 + psi.
 
@@ -148,7 +149,7 @@ class TRefwaDelayed(_Commanded):
         return (z - (1 - v["phi"])) * z ** v["delay"] + v["psi"]
 
     def _margin(self, v: Mapping[str, Array]) -> Array:
-        return trinomial_margin(1 - v["phi"], v["psi"], v["delay"])
+        return off_the_end(v, trinomial_margin(1 - v["phi"], v["psi"], v["delay"]))
 
     def map(self) -> Map:
         """State e; outputs Q and Upsilon [packets]."""
@@ -252,7 +253,7 @@ class TRefwaMixed(_Commanded):
         coefficients[0], coefficients[1] = 1, v["phi"] - 1
         for d, s in mix.items():
             coefficients[d + 1] += s * v["psi"]
-        return schur_cohn_margin(coefficients)
+        return off_the_end(v, schur_cohn_margin(coefficients))
 
     def map(self) -> Map:
         """State e; outputs Q and Upsilon [packets]."""
@@ -269,8 +270,3 @@ class TRefwaMixed(_Commanded):
             outputs={"Q": queue, "Upsilon": bdp + e},
             time_units="interval",
         )
-
-
-def _window_conditions(v: Mapping[str, Any]) -> tuple[Any, Any]:
-    total = v["phi"] + v["psi"]
-    return total, 2 - total

@@ -34,7 +34,8 @@ def characteristic_roots(problem: Any, at: Any = None, *, count: int = 10, throw
     xarray.Dataset
         `characteristic_root` (*grid dimensions, root) [1/time], complex, rightmost first, multiple roots repeated, NaN
         behind the last of a finite spectrum; `residual` [1], the relative change of the matrices that makes it an
-        exact root (up to a factor sqrt(n)); `status`.
+        exact root (up to a factor sqrt(n)); `status`. NaN at a point on a switch, where `characteristic_root_side`
+        (*grid dimensions, side, root) holds those below and above it (see `eigenvalues`).
 
     References
     ----------
@@ -54,7 +55,7 @@ def characteristic_roots(problem: Any, at: Any = None, *, count: int = 10, throw
     [1.570796326795, -1.570796326795]
     """
     count = whole("count", count, 1, 1000, error=DynamicsError)
-    system, roots, residuals, status = roots_at(problem, at, count, throw, DDE, ODE)
+    system, roots, residuals, status, side = roots_at(problem, at, count, throw, DDE, ODE)
     grid = system.grid
     residual = xr.DataArray(
         residuals.reshape(*grid.shape, count),
@@ -66,6 +67,8 @@ def characteristic_roots(problem: Any, at: Any = None, *, count: int = 10, throw
         "residual": residual,
         "status": status_variable(grid, status),
     }
+    if side is not None:
+        data["characteristic_root_side"] = root_variable(system, side, "characteristic_root_side")
     return xr.Dataset(
         data, coords=grid.coords, attrs=provenance(system.problem, "characteristic_roots", count=count)
     )

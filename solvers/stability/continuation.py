@@ -14,10 +14,11 @@ from ..dynamics import as_problem, compile_system, labelled
 from ..problems import DomainError, Dynamics, DynamicsError, Map
 from ..results import provenance
 from .continuation_branch import Branch
-from .continuation_special import UNSTABLE, Node, Special, between, node, unstable
+from .continuation_special import SWITCH, UNSTABLE, Node, Special, between, node, unstable
 from .equilibria_newton import newton
 from .linear_stability import margin
 from .operating_point import operating_point
+from .switches import sides
 
 Array = NDArray[np.float64]
 
@@ -40,7 +41,8 @@ def continuation(
     Steps adapt: shorter where Newton works hard or where roots cross the border of stability unexplained. Special
     points are located by Brent's method along the branch: `fold` (the branch turns back), `branch` (another branch
     crosses: transcritical or pitchfork), `hopf` (a pair of exponents crosses the imaginary axis; ODE, DDE), `flip` (a
-    multiplier passes -1; maps), `neimark-sacker` (a pair of multipliers leaves the unit circle; maps).
+    multiplier passes -1; maps), `neimark-sacker` (a pair of multipliers leaves the unit circle; maps), `switch` (roots
+    jump across the border, or the branch turns back, where it passes a switch of the equations).
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ def continuation(
     Raises
     ------
     DynamicsError
-        A parameter that does not exist; another that is an array; no equilibrium to begin with.
+        A parameter that does not exist; another that is an array; no equilibrium to begin with, or one on a switch.
     DomainError
         Bounds that are not finite, equal, or outside the parameter's domain.
 
@@ -156,6 +158,11 @@ def _begin(
             f"no equilibrium of {problem.name} was found at {parameter} = {value:g}; give start={{state: value}} near "
             f"one, with {parameter} in it to begin elsewhere"
         )
+    if sides(system, states):
+        raise DynamicsError(
+            f"the equilibrium of {problem.name} at {parameter} = {value:g} lies on a switch of the equations, where no "
+            "single linearisation exists; give start= away from it, or use stability_chart"
+        )
     scale = np.where(states[:, 0] == 0, 1.0, np.abs(states[:, 0]))
     scale = np.append(scale, abs(bounds[1] - bounds[0]))
     return Branch(system, parameter, scale), np.append(states[:, 0], value) / scale
@@ -174,21 +181,32 @@ def _trace(
         if delay:
             count = unstable(branch, here.roots) + _SPARE
         moved = branch.correct(here.u + length * here.tangent, here.tangent)
-        new, found = None, []
+        new, found, on_switch = None, [], False
         if moved is not None and np.linalg.norm(moved[0] - here.u) < 2 * length:
             u = moved[0]
             out = u[-1] < limits[0] or u[-1] > limits[1]
             if out:
                 ended = _onto(branch, here.u, u, limits)
                 u = ended if ended is not None else u
-            if not out or ended is not None:
+            on_switch = branch.on_switch(u)
+            if out and ended is not None and on_switch:
+                return _Path(
+                    nodes,
+                    special,
+                    f"before {branch.parameter} = {float(u[-1] * branch.scale[-1]):g}, where the equilibrium lies on "
+                    "a switch of the equations",
+                )
+            if (not out or ended is not None) and not on_switch:
                 new = node(branch, u, here.tangent, count)
                 found = list(between(branch, here, new))
         if new is None or (length > 1e-4 * longest and not _explained(branch, here, new, found)):
             length *= 0.5
             if length < 1e-7 * longest:
                 where = f"{branch.parameter} = {float(here.u[-1] * branch.scale[-1]):g}"
-                return _Path(nodes, special, f"lost at {where}: Newton finds no next point")
+                why = "Newton finds no next point"
+                if on_switch:
+                    why = "the equilibrium stays on a switch of the equations; use stability_chart"
+                return _Path(nodes, special, f"lost at {where}: {why}")
             continue
         nodes.append(new)
         special += sorted(found, key=lambda s: float((s.u - here.u) @ here.tangent))
@@ -217,6 +235,8 @@ def _explained(branch: Branch, a: Node, b: Node, found: list[Special]) -> bool:
     """Whether the special points account for the change in the number of unstable roots."""
     change = abs(unstable(branch, b.roots) - unstable(branch, a.roots))
     allowed = {0}
+    if any(one.kind == SWITCH for one in found):
+        return True
     for one in found:
         allowed = {abs(x + s * UNSTABLE[one.kind]) for x in allowed for s in (-1, 1)}
     straight = float(a.tangent @ b.tangent) > 0.9

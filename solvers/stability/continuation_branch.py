@@ -11,8 +11,10 @@ from ..dynamics import System
 from ..grid import Grid
 from ..problems import TIME, DynamicsError
 from ..straightline import Program, differentiate
-from .linear_stability import leading_roots
+from .linear_stability import linear_roots
 from .operating_point import at_rest_jacobian, at_rest_rate
+from .switch_programs import share_programs
+from .switches import sides
 
 Array = NDArray[np.float64]
 
@@ -47,6 +49,7 @@ class Branch:
         system = replace(self.system, grid=grid)
         for name in ("_groups", "_rest", "_jacobian"):  # cached programs, which hold for every value
             vars(system)[name] = getattr(self.system, name)
+        share_programs(self.system, system)
         return system, value[:-1, None]
 
     def rate(self, u: Array) -> Array:
@@ -107,14 +110,18 @@ class Branch:
         return None
 
     def roots(self, u: Array, count: int) -> NDArray[np.complex128]:
-        """Leading roots of the linearisation at u, without NaN."""
+        """Leading roots of the linearisation at u, without NaN; on a switch of one side."""
         system, states = self.moved(u)
-        found, _, certain = leading_roots(system, states, None, count)
+        found, _, certain = linear_roots(system, *system.jacobians(states), count)
         if not certain[0]:
             raise DynamicsError(
                 f"the characteristic roots at {self.parameter} = {float((u * self.scale)[-1]):g} could not be found"
             )
         return np.asarray(found[0][np.isfinite(found[0].real)])
+
+    def on_switch(self, u: Array) -> bool:
+        """Whether the equilibrium lies on a switch of the equations, where no single linearisation exists."""
+        return bool(sides(*self.moved(u)))
 
     def determinant(self, u: Array, tangent: Array) -> float:
         """Vanishes with a change of sign where another branch crosses."""

@@ -17,6 +17,9 @@ Roots = NDArray[np.complex128]
 #: How many unstable roots each kind adds or takes away.
 UNSTABLE = {"fold": 1, "branch": 1, "hopf": 2, "flip": 1, "neimark-sacker": 2}
 
+#: Where the branch passes a switch of the equations: roots jump there, by any number.
+SWITCH = "switch"
+
 
 @dataclass(frozen=True)
 class Node:
@@ -49,7 +52,20 @@ def unstable(branch: Branch, roots: Roots) -> int:
 
 
 def between(branch: Branch, a: Node, b: Node) -> Iterator[Special]:
-    """Special points of the branch from a to b, each located on the branch by Brent's method."""
+    """Special points of the branch from a to b, each located on the branch by Brent's method.
+
+    What seems to cross where the branch passes a switch jumps instead: one point of the kind "switch" says so.
+    """
+    passed = False
+    for special in _smooth(branch, a, b):
+        if not branch.on_switch(special.u):
+            yield special
+        elif not passed:
+            passed = True
+            yield Special(SWITCH, special.u, np.nan)
+
+
+def _smooth(branch: Branch, a: Node, b: Node) -> Iterator[Special]:
     steps = isinstance(branch.system.problem, Map)
     crossed = a.determinant * b.determinant < 0
     if crossed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from ..dynamics import System
 from ..problems import DynamicsError, Map
 from .characteristic_scalar import rightmost_first
 from .characteristic_search import in_chunks, rightmost_roots
+from .switched_verdict import growth, judge
+from .switches import Sides, linearisation
 
 Array = NDArray[Any]
 
@@ -18,10 +21,38 @@ Array = NDArray[Any]
 _LARGEST = 2000
 
 
+@dataclass(frozen=True)
+class Switched:
+    """Points of rest on a switch, where no single linearisation exists.
+
+    Attributes
+    ----------
+    index : (m,) columns of the states
+    value : (m,) growth of small deviations in the long run: an exponent, or a multiplier less one; NaN if not known
+    verdict : (m,) stable -1, marginal 0, unstable 1, unknown 2
+    exact : (m,) whether `value` is the growth itself, not only its sign
+    error : (m,) bound of the error of `value`
+    roots : (m, 2, count) roots of the linearisations below and above the switch; where more than two sides meet, of
+        the least and of the most dangerous one
+    certain : (m,) whether all of these roots are
+    """
+
+    index: Array
+    value: Array
+    verdict: Array
+    exact: Array
+    error: Array
+    roots: Array
+    certain: Array
+
+
 def leading_roots(
     system: System, states: Array, points: Any = None, count: int | None = 1
 ) -> tuple[Array, Array, Array]:
-    """Roots of the linearisation that decide over stability, most dangerous first.
+    """Roots that decide over stability, most dangerous first.
+
+    Those of the linearisation; for a point on a switch one number, the growth of small deviations in the long run or
+    what shares its sign (see `switched_verdict`), NaN and not certain where that is not known.
 
     Parameters
     ----------
@@ -40,7 +71,72 @@ def leading_roots(
     if states.shape[1] == 0:
         none = np.empty((0, count or len(states)))
         return none.astype(complex), none, np.empty(0, bool)
-    base, past, tau = system.jacobians(states, points)
+    matrices, groups = linearisation(system, states, points)
+    roots, residuals, certain = linear_roots(system, *matrices, count)
+    on = switched(system, groups, 1)
+    if on is not None:
+        alone = growth(on.value) + (1.0 if isinstance(system.problem, Map) else 0.0)
+        roots[on.index], residuals[on.index] = complex(np.nan, np.nan), np.nan
+        roots[on.index, 0], residuals[on.index, 0] = alone, np.finfo(float).eps
+        certain = certain.copy()
+        certain[on.index] = ~np.isnan(on.value)
+    return roots, residuals, certain
+
+
+def switched(system: System, groups: list[Sides], count: int | None = 1) -> Switched | None:
+    """What is known of points on a switch; None where there is none.
+
+    Parameters
+    ----------
+    groups : of `switches.linearisation`
+    count : roots of each side, or None for all (not for a DDE)
+    """
+    if not groups:
+        return None
+    is_map = isinstance(system.problem, Map)
+    parts = []
+    for group in groups:
+        value, verdict, exact, error = judge(group, is_map)
+        m, s = group.base.shape[:2]
+        columns = []
+        for side in range(s):
+            base, past = (np.ascontiguousarray(x[:, side]) for x in (group.base, group.past))
+            found = linear_roots(system, base, past, group.tau, count)
+            found[0][group.jump[:, side].any(axis=1)] = complex(
+                np.nan, np.nan
+            )  # what jumps has no linearisation
+            columns.append(found)
+        if not columns:
+            nothing = np.full((m, 2, 1), complex(np.nan, np.nan))
+            parts.append(Switched(group.index, value, verdict, exact, error, nothing, np.ones(m, bool)))
+            continue
+        width = max(c[0].shape[1] for c in columns)
+        roots = np.stack([padded(c[0], width) for c in columns], axis=1)
+        certain = np.asarray(np.stack([c[2] for c in columns], axis=1).all(axis=1))
+        pair = _two(roots, group.cone, is_map)
+        roots = np.take_along_axis(roots, pair[:, :, None], axis=1)
+        parts.append(Switched(group.index, value, verdict, exact, error, roots, certain))
+    width = max(part.roots.shape[2] for part in parts)
+    names = ("index", "value", "verdict", "exact", "error", "certain")
+    whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    together = [padded(p.roots.reshape(-1, p.roots.shape[2]), width).reshape(-1, 2, width) for p in parts]
+    return Switched(roots=np.concatenate(together), **whole)
+
+
+def _two(roots: Array, cone: Array, is_map: bool) -> Array:
+    """(m, 2) which sides stand for all: below and above the switch, or the least and the most dangerous one."""
+    if roots.shape[1] == 2:
+        rows = np.take_along_axis(cone[:, 1, 0], (cone[:, 1, 0] != 0).argmax(axis=1)[:, None], axis=1)
+        return np.where(rows >= 0, [0, 1], [1, 0])
+    danger = np.abs(roots[:, :, 0]) if is_map else roots[:, :, 0].real
+    order = np.argsort(np.where(np.isnan(danger), -np.inf, danger), axis=1)
+    return order[:, [0, -1]]
+
+
+def linear_roots(
+    system: System, base: Array, past: Array, tau: Array, count: int | None
+) -> tuple[Array, Array, Array]:
+    """Leading roots of linearisations with these matrices; as `leading_roots`."""
     if isinstance(system.problem, Map):
         return multipliers(base, past, tau, count)
     if past.shape[1] == 0:
@@ -72,7 +168,7 @@ def _eigenvalues(matrices: Array) -> tuple[Array, Array]:
 def _exponents(base: Array, count: int | None) -> tuple[Array, Array, Array]:
     found, finite = _eigenvalues(base)
     roots = rightmost_first(found)[:, :count]
-    return _padded(roots, count), _padded(_rounding(roots), count), finite
+    return padded(roots, count), padded(_rounding(roots), count), finite
 
 
 def multipliers(base: Array, past: Array, tau: Array, count: int | None = None) -> tuple[Array, Array, Array]:
@@ -142,7 +238,8 @@ def _rounding(roots: Array) -> Array:
     return np.where(np.isnan(roots.real), np.nan, np.finfo(float).eps)
 
 
-def _padded(values: Array, count: int | None) -> Array:
+def padded(values: Array, count: int | None) -> Array:
+    """(m, count) array with NaN behind the last column."""
     if count is None or values.shape[1] == count:
         return values
     out = np.full((values.shape[0], count), np.nan, values.dtype)

@@ -16,6 +16,9 @@ from ..problems import DDE, ODE, TIME, DynamicsError, Map
 from ..results import REASONS, provenance, status_variable
 from ..straightline import Program
 from .checks import real, whole
+from .operating_point import ON_SWITCH, solves
+from .switch_programs import has_switches
+from .switches import sides
 from .tangent import Tangent
 
 Array = NDArray[np.float64]
@@ -79,7 +82,8 @@ def lyapunov(
     -----
     Where the orbit of a flow meets a jump of its equations (Piecewise, Heaviside) its deviations jump too, which the
     linearised equations do not show: such a point fails with a status that says so. Max, Min and Abs only bend and
-    are fine, and so are jumps in a map.
+    are fine, and so are jumps in a map. An orbit that begins at rest on a corner stays there, where deviations to each
+    side go their own way: it fails with a status too.
 
     References
     ----------
@@ -110,6 +114,7 @@ def lyapunov(
     if is_map:
         batch, transient = np.ceil(batch), np.ceil(transient)
     sums, status = _exponents(system, lags, count, transient, batch, batches, seed, rtol, max_steps)
+    status[(status == 0) & _rests_on_switch(system)] = ON_SWITCH
     with np.errstate(invalid="ignore"):
         rates = sums / batch  # (size, batches, count)
         error = rates.std(axis=1, ddof=1) / np.sqrt(batches)
@@ -132,6 +137,17 @@ def lyapunov(
     settings = {"time": time, "transient": transient, "batches": batches, "seed": seed, "rtol": rtol}
     coords = system.grid.coords | {"direction": order}
     return xr.Dataset(data, coords, provenance(given, "lyapunov", count=count, **settings))
+
+
+def _rests_on_switch(system: System) -> NDArray[np.bool_]:
+    """(size,) whether the orbit begins at rest on a switch, where its deviations have no single linearisation."""
+    out = np.zeros(system.size, bool)
+    if has_switches(system):
+        states = system.start_values()
+        rest = np.flatnonzero(solves(system, states))
+        for group in sides(system, np.ascontiguousarray(states[:, rest]), rest):
+            out[rest[group.index]] = True
+    return out
 
 
 def _checked(

@@ -15,11 +15,15 @@ from ..grid import RESERVED
 from ..problems import Dynamics, DynamicsError, Map
 from ..results import REASONS
 from ..straightline import Builder
+from .switch_programs import has_switches, rounding
 
 Array = NDArray[np.float64]
 
 NO_EQUILIBRIUM = REASONS.index("no equilibrium was found from any start")
 NOT_POLISHED = REASONS.index("a root could not be polished: its residual is too large")
+ON_SWITCH = REASONS.index(
+    "the point lies on a switch of the equations: each side of it has a linearisation of its own"
+)
 
 #: How far a closed form may be off, relative to the terms of the equations; far above rounding.
 _CLOSED = 1e-7
@@ -146,4 +150,7 @@ def solves(system: System, states: Array, points: Any = None) -> NDArray[np.bool
         scale = np.einsum("mij,jm->im", terms, np.abs(safe))
         if isinstance(system.problem, Map):
             scale = scale + np.abs(safe)
-        return np.asarray(finite & (rate <= _CLOSED * scale + 1e-300).all(axis=0))
+        noise = (
+            rounding(system, safe, points) if has_switches(system) else 0.0
+        )  # on a corner slopes tell no size
+        return np.asarray(finite & (rate <= _CLOSED * scale + noise + 1e-300).all(axis=0))

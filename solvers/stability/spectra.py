@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from ..dynamics import System
 from ..problems import DDE, ODE, DynamicsError, Map
 from ..results import REASONS, provenance, status_variable
-from .linear_stability import leading_roots
-from .operating_point import NOT_POLISHED, operating_point
+from .linear_stability import linear_roots, switched
+from .operating_point import NOT_POLISHED, ON_SWITCH, operating_point
+from .switches import linearisation
 
 Array = NDArray[Any]
 
@@ -36,7 +37,18 @@ def eigenvalues(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
     -------
     xarray.Dataset
         `eigenvalue` (*grid dimensions, root), complex: an ODE's [1/time] rightmost first, a map's [1] largest modulus
-        first; `status`.
+        first; `status`. At a point on a switch (see Notes) they are NaN, with a status of its own, and
+        `eigenvalue_side` (*grid dimensions, side, root) holds those below and above the switch.
+
+    Notes
+    -----
+    On a switch (Min, Max, Abs, Heaviside, Piecewise) the equations have no single linearisation. "On" means that the
+    argument of the switch is zero within its error, which is followed through the equations: 2^-40 of a state plus
+    2^-50 in its unit, for what closed forms and Newton's method leave of an equilibrium, and 2^-52 for each parameter
+    and each step of arithmetic. "Below" and "above" are those of the first state (of delayed ones, the first at the
+    shortest delay that is named first) on which the switch depends; where more than two sides meet, the two are the
+    least and the most dangerous. A side on which the equations jump has none. Two sides do not add up to a verdict
+    in general: `stability_chart` gives one where there is an argument.
 
     Examples
     --------
@@ -47,11 +59,13 @@ def eigenvalues(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
     >>> eigenvalues(oscillator, {"x": 0, "y": 0}).eigenvalue.sel(k=1.25).values.tolist()
     [(-0.5+1j), (-0.5-1j)]
     """
-    system, roots, _, status = roots_at(problem, at, None, throw, ODE, Map)
+    system, roots, _, status, side = roots_at(problem, at, None, throw, ODE, Map)
     data = {
         "eigenvalue": root_variable(system, roots, "eigenvalue"),
         "status": status_variable(system.grid, status),
     }
+    if side is not None:
+        data["eigenvalue_side"] = root_variable(system, side, "eigenvalue_side")
     return xr.Dataset(data, coords=system.grid.coords, attrs=provenance(system.problem, "eigenvalues"))
 
 
@@ -65,7 +79,7 @@ def spectral_abscissa(problem: Any, at: Any = None, *, throw: bool = False) -> x
     Returns
     -------
     xarray.DataArray over the grid [1/time]
-        With the coordinate `status`.
+        With the coordinate `status`; NaN on a switch (see `eigenvalues`).
 
     Examples
     --------
@@ -77,7 +91,7 @@ def spectral_abscissa(problem: Any, at: Any = None, *, throw: bool = False) -> x
     >>> spectral_abscissa(lagging, {"x": 0}).values.round(6).tolist()
     [-1.0, -0.318132, 0.086408]
     """
-    system, roots, _, status = roots_at(problem, at, 1, throw, DDE, ODE)
+    system, roots, _, status, _ = roots_at(problem, at, 1, throw, DDE, ODE)
     return _field(system, roots[:, 0].real, "spectral_abscissa", status)
 
 
@@ -91,7 +105,7 @@ def spectral_radius(problem: Any, at: Any = None, *, throw: bool = False) -> xr.
     Returns
     -------
     xarray.DataArray over the grid [1]
-        With the coordinate `status`.
+        With the coordinate `status`; NaN on a switch (see `eigenvalues`).
 
     Examples
     --------
@@ -102,7 +116,7 @@ def spectral_radius(problem: Any, at: Any = None, *, throw: bool = False) -> xr.
     >>> spectral_radius(logistic).values.tolist()
     [0.0, 0.5, 1.0]
     """
-    system, roots, _, status = roots_at(problem, at, 1, throw, Map)
+    system, roots, _, status, _ = roots_at(problem, at, 1, throw, Map)
     return _field(system, np.abs(roots[:, 0]), "spectral_radius", status)
 
 
@@ -119,7 +133,8 @@ def convergence(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
         `root`, the dominant exponent z (for a map the logarithm of the multiplier) [1/time]; `damping_ratio` -Re z/|z|
         [1], 1 without oscillation, negative where it grows; `angular_frequency` |Im z| [1/time] and `frequency`
         |Im z|/(2 pi) [cycles/time]; `time_constant` -1/Re z and `settling_time` to 1 %, ln(100) time constants [time],
-        infinite where nothing dies out, for the envelope of small perturbations; `status`.
+        infinite where nothing dies out, for the envelope of small perturbations; `status`. NaN at a point on a switch,
+        where `root_side` (side, *grid dimensions) holds the dominant exponents below and above it (see `eigenvalues`).
 
     Examples
     --------
@@ -130,13 +145,11 @@ def convergence(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
     >>> [round(float(how[k]), 6) for k in ("damping_ratio", "angular_frequency", "time_constant", "settling_time")]
     [0.6, 4.0, 0.333333, 1.535057]
     """
-    system, roots, _, status = roots_at(problem, at, 1, throw, DDE, ODE, Map)
+    system, roots, _, status, side = roots_at(problem, at, 1, throw, DDE, ODE, Map)
     unit = system.problem.time_units
-    z = roots[:, 0]
+    is_map = isinstance(system.problem, Map)
+    z = _exponent(roots[:, 0], is_map)
     with np.errstate(all="ignore"):
-        if isinstance(system.problem, Map):
-            z = np.log(np.abs(z)) + 1j * np.angle(z)
-        z = z.real + 1j * np.abs(z.imag)
         size = np.abs(z)
         damping = np.where(np.isinf(z.real), 1.0, -z.real / size)
         constant = np.where(z.real < 0, -1.0 / z.real, np.where(np.isnan(z.real), np.nan, np.inf))
@@ -145,6 +158,11 @@ def convergence(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
     def variable(values: Array, units: str, name: str) -> Any:
         return (grid.dims, grid.unflatten(values), {"units": units, "long_name": name})
 
+    each = {}
+    if side is not None:
+        both = grid.unflatten(_exponent(side[:, :, 0], is_map).T)
+        attrs = {"units": f"1/{unit}", "long_name": "dominant exponents below and above the switch"}
+        each["root_side"] = (("side", *grid.dims), both, attrs)
     return xr.Dataset(
         {
             "root": variable(z, f"1/{unit}", "dominant exponent"),
@@ -155,6 +173,7 @@ def convergence(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
             "settling_time": variable(
                 np.log(100.0) * constant, unit, "time in which perturbations shrink to 1 %"
             ),
+            **each,
             "status": status_variable(grid, status),
         },
         coords=grid.coords,
@@ -162,32 +181,66 @@ def convergence(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
     )
 
 
+def _exponent(z: Array, is_map: bool) -> Array:
+    """In the upper half plane; of a multiplier its logarithm."""
+    with np.errstate(all="ignore"):
+        if is_map:
+            z = np.log(np.abs(z)) + 1j * np.angle(z)
+        return np.asarray(z.real + 1j * np.abs(z.imag))
+
+
 def roots_at(
     problem: Any, at: Any, count: int | None, throw: bool, *kinds: type[Any]
-) -> tuple[System, Array, Array, NDArray[np.uint8]]:
-    """The system, its (size, count) leading roots where `at` says, their residuals, and a code a point."""
+) -> tuple[System, Array, Array, NDArray[np.uint8], Array | None]:
+    """Leading roots of the linearisation where `at` says.
+
+    Returns
+    -------
+    system : System
+    roots, residuals : (size, count) arrays, NaN where `status` is not 0
+    status : (size,) array of codes
+    side : (size, 2, count) array, or None without a point on a switch
+        Roots below and above the switch, NaN elsewhere.
+    """
     system, states, status = operating_point(problem, at, *kinds)
     fine = np.flatnonzero(status == 0)
-    found, bad, certain = leading_roots(system, np.ascontiguousarray(states[:, fine]), fine, count)
-    roots = np.full((system.size, found.shape[1]), complex(np.nan, np.nan))
+    here = np.ascontiguousarray(states[:, fine])
+    width = count or len(states)
+    roots, side = np.full((system.size, width), complex(np.nan, np.nan)), None
     residuals = np.full(roots.shape, np.nan)
-    roots[fine], residuals[fine] = found, bad
-    status[fine[~certain]] = NOT_POLISHED
+    if fine.size:
+        matrices, groups = linearisation(system, here, fine)
+        found, bad, certain = linear_roots(system, *matrices, count)
+        on = switched(system, groups, count)
+        # a side of a switch may reach further back than the others
+        width = max(found.shape[1], 0 if on is None else on.roots.shape[2])
+        roots = np.full((system.size, width), complex(np.nan, np.nan))
+        residuals = np.full(roots.shape, np.nan)
+        roots[fine, : found.shape[1]], residuals[fine, : found.shape[1]] = found, bad
+        status[fine[~certain]] = NOT_POLISHED
+        if on is not None:
+            points = fine[on.index]
+            side = np.full((system.size, 2, width), complex(np.nan, np.nan))
+            side[points, :, : on.roots.shape[2]] = on.roots
+            roots[points], residuals[points] = complex(np.nan, np.nan), np.nan
+            status[points] = ON_SWITCH
     if throw and status.any():
         first = int(np.flatnonzero(status)[0])
         where = ", ".join(f"{k} = {v:g}" for k, v in system.grid.point(first).items())
-        raise DynamicsError(f"{system.problem.name}: {REASONS[status[first]]} at {where}")
-    return system, roots, residuals, status
+        raise DynamicsError(
+            f"{system.problem.name}: {REASONS[status[first]]}" + (f" at {where}" if where else "")
+        )
+    return system, roots, residuals, status, side
 
 
 def root_variable(system: System, roots: Array, name: str) -> xr.DataArray:
-    """(size, roots) numbers with the dimension `root`."""
+    """(size, roots) numbers with the dimension `root`, or (size, 2, roots) with the dimension `side` too."""
     grid = system.grid
     units = "1" if isinstance(system.problem, Map) else f"1/{system.problem.time_units}"
-    values = roots.reshape(*grid.shape, roots.shape[1])
-    return xr.DataArray(
-        values, {}, (*grid.dims, "root"), name, {"units": units, "long_name": name.replace("_", " ")}
-    )
+    values = roots.reshape(*grid.shape, *roots.shape[1:])
+    dims = ("side", "root")[3 - roots.ndim :]
+    meaning = name.replace("_", " ").replace(" side", " below and above the switch")
+    return xr.DataArray(values, {}, (*grid.dims, *dims), name, {"units": units, "long_name": meaning})
 
 
 def _field(system: System, values: Array, name: str, status: NDArray[np.uint8]) -> xr.DataArray:

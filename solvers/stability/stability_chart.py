@@ -16,10 +16,12 @@ from ..results import REASONS, provenance, status_variable
 from .boundary import Boundary
 from .boundary import trace as find_boundary
 from .checks import real
-from .linear_stability import leading_roots
-from .operating_point import NOT_POLISHED, operating_point
+from .linear_stability import linear_roots, switched
+from .operating_point import NOT_POLISHED, ON_SWITCH, operating_point
 from .points import POINT, at_points, swept
 from .resting import refine
+from .switched_verdict import growth
+from .switches import linearisation
 
 Array = NDArray[np.float64]
 
@@ -51,15 +53,19 @@ def stability_chart(
     tolerance : float
         Their accuracy, in units of an edge.
     throw : bool
-        Raise DynamicsError at the first point that failed instead of marking it.
+        Raise DynamicsError at the first point without a verdict instead of marking it.
 
     Returns
     -------
     xarray.Dataset over the parameters
         `abscissa`, the largest real part of the characteristic roots [1/time], or `radius`, the largest modulus of a
         map's multipliers [1]; `verdict`: stable, marginal (zero or one within the error of the root), unstable, or
-        unknown where `status` says why. Where the model has a `stability_margin()`: `margin` (> 0 where its
-        closed form says stable) and `disagreements`, the number of points that it puts on the other side.
+        unknown where `status` says why. A point on a switch has a status of its own and one such number a side,
+        `abscissa_side` or `radius_side` (side, *parameters); there `abscissa` or `radius` is the growth of small
+        deviations in the long run (-inf or inf where the equations jump) if that is known (one state; a flow of two
+        states), and `verdict` is unknown where neither that nor another argument decides. Where the model has a
+        `stability_margin()`: `margin` (> 0 where its closed form says stable) and `disagreements`, the number of
+        points that it puts on the other side.
 
         Along the dimension `crossing`, one an edge of the grid whose one end is stable: `boundary_NAME` for each swept
         parameter; `boundary_axis`, the dimension along which the edge runs; `boundary_residual`, abscissa (radius
@@ -79,6 +85,12 @@ def stability_chart(
     quantity leaves a root at zero), the boundary is that of the unstable points. The delays of a map are whole
     numbers, so that no edge runs along them. A root's error is taken as its backward error times the size of
     the matrices, as for simple roots.
+
+    On a switch (which points are on one: see `eigenvalues`) a flow of one state is stable iff both sides are; a map of
+    one state with the slopes a and b iff a < 1, b < 1 and a b < 1; a flow of two states by its directions and its half
+    turns. With more states two stable sides do not suffice: stable is what one quadratic form proves, unstable what
+    grows along one direction within a side, and the rest is unknown. Equations that jump to the point from both sides
+    hold it: they are stable; a map that jumps is unstable.
 
     Examples
     --------
@@ -102,12 +114,13 @@ def stability_chart(
         raise DomainError(
             "a chart needs a parameter that is an array, such as epsilon=numpy.linspace(0.1, 3, 300)"
         )
-    value, error, failed = _measure(system, states, status)
-    status = np.where(failed > 0, failed, status).astype(np.uint8)
-    if throw and status.any():
-        first = int(np.flatnonzero(status)[0])
+    points = _measure(system, states, status)
+    value, error, status = points.value, points.error, points.status
+    data = _verdicts(system, points) | {"status": status_variable(grid, status)}
+    undecided = np.flatnonzero((status != 0) & (data["verdict"].values.ravel() == 2))
+    if throw and undecided.size:
+        first = int(undecided[0])
         raise DynamicsError(f"{system.problem.name} at {grid.point(first)}: {REASONS[status[first]]}")
-    data = _verdicts(system, value, error) | {"status": status_variable(grid, status)}
     attrs = provenance(system.problem, "stability_chart", tolerance=tolerance)
     margin = _margin(problem, {})
     if margin is not None:
@@ -118,33 +131,63 @@ def stability_chart(
     return xr.Dataset(data, grid.coords, attrs)
 
 
-def _measure(system: System, states: Array, status: NDArray[Any]) -> tuple[Array, Array, NDArray[np.uint8]]:
-    """Abscissa, or radius less one, with a bound of its error, NaN where it is unknown, and why."""
+@dataclasses.dataclass(frozen=True)
+class _Points:
+    """What decides over stability at each point.
+
+    Attributes
+    ----------
+    value : (size,) abscissa, or radius less one; on a switch what `switched_verdict.judge` puts in its place; NaN
+        where it is unknown
+    error : (size,) bound of its error
+    status : (size,) codes
+    exact : (size,) whether `value` is the growth of small deviations, not only its sign; inexact zeros have no verdict
+    side : (size, 2) abscissas, or radii, below and above the switch; None where no point lies on one
+    """
+
+    value: Array
+    error: Array
+    status: NDArray[np.uint8]
+    exact: NDArray[np.bool_]
+    side: Array | None
+
+
+def _measure(system: System, states: Array, status: NDArray[Any]) -> _Points:
     n, size = states.shape
+    is_map = isinstance(system.problem, Map)
     value, error = np.full(size, np.nan), np.full(size, np.nan)
-    failed = np.asarray(status, np.uint8).copy()
+    code, exact = np.asarray(status, np.uint8).copy(), np.ones(size, bool)
+    side = None
     fine = np.flatnonzero(status == 0)
     block = max(1, BLOCK_NUMBERS // (n * n * (1 + len(system.delayed))))
     for low in range(0, fine.size, block):
         points = fine[low : low + block]
         here = np.ascontiguousarray(states[:, points])
-        roots, residuals, certain = leading_roots(system, here, points, 1)
-        base, past, _ = system.jacobians(here, points)
+        (base, past, tau), groups = linearisation(system, here, points)
+        roots, residuals, certain = linear_roots(system, base, past, tau, 1)
         size_ = np.abs(base).sum(axis=2).max(axis=1) + np.abs(past).sum(axis=(1, 3)).max(axis=1, initial=0.0)
         bad = np.maximum(residuals[:, 0], np.finfo(float).eps)
         root = roots[:, 0]
-        value[points] = np.abs(root) - 1 if isinstance(system.problem, Map) else root.real
-        error[points] = 4 * n * bad * (size_ + (1.0 if isinstance(system.problem, Map) else 0.0))
-        failed[points[~certain]] = NOT_POLISHED
-    value[failed > 0] = np.nan
-    return value, error, failed
+        value[points] = np.abs(root) - 1 if is_map else root.real
+        error[points] = 4 * n * bad * (size_ + (1.0 if is_map else 0.0))
+        code[points[~certain]] = NOT_POLISHED
+        value[points[~certain]] = np.nan
+        on = switched(system, groups, 1)
+        if on is not None:
+            at = points[on.index]
+            value[at], error[at], exact[at], code[at] = on.value, on.error, on.exact, ON_SWITCH
+            side = np.full((size, 2), np.nan) if side is None else side
+            side[at] = np.abs(on.roots[:, :, 0]) if is_map else on.roots[:, :, 0].real
+    return _Points(value, error, code, exact, side)
 
 
-def _verdicts(system: System, value: Array, error: Array) -> dict[str, Any]:
+def _verdicts(system: System, points: _Points) -> dict[str, Any]:
     grid, problem = system.grid, system.problem
     is_map = isinstance(problem, Map)
-    verdict = np.where(np.abs(value) <= error, 0, np.sign(np.where(np.isnan(value), 2, value)))
+    value = points.value
+    verdict = np.where(np.abs(value) <= points.error, 0, np.sign(np.where(np.isnan(value), 2, value)))
     verdict[~np.isfinite(value) & ~np.isneginf(value)] = 2
+    verdict[(verdict == 0) & ~points.exact] = 2
     name, meaning = (
         ("radius", "largest modulus of a multiplier") if is_map else ("abscissa", "largest real part")
     )
@@ -154,13 +197,19 @@ def _verdicts(system: System, value: Array, error: Array) -> dict[str, Any]:
         "flag_values": np.array(list(VERDICTS), dtype=np.int8),
         "flag_meanings": " ".join(VERDICTS.values()),
     }
-    shown = grid.unflatten(value + 1 if is_map else value)
-    return {
+    known = growth(np.where(points.exact, value, np.nan))
+    shown = grid.unflatten(known + 1 if is_map else known)
+    data: dict[str, Any] = {
         name: (grid.dims, shown, {"units": units, "long_name": meaning}),
         "verdict": xr.DataArray(
             grid.unflatten(verdict.astype(np.int8)), grid.coords, grid.dims, "verdict", attrs
         ),
     }
+    if points.side is not None:
+        both = np.stack([grid.unflatten(x) for x in points.side.T])
+        about = {"units": units, "long_name": f"{meaning} below and above the switch"}
+        data[f"{name}_side"] = (("side", *grid.dims), both, about)
+    return data
 
 
 def _margin(model: Any, values: Mapping[str, Any]) -> xr.DataArray | None:
@@ -220,8 +269,8 @@ def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: fl
             if arrays:
                 states = refine(local, states)
                 status = np.where(np.isfinite(states).all(axis=0), 0, NOT_POLISHED).astype(np.uint8)
-        found, bound, _ = _measure(local, states, status)
-        return sign * found, bound
+        points = _measure(local, states, status)
+        return sign * points.value, points.error
 
     traced = find_boundary(measure, varying, grid.shape, sign * value, error, axes=axes, tolerance=tolerance)
     return dataclasses.replace(traced, residual=sign * traced.residual)

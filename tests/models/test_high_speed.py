@@ -33,6 +33,14 @@ RFC_WINDOWS = """
 58932 61799 64851 68113 71617 75401 79517 84035 89053
 """
 
+#: b(w) in the same rows.
+RFC_SHARES = """
+0.50 0.44 0.41 0.38 0.37 0.35 0.34 0.33 0.32 0.31 0.30 0.29 0.28 0.28 0.27 0.27 0.26 0.26 0.25 0.25 0.24 0.24 0.23 0.23
+0.22 0.22 0.22 0.21 0.21 0.21 0.20 0.20 0.20 0.19 0.19 0.19 0.19 0.18 0.18 0.18 0.17 0.17 0.17 0.17
+0.16 0.16 0.16 0.16 0.15 0.15 0.15 0.15 0.14 0.14 0.14 0.14 0.13 0.13 0.13 0.13 0.13 0.12 0.12
+0.12 0.12 0.11 0.11 0.11 0.10 0.10 0.10 0.10
+"""
+
 
 # ---------------------------------------------------------------- published values
 
@@ -40,8 +48,23 @@ RFC_WINDOWS = """
 def test_the_table_of_the_rfc() -> None:
     windows, shares = rfc_table(94_000)
     assert windows.tolist() == [int(x) for x in RFC_WINDOWS.split()]
-    assert shares[[0, 1, 5, 10, 20, 50]].round(2).tolist() == [0.5, 0.44, 0.35, 0.3, 0.24, 0.15]
+    assert len(shares) == len(RFC_SHARES.split())
+    assert [f"{share:.2f}" for share in shares] == RFC_SHARES.split()
     assert np.all(np.diff(shares) < 0)
+
+
+def test_reno_holds_up_to_the_lower_window_and_with_it() -> None:
+    """RFC 3649, section 5: a(w) = 1 and b(w) = 0.5 for w <= Low_Window; w = 38 is the first row of its table."""
+    for tcp in (HighSpeedTcp(loss=1e-5), HighSpeedTcp.rounded(loss=1e-5)):
+        for window in (1.0, 20.0, 37.999, 38, 38.0):
+            assert tcp.increase(window) == 1 and tcp.decrease(window) == 0.5
+        assert np.all(tcp.increase(np.array([10.0, 38.0])) == 1)
+        above = 38 * (1 + 1e-12)
+        assert 0.95 < tcp.increase(above) < 0.97 and tcp.decrease(above) == pytest.approx(0.5, abs=1e-11)
+    for view in (HighSpeedTcp(loss=1e-5).growth(),):
+        assert compile_system(view).slope(np.array([[38.0]])).tolist() == [[1.0]]
+    other = HighSpeedTcp(loss=1e-5, low_window=50.0)
+    assert other.increase(50.0) == 1 and other.increase(50.0 + 1e-9) != 1
 
 
 def test_constants_of_highspeed_tcp() -> None:
@@ -49,8 +72,8 @@ def test_constants_of_highspeed_tcp() -> None:
     assert tcp.exponent() == pytest.approx(math.log(83000 / 38) / math.log(1e-4), rel=1e-15)
     assert tcp.exponent() == pytest.approx(-0.834824, abs=5e-7)
     assert tcp.response() == pytest.approx(83000, rel=1e-13)
-    assert tcp.increase(38) == pytest.approx(0.9627, abs=5e-5)
-    assert tcp.increase(37.999) == 1
+    assert tcp.increase(38 + 1e-9) == pytest.approx(0.9627, abs=5e-5)
+    assert tcp.increase(38) == 1
     assert tcp.increase(118) == pytest.approx(2.03, abs=5e-3)
     assert tcp.increase(83000) == pytest.approx(72.5, abs=0.05)
     assert rounded.increase(118) == pytest.approx(2.0, abs=0.01)
@@ -160,7 +183,7 @@ def test_windows_fall_with_loss(pair: tuple[float, float]) -> None:
 @given(st.tuples(WINDOWS, WINDOWS))
 def test_larger_windows_grow_faster_and_give_up_less(pair: tuple[float, float]) -> None:
     tcp, (small, large) = HighSpeedTcp(loss=0.1), sorted(pair)
-    if not small < 38 <= large:  # where a(w) has its step down to 0.963
+    if not small <= 38 < large:  # where a(w) has its step down to 0.963
         assert tcp.increase(large) >= tcp.increase(small)
     assert tcp.decrease(large) <= tcp.decrease(small)
     assert tcp.increase(small) >= 0.96 and 0 < tcp.decrease(large) <= 0.5
@@ -173,7 +196,7 @@ def test_equilibrium_of_the_mean_window(loss: float) -> None:
     window = tcp.equilibrium()
     if 4 / 3 * 1e-3 <= loss <= 2 / 38**2:
         assert window == 38 and tcp.eigenvalue() == -math.inf
-        assert tcp.increase(38 - 1e-9) > 0.5 * loss * 38**2 >= tcp.increase(38) * (1 - 1e-12)
+        assert tcp.increase(38 - 1e-9) > 0.5 * loss * 38**2 >= tcp.increase(38 + 1e-9) * (1 - 1e-9)
         return
     ends = (38.0, 566_000.0) if loss < 4 / 3 * 1e-3 else (1.0, 38 - 1e-12)
 

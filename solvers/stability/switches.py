@@ -1,0 +1,277 @@
+"""Points of rest on a switch (Min, Max, Abs, Heaviside, Piecewise), and how the equations go on on each side.
+
+Deviations from such a point fall into cones, one for each set of sides that the switches can take together, and in each
+cone the equations have a linearisation of their own. `switch_programs` says which points lie on a switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dynamics import System
+from ..problems import TIME, Map
+from .switch_programs import (
+    ABSOLUTE,
+    RELATIVE,
+    at_rest_values,
+    composed,
+    has_switches,
+    signed_arguments,
+    switches_of,
+    tied,
+    variables_of,
+    with_slopes,
+)
+
+Array = NDArray[np.float64]
+
+#: Matrices of two sides that differ by less, relative to the largest, are one.
+SAME = 2.0**-36
+
+#: Switches that may meet in a point: all 2^6 sets of sides are tried. With more of them, sets that random small
+#: deviations of this relative size take: enough to see that they are all alike, not to know them all.
+MOST, SAMPLES, NEARBY = 6, 64, 2.0**-12
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The S linearisations around m points that lie on the same switches in the same way.
+
+    In the cone of side s, where `cone[s] @ h > 0` for deviations h = (now, at lag 1, ..., at lag K), the rate of change
+    (of a map: the change in a step) is jump[s] + base[s] h_0 + sum_k past[s, k] h_k.
+
+    Attributes
+    ----------
+    index : (m,) columns of the states
+    base : (m, S, n, n)
+    past : (m, S, K, n, n)
+    tau : (m, K) delays
+    jump : (m, S, n) limit of the rate, where it is not the same on all sides; else zero
+    cone : (m, S, c, n (1 + K)) rows; a row of zeros says that the argument is flat there, so that the side is not known
+    """
+
+    index: NDArray[np.int64]
+    base: Array
+    past: Array
+    tau: Array
+    jump: Array
+    cone: Array
+
+
+def linearisation(
+    system: System, states: Array, points: Any = None
+) -> tuple[tuple[Array, Array, Array], list[Sides]]:
+    """`System.jacobians`, and the points whose linearisation is not the same on all sides of a switch, by groups.
+
+    Where switches meet a point without a change of the linearisation, the derivative of each switch by itself may be
+    that of a side which does not exist; such points get the derivatives of one that does.
+
+    Parameters
+    ----------
+    states : (n, m) array, where the equations are at rest
+    points : index into the grid, optional; default all points in order
+
+    Returns
+    -------
+    matrices : A_0 (m, n, n), A (m, K, n, n), tau (m, K)
+    groups : list of Sides of the same shape; S = 0 where too many switches meet
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import ODE
+    >>> from tcpdynamics.solvers.dynamics import compile_system
+    >>> x = sympy.Symbol("x")
+    >>> _, groups = linearisation(compile_system(ODE(rhs={"x": 3 * sympy.Max(-x, 0) - 2 * x})), np.zeros((1, 1)))
+    >>> groups[0].base.ravel().tolist(), groups[0].cone.ravel().tolist()
+    ([-5.0, -2.0], [-1.0, 1.0])
+    """
+    n, m = states.shape
+    if not m:
+        lags = len(system._groups)
+        return (np.empty((0, n, n)), np.empty((0, lags, n, n)), np.empty((0, lags))), []
+    base, past, tau = system.jacobians(states, points)
+    number = switches_of(system)[0]
+    if not number:
+        return (base, past, tau), []
+    picked = np.arange(system.size) if points is None else np.arange(system.size)[points]
+    on_each = tied(system, states, picked)
+    on = np.flatnonzero(on_each.any(axis=0))
+    if not on.size:
+        return (base, past, tau), []
+    out: list[Sides] = []
+    patterns, which = np.unique(on_each[:, on], axis=1, return_inverse=True)
+    for i, pattern in enumerate(patterns.T):
+        index = on[which.ravel() == i]
+        switches = tuple(number[j] for j in np.flatnonzero(pattern))
+        for group, differ in _groups(system, states[:, index], picked[index], index, switches, tau):
+            if group.base.shape[1]:
+                base[group.index], past[group.index] = group.base[:, 0], group.past[:, 0]
+            if differ.any():
+                out.append(_some(group, differ))
+    return (base, past, tau), out
+
+
+def sides(system: System, states: Array, points: Any = None) -> list[Sides]:
+    """The second part of `linearisation`."""
+    return linearisation(system, states, points)[1] if has_switches(system) else []
+
+
+def _some(group: Sides, keep: NDArray[np.bool_]) -> Sides:
+    names = ("index", "base", "past", "tau", "jump", "cone")
+    return Sides(*(getattr(group, name)[keep] for name in names))
+
+
+def _groups(
+    system: System,
+    states: Array,
+    points: NDArray[np.int64],
+    index: NDArray[np.int64],
+    switches: tuple[int, ...],
+    tau: Array,
+) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
+    """The sides that deviations from these points can take, and where they differ."""
+    m = states.shape[1]
+    if len(switches) > MOST:
+        for i in range(m):
+            one = slice(i, i + 1)
+            yield from _sampled(system, states[:, one], points[one], index[one], switches, tau)
+        return
+    every = product((-1.0, 1.0), repeat=len(switches))
+    yield from _compared(system, states, points, index, switches, tau, every)
+
+
+def _sampled(
+    system: System,
+    states: Array,
+    points: NDArray[np.int64],
+    index: NDArray[np.int64],
+    switches: tuple[int, ...],
+    tau: Array,
+) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
+    """One point on many switches: one side where random deviations find no difference, none where they do."""
+    n, lags = len(states), tau.shape[1]
+    cache = vars(system).setdefault("_signs", {})
+    if switches not in cache:
+        cache[switches] = signed_arguments(system, switches)
+    shape = (len(variables_of(system)), SAMPLES)
+    size = np.where(states == 0, 1.0, np.abs(states))
+    moved = np.tile(states, (1 + lags, 1)) + NEARBY * np.tile(size, (1 + lags, 1)) * np.random.default_rng(
+        0
+    ).normal(size=shape)
+    values = dict(zip(variables_of(system), moved, strict=True)) | {TIME: 0.0}
+    arguments = system.evaluate(cache[switches], values, np.repeat(points, SAMPLES))
+    signs = np.unique(np.where(arguments >= 0, 1.0, -1.0).T, axis=0)
+    found = list(_compared(system, states, points, index, switches, tau, map(tuple, signs)))
+    if len(found) == 1 and not found[0][1].any():
+        yield found[0]
+        return
+    empty, none = np.empty((1, 0, n, n)), np.empty((1, 0, 0, n * (1 + lags)))
+    past = np.empty((1, 0, lags, n, n))
+    yield Sides(index, empty, past, tau[index], np.empty((1, 0, n)), none), np.ones(1, bool)
+
+
+def _compared(
+    system: System,
+    states: Array,
+    points: NDArray[np.int64],
+    index: NDArray[np.int64],
+    switches: tuple[int, ...],
+    tau: Array,
+    sets: Iterable[tuple[float, ...]],
+) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
+    """These sets of sides as far as there are deviations on them, and where they differ."""
+    n, lags = len(states), tau.shape[1]
+    rates, slopes, cones, possible = [], [], [], []
+    for signs in sets:
+        rate, slope, rows = _one_sided(system, states, points, switches, signs)
+        rates.append(rate)
+        slopes.append(slope)
+        cones.append(rows)
+        possible.append(_feasible(rows))
+    rate, slope, cone = (np.stack(x, axis=1) for x in (rates, slopes, cones))  # (m, sides, ...)
+    reachable = np.stack(possible, axis=1)
+    for mask in np.unique(reachable, axis=0):
+        here = np.flatnonzero((reachable == mask).all(axis=1))
+        if not mask.any():
+            continue
+        r, s, c = (x[here][:, mask] for x in (rate, slope, cone))
+        jump = _jumps(r, s, states[:, here], isinstance(system.problem, Map))
+        shaped = s.reshape(*s.shape[:3], 1 + lags, n)
+        by_lag = np.ascontiguousarray(np.moveaxis(shaped, 3, 2))  # (m, sides, 1 + lags, n, n)
+        group = Sides(index[here], by_lag[:, :, 0], by_lag[:, :, 1:], tau[index[here]], jump, c)
+        yield group, _differ(jump, s)
+
+
+def _one_sided(
+    system: System,
+    states: Array,
+    points: NDArray[np.int64],
+    switches: tuple[int, ...],
+    signs: Sequence[float],
+) -> tuple[Array, Array, Array]:
+    """(m, n) rate, (m, n, N) slopes and (m, c, N) rows of the cone where the switches take these sides."""
+    n, m = states.shape
+    cache = vars(system).setdefault("_one_sided", {})
+    key = (switches, tuple(signs))
+    if key not in cache:
+        cache[key] = with_slopes(
+            composed(system), dict(zip(switches, signs, strict=True)), variables_of(system)
+        )
+    values = system.evaluate(cache[key], at_rest_values(system, states), points)
+    rows = n + len(switches)
+    slopes = np.moveaxis(values[rows:].reshape(-1, rows, m), 2, 0).transpose(0, 2, 1)  # (m, rows, N)
+    rate = values[:n].T - (states.T if isinstance(system.problem, Map) else 0.0)
+    arguments = slopes[:, n:] * np.asarray(signs)[:, None]
+    size = np.linalg.norm(arguments, axis=2, keepdims=True)
+    return rate, slopes[:, :n], arguments / np.where(size > 0, size, 1.0)
+
+
+def _feasible(cone: Array) -> NDArray[np.bool_]:
+    """(m,) whether a cone has an inside, from its (m, c, N) unit rows; flat ones ask for nothing."""
+    m, c, n = cone.shape
+    flat = (cone == 0).all(axis=2)
+    if n == 1 or c == 1:
+        up = ((cone[:, :, 0] > 0) | flat).all(axis=1)
+        down = ((cone[:, :, 0] < 0) | flat).all(axis=1)
+        return np.asarray(up | down) if n == 1 else np.ones(m, bool)
+    out = np.ones(m, bool)
+    smallest = np.linalg.svd(cone, compute_uv=False)[:, -1] if c <= n else np.zeros(m)
+    for i in np.flatnonzero((smallest < 1e-9) | flat.any(axis=1)):  # independent rows allow every side
+        out[i] = _has_inside(cone[i][~flat[i]])
+    return out
+
+
+def _has_inside(rows: Array) -> bool:
+    """Whether some h has rows @ h > 0."""
+    from scipy.optimize import linprog
+
+    c, n = rows.shape
+    if c == 0:
+        return True
+    matrix = np.hstack([-rows, np.ones((c, 1))])  # the largest t with rows @ h >= t in a box
+    result = linprog(np.append(np.zeros(n), -1.0), matrix, np.zeros(c), bounds=[(-1, 1)] * n + [(None, 1)])
+    return bool(result.status == 0 and -result.fun > 1e-9)
+
+
+def _jumps(rate: Array, slope: Array, states: Array, is_map: bool) -> Array:
+    """(m, S, n) the rates where they differ between the sides by more than the point's error explains, else zero."""
+    n = states.shape[0]
+    error = (RELATIVE * np.abs(states) + ABSOLUTE).T  # (m, n)
+    size = np.abs(slope).max(axis=1) @ np.tile(error, slope.shape[3] // n)[:, :, None]  # (m, n, 1)
+    noise = 16 * (size[:, None, :, 0] + (error[:, None, :] if is_map else 0.0))
+    differ = rate.max(axis=1, keepdims=True) - rate.min(axis=1, keepdims=True) > noise
+    return np.where(differ & (np.abs(rate) > noise), rate, 0.0)
+
+
+def _differ(jump: Array, slope: Array) -> NDArray[np.bool_]:
+    """(m,) whether the sides differ by more than the errors of a point explain."""
+    largest = np.abs(slope).max(axis=(1, 2, 3))
+    slopes = np.abs(slope - slope[:, :1]).max(axis=(1, 2, 3)) > SAME * largest
+    return np.asarray(slopes | jump.any(axis=(1, 2)))
