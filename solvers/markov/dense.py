@@ -48,8 +48,8 @@ def stationary_dense(P: npt.ArrayLike, labels: Labels = None, *, aperiodic: bool
     Returns
     -------
     (n,) float array
-        Sums to 1. The relative error of each component is of order n**2 eps at worst, a few eps typically.
-        Components below the double range are zero.
+        Sums to 1. The relative error of each component is of order n**2 eps at worst, a few eps typically, whatever
+        the sizes of the entries. Components below the normal range of doubles are zero or subnormal.
 
     Raises
     ------
@@ -68,10 +68,23 @@ def stationary_dense(P: npt.ArrayLike, labels: Labels = None, *, aperiodic: bool
     if aperiodic and not np.diagonal(A).any():
         check_irreducible(A, labels)
         check_aperiodic(A, labels)
-    flow, level = eliminate(A, lambda: check_irreducible(np.asarray(P), labels))
-    if not flow.all():  # underflow, or a state that nothing enters
+    solved = eliminate(A)
+    if solved is None:
+        solved = _in_wide_numbers(np.asarray(P, dtype=np.float64), labels)
+    if not solved[0].all():  # a state that nothing enters
         check_irreducible(np.asarray(P), labels)
-    return normalised(flow, level)
+    return normalised(*solved)
+
+
+def _in_wide_numbers(P: Vector, labels: Labels) -> tuple[Vector, npt.NDArray[np.int64]]:
+    from scipy.sparse import csr_array
+
+    from .wide import stationary_wide
+
+    solved = stationary_wide(csr_array(P), memory=max(2**30, 40 * P.size))
+    if isinstance(solved, int):
+        refuse(lambda: check_irreducible(P, labels))
+    return solved
 
 
 def stationary_dense_numpy(P: npt.ArrayLike) -> Vector:
@@ -98,34 +111,33 @@ def stationary_dense_numpy(P: npt.ArrayLike) -> Vector:
     return x
 
 
-def eliminate(A: Vector, diagnose: Diagnosis) -> tuple[Vector, npt.NDArray[np.int64]]:
+def eliminate(A: Vector) -> tuple[Vector, npt.NDArray[np.int64]] | None:
     """Probabilities relative to state 0 as value * 2**(500 * level); overwrites A.
 
-    `diagnose` is called when a state has no way to lower ones; it raises if the chain is reducible.
+    None where doubles do not do: a state has no way to lower ones, or a product may have fallen below their range.
     """
-    from .kernels import gth_back, gth_panel
+    from .kernels import gth_back, gth_panel, too_small
 
     last = n = A.shape[0]
     while last > 0:
         first = 0 if last <= 3 * BLOCK else last - BLOCK
-        bad = gth_panel(A, first, last)
-        if bad >= 0:
-            refuse(diagnose)
+        if gth_panel(A, first, last) >= 0:
+            return None
         for top in range(0, first, _STRIP):
             rows = slice(top, min(top + _STRIP, first))
             A[rows, :first] += A[rows, first:last] @ A[first:last, :first]
         last = first
+    if too_small(A):
+        return None
     flow, level = np.empty(n), np.empty(n, np.int64)
     gth_back(A, flow, level)
     return flow, level
 
 
 def refuse(diagnose: Diagnosis) -> NoReturn:
-    """A state has no way out: say which if that is the structure, else blame underflow."""
+    """A state has no way out: say which if that is the structure, else blame probabilities that are stored as zero."""
     diagnose()
-    raise ChainError(
-        "states are connected only by probabilities whose products lie below 1e-308: merge or remove them"
-    )
+    raise ChainError("states are connected only by probabilities that are stored as zero: merge or remove them")
 
 
 def normalised(flow: Vector, level: npt.NDArray[np.int64]) -> Vector:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ..grid import make_grid
 from ..problems import ChainError, DomainError, MarkovChain, RewardBalance
 from ..results import provenance, status_variable
-from ..straightline import Program, run_blocks
+from ..straightline import Program
 from .chains import chain_key, entries_of
+from .extended import solve_blocks
 from .reduction import stationary_steps
 from .windowed import windowed
 
@@ -116,9 +117,7 @@ def _reward_program(key: Any, mean: Any, idle: frozenset[str]) -> Program:
 def _evaluate(
     program: Program, unknown: str, x: NDArray[np.float64], fixed: dict[str, NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    out = np.empty((2, x.size))
-    run_blocks(program, {**fixed, unknown: np.ascontiguousarray(x)}, x.size, out)
-    return out
+    return solve_blocks(program, {**fixed, unknown: np.ascontiguousarray(x)}, x.size)
 
 
 def _roots(

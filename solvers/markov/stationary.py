@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain
 from ..results import provenance, raise_if_failed, status_variable
-from ..straightline import Builder, Program, differentiate, run, run_blocks
+from ..straightline import Builder, Program, differentiate, run
 from .chains import (
     SUM_TOLERANCE,
     as_chain,
@@ -24,6 +24,7 @@ from .chains import (
     entries_of,
     grid_of,
 )
+from .extended import solve_blocks
 from .reduction import stationary_steps
 
 #: Outputs of a program after pi: what `Entries.checks` gives.
@@ -239,9 +240,7 @@ def _evaluate(program: Program, grid: Grid, backend: Backend) -> NDArray[np.floa
         from ..on_jax import run_jax
 
         return run_jax(program, grid.values, grid.size)
-    out = np.empty((len(program.outputs), grid.size))
-    run_blocks(program, grid.values, grid.size, out)
-    return out
+    return solve_blocks(program, grid.values, grid.size)
 
 
 def _gpu_present() -> bool:
