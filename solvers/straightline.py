@@ -417,7 +417,9 @@ def _run_plan(
     for slot, value in plan.fixed:
         place[slot] = np.array(value)
     noted: list[Any] = []
-    watch: Any = {} if strained is None else {"under": "call", "over": "call", "call": lambda *_: noted.append(1)}
+    watch: Any = (
+        {} if strained is None else {"under": "call", "over": "call", "call": lambda *_: noted.append(1)}
+    )
     with np.errstate(**({"all": "ignore"} | watch)):
         for low in starts:
             high = min(low + BLOCK, size)

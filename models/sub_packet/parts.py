@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from math import comb
 from typing import Any
 
-
 #: Terms of a nested sum.
 _BLOCK = 64
 

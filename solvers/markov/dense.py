@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problems import ChainError
+from ..problems.chain import check_matrix_kind
 from .structure import Labels, check_aperiodic, check_irreducible, check_rows
 
 Vector = npt.NDArray[np.float64]
@@ -61,6 +62,7 @@ def stationary_dense(P: npt.ArrayLike, labels: Labels = None, *, aperiodic: bool
     >>> stationary_dense([[0.9, 0.1], [0.3, 0.7]])
     array([0.75, 0.25])
     """
+    check_matrix_kind(np.asanyarray(P))
     A = np.array(P, dtype=np.float64, order="C")
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.size == 0:
         raise ChainError(f"transitions must be a square matrix, got shape {A.shape}")
@@ -137,7 +139,9 @@ def eliminate(A: Vector) -> tuple[Vector, npt.NDArray[np.int64]] | None:
 def refuse(diagnose: Diagnosis) -> NoReturn:
     """A state has no way out: say which if that is the structure, else blame probabilities that are stored as zero."""
     diagnose()
-    raise ChainError("states are connected only by probabilities that are stored as zero: merge or remove them")
+    raise ChainError(
+        "states are connected only by probabilities that are stored as zero: merge or remove them"
+    )
 
 
 def normalised(flow: Vector, level: npt.NDArray[np.int64]) -> Vector:

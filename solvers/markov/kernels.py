@@ -168,8 +168,8 @@ def gth_back(A: Array, flow: Array, level: Array) -> None:
 def too_small(A: Array) -> int:
     """How many flows and shares of an eliminated matrix are so small that a product of two may underflow.
 
-    Every product of `gth_panel`, of the matrix products between panels and of `gth_back` is that of a flow into a higher
-    state (above the diagonal) with a share below it, or with a value of the band.
+    Every product of `gth_panel`, of the matrix products between panels and of `gth_back` is that of a flow into a
+    higher state (above the diagonal) with a share below it, or with a value of the band.
     """
     count = 0
     for i in range(A.shape[0]):

@@ -21,7 +21,15 @@ import numpy.typing as npt
 
 from ..problems import ChainError
 from .dense import Diagnosis, Vector, eliminate, normalised, refuse
-from .structure import ROW_FLOOR, ROW_PER_ENTRY, Labels, check_aperiodic, check_irreducible, check_rows
+from .structure import (
+    ROW_FLOOR,
+    ROW_PER_ENTRY,
+    Labels,
+    check_aperiodic,
+    check_irreducible,
+    check_rows,
+    checked_csr,
+)
 
 Levels = npt.NDArray[np.int64]
 Solved = tuple[Vector, Levels]
@@ -127,9 +135,7 @@ def _csr(P: Any) -> Any:
     if not hasattr(P, "tocsr"):
         kind = type(P).__name__
         raise ChainError(f"transitions must be a SciPy sparse matrix, got {kind}: use stationary_dense")
-    if len(P.shape) != 2 or P.shape[0] != P.shape[1] or P.shape[0] == 0:
-        raise ChainError(f"transitions must be a square matrix, got shape {P.shape}")
-    return P.tocsr().astype(np.float64, copy=False)
+    return checked_csr(P)
 
 
 # ------------------------------------------------------------------------------------------- nearly skip-free

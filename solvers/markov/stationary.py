@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import shown
+
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain
-from ..results import provenance, raise_if_failed, status_variable
+from ..results import as_dataset, provenance, raise_if_failed, status_variable
 from ..straightline import Builder, Program, differentiate, run
 from .chains import (
     SUM_TOLERANCE,
     as_chain,
     chain_key,
+    checked_matrix,
     describe_point,
     domain_status,
     entries_of,
@@ -27,6 +30,8 @@ from .chains import (
 from .extended import solve_blocks
 from .reduction import stationary_steps
 
+#: Derivatives double the steps of a program, about, each time.
+MAX_ORDER = 6
 #: Outputs of a program after pi: what `Entries.checks` gives.
 CHECKS = 3
 
@@ -80,7 +85,7 @@ def stationary(
     """
     chain = as_chain(problem)
     if backend not in ("auto", "numpy", "jax"):
-        raise ValueError(f"backend must be 'auto', 'numpy' or 'jax', got {backend!r}")
+        raise ValueError(f"backend must be 'auto', 'numpy' or 'jax', got {shown(backend)}")
     if exact:
         return _exact(chain)
     if not chain.is_symbolic:
@@ -136,13 +141,13 @@ def sensitivity(
     chain = as_chain(problem)
     if not chain.is_symbolic:
         raise ChainError("a numeric chain has no parameters to differentiate by")
-    if order < 1:
-        raise DomainError(f"order must be at least 1, got {order}")
+    if not isinstance(order, Integral) or isinstance(order, bool) or not 1 <= order <= MAX_ORDER:
+        raise DomainError(f"order must be a whole number in [1, {MAX_ORDER}], got {shown(order)}")
     names = sorted(_program(chain_key(chain)).inputs)
     if parameter is None and len(names) == 1:
         parameter = names[0]
     if parameter not in names:
-        raise ChainError(f"parameter must be one of {names}, got {parameter!r}")
+        raise ChainError(f"parameter must be one of {shown(names)}, got {shown(parameter)}")
     grid = grid_of(chain, names)
     n = len(chain.labels)
     values = _evaluate(_slope_program(chain_key(chain), str(parameter), order), grid, backend)
@@ -154,10 +159,12 @@ def sensitivity(
         slope[:, status != 0] = np.nan
     result = _dataset(chain, grid, slope, status, "sensitivity", parameter=parameter, order=order)
     times = "" if order == 1 else f"^{order}"
-    result["derivative"] = result["probability"].assign_attrs(
+    derivative = result["probability"].assign_attrs(
         long_name=f"d{times} probability / d {parameter}{times}", units=f"1/[{parameter}]{times}"
     )
-    return result.drop_vars("probability")
+    return as_dataset(
+        {"derivative": derivative.variable, "status": result["status"].variable}, result.coords, result.attrs
+    )
 
 
 def closed_form(problem: Any) -> dict[str, Any]:
@@ -190,8 +197,18 @@ def closed_form(problem: Any) -> dict[str, Any]:
     if not chain.is_symbolic:
         raise ChainError("a closed form needs a symbolic chain: give transitions as SymPy expressions")
     program = _program(chain_key(chain))
+    check_exact(program, "min", "max", "step")
     symbols = _symbols(chain, program)
     return dict(zip(chain.labels, rational_functions(program, symbols), strict=True))
+
+
+def check_exact(program: Program, *more: str) -> None:
+    """Raise ChainError for steps that rationals do not have: exp, log and powers that are not whole; and `more`."""
+    for kind in ("exp", "log", "pow", *more):
+        if any(op.kind == kind for op in program.ops):
+            raise ChainError(
+                f"exact results and closed forms need + - * / and whole powers, and the chain has {kind!r}"
+            )
 
 
 def _symbols(chain: MarkovChain, program: Program) -> list[Any]:
@@ -274,7 +291,7 @@ def _dataset(
         dims=(*grid.dims, "state"),
         attrs={"units": "1", "long_name": "stationary probability"},
     )
-    return xr.Dataset(
+    return as_dataset(
         {"probability": probability, "status": status_variable(grid, status)},
         coords={**grid.coords, "state": _state_coordinate(chain)},
         attrs=provenance(chain, solver, **settings),
@@ -309,6 +326,7 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
     if not chain.is_symbolic:
         chain = _as_symbolic(chain)
     program = _program(chain_key(chain))
+    check_exact(program)
     if not set(program.inputs) <= set(chain.parameters):
         forms = np.array(list(closed_form(chain).values()), dtype=object)
         result = _dataset(
@@ -324,10 +342,14 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
         message = _exact_problem(chain, point)
         if message:
             raise ChainError(message)
-        solved = run(program, {k: _flint_rational(v) for k, v in point.items()}, _flint_rational)
+        solved = run(program, {k: _flint_rational(v) for k, v in point.items()}, _flint_rational, _EXACT)
         pi[:, i] = [sympy.Rational(int(x.p), int(x.q)) for x in solved]
     result = _dataset(chain, grid, pi, np.zeros(grid.size, dtype=np.uint8), "stationary", exact=True)
     return result
+
+
+#: Switches of rationals.
+_EXACT: dict[str, Any] = {"min": min, "max": max, "step": lambda x: _flint_rational(int(x >= 0))}
 
 
 def _exact_points(exact: dict[str, NDArray[Any]], grid: Grid) -> list[dict[str, Fraction]]:
@@ -341,7 +363,7 @@ def _exact_values(name: str, value: Any) -> NDArray[Any]:
     try:
         return np.array([_fraction(x) for x in data.flat], dtype=object)
     except (TypeError, ValueError, OverflowError):
-        raise DomainError(f"{name} must hold finite numbers, got {value!r}") from None
+        raise DomainError(f"{name} must hold finite numbers, got {shown(value)}") from None
 
 
 def _fraction(x: Any) -> Fraction:
@@ -390,10 +412,8 @@ def _as_symbolic(chain: MarkovChain) -> MarkovChain:
     import scipy.sparse as sp
     import sympy
 
-    from .structure import check_rows
-
-    check_rows(chain.transitions, chain.labels)
-    coo = sp.coo_array(chain.transitions)
+    coo = sp.coo_array(checked_matrix(chain))
+    coo.sum_duplicates()
     labels = chain.labels
     transitions = {
         (labels[i], labels[j]): sympy.Rational(Fraction(float(x)))

@@ -20,6 +20,12 @@ Edge = tuple[str, str]
 MAX_DEPTH = 150
 
 
+def bare(label: object, most: int = 60) -> str:
+    """A label without quotation marks, cut to `most` characters: for error messages."""
+    text = str(label)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 class ChainError(ValueError):
     """A chain that has no (unique, aperiodic) stationary law; the message names the state or the value."""
 
@@ -119,7 +125,9 @@ class MarkovChain:
         else:
             for edge in self.transitions:
                 if not (isinstance(edge, tuple) and len(edge) == 2 and all(isinstance(s, str) for s in edge)):
-                    raise ChainError(f"a transition is named by two labels (source, target), got {shown(edge)}")
+                    raise ChainError(
+                        f"a transition is named by two labels (source, target), got {shown(edge)}"
+                    )
             known_depths: dict[int, int] = {}
             for name, expression in (*self.transitions.items(), *self.holding.items()):
                 _check_expression(name, expression, known_depths)
@@ -128,11 +136,14 @@ class MarkovChain:
                 for state in (source, target):
                     if state not in known:
                         raise ChainError(
-                            f"transition {shown(source, 60)} -> {shown(target, 60)} names {shown(state, 60)}, which is not in states"
+                            f"transition {bare(source)} -> {bare(target)} names {shown(state, 60)}, "
+                            "which is not in states"
                         )
             unknown = set(self.holding) - known
             if self.holding and all(self._never_held(s) for s in known):
-                raise ChainError("every state is held for no time, so no time passes; give a holding time above zero")
+                raise ChainError(
+                    "every state is held for no time, so no time passes; give a holding time above zero"
+                )
             if unknown:
                 raise ChainError(f"holding names {shown(sorted(unknown)[0])}, which is not a state")
         if self.states is not None and len(set(self.states)) != len(self.states):
@@ -176,14 +187,13 @@ def check_matrix_kind(matrix: Any) -> None:
 def _check_expression(name: Any, expression: Any, depth: dict[int, int]) -> None:
     """Finite numbers and SymPy expressions of numbers only: a string is never evaluated."""
     if isinstance(expression, Real) and not isinstance(expression, bool):
-        if not abs(expression) <= sys.float_info.max:
+        number: Any = expression
+        if not -sys.float_info.max <= number <= sys.float_info.max:
             raise ChainError(f"{shown(name)} must have a finite number, got {shown(expression)}")
     elif hasattr(type(expression), "free_symbols"):
         _check_symbolic(name, expression, depth)
     else:
-        raise ChainError(
-            f"{shown(name)} must have a number or a SymPy expression, got {shown(expression)}"
-        )
+        raise ChainError(f"{shown(name)} must have a number or a SymPy expression, got {shown(expression)}")
 
 
 def _check_symbolic(name: Any, expression: Any, depth: dict[int, int]) -> None:

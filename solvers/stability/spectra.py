@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..dynamics import System
 from ..problems import DDE, ODE, DynamicsError, Map
-from ..results import REASONS, provenance, status_variable
+from ..results import REASONS, as_dataset, provenance, status_variable
 from .linear_stability import leading_roots
 from .operating_point import NOT_POLISHED, operating_point
 
@@ -52,7 +52,7 @@ def eigenvalues(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
         "eigenvalue": root_variable(system, roots, "eigenvalue"),
         "status": status_variable(system.grid, status),
     }
-    return xr.Dataset(data, coords=system.grid.coords, attrs=provenance(system.problem, "eigenvalues"))
+    return as_dataset(data, coords=system.grid.coords, attrs=provenance(system.problem, "eigenvalues"))
 
 
 def spectral_abscissa(problem: Any, at: Any = None, *, throw: bool = False) -> xr.DataArray:
@@ -145,7 +145,7 @@ def convergence(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
     def variable(values: Array, units: str, name: str) -> Any:
         return (grid.dims, grid.unflatten(values), {"units": units, "long_name": name})
 
-    return xr.Dataset(
+    return as_dataset(
         {
             "root": variable(z, f"1/{unit}", "dominant exponent"),
             "damping_ratio": variable(damping, "1", "damping ratio"),
