@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.limits import shown
 
-from .grid import Grid
+from .grid import RESERVED, Grid
 from .problems import ChainError, DomainError
 
 #: Status codes of a point; 0 is success.
@@ -95,16 +95,21 @@ def as_dataset(
     DomainError
         A dimension or a coordinate, brought by a parameter, has the name of one of the results.
     """
-    taken = set(coords or ())
-    for value in (*data.values(), *(coords or {}).values()):
-        dims = value.dims if hasattr(value, "dims") else value[0] if isinstance(value, tuple) else ()
-        taken |= {dims} if isinstance(dims, str) else set(dims)
-    both = sorted(str(name) for name in taken & set(data))
+    dims = {name: _dims_of(value) for name, value in (*data.items(), *(coords or {}).items())}
+    taken = set(coords or ()).union(*dims.values())
+    # A solver may give the labels of a dimension of its own as a variable.
+    labels = {name for name in RESERVED if dims.get(name) == (name,) and name not in (coords or ())}
+    both = sorted(str(name) for name in taken & set(data) - labels)
     if both:
         raise DomainError(
             f"a parameter or its dimension is called {shown(both[0])}, and so is one of the results; rename it"
         )
     return xr.Dataset(data, coords, attrs)
+
+
+def _dims_of(value: Any) -> tuple[Any, ...]:
+    dims = value.dims if hasattr(value, "dims") else value[0] if isinstance(value, tuple) else ()
+    return (dims,) if isinstance(dims, str) else tuple(dims)
 
 
 def status_variable(grid: Grid, status: NDArray[np.uint8]) -> xr.DataArray:

@@ -126,3 +126,10 @@ def test_no_result_vanishes(solver: str) -> None:
             assert len(str(error)) < 500
         else:  # another dimension may have taken its place before the result was made
             assert isinstance(result, xr.DataArray) or set(names) <= set(map(str, result.data_vars)), name
+
+
+@pytest.mark.parametrize("name", ["time"])
+def test_states_with_the_name_of_a_result(name: str) -> None:
+    state = sympy.Symbol(name)
+    with pytest.raises((DomainError, DynamicsError), match=name):
+        trajectory(ODE(rhs={name: -state}, start={name: 1.0}), np.linspace(0.0, 1.0, 3))
