@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import shown
+from tcpdynamics.limits import check_memory, shown
 
 from ..grid import Grid, make_grid
 from ..problems import ChainError, MarkovChain
@@ -23,6 +23,8 @@ from ..straightline import Builder, Program, run, run_blocks
 #: Rounding allowed when the transitions that leave a state are summed (a few hundred roundings).
 SUM_TOLERANCE = 1e-13
 _PRIME = 2**61 - 1
+#: States of a chain whose holding times are written out.
+MAX_HELD = 20_000
 
 
 def as_chain(problem: Any) -> MarkovChain:
@@ -246,6 +248,10 @@ def entrywise(chain: MarkovChain) -> Entrywise:
     program, edges, looped = _entry_program(chain_key(whole))
     grid = grid_of(chain, program.inputs)
     order = np.lexsort(np.array(edges).T[::-1])
+    check_memory(
+        f"{len(edges):,} transitions at {grid.size:,} points", 24.0 * (len(edges) + len(whole.labels)) * grid.size,
+        "ask for fewer points, or sweep them in blocks to a store",
+    )  # fmt: skip
     entries = np.empty((len(edges) + len(looped), grid.size))
     run_blocks(program, grid.values, grid.size, entries)
     sources, targets = np.array(edges)[order].T
@@ -324,6 +330,11 @@ def explicit_events(chain: MarkovChain, events: Events) -> tuple[Events, tuple[s
         if held == 0:
             _bypass(events, state)
             continue
+        if held > MAX_HELD - len(states):
+            raise ChainError(
+                f"state {shown(state, 60)} is held for {bare(held)} epochs; epoch by epoch a chain may have at most "
+                f"{MAX_HELD:,} states: choose shorter timeouts"
+            )
         steps = [state] + [f"{state}+{i}" for i in range(1, int(held))]
         states += steps
         if len(steps) > 1:

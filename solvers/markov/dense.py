@@ -18,6 +18,8 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from tcpdynamics.limits import check_work
+
 from ..problems import ChainError
 from ..problems.chain import check_matrix_kind
 from .structure import Labels, check_aperiodic, check_irreducible, check_rows
@@ -50,7 +52,7 @@ def stationary_dense(P: npt.ArrayLike, labels: Labels = None, *, aperiodic: bool
     -------
     (n,) float array
         Sums to 1. The relative error of each component is of order n**2 eps at worst, a few eps typically, whatever
-        the sizes of the entries. Components below the normal range of doubles are zero or subnormal.
+        the sizes of the entries. Components below 2.2e-308 are zero.
 
     Raises
     ------
@@ -66,6 +68,7 @@ def stationary_dense(P: npt.ArrayLike, labels: Labels = None, *, aperiodic: bool
     A = np.array(P, dtype=np.float64, order="C")
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.size == 0:
         raise ChainError(f"transitions must be a square matrix, got shape {A.shape}")
+    check_work(f"elimination of {A.shape[0]:,} states", A.shape[0] ** 3.0 / 3, "give it as a sparse matrix")
     check_rows(A, labels)
     if aperiodic and not np.diagonal(A).any():
         check_irreducible(A, labels)
@@ -150,4 +153,5 @@ def normalised(flow: Vector, level: npt.NDArray[np.int64]) -> Vector:
 
     pi: Vector = combine(flow, level)
     pi /= pi.sum()
+    pi[pi < np.finfo(np.float64).tiny] = 0.0  # a subnormal number has lost digits
     return pi

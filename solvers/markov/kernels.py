@@ -183,16 +183,13 @@ def too_small(A: Array) -> int:
 
 
 @jit
-def scan_rows(
-    indptr: Array, indices: Array, data: Array, floor: float, per_entry: float
-) -> tuple[int, int, int, int, int, int, float]:
+def scan_rows(indptr: Array, indices: Array, data: Array, floor: float, per_entry: float) -> tuple[int, ...]:
     """Check the rows and find the shape in one pass.
 
     Returns (a bad row or -1, largest target above i+1, smallest target below i-1, lower bandwidth, upper
-    bandwidth, number of positive diagonal entries, smallest entry).
+    bandwidth, number of positive diagonal entries).
     """
     n = indptr.size - 1
-    least = 1.0
     head, foot, below, above, loops = 0, n - 1, 0, 0, 0
     for i in range(n):
         total = 0.0
@@ -201,9 +198,7 @@ def scan_rows(
             j = indices[p]
             v = data[p]
             if not v >= 0.0:
-                return i, head, foot, below, above, loops, least
-            if v < least:
-                least = v
+                return i, head, foot, below, above, loops
             total += v
             d = j - i
             if d > 0:
@@ -217,8 +212,8 @@ def scan_rows(
             elif v > 0.0:
                 loops += 1
         if not abs(total - 1.0) <= floor + per_entry * (stop - start):
-            return i, head, foot, below, above, loops, least
-    return -1, head, foot, below, above, loops, least
+            return i, head, foot, below, above, loops
+    return -1, head, foot, below, above, loops
 
 
 # ---------------------------------------------------------------------------- sparse: nearly skip-free chains

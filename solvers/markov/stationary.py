@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from math import comb
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import shown
+from tcpdynamics.limits import check_memory, check_work, shown
 
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain
@@ -203,6 +204,12 @@ def closed_form(problem: Any) -> dict[str, Any]:
     program = _program(chain_key(chain))
     check_exact(program, "min", "max", "step")
     symbols = _symbols(chain, program)
+    n, v = len(chain.labels), max(len(symbols), 1)
+    # Measured: 1e3 n^5 for one symbol; polynomials of degree n in more have so many times the terms.
+    check_work(
+        f"a closed form of {n:,} states in {v:,} symbols", 1e3 * n**5.0 * comb(n + v - 1, v - 1),
+        "give values to some parameters, or ask for exact results at numbers",
+    )  # fmt: skip
     return dict(zip(chain.labels, rational_functions(program, symbols), strict=True))
 
 
@@ -257,6 +264,10 @@ def _slope_program(key: Any, parameter: str, order: int) -> Program:
 
 
 def _evaluate(program: Program, grid: Grid, backend: Backend) -> NDArray[np.float64]:
+    what = f"{len(program.outputs):,} results at {grid.size:,} points"
+    advice = "ask for fewer points, or sweep them in blocks to a store"
+    check_memory(what, 16.0 * len(program.outputs) * grid.size, advice)
+    check_work(what, 1.0 * len(program.ops) * grid.size, advice)
     if backend == "jax" or (backend == "auto" and grid.size > 10_000 and _gpu_present()):
         from ..on_jax import run_jax
 
@@ -346,10 +357,21 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
         message = _exact_problem(chain, point)
         if message:
             raise ChainError(message)
+        if i == 1:
+            _check_digits(pi[:, 0], grid.size)
         solved = run(program, {k: _flint_rational(v) for k, v in point.items()}, _flint_rational, _EXACT)
         pi[:, i] = [sympy.Rational(int(x.p), int(x.q)) for x in solved]
     result = _dataset(chain, grid, pi, np.zeros(grid.size, dtype=np.uint8), "stationary", exact=True)
     return result
+
+
+def _check_digits(solved: NDArray[Any], points: int) -> None:
+    """Refuse the points after the first where their rationals take too long."""
+    bits = max(int(x.q).bit_length() for x in solved)
+    check_work(
+        f"{points:,} exact points of {solved.size:,} states, of about {int(0.30103 * bits):,} digits each,",
+        0.05 * points * solved.size * bits**2.0, "ask for fewer points, or for floats",
+    )  # fmt: skip
 
 
 #: Switches of rationals.

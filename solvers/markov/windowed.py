@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_work, shown
+from tcpdynamics.limits import check_memory, check_work, shown
 
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain, Reward
@@ -164,6 +164,10 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     fixed = {k: float(v) for k, v in chain.parameters.items() if np.ndim(v) == 0}
     program, events, whole = _event_program(key, joint, tuple(sorted(fixed.items())) if chain.holding else ())
     grid = grid_of(chain, program.inputs)
+    check_memory(
+        f"{len(program.outputs):,} events at {grid.size:,} points", 24.0 * len(program.outputs) * grid.size,
+        "ask for fewer points",
+    )  # fmt: skip
     chances = np.empty((len(program.outputs), grid.size))
     run_blocks(program, grid.values, grid.size, chances)
     solved = stationary(MarkovChain(dict(whole[1]), chain.parameters, whole[0], domain=chain.domain))
