@@ -302,8 +302,10 @@ def tail_flow(
     step: int,
     value: Array,
     level: Array,
-) -> tuple[int, Array]:
-    """Cut equations from `top` down to `head`: fills value, level; returns (a state that failed or -1, flows).
+) -> tuple[int, Array, Array, float]:
+    """Cut equations from `top` down to `head`: fills value, level.
+
+    Returns (a state that failed or -1, flows, which flows were lost, bound on those).
 
     `flows[j]`, j <= head, is the flow from the tail into head state j at level[head].
 
@@ -314,7 +316,8 @@ def tail_flow(
     thousands of flows enter are compensated, or their rounding would be seen at 1e6 states.
 
     What fell below the range of doubles so far is at most 2**-50 times `floor`: half of 2**-1074 for each flow at each
-    scaling. A cut, or a flow into the head, that is not above `floor` fails. Entries must be zero or at least 2**-700.
+    scaling. A cut that is not above `floor` fails, and a flow into the head is lost. Entries must be zero or at least
+    2**-700.
     """
     flow_0 = np.zeros(top + 8)
     flow_1 = np.zeros((top >> 3) + 2)
@@ -391,7 +394,7 @@ def tail_flow(
         lost = (lost_2 + lost_3) + lost_head
         down = (((sum_0 + sum_1) + sum_2) + sum_3) + (sum_head + lost)
         if not down > floor:
-            return c + 1, into_head[:, 0]
+            return c + 1, into_head[:, 0], enters, floor
         previous = down / up
         # Everything still alive is part of `down` <= previous, so that scaling up cannot overflow either.
         while not _TAIL_LOW <= previous <= _TAIL_HIGH:
@@ -412,13 +415,12 @@ def tail_flow(
             down *= factor
             previous = down / up
             if not down > floor:
-                return c + 1, into_head[:, 0]
+                return c + 1, into_head[:, 0], enters, floor
         value[c] = previous
         level[c] = at
     for t in range(head + 1):
-        if enters[t] and not into_head[t, 0] > floor:
-            return head, into_head[:, 0]
-    return -1, into_head[:, 0] + into_head[:, 1]
+        enters[t] = enters[t] and not into_head[t, 0] > floor
+    return -1, into_head[:, 0] + into_head[:, 1], enters, floor * 2.0**-50
 
 
 @jit

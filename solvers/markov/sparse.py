@@ -42,6 +42,8 @@ HEAD = 64, 1000
 BAND = 1000
 #: Smallest entry that cut equations take.
 LEAST = 2.0**-700
+#: Smallest flow from the tail into the head that is used, relative to the probability of the last head state.
+SMALLEST_FLOW = 2.0**-480
 
 
 def stationary_sparse(
@@ -163,7 +165,7 @@ def _by_cuts(csr: Any, head: int, order: tuple[int, int], diagnose: Diagnosis) -
     value, level = np.empty(n), np.zeros(n, np.int64)
     value[top + 1 :] = 5e-324  # zero after scaling, and told apart from a state that nothing enters
     level[top + 1 :] = -(1 << 40)
-    stuck, flows = tail_flow(*arrays, head, top, *order, value, level)
+    stuck, flows, lost, bound = tail_flow(*arrays, head, top, *order, value, level)
     if stuck >= 0:
         return None
 
@@ -173,13 +175,21 @@ def _by_cuts(csr: Any, head: int, order: tuple[int, int], diagnose: Diagnosis) -
     rows = csr[origin : origin + head + 1] if step == 1 else csr[origin - head :][::-1]
     H = rows[:, : head + 1].toarray() if step == 1 else rows[:, origin - head :].toarray()[:, ::-1]
     back = flows / value[head]
-    if ((back < 2.0**-900) & (flows > 0)).any():
-        return None
+    lost |= (flows > 0) & (back < SMALLEST_FLOW)
+    back[lost] = 0.0
     H[head] += back
     # State `head` comes first, because the probabilities relative to it are wanted.
-    solved = eliminate(np.ascontiguousarray(H[::-1, ::-1]))
+    A = np.ascontiguousarray(H[::-1, ::-1])
+    out = A.sum(axis=1) - np.diagonal(A) if lost.any() else None
+    solved = eliminate(A)
     if solved is None:
         return None
+    if out is not None:  # harmless where much more comes from elsewhere
+        with np.errstate(divide="ignore", invalid="ignore"):
+            flow = np.log2(solved[0]) + LEVEL_BITS * solved[1] + np.log2(out)
+            largest = max(np.log2(SMALLEST_FLOW), np.log2(bound) - np.log2(value[head]))
+        if not (flow[::-1][lost] > largest + 52).all():
+            return None
     ratio, ratio_level = solved
     fraction, exponent = np.frexp(value[head])
     levels, bits = divmod(int(exponent), LEVEL_BITS)  # leaves the product inside the double range
