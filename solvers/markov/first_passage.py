@@ -246,7 +246,7 @@ def _distribution(
             done[inside] = SCALE
         now = at
         rows[k] = done[kept] / SCALE
-    rows[..., status != 0] = np.nan
+    rows[..., (status != 0) & (status != TOO_LARGE)] = np.nan
     data = np.moveaxis(e.grid.unflatten(rows), (0, 1), (-1, -2))
     array = xr.DataArray(
         data,

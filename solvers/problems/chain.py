@@ -212,7 +212,7 @@ def _check_symbolic(name: Any, expression: Any, depth: dict[int, int]) -> None:
         if seen:
             depth[id(part)] = 1 + max((depth[id(a)] for a in below), default=0)
         elif id(part) not in depth:
-            large = isinstance(part, sympy.Rational) and abs(part.p) > part.q * sys.float_info.max
+            large = isinstance(part, sympy.Rational) and abs(part.p) > part.q * int(sys.float_info.max)
             whole = not (large or any(part is n for n in no_numbers) or getattr(part, "is_Matrix", False))
             stack += [(part, True), *((a, False) for a in below if id(a) not in depth)]
     if not whole:
