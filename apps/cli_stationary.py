@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .files import check_netcdf_name, write_netcdf
+from tcpdynamics.limits import check_work
+
+from .files import check_netcdf_name, check_same_model, write_netcdf
 from .ranges import MAX_POINTS, RangeError, parse_range
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 MAX_PRINTED = 100_000
 MAX_EXACT = 2_000
 MAX_EXACT_WINDOW = 60
+#: Digits that an exact result may have in all: 200 MB.
+MAX_DIGITS = 200_000_000
 #: States x points of one sweep (16 bytes each while it is written): about 4 GB.
 MAX_CELLS = 250_000_000
 
@@ -77,6 +81,7 @@ def stationary() -> None:
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write NetCDF instead of printing."
 )
+@click.option("--force", is_flag=True, help="Replace a file that is not a result of this model.")
 @click.option("--exact", is_flag=True, help="Rationals a/b instead of floating-point numbers.")
 def sub_packet(**options: Any) -> None:
     """TCP at high loss: packets sent per round-trip time.
@@ -93,6 +98,8 @@ def sub_packet(**options: Any) -> None:
     if output is not None:
         check_netcdf_name(output)
     loss = _read("--loss", options["loss"], _most_points(options))
+    if options["exact"]:
+        _check_digits(loss, options["w_max"])
     if options["exact"] and options["w_max"] > MAX_EXACT_WINDOW:
         raise click.UsageError(
             f"--exact takes --w-max up to {MAX_EXACT_WINDOW}: beyond, rationals have millions of digits"
@@ -100,6 +107,8 @@ def sub_packet(**options: Any) -> None:
     model = build_model(options, loss)
     from tcpdynamics.solvers import stationary as solve
 
+    if output is not None and not options["force"]:
+        check_same_model(output, type(model).__name__, "--force replaces it")
     states = len(model.chain().labels)
     if states * len(loss) > MAX_CELLS:
         raise click.BadParameter(
@@ -115,6 +124,21 @@ def sub_packet(**options: Any) -> None:
         click.echo(json.dumps(as_json(options["model"], model, loss, result, seen, options["exact"])))
     elif output is None:
         _print_table(options["model"], model, loss, seen, options["exact"])
+
+
+def _check_digits(loss: list[Fraction], w_max: int) -> None:
+    """Refuse exact results that take too long, or would be too much to print; the digits of a law grow with W^2."""
+    bits = max(max(x.numerator, x.denominator).bit_length() for x in loss) * (w_max**2 / 1.9 + 3 * w_max)
+    digits = int(0.30103 * bits)
+    numbers = 2 * (w_max + 12) * len(loss)
+    if 2 * digits * numbers > MAX_DIGITS:
+        raise click.UsageError(
+            f"--exact would give {numbers:,} rationals of up to {digits:,} digits each, at most {MAX_DIGITS:,} digits "
+            "are allowed in all; ask for fewer points, a smaller --w-max or shorter loss rates"
+        )
+    check_work(
+        f"{len(loss):,} exact points", 0.6 * numbers * bits**2, "ask for fewer points or a smaller --w-max"
+    )
 
 
 def _most_points(options: dict[str, Any]) -> int:
@@ -178,7 +202,14 @@ def _whole_or_float(value: Fraction) -> int | Fraction:
 
 def _text(value: Any) -> str:
     rational = Fraction(int(value.p), int(value.q)) if hasattr(value, "p") else Fraction(value)
-    return f"{rational.numerator}/{rational.denominator}"
+    return f"{_digits(rational.numerator)}/{_digits(rational.denominator)}"
+
+
+def _digits(number: int) -> str:
+    """All digits: Python itself stops at 4,300."""
+    import flint
+
+    return str(flint.fmpz(number))
 
 
 def as_json(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpdynamics.limits import shown
+
 from .dynamic_models import SEVERAL, VIEWS, candidates, reading_of, views_of
 from .ranges import MAX_POINTS
 from .written_numbers import check_packet_size, check_points, flag, only_number, read_numbers
@@ -202,7 +204,7 @@ def _tuple(name: str, text: str) -> tuple[Any, ...]:
     values = read_numbers(flag(name), text)
     kind = SEVERAL[name][1]
     if kind is int and any(v != int(v) for v in values):
-        raise click.UsageError(f"{flag(name)} takes whole numbers, got {text}")
+        raise click.UsageError(f"{flag(name)} takes whole numbers, got {shown(text)}")
     return tuple(kind(v) for v in values)
 
 
@@ -212,7 +214,7 @@ def _up_to(texts: Sequence[str]) -> tuple[int, ...]:
     if d != int(d) or not 0 <= d <= 1000:
         raise click.UsageError(
             f"--delay must be a whole number in [0, 1000] for --reading mixed (0, 1, ..., d intervals in equal "
-            f"shares), got {texts[-1]}; --delays and --shares give any mix"
+            f"shares), got {shown(texts[-1])}; --delays and --shares give any mix"
         )
     return tuple(range(int(d) + 1))
 
@@ -250,7 +252,7 @@ def _view(cls: type[Any], view: str | None) -> str:
     wanted = view.replace("-", "_")
     if wanted not in have or wanted not in VIEWS:
         listed = ", ".join(v.replace("_", "-") for v in have)
-        raise click.UsageError(f"--view {view} is not a view of {cls.__name__}; it has {listed}")
+        raise click.UsageError(f"--view {shown(view)} is not a view of {cls.__name__}; it has {listed}")
     return wanted
 
 

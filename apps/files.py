@@ -63,19 +63,23 @@ def check_writable(path: Path) -> None:
         raise OutputError(f"cannot write {path}: the folder {path.parent} cannot be written to")
 
 
-def check_same_model(path: Path, model: str) -> None:
-    """Raise OutputError if a file is there that is not a whole result of the same model."""
+def check_same_model(path: Path, model: str, otherwise: str = "") -> None:
+    """Raise OutputError if a file is there that is not a whole result of the same model.
+
+    `otherwise` names a further way out, such as an option that replaces the file.
+    """
+    more = f", or {otherwise}" if otherwise else ""
     if not path.exists():
         return
     held = _model_of(path)
     if held is None:
         raise OutputError(
             f"cannot write {path}: the file that is there is not a whole NetCDF file of tcpdynamics; give another "
-            "name or remove it"
+            f"name or remove it{more}"
         )
     if held != model:
         raise OutputError(
-            f"cannot write {path}: {path.name} holds {held}, not {model}; give another name or remove it"
+            f"cannot write {path}: {path.name} holds {held}, not {model}; give another name or remove it{more}"
         )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tcpdynamics.limits import shown
+
 #: The largest grid that one command solves: about a minute and a few GB.
 MAX_POINTS = 10_000_000
 LARGEST = 10**18
@@ -30,6 +32,8 @@ def parse_range(text: str, most: int = MAX_POINTS) -> list[Fraction]:
     """
     parts = text.split(":")
     if len(parts) == 1:
+        if text.count(",") >= max(2 * most, 1000):
+            raise RangeError(f"more than {most:,} points asked for; use fewer points")
         values = [_number(item) for item in text.split(",") if item.strip()]
         if not values:
             raise RangeError("the list is empty; give numbers such as 0.1,0.2 or a range such as 0.05:0.45:9")
@@ -37,17 +41,19 @@ def parse_range(text: str, most: int = MAX_POINTS) -> list[Fraction]:
             raise RangeError(f"{len(values):,} points asked for, at most {most:,} are allowed")
         return values
     if len(parts) != 3:
-        raise RangeError(f"{text!r} is not start:stop:count, such as 0.05:0.45:9")
+        raise RangeError(f"{shown(text)} is not start:stop:count, such as 0.05:0.45:9")
     start, stop, count = _number(parts[0]), _number(parts[1]), _number(parts[2])
     if count.denominator != 1 or count < 1:
-        raise RangeError(f"the count in {text!r} must be a whole number >= 1, got {parts[2]}")
+        raise RangeError(f"the count in {shown(text)} must be a whole number >= 1, got {parts[2].strip()}")
     if count > most:
         raise RangeError(
             f"{int(count):,} points asked for, at most {most:,} are allowed here; use fewer points"
         )
     if count == 1:
         if start != stop:
-            raise RangeError(f"one point cannot span {parts[0]} to {parts[1]}; give a count of at least 2")
+            raise RangeError(
+                f"one point cannot span {parts[0].strip()} to {parts[1].strip()}; give a count of at least 2"
+            )
         return [start]
     n = int(count)
     return [start + (stop - start) * Fraction(i, n - 1) for i in range(n)]
@@ -57,6 +63,8 @@ def _number(text: str) -> Fraction:
     word = text.strip()
     if len(word) > 60:
         raise RangeError(f"{word[:20]!r}... is too long for a number")
+    if not word.isascii() or "_" in word:
+        raise RangeError(f"{word!r} is not a number; write it with the digits 0 to 9")
     exponent = word.lower().partition("e")[2].lstrip("+-")
     if exponent.isdecimal() and int(exponent) > 400:
         raise RangeError(f"{word} is out of the range of floating-point numbers")

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 
 import click
 
+from tcpdynamics.limits import shown
+from tcpdynamics.solvers.problems.chain import bare
+
 from .ranges import MAX_POINTS, RangeError, parse_range
 
 _PLAIN = re.compile(r"[-+]?[\d.]+([eE][-+]?\d+)?(/\d+)?")
@@ -34,7 +37,7 @@ def read_numbers(
     plain = [_in_unit(option, p, unit, packet_size) for p in pieces[: len(pieces) - keep]]
     try:
         return [float(x) for x in parse_range(separator.join(plain + pieces[len(pieces) - keep :]), most)]
-    except RangeError as error:
+    except (RangeError, OverflowError) as error:
         raise click.UsageError(f"{option}: {error}") from None
 
 
@@ -55,10 +58,10 @@ def check_packet_size(text: str) -> None:
     try:
         size = quantity(text, "B", "--packet-size")
     except ScenarioError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(bare(error, 400)) from None
     if not (size > 0 and math.isfinite(size)):
         raise click.UsageError(
-            f"--packet-size must be a finite number of bytes > 0, got {text}; give such as 1500B"
+            f"--packet-size must be a finite number of bytes > 0, got {bare(text)}; give such as 1500B"
         )
 
 
@@ -66,7 +69,7 @@ def only_number(option: str, text: str, unit: str = "1") -> float:
     """One number."""
     values = read_numbers(option, text, unit, 1) if ":" not in text else [math.nan, math.nan]
     if len(values) != 1:
-        raise click.UsageError(f"{option} takes one number, got {text!r}")
+        raise click.UsageError(f"{option} takes one number, got {shown(text)}")
     return values[0]
 
 
@@ -88,10 +91,10 @@ def _in_unit(option: str, text: str, unit: str, packet_size: str | None) -> str:
             if not packet_size:
                 counts = "round trip: to give" if packet_size == "" else "second: to give"
                 need = "--base-rtt and --packet-size" if packet_size == "" else "--packet-size, such as 1500B"
-                raise click.UsageError(f"{option} counts packets per {counts} {word}, add {need}")
+                raise click.UsageError(f"{option} counts packets per {counts} {bare(word)}, add {need}")
             return repr(quantity(word, "bit/s", option) / (8 * quantity(packet_size, "B", "--packet-size")))
     except ScenarioError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(bare(error, 400)) from None
     if number and unit != "1":
-        raise click.UsageError(f"{option} must be a number in {unit}, got {word!r}; leave the unit out")
+        raise click.UsageError(f"{option} must be a number in {unit}, got {shown(word)}; leave the unit out")
     return word

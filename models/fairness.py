@@ -11,6 +11,7 @@ batch such slices are NaN and the others keep their values.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcpdynamics.limits import shown
 from tcpdynamics.solvers.problems import DomainError
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -312,8 +314,8 @@ def _along(
     labelled = hasattr(x, "dims") and hasattr(x, "get_axis_num")
     if dim is not None:
         if not labelled or dim not in x.dims:
-            has = f"its dimensions are {x.dims}" if labelled else "x is no DataArray; use axis"
-            raise DomainError(f"dim must name a dimension of x, got {dim!r}; {has}")
+            has = f"its dimensions are {shown(x.dims)}" if labelled else "x is no DataArray; use axis"
+            raise DomainError(f"dim must name a dimension of x, got {shown(dim)}; {has}")
         axis = x.get_axis_num(dim)
     values = _checked(x, axis)
     result = np.asarray(_of_shares(kernel, values, logs) if shares else kernel(values))
@@ -346,14 +348,24 @@ def _log_ratio(values: Floats, top: Floats) -> Floats:
 
 
 def _checked(x: ArrayLike, axis: int) -> Floats:
+    held = getattr(getattr(x, "variable", None), "_data", x)
+    if isinstance(held, np.ma.MaskedArray):
+        raise DomainError("x is a masked array, and every user needs a value; fill or drop what is masked")
     try:
+        kind = np.asarray(x).dtype.kind
+        if kind in "cbSUmM" or (
+            kind == "O" and any(isinstance(v, bool | str) for v in np.ravel(np.asarray(x)))
+        ):
+            raise TypeError
         values = np.asarray(x, dtype=float) + 0.0  # makes -0.0 a plain zero
-    except (TypeError, ValueError):
-        raise DomainError(f"x must be an array of numbers, got {x!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise DomainError(f"x must be an array of numbers below 1.8e308, got {shown(x)}") from None
     if values.ndim == 0:
-        raise DomainError(f"x must hold one value for each user, got the single number {values.item()!r}")
+        raise DomainError(
+            f"x must hold one value for each user, got the single number {shown(values.item())}"
+        )
     if not -values.ndim <= axis < values.ndim:
-        raise DomainError(f"axis must be one of the {values.ndim} axes of x, got {axis}")
+        raise DomainError(f"axis must be one of the {values.ndim} axes of x, got {shown(axis)}")
     if values.shape[axis] == 0:
         raise DomainError(f"x must hold at least one user along axis {axis}, got shape {values.shape}")
     bad = ~(np.isfinite(values) & (values >= 0))
@@ -367,5 +379,10 @@ def _checked(x: ArrayLike, axis: int) -> Floats:
 
 
 def _check_order(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise DomainError(f"{name} must lie in [{low:g}, {high:g}], got {value!r}")
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not number or not low <= value <= high:
+        raise DomainError(f"{name} must lie in [{low:g}, {high:g}], got {shown(value)}")
+    try:
+        float(value)
+    except OverflowError:
+        raise DomainError(f"{name} must be a number below 1.8e308, got {shown(value)}") from None

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import shown
 from tcpdynamics.solvers.problems import DomainError
+from tcpdynamics.solvers.problems.chain import bare
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -216,12 +218,12 @@ def broadcast(model: Any) -> dict[str, Value]:
         xr.align(*labelled.values(), join="exact", copy=False)
     except ValueError as error:
         raise DomainError(
-            f"{', '.join(labelled)} label a dimension differently; give it the same coordinates ({error})"
+            f"{', '.join(labelled)} label a dimension differently; give it the same coordinates ({bare(error, 300)})"
         ) from error
     sizes = {dim: size for array in labelled.values() for dim, size in array.sizes.items()}
     points = math.prod(sizes.values())
     if points > MAX_POINTS:
-        sides = " x ".join(f"{dim} {size:,}" for dim, size in sizes.items())
+        sides = " x ".join(f"{str(dim)[:60]} {size:,}" for dim, size in sizes.items())
         raise DomainError(
             f"the grid has {points:,} points ({sides}), at most {MAX_POINTS:,} fit in memory; give fewer values"
         )
@@ -266,19 +268,29 @@ def _numbers(name: str, value: Value, unit: str) -> NDArray[Any]:
         try:
             value = value.to("dimensionless" if unit == "1" else unit).magnitude
         except Exception as error:  # pint's own errors, which cannot be named without importing it
-            raise DomainError(f"{name} must be a quantity in {unit}, got {value}: {error}") from error
+            raise DomainError(
+                f"{name} must be a quantity in {unit}, got {bare(value, 200)}: {bare(error, 200)}"
+            ) from error
     dims = value.dims if _is_labelled(value) else None
     if dims is not None:
         _check_units(name, value.attrs.get("units"), unit)
+    held: Any = value.variable._data if dims is not None else value
+    if isinstance(held, np.ma.MaskedArray):
+        raise DomainError(
+            f"{name} is a masked array, and every point needs its value; fill or drop what is masked"
+        )
+    wanted = f"{name} must be a number or a 1-D array of numbers"
     try:
         array = np.asarray(value)
-        if array.dtype == object and all(isinstance(v, numbers.Rational) for v in array.flat):
+        if array.dtype == object and all(_is_rational(v) for v in array.flat):
             array = array.astype(np.float64)  # Fractions
-    except ValueError:  # a ragged list
-        raise DomainError(f"{name} must be a number or a 1-D array of numbers, got {value!r}") from None
+    except (ValueError, TypeError):  # a ragged list
+        raise DomainError(f"{wanted}, got {shown(value)}") from None
+    except OverflowError:
+        raise DomainError(f"{wanted} below 1.8e308, got {shown(value)}") from None
     hides_bool = isinstance(value, list | tuple) and any(isinstance(v, bool | np.bool_) for v in value)
     if hides_bool or (array.size and array.dtype.kind not in "iuf"):
-        raise DomainError(f"{name} must be a number or a 1-D array of numbers{_in(unit)}, got {value!r}")
+        raise DomainError(f"{wanted}{_in(unit)}, got {shown(value)}")
     if array.size == 0:
         raise DomainError(f"{name} must hold at least one value, got an empty array")
     if array.ndim > 1 and dims is None:
@@ -289,6 +301,10 @@ def _numbers(name: str, value: Value, unit: str) -> NDArray[Any]:
     return array
 
 
+def _is_rational(value: Any) -> bool:
+    return isinstance(value, numbers.Rational) and not isinstance(value, bool)
+
+
 def _in(unit: str) -> str:
     return "" if unit == "1" else f" in {unit}"
 
@@ -297,7 +313,9 @@ def _check_units(name: str, given: Any, unit: str) -> None:
     # Milliseconds taken for seconds would go unnoticed, so a label that disagrees is an error.
     same = {None, unit} | ({"", "dimensionless"} if unit == "1" else set())
     if given not in same:
-        raise DomainError(f"{name} must be in units {unit!r}, got a DataArray in {given!r}; convert it first")
+        raise DomainError(
+            f"{name} must be in units {unit!r}, got a DataArray in {shown(given)}; convert it first"
+        )
 
 
 def _inside(values: NDArray[Any], metadata: Mapping[str, Any]) -> NDArray[np.bool_]:
@@ -316,7 +334,7 @@ def _complaint(name: str, values: NDArray[Any], index: tuple[int, ...], metadata
     value = values[index].item()
     where = {0: "", 1: f" at index {index[0]}" if index else ""}.get(len(index), f" at index {index}")
     kind = "be a whole number in" if metadata["integer"] else "lie in"
-    return f"{name} must {kind} {interval(metadata)}, got {value!r}{where}; {_advice(value, metadata)}"
+    return f"{name} must {kind} {interval(metadata)}, got {shown(value)}{where}; {_advice(value, metadata)}"
 
 
 def _advice(value: float, metadata: Mapping[str, Any]) -> str:

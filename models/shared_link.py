@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tcpdynamics.limits import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
 
 from .parameters import as_parameter, check_parameters, parameter
@@ -60,12 +61,30 @@ class SharedLink:
     base_rtt: Any = parameter("R_0", "s", "round-trip time without queueing", low=0.0, high=100.0)
     buffer: Any = parameter("B", "packet", "buffer", low=0.0, low_open=False)
     packet_size: float = parameter("S", "byte", "packet size", low=0.0, default=500.0)
-    w_max: int = parameter("W", "packet", "largest window", low=4, low_open=False, integer=True, default=6)
+    w_max: int = parameter(
+        "W",
+        "packet",
+        "largest window",
+        low=4,
+        high=1000,
+        low_open=False,
+        high_open=False,
+        integer=True,
+        default=6,
+    )
     base_timeout: float = parameter(
-        "m_0", "1", "timeout before backoff, in RTTs", low=1.0, low_open=False, default=2
+        "m_0", "1", "timeout before backoff, in RTTs", low=1.0, high=1e6, low_open=False, default=2
     )
     backoff_cap: int = parameter(
-        "K", "1", "doublings of the timeout at most", low=0, low_open=False, integer=True, default=6
+        "K",
+        "1",
+        "doublings of the timeout at most",
+        low=0,
+        high=60,
+        low_open=False,
+        high_open=False,
+        integer=True,
+        default=6,
     )
     collapse: int = parameter(
         "m", "1", "successes in a row that collapse the backoff", low=1, high=3, low_open=False, high_open=False,
@@ -86,7 +105,7 @@ class SharedLink:
         for name in ("packet_size", "retransmission_ratio"):
             if np.ndim(getattr(self, name)):
                 raise DomainError(
-                    f"{name} must be one number, got {getattr(self, name)!r}; sweep it in a loop"
+                    f"{name} must be one number, got {shown(getattr(self, name))}; sweep it in a loop"
                 )
 
     def provenance(self) -> dict[str, Any]:

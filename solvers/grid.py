@@ -12,7 +12,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import shown
+
 from .problems import DomainError
+from .problems.chain import bare
 
 #: Points of one grid: two arrays of this size are 3 GB.
 MAX_POINTS = 200_000_000
@@ -75,7 +78,7 @@ def make_grid(parameters: Mapping[str, Any]) -> Grid:
     dims, shape = tuple(sizes), tuple(sizes.values())
     points = math.prod(shape)
     if points > MAX_POINTS:
-        sides = " x ".join(f"{d} {n:,}" for d, n in sizes.items())
+        sides = bare(" x ".join(f"{bare(d)} {n:,}" for d, n in sizes.items()), 300)
         raise DomainError(
             f"the grid has {points:,} points ({sides}), at most {MAX_POINTS:,} fit in memory; "
             "give fewer values, or sweep it in blocks to a store"
@@ -90,7 +93,9 @@ def span(parameters: Mapping[str, Any]) -> tuple[dict[str, xr.DataArray], dict[s
     try:
         xr.align(*arrays.values(), join="exact", copy=False)
     except ValueError as error:
-        raise DomainError(f"parameters share a dimension but not its coordinates: {error}") from None
+        raise DomainError(
+            f"parameters share a dimension but not its coordinates: {bare(error, 300)}"
+        ) from None
     sizes: dict[str, int] = {}
     coords: dict[str, Any] = {}
     for name, array in arrays.items():
@@ -100,32 +105,61 @@ def span(parameters: Mapping[str, Any]) -> tuple[dict[str, xr.DataArray], dict[s
             coords.setdefault(str(array.name or name), array.drop_vars(array.coords))
     taken = RESERVED & (set(sizes) | set(coords))
     if taken:
-        raise DomainError(f"a parameter brings the dimension {min(taken)!r}, which results use; rename it")
+        raise DomainError(
+            f"a parameter brings the dimension {shown(min(taken))}, which results use; rename it"
+        )
     return arrays, sizes, coords
 
 
 def _labelled(name: str, value: Any) -> xr.DataArray:
     held: Any = value.variable._data if isinstance(value, xr.DataArray) else value
+    label = bare(name)
     if hasattr(held, "magnitude"):  # pint
-        raise DomainError(f"{name} is a quantity in {held.units}; give plain numbers in SI units")
+        raise DomainError(f"{label} is a quantity in {bare(held.units)}; give plain numbers in SI units")
+    if isinstance(held, np.ma.MaskedArray):
+        raise DomainError(
+            f"{label} is a masked array, and every point needs its value; fill or drop what is masked"
+        )
     if isinstance(value, xr.DataArray):
         array = value if value.name is not None else value.rename(name)
     else:
-        plain = np.asarray(value)
-        if plain.ndim > 1:
-            raise DomainError(
-                f"{name} has {plain.ndim} dimensions; give a number, a 1-D array or a DataArray"
-            )
-        array = xr.DataArray(plain, dims=(name,) * plain.ndim, name=name)
-        if plain.ndim:
-            array = array.assign_coords({name: plain})
-    if array.dtype == object and all(isinstance(x, Rational) for x in array.values.flat):
-        array = array.astype(np.float64)  # Fractions
+        array = _from_plain(name, value)
+    if array.dtype == object:
+        array = _from_objects(label, array)
     if array.dtype.kind not in "iuf":
-        raise DomainError(f"{name} must be numeric, got {array.dtype} values such as {array.values.flat[:1]}")
+        raise DomainError(
+            f"{label} must be numeric, got {array.dtype} values such as {shown(array.values.flat[:1])}"
+        )
     if array.size == 0:
-        raise DomainError(f"{name} is an empty array; give at least one value")
+        raise DomainError(f"{label} is an empty array; give at least one value")
     return array
+
+
+def _from_plain(name: str, value: Any) -> xr.DataArray:
+    if isinstance(value, list | tuple) and any(isinstance(x, bool | np.bool_) for x in value):
+        raise DomainError(f"{bare(name)} must be numeric, got True or False in {shown(value)}")
+    try:
+        plain = np.asarray(value)
+    except ValueError:  # a ragged list
+        raise DomainError(f"{bare(name)} must be a number or a 1-D array, got {shown(value)}") from None
+    if plain.ndim > 1:
+        raise DomainError(
+            f"{bare(name)} has {plain.ndim} dimensions; give a number, a 1-D array or a DataArray"
+        )
+    array = xr.DataArray(plain, dims=(name,) * plain.ndim, name=name)
+    return array.assign_coords({name: plain}) if plain.ndim else array
+
+
+def _from_objects(label: str, array: xr.DataArray) -> xr.DataArray:
+    """Fractions and long integers as floats."""
+    held = list(array.values.flat)
+    if not held or any(isinstance(x, bool) or not isinstance(x, Rational) for x in held):
+        return array
+    try:
+        return array.astype(np.float64)
+    except OverflowError:
+        long = max(held, key=abs)
+        raise DomainError(f"{label} must hold numbers below 1.8e308, got {shown(int(long))}") from None
 
 
 def _flat(array: xr.DataArray, dims: tuple[str, ...], shape: tuple[int, ...]) -> Any:

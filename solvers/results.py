@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from .grid import Grid
-from .problems import ChainError
+from tcpdynamics.limits import shown
+
+from .grid import RESERVED, Grid
+from .problems import ChainError, DomainError
 
 #: Status codes of a point; 0 is success.
 REASONS = (
@@ -30,8 +32,22 @@ REASONS = (
     "not computed: an error was raised",
     "the orbit met a jump of the equations, which linearised deviations do not show",
     "the point lies on a switch of the equations: each side of it has a linearisation of its own",
+    "a value lies beyond floating-point numbers: it is given as inf, the others are right",
+    "the chain forgets too slowly: its spectral gap lies below the rounding of its eigenvalues",
+    "the states are visited too rarely for floating-point numbers: give a likelier set of states",
 )
 
+
+#: Codes of the chain solvers.
+TOO_LARGE = REASONS.index(
+    "a value lies beyond floating-point numbers: it is given as inf, the others are right"
+)
+TOO_SLOW = REASONS.index(
+    "the chain forgets too slowly: its spectral gap lies below the rounding of its eigenvalues"
+)
+TOO_RARE = REASONS.index(
+    "the states are visited too rarely for floating-point numbers: give a likelier set of states"
+)
 
 #: Status of a point that a sweep has not reached yet.
 NOT_YET = 255
@@ -68,6 +84,33 @@ def _with_unit(value: Any, unit: str) -> Any:
     if isinstance(value, dict):
         return {k: v if k == "count" else _with_unit(v, unit) for k, v in value.items()}
     return f"{value} {unit}"
+
+
+def as_dataset(
+    data: Mapping[Any, Any], coords: Mapping[Any, Any] | None = None, attrs: Mapping[Any, Any] | None = None
+) -> xr.Dataset:
+    """The Dataset of a solver. xarray would make a coordinate of a variable that has a dimension's name.
+
+    Raises
+    ------
+    DomainError
+        A dimension or a coordinate, brought by a parameter, has the name of one of the results.
+    """
+    dims = {name: _dims_of(value) for name, value in (*data.items(), *(coords or {}).items())}
+    taken = set(coords or ()).union(*dims.values())
+    # A solver may give the labels of a dimension of its own as a variable.
+    labels = {name for name in RESERVED if dims.get(name) == (name,) and name not in (coords or ())}
+    both = sorted(str(name) for name in taken & set(data) - labels)
+    if both:
+        raise DomainError(
+            f"a parameter or its dimension is called {shown(both[0])}, and so is one of the results; rename it"
+        )
+    return xr.Dataset(data, coords, attrs)
+
+
+def _dims_of(value: Any) -> tuple[Any, ...]:
+    dims = value.dims if hasattr(value, "dims") else value[0] if isinstance(value, tuple) else ()
+    return (dims,) if isinstance(dims, str) else tuple(dims)
 
 
 def status_variable(grid: Grid, status: NDArray[np.uint8]) -> xr.DataArray:

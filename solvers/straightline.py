@@ -8,6 +8,7 @@ Programs are data: no source text is made, so none is ever evaluated.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -278,7 +279,13 @@ def _step(
     return functions[kind](a) if kind in _UNARY else functions[kind](a, b)
 
 
-def run_blocks(program: Program, values: Mapping[str, float | Array], size: int, out: Array) -> None:
+def run_blocks(
+    program: Program,
+    values: Mapping[str, float | Array],
+    size: int,
+    out: Array,
+    strained: NDArray[np.bool_] | None = None,
+) -> None:
     """Evaluate on floats, block by block, in as many threads as there are processors.
 
     Parameters
@@ -288,18 +295,23 @@ def run_blocks(program: Program, values: Mapping[str, float | Array], size: int,
         Number of points.
     out : (len(outputs), size) float array
         Where the outputs go.
+    strained : (size,) bool array, optional
+        Set at all points of a block in which a step under- or overflowed.
     """
     plan = _plan(program, values)
+    if strained is not None and plan.strained:
+        strained[:] = True
+        strained = None
     starts = range(0, size, BLOCK)
     workers = min(
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, len(starts)
     )
     if workers < 2 or size < 8 * BLOCK:
-        _run_plan(plan, values, starts, size, out)
+        _run_plan(plan, values, starts, size, out, strained)
         return
     shares = [starts[i::workers] for i in range(workers)]
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(lambda share: _run_plan(plan, values, share, size, out), shares))
+        list(pool.map(lambda share: _run_plan(plan, values, share, size, out, strained), shares))
 
 
 @dataclass(frozen=True)
@@ -313,15 +325,17 @@ class _Plan:
     steps: tuple[tuple[Callable[..., Any], int, int, int], ...]
     slots: int
     scratch: int
+    strained: bool  # whether a constant or a folded step left the range of floats
 
 
 def _plan(program: Program, values: Mapping[str, float | Array]) -> _Plan:
     """Fold what depends on scalars only and reuse scratch rows as soon as their last reader is done."""
     known: dict[int, float] = {}
-    with np.errstate(all="ignore"):
+    noted: list[Any] = []
+    with np.errstate(all="ignore", under="call", over="call", call=lambda *what: noted.append(what)):
         for i, op in enumerate(program.ops):
             if op.kind == "const":
-                known[i] = float(op.value)
+                known[i] = _nearest(op.value, noted)
             elif op.kind == "input":
                 if np.ndim(values[op.value]) == 0:
                     known[i] = float(values[op.value])
@@ -375,15 +389,38 @@ def _plan(program: Program, values: Mapping[str, float | Array]) -> _Plan:
         tuple(steps),
         count,
         scratch_from,
+        bool(noted),
     )
 
 
-def _run_plan(plan: _Plan, values: Mapping[str, Any], starts: Iterable[int], size: int, out: Array) -> None:
+def _nearest(value: Any, noted: list[Any]) -> float:
+    """The float nearest to a constant; one outside their range is noted."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        nearest = math.inf if value > 0 else -math.inf
+    if (nearest == 0 and value != 0) or (math.isinf(nearest) and not isinstance(value, float)):
+        noted.append(value)
+    return nearest
+
+
+def _run_plan(
+    plan: _Plan,
+    values: Mapping[str, Any],
+    starts: Iterable[int],
+    size: int,
+    out: Array,
+    strained: NDArray[np.bool_] | None = None,
+) -> None:
     scratch = np.empty((plan.slots - plan.scratch, min(BLOCK, size)))
     place: list[Any] = [None] * plan.slots
     for slot, value in plan.fixed:
         place[slot] = np.array(value)
-    with np.errstate(all="ignore"):
+    noted: list[Any] = []
+    watch: Any = (
+        {} if strained is None else {"under": "call", "over": "call", "call": lambda *_: noted.append(1)}
+    )
+    with np.errstate(**({"all": "ignore"} | watch)):
         for low in starts:
             high = min(low + BLOCK, size)
             for slot, name in plan.inputs:
@@ -399,3 +436,6 @@ def _run_plan(plan: _Plan, values: Mapping[str, Any], starts: Iterable[int], siz
                     function(place[a], place[b], out=place[to])
             for row, slot in plan.copies:
                 out[row, low:high] = place[slot]
+            if noted and strained is not None:
+                strained[low:high] = True
+                noted.clear()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 PAPER = "Iguchi, Hasegawa, Murata"
+#: Flows with an equation each: their equations and spectra take seconds.
+MAX_EQUATIONS = 2_000
 _POSITIVE = (0.0, math.inf)
 _DOMAIN = {"gamma": (-math.inf, 1.0)} | dict.fromkeys(
     ("epsilon", "capacity", "base_rtt", "link", "period"), _POSITIVE
@@ -129,6 +131,11 @@ class Competition:
         if np.ndim(self.flows):
             raise DomainError(
                 f"flows must be one whole number here, got {np.size(self.flows)} values; make one model for each"
+            )
+        if self.flows > MAX_EQUATIONS:
+            raise DomainError(
+                f"flows must be at most {MAX_EQUATIONS:,} where each has an equation of its own, got {self.flows:,}; "
+                "use fewer, or the closed forms for flows alike"
             )
         return int(self.flows)
 

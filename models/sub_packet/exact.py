@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tcpdynamics.limits import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain
 
 from ..parameters import broadcast, parameter
@@ -191,11 +192,15 @@ def collapse_threshold(successes: int = 3, backoff: float = 2.0) -> float:
     >>> [round(collapse_threshold(m), 4) for m in (1, 2, 3)]
     [0.5, 0.2929, 0.2063]
     """
-    if not (isinstance(successes, int | np.integer) and successes >= 1):
-        raise DomainError(f"successes must be a whole number >= 1, got {successes!r}")
-    if not (np.isfinite(backoff) and backoff > 1):
-        raise DomainError(f"backoff must be a finite factor > 1, got {backoff!r}; TCP uses 2")
+    if not (_is_number(successes, int | np.integer) and 1 <= successes <= 10**9):
+        raise DomainError(f"successes must be a whole number in [1, 1e9], got {shown(successes)}")
+    if not (_is_number(backoff, int | float | np.number) and 1 < backoff <= 1e300):
+        raise DomainError(f"backoff must be a factor in (1, 1e300], got {shown(backoff)}; TCP uses 2")
     return float(-np.expm1(np.log1p(-1 / backoff) / successes))
+
+
+def _is_number(value: Any, kinds: Any) -> bool:
+    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def _merge(law: dict[int, Any]) -> Any:

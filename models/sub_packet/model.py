@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tcpdynamics.limits import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward
 
 from ..parameters import as_parameter, broadcast, check_parameters, parameter
@@ -263,11 +264,11 @@ def check_structure(model: Any) -> None:
     """Refuse arrays of what shapes a chain: a sweep over it has a chain at each point."""
     for field in fields(model):
         value = getattr(model, field.name)
-        if field.metadata.get("integer") and not isinstance(value, Integral):
+        if field.metadata.get("integer") and (not isinstance(value, Integral) or isinstance(value, bool)):
             advice = "each value is a chain of its own: sweep it in a loop" if np.ndim(value) else "an int"
-            raise DomainError(f"{field.name} must be one whole number, got {value!r}; {advice}")
+            raise DomainError(f"{field.name} must be one whole number, got {shown(value)}; {advice}")
         if field.type == "bool" and not isinstance(value, bool):
-            raise DomainError(f"{field.name} must be True or False, got {value!r}")
+            raise DomainError(f"{field.name} must be True or False, got {shown(value)}")
 
 
 def _same(array: xr.DataArray, coordinate: xr.DataArray) -> bool:

@@ -17,6 +17,9 @@ from collections.abc import Mapping
 from math import comb
 from typing import Any
 
+#: Terms of a nested sum.
+_BLOCK = 64
+
 
 def grows_to(n: int, w_max: int) -> int:
     """The window after all of n packets arrived."""
@@ -71,12 +74,22 @@ def window_transitions(
 
 
 def _partial_sums(terms: list[Any]) -> list[Any]:
-    """Running sums that SymPy does not flatten: each is one addition more than the last, so W windows cost O(W)."""
+    """Running sums that SymPy does not flatten: each is an addition or two more than the last, so W windows cost O(W).
+
+    In blocks, for SymPy walks nested sums by recursion.
+    """
     import sympy
 
-    sums = [sympy.sympify(terms[0])]
-    for term in terms[1:]:
-        sums.append(sympy.Add(sums[-1], term, evaluate=False))
+    def nested(total: Any, term: Any) -> Any:
+        return sympy.Add(total, term, evaluate=False)
+
+    sums: list[Any] = []
+    before, inside = None, None
+    for i, term in enumerate(map(sympy.sympify, terms)):
+        inside = nested(inside, term) if i % _BLOCK else term
+        sums.append(inside if before is None else nested(before, inside))
+        if i % _BLOCK == _BLOCK - 1:
+            before = sums[-1]
     return sums
 
 

@@ -13,13 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory, shown
+
 from ..grid import Grid, make_grid
 from ..problems import ChainError, MarkovChain
+from ..problems.chain import bare
 from ..straightline import Builder, Program, run, run_blocks
 
 #: Rounding allowed when the transitions that leave a state are summed (a few hundred roundings).
 SUM_TOLERANCE = 1e-13
 _PRIME = 2**61 - 1
+#: States of a chain whose holding times are written out.
+MAX_HELD = 20_000
 
 
 def as_chain(problem: Any) -> MarkovChain:
@@ -156,7 +161,7 @@ def grid_of(chain: MarkovChain, program_inputs: Any) -> Grid:
     missing = sorted(set(program_inputs) - set(chain.parameters))
     if missing:
         raise ChainError(
-            f"parameter {missing[0]!r} has no value; give it with chain.at({missing[0]}=...) "
+            f"parameter {shown(missing[0], 60)} has no value; give it with chain.at({bare(missing[0])}=...) "
             "or ask for the closed form"
         )
     return make_grid(chain.parameters)
@@ -243,6 +248,10 @@ def entrywise(chain: MarkovChain) -> Entrywise:
     program, edges, looped = _entry_program(chain_key(whole))
     grid = grid_of(chain, program.inputs)
     order = np.lexsort(np.array(edges).T[::-1])
+    check_memory(
+        f"{len(edges):,} transitions at {grid.size:,} points", 24.0 * (len(edges) + len(whole.labels)) * grid.size,
+        "ask for fewer points, or sweep them in blocks to a store",
+    )  # fmt: skip
     entries = np.empty((len(edges) + len(looped), grid.size))
     run_blocks(program, grid.values, grid.size, entries)
     sources, targets = np.array(edges)[order].T
@@ -260,10 +269,7 @@ def entrywise(chain: MarkovChain) -> Entrywise:
 def _numeric_entries(chain: MarkovChain) -> Entrywise:
     import scipy.sparse as sp
 
-    from .structure import check_rows
-
-    check_rows(chain.transitions, chain.labels)
-    coo = sp.coo_array(chain.transitions)
+    coo = sp.coo_array(checked_matrix(chain))
     coo.sum_duplicates()
     off = (coo.row != coo.col) & (coo.data != 0)
     stay = np.zeros((coo.shape[0], 1))
@@ -277,6 +283,16 @@ def _numeric_entries(chain: MarkovChain) -> Entrywise:
         stay,
         np.zeros(1, dtype=np.uint8),
     )
+
+
+def checked_matrix(chain: MarkovChain) -> Any:
+    """A numeric chain's matrix, CSR or dense floats, after all checks of its rows."""
+    from .structure import check_rows, checked_csr
+
+    matrix = chain.transitions
+    matrix = checked_csr(matrix) if hasattr(matrix, "tocsr") else np.asarray(matrix, dtype=np.float64)
+    check_rows(matrix, chain.labels)
+    return matrix
 
 
 #: (source, target) -> {reward: probability expression}
@@ -308,12 +324,17 @@ def explicit_events(chain: MarkovChain, events: Events) -> tuple[Events, tuple[s
         held = sympy.nsimplify(held) if held.is_Number else held
         if not (held.is_Integer and held >= 0):
             raise ChainError(
-                f"state {state!r} is held for {held} epochs; epoch by epoch this needs one whole number: "
-                "choose a base timeout that is a whole number of RTTs, one at a time"
+                f"state {shown(state, 60)} is held for {bare(held)} epochs; epoch by epoch this needs one whole "
+                "number: choose a base timeout that is a whole number of RTTs, one at a time"
             )
         if held == 0:
             _bypass(events, state)
             continue
+        if held > MAX_HELD - len(states):
+            raise ChainError(
+                f"state {shown(state, 60)} is held for {bare(held)} epochs; epoch by epoch a chain may have at most "
+                f"{MAX_HELD:,} states: choose shorter timeouts"
+            )
         steps = [state] + [f"{state}+{i}" for i in range(1, int(held))]
         states += steps
         if len(steps) > 1:
@@ -361,10 +382,10 @@ def describe_point(chain: MarkovChain, point: Mapping[str, float], status: int) 
     """One sentence that names the state or value that is wrong at a failed point."""
     from ..results import REASONS
 
-    where = ", ".join(f"{k} = {v:g}" for k, v in point.items())
+    where = bare(", ".join(f"{k} = {v:g}" for k, v in point.items()), 200)
     for name, (low, high) in chain.domain.items():
         if name in point and not low < point[name] < high:
-            return f"{name} must lie in ({low:g}, {high:g}), got {point[name]:g}"
+            return f"{bare(name)} must lie in ({low:g}, {high:g}), got {point[name]:g}"
     entries = entries_of(chain, ergodic=False)
     moves = [(i, j, step) for i, row in entries.rows.items() for j, step in row.items()]
     moves += [(i, i, step) for i, step in entries.loops.items()]
@@ -376,20 +397,19 @@ def describe_point(chain: MarkovChain, point: Mapping[str, float], status: int) 
     for (i, j, _), rate in zip(moves, values, strict=False):
         sums[i] = sums.get(i, 0.0) + rate
         if not rate >= 0:
-            return (
-                f"transition {chain.labels[i]} -> {chain.labels[j]} is {rate:g} at {where}; it must be >= 0"
-            )
+            move = f"{bare(chain.labels[i])} -> {bare(chain.labels[j])}"
+            return f"transition {move} is {rate:g} at {where}; it must be >= 0"
     for i, total in sums.items():
         if total > 1 + SUM_TOLERANCE:
-            return f"the transitions that leave {chain.labels[i]} sum to {total:.12g} > 1 at {where}"
+            return f"the transitions that leave {bare(chain.labels[i])} sum to {total:.12g} > 1 at {where}"
         if i in entries.loops and total < 1 - SUM_TOLERANCE:
             return (
-                f"the transitions that leave {chain.labels[i]}, self-loop included, sum to {total:.12g}, "
+                f"the transitions that leave {bare(chain.labels[i])}, self-loop included, sum to {total:.12g}, "
                 f"not 1, at {where}"
             )
         if total == 0:
-            return f"state {chain.labels[i]} cannot be left at {where}: the chain is reducible"
+            return f"state {bare(chain.labels[i])} cannot be left at {where}: the chain is reducible"
     for i, time in zip(entries.holding, values[len(moves) :], strict=True):
         if not time >= 0:
-            return f"state {chain.labels[i]} is held for {time:g} epochs at {where}; it must be >= 0"
+            return f"state {bare(chain.labels[i])} is held for {time:g} epochs at {where}; it must be >= 0"
     return f"{REASONS[status]} at {where or 'the given transitions'}"

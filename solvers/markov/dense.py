@@ -18,7 +18,10 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from tcpdynamics.limits import check_work
+
 from ..problems import ChainError
+from ..problems.chain import check_matrix_kind
 from .structure import Labels, check_aperiodic, check_irreducible, check_rows
 
 Vector = npt.NDArray[np.float64]
@@ -48,8 +51,8 @@ def stationary_dense(P: npt.ArrayLike, labels: Labels = None, *, aperiodic: bool
     Returns
     -------
     (n,) float array
-        Sums to 1. The relative error of each component is of order n**2 eps at worst, a few eps typically.
-        Components below the double range are zero.
+        Sums to 1. The relative error of each component is of order n**2 eps at worst, a few eps typically, whatever
+        the sizes of the entries. Components below 2.2e-308 are zero.
 
     Raises
     ------
@@ -61,17 +64,32 @@ def stationary_dense(P: npt.ArrayLike, labels: Labels = None, *, aperiodic: bool
     >>> stationary_dense([[0.9, 0.1], [0.3, 0.7]])
     array([0.75, 0.25])
     """
+    check_matrix_kind(np.asanyarray(P))
     A = np.array(P, dtype=np.float64, order="C")
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.size == 0:
         raise ChainError(f"transitions must be a square matrix, got shape {A.shape}")
+    check_work(f"elimination of {A.shape[0]:,} states", A.shape[0] ** 3.0 / 3, "give it as a sparse matrix")
     check_rows(A, labels)
     if aperiodic and not np.diagonal(A).any():
         check_irreducible(A, labels)
         check_aperiodic(A, labels)
-    flow, level = eliminate(A, lambda: check_irreducible(np.asarray(P), labels))
-    if not flow.all():  # underflow, or a state that nothing enters
+    solved = eliminate(A)
+    if solved is None:
+        solved = _in_wide_numbers(np.asarray(P, dtype=np.float64), labels)
+    if not solved[0].all():  # a state that nothing enters
         check_irreducible(np.asarray(P), labels)
-    return normalised(flow, level)
+    return normalised(*solved)
+
+
+def _in_wide_numbers(P: Vector, labels: Labels) -> tuple[Vector, npt.NDArray[np.int64]]:
+    from scipy.sparse import csr_array
+
+    from .wide import stationary_wide
+
+    solved = stationary_wide(csr_array(P), memory=max(2**30, 40 * P.size))
+    if isinstance(solved, int):
+        refuse(lambda: check_irreducible(P, labels))
+    return solved
 
 
 def stationary_dense_numpy(P: npt.ArrayLike) -> Vector:
@@ -98,33 +116,34 @@ def stationary_dense_numpy(P: npt.ArrayLike) -> Vector:
     return x
 
 
-def eliminate(A: Vector, diagnose: Diagnosis) -> tuple[Vector, npt.NDArray[np.int64]]:
+def eliminate(A: Vector) -> tuple[Vector, npt.NDArray[np.int64]] | None:
     """Probabilities relative to state 0 as value * 2**(500 * level); overwrites A.
 
-    `diagnose` is called when a state has no way to lower ones; it raises if the chain is reducible.
+    None where doubles do not do: a state has no way to lower ones, or a product may have fallen below their range.
     """
-    from .kernels import gth_back, gth_panel
+    from .kernels import gth_back, gth_panel, too_small
 
     last = n = A.shape[0]
     while last > 0:
         first = 0 if last <= 3 * BLOCK else last - BLOCK
-        bad = gth_panel(A, first, last)
-        if bad >= 0:
-            refuse(diagnose)
+        if gth_panel(A, first, last) >= 0:
+            return None
         for top in range(0, first, _STRIP):
             rows = slice(top, min(top + _STRIP, first))
             A[rows, :first] += A[rows, first:last] @ A[first:last, :first]
         last = first
+    if too_small(A):
+        return None
     flow, level = np.empty(n), np.empty(n, np.int64)
     gth_back(A, flow, level)
     return flow, level
 
 
 def refuse(diagnose: Diagnosis) -> NoReturn:
-    """A state has no way out: say which if that is the structure, else blame underflow."""
+    """A state has no way out: say which if that is the structure, else blame probabilities that are stored as zero."""
     diagnose()
     raise ChainError(
-        "states are connected only by probabilities whose products lie below 1e-308: merge or remove them"
+        "states are connected only by probabilities that are stored as zero: merge or remove them"
     )
 
 
@@ -134,4 +153,5 @@ def normalised(flow: Vector, level: npt.NDArray[np.int64]) -> Vector:
 
     pi: Vector = combine(flow, level)
     pi /= pi.sum()
+    pi[pi < np.finfo(np.float64).tiny] = 0.0  # a subnormal number has lost digits
     return pi

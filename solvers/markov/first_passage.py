@@ -11,12 +11,16 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory, check_work, shown
+
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain
-from ..results import provenance, raise_if_failed, status_variable
+from ..problems.chain import bare
+from ..results import TOO_LARGE, TOO_RARE, as_dataset, provenance, raise_if_failed, status_variable
 from ..straightline import Program, run_blocks
 from .chains import (
     SUM_TOLERANCE,
+    Entrywise,
     _entry_program,
     as_chain,
     chain_key,
@@ -28,12 +32,15 @@ from .chains import (
     grid_of,
     origin,
 )
+from .extended import solve_blocks
 from .reduction import absorbing_solve, reduce_states
 
 #: The largest time of a distribution: one vector product an epoch.
 MAX_TIME = 1_000_000
 #: The largest numeric chain: elimination on a dense matrix, a minute or so.
 MAX_DENSE = 4_000
+#: Unit of probabilities that are followed epoch by epoch: exact, and far above the smallest float.
+SCALE = 2.0**900
 
 
 def first_passage(
@@ -58,7 +65,8 @@ def first_passage(
     -------
     xarray.Dataset
         `mean` [epochs], `variance` [epochs^2] (*parameter dimensions, state), `status`, and `distribution` [1]
-        (*parameter dimensions, state, time).
+        (*parameter dimensions, state, time). A mean or a variance above 1.8e308 is inf and gives its point a status;
+        all others are right.
 
     Raises
     ------
@@ -80,22 +88,23 @@ def first_passage(
     if chain.is_symbolic:
         program = _passage_program(chain_key(chain), goal)
         grid = grid_of(chain, program.inputs)
-        values = np.empty((len(program.outputs), grid.size))
-        run_blocks(program, grid.values, grid.size, values)
+        values = solve_blocks(program, grid.values, grid.size)
         n = len(chain.labels)
         mean, variance, status = values[:n], values[n : 2 * n], domain_status(chain, grid)
         least, most, off = values[2 * n :]
         status[(status == 0) & ~(least >= 0)] = 2
         status[(status == 0) & ~((most <= 1 + SUM_TOLERANCE) & (off <= SUM_TOLERANCE**2))] = 3
-        status[(status == 0) & ~np.isfinite(mean.sum(axis=0) + variance.sum(axis=0))] = 4
-        if throw:
-            raise_if_failed(status, lambda i: describe_point(chain, grid.point(i), int(status[i])))
-        mean[:, status != 0] = variance[:, status != 0] = np.nan
+        status[(status == 0) & (np.isnan(mean).any(axis=0) | np.isnan(variance).any(axis=0))] = 4
+        failed = status != 0
+        mean[:, failed] = variance[:, failed] = np.nan
     else:
         grid = Grid((), (), {}, {})
         status = np.zeros(1, dtype=np.uint8)
         mean, variance = _numeric_passage(chain, goal)
-    result = xr.Dataset(
+    status[(status == 0) & (np.isinf(mean).any(axis=0) | np.isinf(variance).any(axis=0))] = TOO_LARGE
+    if throw:
+        raise_if_failed(status, lambda i: describe_point(chain, grid.point(i), int(status[i])))
+    result = as_dataset(
         {
             "mean": _over_states(grid, mean, "epoch", "mean time to the target"),
             "variance": _over_states(grid, variance, "epoch^2", "variance of the time to the target"),
@@ -112,7 +121,9 @@ def _targets(chain: MarkovChain, target: str | Collection[str]) -> tuple[int, ..
     index = {label: i for i, label in enumerate(chain.labels)}
     for name in names:
         if name not in index:
-            raise ChainError(f"target {name!r} is not a state; the states are {', '.join(chain.labels[:20])}")
+            raise ChainError(
+                f"target {shown(name)} is not a state; the states are {bare(', '.join(chain.labels[:20]), 200)}"
+            )
     if not names:
         raise ChainError("target is empty; name at least one state")
     return tuple(sorted({index[name] for name in names}))
@@ -161,48 +172,43 @@ def _check_reachable(edges: NDArray[np.int64], goal: Collection[int], labels: Se
     found = breadth_first_order(graph, n, return_predecessors=False)
     lost = np.setdiff1d(np.arange(n), found)
     if lost.size:
-        raise ChainError(f"the target cannot be reached from state {labels[lost[0]]!r}: its time is infinite")
+        raise ChainError(
+            f"the target cannot be reached from state {shown(labels[lost[0]])}: its time is infinite"
+        )
 
 
 def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The same elimination on a dense array, one rank-one update a state."""
+    """The same elimination on rows of numbers that neither under- nor overflow."""
+    from scipy.sparse import csr_array
+
+    from .wide import absorb_wide, as_floats, eliminate_wide, wide_spread
+
     e = entrywise(chain)
     n = e.stay.shape[0]
     if n > MAX_DENSE:
         raise ChainError(
-            f"passage times of a numeric chain need a dense matrix: at most {MAX_DENSE:,} states, got {n:,}"
+            f"passage times of a numeric chain fill its matrix: at most {MAX_DENSE:,} states, got {n:,}"
         )
     others = np.setdiff1d(np.arange(n), goal)
-    P = np.zeros((n, n))
-    P[e.sources, e.targets] = e.rates[:, 0]
     _check_reachable(np.column_stack([e.sources, e.targets]), goal, chain.labels)
     mean, variance = np.zeros((n, 1)), np.zeros((n, 1))
-    mean[others, 0] = _eliminate(P, others, np.ones(others.size))
-    gap = 1 + mean[:, 0][None, :] - mean[others]
-    spread = e.stay[others, 0] + (P[others] * gap**2).sum(axis=1)
-    variance[others, 0] = _eliminate(P, others, spread)
+    # The target is one state, the first.
+    place = np.zeros(n, dtype=np.int64)
+    place[others] = np.arange(1, others.size + 1)
+    off = (place[e.sources] > 0) & (place[e.sources] != place[e.targets])
+    shape = (others.size + 1, others.size + 1)
+    Q = csr_array((e.rates[off, 0], (place[e.sources[off]], place[e.targets[off]])), shape=shape)
+    factors = eliminate_wide(Q, 40 * MAX_DENSE**2)
+    if isinstance(factors, int):
+        raise ChainError(f"state {shown(chain.labels[others[factors - 1]])} is left with probability zero")
+    once, level = np.ones(shape[0]), np.zeros(shape[0], np.int64)
+    average = absorb_wide(factors, once, level)
+    stay = np.r_[0.0, e.stay[others, 0]]
+    spread, spread_level = np.zeros(shape[0]), np.zeros(shape[0], np.int64)
+    wide_spread(Q.indptr, Q.indices, Q.data, stay, *average, spread, spread_level)
+    mean[others, 0] = as_floats(*average)[1:]
+    variance[others, 0] = as_floats(*absorb_wide(factors, spread, spread_level))[1:]
     return mean, variance
-
-
-def _eliminate(P: NDArray[Any], others: NDArray[Any], source: NDArray[Any]) -> NDArray[Any]:
-    Q = P[np.ix_(others, others)].copy()
-    np.fill_diagonal(Q, 0.0)
-    goal = np.setdiff1d(np.arange(P.shape[0]), others)
-    exits = P[np.ix_(others, goal)].sum(axis=1)
-    r = source.copy()
-    m = others.size
-    outflow = np.empty(m)
-    for k in range(m - 1, -1, -1):
-        outflow[k] = exits[k] + Q[k, :k].sum()
-        share = Q[:k, k] / outflow[k]
-        Q[:k, :k] += share[:, None] * Q[k, :k]
-        exits[:k] += share * exits[k]
-        r[:k] += share * r[k]
-        Q[np.arange(k), np.arange(k)] = 0.0
-    x = np.empty(m)
-    for k in range(m):
-        x[k] = (r[k] + Q[k, :k] @ x[:k]) / outflow[k]
-    return x
 
 
 def _over_states(grid: Grid, values: NDArray[Any], units: str, name: str) -> xr.DataArray:
@@ -214,7 +220,7 @@ def whole_times(times: Sequence[int]) -> NDArray[np.int64]:
     """Check a list of epochs: whole, increasing, within MAX_TIME."""
     t = np.atleast_1d(np.asarray(times))
     if t.size == 0 or t.dtype.kind not in "iu" or (t < 0).any() or (np.diff(t) <= 0).any():
-        raise DomainError(f"times must be increasing whole numbers of epochs >= 0, got {times!r}")
+        raise DomainError(f"times must be increasing whole numbers of epochs >= 0, got {shown(times)}")
     if t[-1] > MAX_TIME:
         raise DomainError(f"times must not exceed {MAX_TIME:,} epochs, got {t[-1]:,}; use the stationary law")
     return t.astype(np.int64)
@@ -227,19 +233,20 @@ def _distribution(
     names = [chain.labels[i] for i in goal]
     labels = explicit(chain).labels
     e = entrywise(chain)
+    _check_epochs(e, int(t[-1]), t.size)
     inside = np.array([origin(s, chain) in names for s in labels])
     kept = [i for i, s in enumerate(labels) if s in set(chain.labels)]
     done = np.zeros((len(labels), e.grid.size))
-    done[inside] = 1.0
+    done[inside] = SCALE  # what trickles in below the normal range may add up to a number inside it
     rows = np.empty((t.size, len(kept), e.grid.size))
     now = 0
     for k, at in enumerate(t):
         for _ in range(at - now):
             done = e.expect(done)
-            done[inside] = 1.0
+            done[inside] = SCALE
         now = at
-        rows[k] = done[kept]
-    rows[..., status != 0] = np.nan
+        rows[k] = done[kept] / SCALE
+    rows[..., (status != 0) & (status != TOO_LARGE)] = np.nan
     data = np.moveaxis(e.grid.unflatten(rows), (0, 1), (-1, -2))
     array = xr.DataArray(
         data,
@@ -250,7 +257,19 @@ def _distribution(
     array = array.reindex(state=np.array(chain.labels))
     for state in [s for s in chain.labels if s not in labels]:  # held for no time: what follows decides
         array.loc[{"state": state}] = _onward(chain, state, array)
-    return xr.Dataset({"distribution": array})
+    return as_dataset({"distribution": array})
+
+
+def _check_epochs(e: Entrywise, epochs: int, kept: int) -> None:
+    """Refuse more epoch-by-epoch work, or more rows to keep, than one request may take."""
+    states, size = e.stay.shape
+    what = f"{epochs:,} epochs of a chain with {states:,} states at {size:,} points"
+    check_work(what, 4.0 * epochs * (e.sources.size + states) * size, "ask for fewer points or earlier times")
+    check_memory(
+        f"{kept:,} times of {states:,} states at {size:,} points",
+        16.0 * kept * states * size,
+        "ask for fewer",
+    )
 
 
 def _onward(chain: MarkovChain, state: str, array: xr.DataArray) -> Any:
@@ -290,26 +309,36 @@ def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Datase
     chain = as_chain(problem)
     names = {chain.labels[i] for i in _targets(chain, list(states))}
     if not isinstance(longest, Integral) or not 1 <= longest <= MAX_TIME:
-        raise DomainError(f"longest must be a whole number of epochs in [1, {MAX_TIME:,}], got {longest}")
+        raise DomainError(
+            f"longest must be a whole number of epochs in [1, {MAX_TIME:,}], got {shown(longest)}"
+        )
     whole = explicit(chain)
     e = entrywise(chain)
-    pi = stationary(whole).probability
+    _check_epochs(e, int(longest), 1)
+    solved = stationary(whole)
+    pi = solved.probability
     flat = np.moveaxis(pi.values, -1, 0).reshape(len(whole.labels), -1)
     inside = np.array([origin(s, chain) in names for s in whole.labels])
     outside = np.where(inside[:, None], 0.0, flat)
-    there = np.where(inside[:, None], e.push(outside), 0.0)
+    there = np.where(inside[:, None], e.push(outside * SCALE), 0.0)
     visits = there.sum(axis=0)
-    with np.errstate(invalid="ignore"):  # states that are never visited have no stays: NaN
-        there = there / visits
+    status = np.maximum(e.status, solved.status.values.reshape(-1))
+    status[(status == 0) & ~(visits >= 2.0**-960 * SCALE)] = TOO_RARE
+    with np.errstate(invalid="ignore", divide="ignore"):  # states that are never visited have no stays: NaN
+        there = there / visits * SCALE
+    visits = visits / SCALE
+    there[:, status != 0] = np.nan
+    visits[(status != 0) & (status != TOO_RARE)] = np.nan
     law = np.empty((longest, e.grid.size))
     for k in range(longest):
         onward = e.push(there)
         onward_inside = np.where(inside[:, None], onward, 0.0)
         law[k] = np.where(inside[:, None], 0.0, onward).sum(axis=0)
         there = onward_inside
+    law, there = law / SCALE, there / SCALE
     data = np.moveaxis(e.grid.unflatten(law), 0, -1)
     length = ("length", np.arange(1, longest + 1), {"units": "epoch", "long_name": "length of a stay"})
-    return xr.Dataset(
+    return as_dataset(
         {
             "probability": (
                 (*e.grid.dims, "length"),
@@ -326,7 +355,7 @@ def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Datase
                 e.grid.unflatten(visits),
                 {"units": "1/epoch", "long_name": "how often a stay begins"},
             ),
-            "status": status_variable(e.grid, e.status),
+            "status": status_variable(e.grid, status),
         },
         coords={**e.grid.coords, "length": length},
         attrs=provenance(chain, "sojourn", states=sorted(names)),

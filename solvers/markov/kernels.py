@@ -26,6 +26,7 @@ _DOWN = 2.0**-LEVEL_BITS
 _UP = 2.0**LEVEL_BITS
 _LOW, _HIGH = 2.0**-250, 2.0**250  # band of values kept beside a level
 _TAIL_LOW, _TAIL_HIGH = 2.0**-100, 2.0**900  # the same where flows of all sizes share one level
+_FACTOR = 2.0**-480  # products of two factors from here on are normal doubles
 
 
 def jit(function: F) -> F:
@@ -164,6 +165,21 @@ def gth_back(A: Array, flow: Array, level: Array) -> None:
                     _deposit(flow, level, j, flow[k] * A[k, j], level[k])
 
 
+@jit
+def too_small(A: Array) -> int:
+    """How many flows and shares of an eliminated matrix are so small that a product of two may underflow.
+
+    Every product of `gth_panel`, of the matrix products between panels and of `gth_back` is that of a flow into a
+    higher state (above the diagonal) with a share below it, or with a value of the band.
+    """
+    count = 0
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            count += (A[i, j] > 0.0) & (A[i, j] < _FACTOR)
+        count -= (A[i, i] > 0.0) & (A[i, i] < _FACTOR)
+    return count
+
+
 # ----------------------------------------------------------------------------------------- sparse: first look
 
 
@@ -287,8 +303,10 @@ def tail_flow(
     step: int,
     value: Array,
     level: Array,
-) -> tuple[int, Array]:
-    """Cut equations from `top` down to `head`: fills value, level; returns (a stuck state or -1, flows).
+) -> tuple[int, Array, Array, float]:
+    """Cut equations from `top` down to `head`: fills value, level.
+
+    Returns (a state that failed or -1, flows, which flows were lost, bound on those).
 
     `flows[j]`, j <= head, is the flow from the tail into head state j at level[head].
 
@@ -297,6 +315,10 @@ def tail_flow(
     `sum_0` covers c's block of 8 up to c, `sum_1` the blocks of 8 before it inside its block of 512, and so
     on. A sum is formed anew when c moves past a block, which costs about 10 additions per step. Sums that
     thousands of flows enter are compensated, or their rounding would be seen at 1e6 states.
+
+    What fell below the range of doubles so far is at most 2**-50 times `floor`: half of 2**-1074 for each flow at each
+    scaling. A cut that is not above `floor` fails, and a flow into the head is lost. Entries must be zero or at least
+    2**-700.
     """
     flow_0 = np.zeros(top + 8)
     flow_1 = np.zeros((top >> 3) + 2)
@@ -304,6 +326,9 @@ def tail_flow(
     flow_3 = np.zeros(((top >> 15) + 2, 2))
     block_level = np.zeros((top >> 9) + 2, np.int64)
     into_head = np.zeros((head + 1, 2))
+    enters = np.zeros(head + 1, np.bool_)
+    rounding = (indptr[indptr.size - 1] + 1024.0) * 2.0**-1024
+    floor = rounding
     sum_1 = sum_2 = sum_3 = sum_head = 0.0
     lost_2 = lost_3 = lost_head = 0.0
     at = 0
@@ -336,6 +361,7 @@ def tail_flow(
             t = origin + step * indices[p]
             if t <= head:
                 x = previous * data[p]
+                enters[t] = True
                 _add(into_head, t, x)
                 sum_head, error = _two_sum(sum_head, x)
                 lost_head += error
@@ -368,13 +394,14 @@ def tail_flow(
 
         lost = (lost_2 + lost_3) + lost_head
         down = (((sum_0 + sum_1) + sum_2) + sum_3) + (sum_head + lost)
-        if not down > 0.0:
-            return c + 1, into_head[:, 0]
+        if not down > floor:
+            return c + 1, into_head[:, 0], enters, floor
         previous = down / up
         # Everything still alive is part of `down` <= previous, so that scaling up cannot overflow either.
         while not _TAIL_LOW <= previous <= _TAIL_HIGH:
             factor, change = (_DOWN, 1) if previous > _TAIL_HIGH else (_UP, -1)
             at += change
+            floor = floor * factor + rounding
             _scale(flow_2, c9 + 1, factor)
             _scale(flow_3, c15 + 1, factor)
             _scale(into_head, head + 1, factor)
@@ -388,11 +415,13 @@ def tail_flow(
             lost_head *= factor
             down *= factor
             previous = down / up
-            if not down > 0.0:
-                return c + 1, into_head[:, 0]
+            if not down > floor:
+                return c + 1, into_head[:, 0], enters, floor
         value[c] = previous
         level[c] = at
-    return -1, into_head[:, 0] + into_head[:, 1]
+    for t in range(head + 1):
+        enters[t] = enters[t] and not into_head[t, 0] > floor
+    return -1, into_head[:, 0] + into_head[:, 1], enters, floor * 2.0**-50
 
 
 @jit
@@ -446,7 +475,10 @@ def band_fill(indptr: Array, indices: Array, data: Array, below: int, band: Arra
 
 @jit
 def band_solve(band: Array, below: int, flow: Array, level: Array) -> int:
-    """GTH inside the band, which elimination from above never leaves; returns a stuck state or -1."""
+    """GTH inside the band, which elimination from above never leaves.
+
+    Returns a stuck state, -1, or -2 where a product may have been too small for doubles.
+    """
     n = band.shape[0]
     above = band.shape[1] - below - 1
     for k in range(n - 1, 0, -1):
@@ -475,7 +507,12 @@ def band_solve(band: Array, below: int, flow: Array, level: Array) -> int:
             weight = band[k, j - k + below]
             if weight > 0.0:
                 _deposit(flow, level, j, flow[k] * weight, level[k])
-    return -1
+    count = 0
+    for k in range(n):
+        for q in range(band.shape[1]):
+            count += (band[k, q] > 0.0) & (band[k, q] < _FACTOR)
+        count -= (band[k, below] > 0.0) & (band[k, below] < _FACTOR)
+    return -2 if count else -1
 
 
 # ------------------------------------------------------------------------------------ sparse: any other chain
@@ -615,10 +652,19 @@ def eliminate_rows(
 @jit
 def rows_back(
     pool_state: Array, pool_value: Array, bounds: Array, outflow: Array, stop: int, flow: Array, level: Array
-) -> None:
-    """Probabilities relative to state 0 from the rows of `eliminate_rows`, given those below `stop` > 0."""
+) -> bool:
+    """Probabilities relative to state 0 from the rows of `eliminate_rows`, given those below `stop` > 0.
+
+    Returns whether no product, there or here, was too small for doubles.
+    """
+    count = 0
+    for p in range(bounds[0, 2]):  # row 0 was the last to be stored
+        count += (pool_value[p] > 0.0) & (pool_value[p] < _FACTOR)
+    if count:
+        return False
     for k in range(flow.size):
         if k >= stop:
             _settle(flow, level, k, outflow[k])
         for p in range(bounds[k, 0], bounds[k, 1]):
             _deposit(flow, level, pool_state[p], flow[k] * pool_value[p], level[k])
+    return True

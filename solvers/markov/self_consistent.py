@@ -9,11 +9,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import shown
+
 from ..grid import make_grid
 from ..problems import ChainError, DomainError, MarkovChain, RewardBalance
-from ..results import provenance, status_variable
-from ..straightline import Program, run_blocks
+from ..results import as_dataset, provenance, status_variable
+from ..straightline import Program
 from .chains import chain_key, entries_of
+from .extended import solve_blocks
 from .reduction import stationary_steps
 from .windowed import windowed
 
@@ -80,7 +83,7 @@ def self_consistent(problem: Any, *, window: int | None = None, throw: bool = Fa
         data["jain"] = _variable(grid, jain, "1", f"Jain's index over {window} epochs")
         data["nothing"] = _variable(grid, nothing, "1", f"probability of nothing in {window} epochs")
     coords = {k: v for k, v in grid.coords.items() if k != "target"}
-    return xr.Dataset(data, coords=coords, attrs=provenance(chain, "self_consistent", window=window))
+    return as_dataset(data, coords=coords, attrs=provenance(chain, "self_consistent", window=window))
 
 
 def _variable(grid: Any, values: NDArray[Any], units: str, name: str) -> Any:
@@ -116,9 +119,7 @@ def _reward_program(key: Any, mean: Any, idle: frozenset[str]) -> Program:
 def _evaluate(
     program: Program, unknown: str, x: NDArray[np.float64], fixed: dict[str, NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    out = np.empty((2, x.size))
-    run_blocks(program, {**fixed, unknown: np.ascontiguousarray(x)}, x.size, out)
-    return out
+    return solve_blocks(program, {**fixed, unknown: np.ascontiguousarray(x)}, x.size)
 
 
 def _roots(
@@ -128,7 +129,7 @@ def _roots(
 
     low, high = balance.bounds
     if not 0 < low < high < 1:
-        raise DomainError(f"bounds must satisfy 0 < low < high < 1, got {balance.bounds}")
+        raise DomainError(f"bounds must satisfy 0 < low < high < 1, got {shown(balance.bounds)}")
     names = list(fixed)
 
     def excess(log_odds: Any, goal: Any, *rest: Any) -> Any:

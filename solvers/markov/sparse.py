@@ -21,7 +21,15 @@ import numpy.typing as npt
 
 from ..problems import ChainError
 from .dense import Diagnosis, Vector, eliminate, normalised, refuse
-from .structure import ROW_FLOOR, ROW_PER_ENTRY, Labels, check_aperiodic, check_irreducible, check_rows
+from .structure import (
+    ROW_FLOOR,
+    ROW_PER_ENTRY,
+    Labels,
+    check_aperiodic,
+    check_irreducible,
+    check_rows,
+    checked_csr,
+)
 
 Levels = npt.NDArray[np.int64]
 Solved = tuple[Vector, Levels]
@@ -32,6 +40,10 @@ SMALL = 100
 HEAD = 64, 1000
 #: Largest (lower bandwidth) x (upper bandwidth) solved inside the band without looking for a better order.
 BAND = 1000
+#: Smallest entry that cut equations take.
+LEAST = 2.0**-700
+#: Smallest flow from the tail into the head that is used, relative to the probability of the last head state.
+SMALLEST_FLOW = 2.0**-480
 
 
 def stationary_sparse(
@@ -53,8 +65,8 @@ def stationary_sparse(
     Returns
     -------
     (n,) float array
-        Sums to 1. Components above about 1e-290 of the largest are right to about 1e-15, as
-        measured against 36 digits up to 2e5 states; what lies below the double range is zero.
+        Sums to 1. Components are right to about 1e-15, as measured against 36 digits up to 2e5 states, whatever the
+        sizes of the entries; what lies below 2.2e-308 is zero.
 
     Raises
     ------
@@ -90,25 +102,40 @@ def stationary_sparse(
         check_aperiodic(csr, labels)
 
     if n <= SMALL:
-        flow, level = eliminate(csr.toarray(), diagnose)
+        solved = eliminate(csr.toarray())
     elif head <= largest_head:
-        flow, level = _by_cuts(csr, head, order, diagnose)
+        solved = _by_cuts(csr, head, order, diagnose)
     elif below * above <= BAND and 8 * n * (below + above + 1) <= memory:
-        flow, level = _banded(csr, below, above, diagnose)
+        solved = _banded(csr, below, above)
     else:
-        flow, level = _with_fill_in(csr, memory, diagnose)
+        solved = _with_fill_in(csr, memory)
+    if solved is None:
+        solved = _in_wide_numbers(csr, below * above <= BAND or n <= SMALL, memory, diagnose)
+    flow, level = solved
     if not flow.all():  # underflow, or a state that nothing enters
         diagnose()
     return normalised(flow, level)
+
+
+def _in_wide_numbers(csr: Any, in_place: bool, memory: int, diagnose: Diagnosis) -> Solved:
+    """Where doubles do not do: a product fell below their range, or a state has no way to lower ones."""
+    from .wide import stationary_wide
+
+    n = csr.shape[0]
+    order = np.arange(n) if in_place else _fill_reducing_order(csr)
+    solved = stationary_wide(csr if in_place else csr[order][:, order], memory)
+    if isinstance(solved, int):
+        refuse(diagnose)
+    flow, level = np.empty(n), np.empty(n, np.int64)
+    flow[order], level[order] = solved
+    return flow, level
 
 
 def _csr(P: Any) -> Any:
     if not hasattr(P, "tocsr"):
         kind = type(P).__name__
         raise ChainError(f"transitions must be a SciPy sparse matrix, got {kind}: use stationary_dense")
-    if len(P.shape) != 2 or P.shape[0] != P.shape[1] or P.shape[0] == 0:
-        raise ChainError(f"transitions must be a square matrix, got shape {P.shape}")
-    return P.tocsr().astype(np.float64, copy=False)
+    return checked_csr(P)
 
 
 # ------------------------------------------------------------------------------------------- nearly skip-free
@@ -121,7 +148,7 @@ def _tail_is_aperiodic(csr: Any, head: int, order: tuple[int, int]) -> bool:
     return bool(tail_period(csr.indptr, csr.indices, csr.data, head, *order) == 1)
 
 
-def _by_cuts(csr: Any, head: int, order: tuple[int, int], diagnose: Diagnosis) -> Solved:
+def _by_cuts(csr: Any, head: int, order: tuple[int, int], diagnose: Diagnosis) -> Solved | None:
     """Tail by cut equations from the top down, head by state reduction; states in their given order."""
     from .kernels import LEVEL_BITS, tail_flow, tail_top
 
@@ -131,22 +158,39 @@ def _by_cuts(csr: Any, head: int, order: tuple[int, int], diagnose: Diagnosis) -
     top, unverified = tail_top(*arrays, head, *order)
     if unverified >= 0:
         diagnose()
+    entries = csr.data[: csr.indptr[top + 1]] if order[1] == 1 else csr.data[csr.indptr[n - 1 - top] :]
+    least = entries.min()
+    if (least or entries[entries > 0].min(initial=1.0)) < LEAST:
+        return None
     value, level = np.empty(n), np.zeros(n, np.int64)
     value[top + 1 :] = 5e-324  # zero after scaling, and told apart from a state that nothing enters
     level[top + 1 :] = -(1 << 40)
-    stuck, flows = tail_flow(*arrays, head, top, *order, value, level)
+    stuck, flows, lost, bound = tail_flow(*arrays, head, top, *order, value, level)
     if stuck >= 0:
-        refuse(diagnose)
+        return None
 
     # The head as seen while the chain is in it: what state `head` sends into the tail comes back with
     # `flows`.
     origin, step = order
     rows = csr[origin : origin + head + 1] if step == 1 else csr[origin - head :][::-1]
     H = rows[:, : head + 1].toarray() if step == 1 else rows[:, origin - head :].toarray()[:, ::-1]
-    H[head] += flows / value[head]
+    back = flows / value[head]
+    lost |= (flows > 0) & (back < SMALLEST_FLOW)
+    back[lost] = 0.0
+    H[head] += back
     # State `head` comes first, because the probabilities relative to it are wanted.
     A = np.ascontiguousarray(H[::-1, ::-1])
-    ratio, ratio_level = eliminate(A, diagnose)
+    out = A.sum(axis=1) - np.diagonal(A) if lost.any() else None
+    solved = eliminate(A)
+    if solved is None:
+        return None
+    if out is not None:  # harmless where much more comes from elsewhere
+        with np.errstate(divide="ignore", invalid="ignore"):
+            flow = np.log2(solved[0]) + LEVEL_BITS * solved[1] + np.log2(out)
+            largest = max(np.log2(SMALLEST_FLOW), np.log2(bound) - np.log2(value[head]))
+        if not (flow[::-1][lost] > largest + 52).all():
+            return None
+    ratio, ratio_level = solved
     fraction, exponent = np.frexp(value[head])
     levels, bits = divmod(int(exponent), LEVEL_BITS)  # leaves the product inside the double range
     value[: head + 1] = np.ldexp(ratio[::-1] * fraction, bits)
@@ -157,27 +201,28 @@ def _by_cuts(csr: Any, head: int, order: tuple[int, int], diagnose: Diagnosis) -
 # ------------------------------------------------------------------------------------------------ elimination
 
 
-def _with_fill_in(csr: Any, memory: int, diagnose: Diagnosis) -> Solved:
+def _with_fill_in(csr: Any, memory: int) -> Solved | None:
     n = csr.shape[0]
     order = _fill_reducing_order(csr)
+    solved = _by_rows(csr[order][:, order], memory)
+    if solved is None:
+        return None
     flow, level = np.empty(n), np.empty(n, np.int64)
-    flow[order], level[order] = _by_rows(csr[order][:, order], memory, diagnose)
+    flow[order], level[order] = solved
     return flow, level
 
 
-def _banded(csr: Any, below: int, above: int, diagnose: Diagnosis) -> Solved:
+def _banded(csr: Any, below: int, above: int) -> Solved | None:
     from .kernels import band_fill, band_solve
 
     n = csr.shape[0]
     band = np.zeros((n, below + above + 1))
     band_fill(csr.indptr, csr.indices, csr.data, below, band)
     flow, level = np.empty(n), np.empty(n, np.int64)
-    if band_solve(band, below, flow, level) >= 0:
-        refuse(diagnose)
-    return flow, level
+    return (flow, level) if band_solve(band, below, flow, level) == -1 else None
 
 
-def _by_rows(csr: Any, memory: int, diagnose: Diagnosis) -> Solved:
+def _by_rows(csr: Any, memory: int) -> Solved | None:
     """State reduction with fill-in; the last states, once they are densely connected, by the dense solver."""
     from .kernels import eliminate_rows, rows_back
 
@@ -194,7 +239,7 @@ def _by_rows(csr: Any, memory: int, diagnose: Diagnosis) -> Solved:
         if status == 0:
             break
         if status == 2:
-            refuse(diagnose)
+            return None
         if status == 3 and 16 * state**2 + 12 * pool_value.size <= memory:
             stop, state = state, state - 1
             rest = np.zeros((stop, stop))
@@ -211,9 +256,12 @@ def _by_rows(csr: Any, memory: int, diagnose: Diagnosis) -> Solved:
         pool_value = np.concatenate([pool_value, np.empty_like(pool_value)])
     stop = max(stop, 1)
     flow, level = np.zeros(n), np.zeros(n, np.int64)
-    flow[:stop], level[:stop] = eliminate(rest, diagnose)
-    rows_back(pool_state, pool_value, bounds, outflow, stop, flow, level)
-    return flow, level
+    solved = eliminate(rest)
+    if solved is None:
+        return None
+    flow[:stop], level[:stop] = solved
+    kept = rows_back(pool_state, pool_value, bounds, outflow, stop, flow, level)
+    return (flow, level) if kept else None
 
 
 def _fill_reducing_order(csr: Any) -> Levels:

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Real
+from math import comb
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory, check_work, shown
+
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain
-from ..results import provenance, raise_if_failed, status_variable
-from ..straightline import Builder, Program, differentiate, run, run_blocks
+from ..results import as_dataset, provenance, raise_if_failed, status_variable
+from ..straightline import Builder, Program, differentiate, run
 from .chains import (
     SUM_TOLERANCE,
     as_chain,
     chain_key,
+    checked_matrix,
     describe_point,
     domain_status,
     entries_of,
     grid_of,
 )
+from .extended import solve_blocks
 from .reduction import stationary_steps
 
+#: Derivatives double the steps of a program, about, each time.
+MAX_ORDER = 6
 #: Outputs of a program after pi: what `Entries.checks` gives.
 CHECKS = 3
 
@@ -79,7 +86,7 @@ def stationary(
     """
     chain = as_chain(problem)
     if backend not in ("auto", "numpy", "jax"):
-        raise ValueError(f"backend must be 'auto', 'numpy' or 'jax', got {backend!r}")
+        raise ValueError(f"backend must be 'auto', 'numpy' or 'jax', got {shown(backend)}")
     if exact:
         return _exact(chain)
     if not chain.is_symbolic:
@@ -135,13 +142,17 @@ def sensitivity(
     chain = as_chain(problem)
     if not chain.is_symbolic:
         raise ChainError("a numeric chain has no parameters to differentiate by")
-    if order < 1:
-        raise DomainError(f"order must be at least 1, got {order}")
+    if not isinstance(order, Integral) or isinstance(order, bool) or order < 1:
+        raise DomainError(f"order must be at least 1, got {shown(order)}; give a whole number")
+    if order > MAX_ORDER:
+        raise DomainError(
+            f"order must be at most {MAX_ORDER}, got {shown(order)}: each doubles the work and more"
+        )
     names = sorted(_program(chain_key(chain)).inputs)
     if parameter is None and len(names) == 1:
         parameter = names[0]
     if parameter not in names:
-        raise ChainError(f"parameter must be one of {names}, got {parameter!r}")
+        raise ChainError(f"parameter must be one of {shown(names)}, got {shown(parameter)}")
     grid = grid_of(chain, names)
     n = len(chain.labels)
     values = _evaluate(_slope_program(chain_key(chain), str(parameter), order), grid, backend)
@@ -153,10 +164,12 @@ def sensitivity(
         slope[:, status != 0] = np.nan
     result = _dataset(chain, grid, slope, status, "sensitivity", parameter=parameter, order=order)
     times = "" if order == 1 else f"^{order}"
-    result["derivative"] = result["probability"].assign_attrs(
+    derivative = result["probability"].assign_attrs(
         long_name=f"d{times} probability / d {parameter}{times}", units=f"1/[{parameter}]{times}"
     )
-    return result.drop_vars("probability")
+    return as_dataset(
+        {"derivative": derivative.variable, "status": result["status"].variable}, result.coords, result.attrs
+    )
 
 
 def closed_form(problem: Any) -> dict[str, Any]:
@@ -189,8 +202,24 @@ def closed_form(problem: Any) -> dict[str, Any]:
     if not chain.is_symbolic:
         raise ChainError("a closed form needs a symbolic chain: give transitions as SymPy expressions")
     program = _program(chain_key(chain))
+    check_exact(program, "min", "max", "step")
     symbols = _symbols(chain, program)
+    n, v = len(chain.labels), max(len(symbols), 1)
+    # Measured: 1e3 n^5 for one symbol; polynomials of degree n in more have so many times the terms.
+    check_work(
+        f"a closed form of {n:,} states in {v:,} symbols", 1e3 * n**5.0 * comb(n + v - 1, v - 1),
+        "give values to some parameters, or ask for exact results at numbers",
+    )  # fmt: skip
     return dict(zip(chain.labels, rational_functions(program, symbols), strict=True))
+
+
+def check_exact(program: Program, *more: str) -> None:
+    """Raise ChainError for steps that rationals do not have: exp, log and powers that are not whole; and `more`."""
+    for kind in ("exp", "log", "pow", *more):
+        if any(op.kind == kind for op in program.ops):
+            raise ChainError(
+                f"exact results and closed forms need + - * / and whole powers, and the chain has {kind!r}"
+            )
 
 
 def _symbols(chain: MarkovChain, program: Program) -> list[Any]:
@@ -235,13 +264,15 @@ def _slope_program(key: Any, parameter: str, order: int) -> Program:
 
 
 def _evaluate(program: Program, grid: Grid, backend: Backend) -> NDArray[np.float64]:
+    what = f"{len(program.outputs):,} results at {grid.size:,} points"
+    advice = "ask for fewer points, or sweep them in blocks to a store"
+    check_memory(what, 16.0 * len(program.outputs) * grid.size, advice)
+    check_work(what, 1.0 * len(program.ops) * grid.size, advice)
     if backend == "jax" or (backend == "auto" and grid.size > 10_000 and _gpu_present()):
         from ..on_jax import run_jax
 
         return run_jax(program, grid.values, grid.size)
-    out = np.empty((len(program.outputs), grid.size))
-    run_blocks(program, grid.values, grid.size, out)
-    return out
+    return solve_blocks(program, grid.values, grid.size)
 
 
 def _gpu_present() -> bool:
@@ -275,7 +306,7 @@ def _dataset(
         dims=(*grid.dims, "state"),
         attrs={"units": "1", "long_name": "stationary probability"},
     )
-    return xr.Dataset(
+    return as_dataset(
         {"probability": probability, "status": status_variable(grid, status)},
         coords={**grid.coords, "state": _state_coordinate(chain)},
         attrs=provenance(chain, solver, **settings),
@@ -310,6 +341,7 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
     if not chain.is_symbolic:
         chain = _as_symbolic(chain)
     program = _program(chain_key(chain))
+    check_exact(program)
     if not set(program.inputs) <= set(chain.parameters):
         forms = np.array(list(closed_form(chain).values()), dtype=object)
         result = _dataset(
@@ -325,10 +357,25 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
         message = _exact_problem(chain, point)
         if message:
             raise ChainError(message)
-        solved = run(program, {k: _flint_rational(v) for k, v in point.items()}, _flint_rational)
+        if i == 1:
+            _check_digits(pi[:, 0], grid.size)
+        solved = run(program, {k: _flint_rational(v) for k, v in point.items()}, _flint_rational, _EXACT)
         pi[:, i] = [sympy.Rational(int(x.p), int(x.q)) for x in solved]
     result = _dataset(chain, grid, pi, np.zeros(grid.size, dtype=np.uint8), "stationary", exact=True)
     return result
+
+
+def _check_digits(solved: NDArray[Any], points: int) -> None:
+    """Refuse the points after the first where their rationals take too long."""
+    bits = max(int(x.q).bit_length() for x in solved)
+    check_work(
+        f"{points:,} exact points of {solved.size:,} states, of about {int(0.30103 * bits):,} digits each,",
+        0.05 * points * solved.size * bits**2.0, "ask for fewer points, or for floats",
+    )  # fmt: skip
+
+
+#: Switches of rationals.
+_EXACT: dict[str, Any] = {"min": min, "max": max, "step": lambda x: _flint_rational(int(x >= 0))}
 
 
 def _exact_points(exact: dict[str, NDArray[Any]], grid: Grid) -> list[dict[str, Fraction]]:
@@ -342,7 +389,7 @@ def _exact_values(name: str, value: Any) -> NDArray[Any]:
     try:
         return np.array([_fraction(x) for x in data.flat], dtype=object)
     except (TypeError, ValueError, OverflowError):
-        raise DomainError(f"{name} must hold finite numbers, got {value!r}") from None
+        raise DomainError(f"{name} must hold finite numbers, got {shown(value)}") from None
 
 
 def _fraction(x: Any) -> Fraction:
@@ -391,10 +438,8 @@ def _as_symbolic(chain: MarkovChain) -> MarkovChain:
     import scipy.sparse as sp
     import sympy
 
-    from .structure import check_rows
-
-    check_rows(chain.transitions, chain.labels)
-    coo = sp.coo_array(chain.transitions)
+    coo = sp.coo_array(checked_matrix(chain))
+    coo.sum_duplicates()
     labels = chain.labels
     transitions = {
         (labels[i], labels[j]): sympy.Rational(Fraction(float(x)))

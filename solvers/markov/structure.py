@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tcpdynamics.limits import shown
+
 from ..problems import ChainError
+from ..problems.chain import check_matrix_kind
 
 #: Rows may miss one by this much plus ROW_PER_ENTRY for each entry: rounding of the entries and of their sum
 #: stays below 4 eps per entry, and probabilities typed with twelve digits pass.
@@ -21,6 +24,68 @@ ROW_PER_ENTRY = 4 * float(np.finfo(float).eps)
 
 Labels = Sequence[str] | None
 IntArray = npt.NDArray[np.int64]
+
+
+def checked_csr(P: Any) -> Any:
+    """A SciPy sparse matrix as CSR of floats whose indices all lie inside it; compiled code relies on that.
+
+    CSR is used without a copy. Duplicate entries stay as they are.
+
+    Raises
+    ------
+    ChainError
+        Not a square matrix of real numbers, or index arrays that do not fit together.
+    """
+    check_matrix_kind(P)
+    if len(P.shape) != 2 or P.shape[0] != P.shape[1] or P.shape[0] == 0:
+        raise ChainError(f"transitions must be a square matrix, got shape {P.shape}")
+    try:
+        _check_format(P)
+        csr = P.tocsr()
+        _check_format(csr)
+    except (ValueError, TypeError, IndexError, AttributeError, OverflowError) as error:
+        raise ChainError(
+            f"the sparse matrix is malformed: {shown(' '.join(str(error).split()))}; build it anew from its entries"
+        ) from None
+    return csr.astype(np.float64, copy=False)
+
+
+def _check_format(P: Any) -> None:
+    """Raise ValueError for arrays of a sparse matrix that SciPy's own compiled code would read beyond."""
+    n, m = P.shape
+    if hasattr(P, "check_format"):  # CSR, CSC, BSR
+        if (
+            P.indptr.ndim != 1
+            or P.indices.ndim != 1
+            or P.indptr.dtype.kind != "i"
+            or P.indices.dtype.kind != "i"
+        ):
+            raise ValueError("indptr and indices must be one row of integers each")
+        if P.indptr.size and (
+            P.indptr[0] != 0 or P.indptr[-1] > len(P.indices) or (np.diff(P.indptr) < 0).any()
+        ):
+            raise ValueError("indptr must start with 0, not fall, and end within the indices")
+        P.check_format(full_check=True)
+    elif P.format == "coo":
+        row, column = P.row, P.col
+        if not row.shape == column.shape == P.data.shape or row.ndim != 1:
+            raise ValueError("row, column and data must be of one length")
+        if row.size and (row.min() < 0 or row.max() >= n or column.min() < 0 or column.max() >= m):
+            raise ValueError("an index lies outside the matrix")
+    elif P.format == "dia":
+        if P.data.ndim != 2 or P.offsets.ndim != 1 or P.data.shape[0] != P.offsets.size:
+            raise ValueError("one offset a diagonal is needed")
+        if np.unique(P.offsets).size != P.offsets.size:
+            raise ValueError("an offset is listed twice")
+    elif P.format == "lil":
+        for columns, values in zip(P.rows, P.data, strict=True):
+            if len(columns) != len(values) or any(not 0 <= j < m for j in columns):
+                raise ValueError("an index lies outside the matrix")
+        if len(P.rows) != n:
+            raise ValueError("one list a row is needed")
+    elif P.format == "dok":
+        if any(not (0 <= i < n and 0 <= j < m) for i, j in P.keys()):
+            raise ValueError("an index lies outside the matrix")
 
 
 def check_rows(P: Any, labels: Labels = None, tolerance: float | None = None) -> None:
@@ -47,7 +112,7 @@ def check_rows(P: Any, labels: Labels = None, tolerance: float | None = None) ->
     tcpdynamics.solvers.problems.chain.ChainError: row 'up' sums to 0.98, not 1: add the missing 0.02 (a self-loop?)
     """
     if hasattr(P, "tocsr"):
-        csr = P.tocsr()
+        csr = checked_csr(P)
         values, counts = csr.data, np.diff(csr.indptr)
         bad = np.flatnonzero(~((values >= 0) & (values < np.inf)))
         if bad.size:
@@ -111,6 +176,7 @@ def check_aperiodic(P: Any, labels: Labels = None) -> None:
     tcpdynamics.solvers.problems.chain.ChainError: the chain has period 2: it visits states 0 -> 1 and so on \
 in a fixed cycle; a self-loop would break it
     """
+    P = checked_csr(P) if hasattr(P, "tocsr") else P
     if (P.diagonal() if hasattr(P, "diagonal") else np.diagonal(P)).any():
         return
     _aperiodic(*_edges(P, positive=True), labels)
@@ -156,7 +222,7 @@ from it: add a transition out of 'stop'
 
 
 def _name(state: int, labels: Labels) -> str:
-    return str(state) if labels is None else repr(labels[state])
+    return str(state) if labels is None else shown(labels[state], 100)
 
 
 def _bad_entry(source: int, target: int, value: float, labels: Labels) -> None:
@@ -170,7 +236,7 @@ def _edges(P: Any, positive: bool = False) -> tuple[int, IntArray, IntArray]:
     if not hasattr(P, "tocoo"):
         sources, targets = np.nonzero(np.asarray(P))
     else:
-        coo = P.tocoo()
+        coo = checked_csr(P).tocoo()
         keep = coo.data > 0 if positive else slice(None)
         sources, targets = coo.row[keep], coo.col[keep]
     return int(P.shape[0]), sources, targets

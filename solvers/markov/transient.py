@@ -9,13 +9,19 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_work, shown
+
 from ..problems import ChainError, MarkovChain
-from ..results import REASONS, provenance, raise_if_failed, status_variable
-from .chains import Entrywise, as_chain, describe_point, entrywise, explicit
-from .first_passage import whole_times
+from ..problems.chain import bare
+from ..results import REASONS, TOO_SLOW, as_dataset, provenance, raise_if_failed, status_variable
+from .chains import Entrywise, as_chain, checked_matrix, describe_point, entrywise, explicit
+from .first_passage import MAX_TIME, SCALE, _check_epochs, whole_times
 
 #: Chains up to this size get all their eigenvalues; larger sparse ones the few largest.
 DENSE_EIGENVALUES = 2000
+#: Smallest gap that eigenvalues of such a chain resolve.
+LEAST_GAP = 1e-12
+_UNIT = 2.0**480
 
 
 def transient(
@@ -51,15 +57,16 @@ def transient(
     e = entrywise(chain)
     if throw:
         raise_if_failed(e.status, lambda i: describe_point(chain, e.grid.point(i), int(e.status[i])))
-    now = np.repeat(_start(start, labels)[:, None], e.grid.size, axis=1)
+    _check_epochs(e, min(int(t[-1]), 64 if len(labels) <= 500 else MAX_TIME), t.size)
+    now = np.repeat(SCALE * _start(start, labels)[:, None], e.grid.size, axis=1)
     rows = np.empty((t.size, len(labels), e.grid.size))
     elapsed = 0
     for k, at in enumerate(t):
         now = _advance(e, now, int(at) - elapsed)
         elapsed = int(at)
-        rows[k] = now
+        rows[k] = now / SCALE
     rows[..., e.status != 0] = np.nan
-    return xr.Dataset(
+    return as_dataset(
         {
             "probability": (
                 (*e.grid.dims, "time", "state"),
@@ -78,9 +85,11 @@ def _start(start: str | Mapping[str, float], labels: Sequence[str]) -> NDArray[n
     pi = np.zeros(len(labels))
     for state, chance in chances.items():
         if state not in labels:
-            raise ChainError(f"start {state!r} is not a state; the states are {', '.join(labels[:20])}")
+            raise ChainError(
+                f"start {shown(state)} is not a state; the states are {bare(', '.join(labels[:20]), 200)}"
+            )
         if not chance >= 0:
-            raise ChainError(f"start gives {state!r} the probability {chance}; it must be >= 0")
+            raise ChainError(f"start gives {shown(state)} the probability {shown(chance)}; it must be >= 0")
         pi[labels.index(state)] = chance
     if abs(pi.sum() - 1) > 1e-12:
         raise ChainError(f"start must sum to one, it sums to {pi.sum():.12g}")
@@ -94,8 +103,15 @@ def _advance(e: Entrywise, pi: NDArray[np.float64], steps: int) -> NDArray[np.fl
         for _ in range(steps):
             pi = e.push(pi)
         return pi
-    P = np.linalg.matrix_power(e.matrices(), steps)
-    out: NDArray[np.float64] = np.einsum("is,sij->js", pi, P)
+    # Powers in units of 2**-480, so that what underflows could not become a normal number.
+    square: NDArray[np.float64] = e.matrices() * _UNIT
+    power = np.broadcast_to(np.eye(n) * _UNIT, square.shape)
+    while steps:
+        if steps & 1:
+            power = power @ square / _UNIT
+        steps >>= 1
+        square = square @ square / _UNIT if steps else square
+    out: NDArray[np.float64] = np.einsum("is,sij->js", pi / _UNIT, power)
     return out
 
 
@@ -111,7 +127,8 @@ def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
     xarray.Dataset
         `second_eigenvalue` |lambda_2| [1], `gap` 1 - |lambda_2| [1], `relaxation_time` -1/ln|lambda_2|
         [epochs], `status`.
-        Absolute error about 1e-13 for chains far from defective.
+        Absolute error about 1e-13 for chains far from defective; a gap below 1e-12 is not resolved and gives a status,
+        unless the chain never forgets (a periodic chain, or one with two closed classes: gap 0).
 
     Examples
     --------
@@ -136,6 +153,9 @@ def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
         grid, status = e.grid, e.status
         second = np.full(grid.size, np.nan)
         good = np.flatnonzero(status == 0)
+        n = e.stay.shape[0]
+        what = f"eigenvalues of {n:,} states at {good.size:,} points"
+        check_work(what, 25.0 * n**3 * good.size, "ask for fewer points")
         block = max(1, 20_000_000 // e.stay.shape[0] ** 2)
         for low in range(0, good.size, block):
             points = good[low : low + block]
@@ -145,13 +165,19 @@ def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
             moduli = np.sort(np.abs(np.linalg.eigvals(part.matrices())), axis=-1)
             second[points] = moduli[:, -2] if moduli.shape[1] > 1 else 0.0
     second = np.minimum(second, 1.0)
+    unresolved = (status == 0) & (second > 1 - LEAST_GAP)
+    if unresolved.any() and _forgets(chain):
+        status = np.where(unresolved, TOO_SLOW, status).astype(np.uint8)
+        if throw:
+            raise_if_failed(status, lambda i: REASONS[int(status[i])])
+        second = np.where(unresolved, np.nan, second)
     with np.errstate(divide="ignore"):
         relaxation = 1 / np.abs(np.log(second))
 
     def variable(values: NDArray[Any], units: str, name: str) -> Any:
         return (grid.dims, grid.unflatten(values), {"units": units, "long_name": name})
 
-    return xr.Dataset(
+    return as_dataset(
         {
             "second_eigenvalue": variable(second, "1", "second largest eigenvalue modulus"),
             "gap": variable(1 - second, "1", "spectral gap"),
@@ -163,19 +189,44 @@ def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
     )
 
 
+def _forgets(chain: MarkovChain) -> bool:
+    """Whether a chain has one closed class without a period, so that its gap is not zero."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    from .structure import check_edges
+
+    e = entrywise(chain)
+    n = e.stay.shape[0]
+    loops = np.flatnonzero((e.stay > 0).any(axis=1))
+    sources, targets = np.r_[e.sources, loops], np.r_[e.targets, loops]
+    graph = coo_array((np.ones(sources.size), (sources, targets)), shape=(n, n))
+    count, member = connected_components(graph, directed=True, connection="strong")
+    leaving = member[sources] != member[targets]
+    closed = np.setdiff1d(np.arange(count), member[sources[leaving]])
+    if closed.size != 1:
+        return False
+    inside = np.flatnonzero(member == closed[0])
+    place = np.full(n, -1)
+    place[inside] = np.arange(inside.size)
+    kept = (member[sources] == closed[0]) & ~leaving
+    try:
+        check_edges(inside.size, place[sources[kept]], place[targets[kept]], aperiodic=True)
+    except ChainError:
+        return False
+    return True
+
+
 def _largest_of_sparse(chain: MarkovChain) -> tuple[NDArray[Any], Any, NDArray[np.uint8]]:
     import scipy.sparse as sp
     from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
     from ..grid import Grid
-    from .structure import check_rows
 
-    check_rows(chain.transitions, chain.states)
+    matrix = checked_matrix(chain)
     status = np.zeros(1, dtype=np.uint8)
     try:
-        values = eigs(
-            sp.csr_array(chain.transitions).T.astype(float), k=4, which="LM", return_eigenvectors=False
-        )
+        values = eigs(sp.csr_array(matrix).T, k=4, which="LM", return_eigenvectors=False)
         second = np.sort(np.abs(values))[-2]
     except ArpackNoConvergence:
         second, status[0] = np.nan, 6

@@ -12,9 +12,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory, check_work, shown
+
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain, Reward
-from ..results import provenance, raise_if_failed, status_variable
+from ..problems.chain import bare
+from ..results import TOO_LARGE, as_dataset, provenance, raise_if_failed, status_variable
 from ..straightline import Builder, Program, run_blocks
 from .chains import (
     Events,
@@ -70,24 +73,35 @@ def windowed(
     """
     chain = as_chain(problem)
     if not isinstance(length, Integral) or not 1 <= length <= MAX_LENGTH:
-        raise DomainError(f"length must be a whole number of epochs in [1, {MAX_LENGTH:,}], got {length}")
+        raise DomainError(
+            f"length must be a whole number of epochs in [1, {MAX_LENGTH:,}], got {shown(length)}"
+        )
     law = _laws(chain, reward)
     grid, status = law.grid, law.status
     if throw:
         raise_if_failed(status, lambda i: describe_point(chain, grid.point(i), int(status[i])))
+    check_work(
+        f"a window of {length:,} epochs of {law.sources.size:,} events at {grid.size:,} points",
+        12.0 * length * law.sources.size * grid.size, "ask for a shorter window or fewer points",
+    )  # fmt: skip
     mean, variance, nothing = (np.full(grid.size, np.nan) for _ in range(3))
     good = np.flatnonzero(status == 0)
     for low in range(0, good.size, POINTS):
         at = good[low : low + POINTS]
         mean[at], variance[at], nothing[at] = _accumulate(law, at, length)
     units = reward.units if isinstance(reward, Reward) else "1"
-    with np.errstate(invalid="ignore", divide="ignore"):
-        jain = mean**2 / (mean**2 + variance)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
+        spread = np.sqrt(variance)
+        larger = np.maximum(abs(mean), spread)  # squares of shares neither over- nor underflow
+        jain = (mean / larger) ** 2 / ((mean / larger) ** 2 + (spread / larger) ** 2)
+        mean, variance = mean * law.unit, variance * law.unit * law.unit
+    infinite = np.isinf(mean) | np.isinf(variance)
+    status = np.where(infinite & (status == 0), TOO_LARGE, status).astype(np.uint8)
 
     def variable(values: NDArray[Any], unit: str, name: str) -> Any:
         return (grid.dims, grid.unflatten(values), {"units": unit, "long_name": name})
 
-    return xr.Dataset(
+    return as_dataset(
         {
             "mean": variable(mean, units, f"mean reward in {length} epochs"),
             "variance": variable(
@@ -113,6 +127,7 @@ class _Law:
     rewards: NDArray[np.float64]
     chances: NDArray[np.float64]  # (events, size)
     pi: NDArray[np.float64]  # (states, size)
+    unit: float  # power of two that rewards are counted in, so that the largest is about one
 
 
 def _accumulate(law: _Law, at: NDArray[Any], length: int) -> tuple[Any, Any, Any]:
@@ -149,6 +164,10 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     fixed = {k: float(v) for k, v in chain.parameters.items() if np.ndim(v) == 0}
     program, events, whole = _event_program(key, joint, tuple(sorted(fixed.items())) if chain.holding else ())
     grid = grid_of(chain, program.inputs)
+    check_memory(
+        f"{len(program.outputs):,} events at {grid.size:,} points", 24.0 * len(program.outputs) * grid.size,
+        "ask for fewer points",
+    )  # fmt: skip
     chances = np.empty((len(program.outputs), grid.size))
     run_blocks(program, grid.values, grid.size, chances)
     solved = stationary(MarkovChain(dict(whole[1]), chain.parameters, whole[0], domain=chain.domain))
@@ -167,13 +186,14 @@ def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[An
         for edge, law in reward.joint.items():
             if edge not in events and edge[0] != edge[1]:
                 raise ChainError(
-                    f"the reward names {edge[0]} -> {edge[1]}, which is not a transition of the chain"
+                    f"the reward names {bare(edge[0])} -> {bare(edge[1])}, "
+                    "which is not a transition of the chain"
                 )
             events[edge] = dict(law)
     else:
         unknown = set(reward) - set(chain.labels)
         if unknown:
-            raise ChainError(f"the reward names {sorted(unknown)[0]!r}, which is not a state")
+            raise ChainError(f"the reward names {shown(min(map(str, unknown)))}, which is not a state")
     return tuple((edge, tuple(law.items())) for edge, law in events.items())
 
 
@@ -244,7 +264,11 @@ def _with_stays(
     if not isinstance(reward, Reward):
         by_state = np.array([float(reward.get(str(s), 0.0)) for s in states])
         rewards = by_state[rows[:, 0]]
-    return _Law(grid, status, rows[:, 0], rows[:, 1], rewards, chances, pi)
+    largest = float(np.abs(rewards).max(initial=0.0))
+    if not np.isfinite(largest):
+        raise DomainError(f"rewards must be finite numbers, got {largest:g}")
+    unit = 2.0 ** min(int(np.frexp(largest)[1]), 1023) if largest else 1.0
+    return _Law(grid, status, rows[:, 0], rows[:, 1], rewards / unit, chances, pi, unit)
 
 
 def _numeric_law(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:

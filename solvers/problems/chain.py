@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
+
+from tcpdynamics.limits import shown
 
 if TYPE_CHECKING:
     import sympy
 
 #: A transition is named by the labels of the states that it leaves and enters.
 Edge = tuple[str, str]
+
+#: Levels of an expression: each takes several frames of Python's stack, which has a thousand.
+MAX_DEPTH = 150
+
+
+def bare(label: object, most: int = 60) -> str:
+    """A label without quotation marks, cut to `most` characters: for error messages."""
+    text = str(label)
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 class ChainError(ValueError):
@@ -40,9 +52,10 @@ class Reward:
     units: str = "1"
 
     def __post_init__(self) -> None:
+        known_depths: dict[int, int] = {}
         for edge, law in self.joint.items():
             for chance in law.values():
-                _check_expression(edge, chance)
+                _check_expression(edge, chance, known_depths)
 
     def mean(self) -> dict[str, sympy.Expr]:
         """Expected reward of the next step, state by state."""
@@ -104,6 +117,7 @@ class MarkovChain:
                 raise ChainError(f"transitions must be a square matrix, got shape {tuple(shape)}")
             if self.states is not None and len(self.states) != shape[0]:
                 raise ChainError(f"{len(self.states)} labels given for {shape[0]} states")
+            check_matrix_kind(self.transitions)
             if self.parameters or self.holding:
                 raise ChainError("a numeric chain has neither parameters nor holding times")
         elif not self.transitions:
@@ -111,22 +125,30 @@ class MarkovChain:
         else:
             for edge in self.transitions:
                 if not (isinstance(edge, tuple) and len(edge) == 2 and all(isinstance(s, str) for s in edge)):
-                    raise ChainError(f"a transition is named by two labels (source, target), got {edge!r}")
+                    raise ChainError(
+                        f"a transition is named by two labels (source, target), got {shown(edge)}"
+                    )
+            known_depths: dict[int, int] = {}
             for name, expression in (*self.transitions.items(), *self.holding.items()):
-                _check_expression(name, expression)
+                _check_expression(name, expression, known_depths)
             known = set(self.labels)
             for source, target in self.transitions:
                 for state in (source, target):
                     if state not in known:
                         raise ChainError(
-                            f"transition {source} -> {target} names {state!r}, which is not in states"
+                            f"transition {bare(source)} -> {bare(target)} names {shown(state, 60)}, "
+                            "which is not in states"
                         )
             unknown = set(self.holding) - known
+            if self.holding and all(self._never_held(s) for s in known):
+                raise ChainError(
+                    "every state is held for no time, so no time passes; give a holding time above zero"
+                )
             if unknown:
-                raise ChainError(f"holding names {sorted(unknown)[0]!r}, which is not a state")
+                raise ChainError(f"holding names {shown(sorted(unknown)[0])}, which is not a state")
         if self.states is not None and len(set(self.states)) != len(self.states):
             twice = next(s for i, s in enumerate(self.states) if s in self.states[:i])
-            raise ChainError(f"state {twice!r} is listed twice")
+            raise ChainError(f"state {shown(twice)} is listed twice")
 
     @property
     def is_symbolic(self) -> bool:
@@ -142,16 +164,66 @@ class MarkovChain:
             return tuple(dict.fromkeys(state for edge in self.transitions for state in edge))
         return tuple(str(i) for i in range(self.transitions.shape[0]))
 
+    def _never_held(self, state: str) -> bool:
+        held = self.holding.get(state, 1)
+        return bool(held == 0)
+
     def at(self, **parameters: Any) -> MarkovChain:
         """The same chain with other values of its parameters, by symbol name."""
         return replace(self, parameters={**self.parameters, **parameters})
 
 
-def _check_expression(name: Any, expression: Any) -> None:
-    """Numbers and SymPy expressions only: a string is never evaluated."""
-    number = isinstance(expression, Real) and not isinstance(expression, bool)
-    if not (number or hasattr(expression, "free_symbols")):
-        raise ChainError(f"{name!r} must have a number or a SymPy expression, got {expression!r}")
+def check_matrix_kind(matrix: Any) -> None:
+    """Raise ChainError for a matrix that is masked or does not hold real numbers."""
+    if hasattr(matrix, "mask") and hasattr(matrix, "filled"):
+        raise ChainError("transitions are a masked array, and a chain has no missing entries; fill it first")
+    kind = getattr(getattr(matrix, "dtype", None), "kind", "f")
+    if kind not in "iuf":
+        raise ChainError(
+            f"transitions must be real numbers, got a matrix of {shown(str(matrix.dtype))}; convert it to float"
+        )
+
+
+def _check_expression(name: Any, expression: Any, depth: dict[int, int]) -> None:
+    """Finite numbers and SymPy expressions of numbers only: a string is never evaluated."""
+    if isinstance(expression, Real) and not isinstance(expression, bool):
+        number: Any = expression
+        if not -sys.float_info.max <= number <= sys.float_info.max:
+            raise ChainError(f"{shown(name)} must have a finite number, got {shown(expression)}")
+    elif hasattr(type(expression), "free_symbols"):
+        _check_symbolic(name, expression, depth)
+    else:
+        raise ChainError(f"{shown(name)} must have a number or a SymPy expression, got {shown(expression)}")
+
+
+def _check_symbolic(name: Any, expression: Any, depth: dict[int, int]) -> None:
+    """Raise ChainError unless it is a real number once its symbols have values; without recursion.
+
+    `depth` has what is known of parts that expressions share.
+    """
+    import sympy
+
+    no_numbers = (sympy.oo, -sympy.oo, sympy.zoo, sympy.nan, sympy.I)
+    whole = isinstance(expression, sympy.Expr)
+    stack: list[tuple[Any, bool]] = [(expression, False)]
+    while stack and whole:
+        part, seen = stack.pop()
+        below = [a for a in getattr(part, "args", ()) if hasattr(a, "args")]
+        if seen:
+            depth[id(part)] = 1 + max((depth[id(a)] for a in below), default=0)
+        elif id(part) not in depth:
+            large = isinstance(part, sympy.Rational) and abs(part.p) > part.q * int(sys.float_info.max)
+            whole = not (large or any(part is n for n in no_numbers) or getattr(part, "is_Matrix", False))
+            stack += [(part, True), *((a, False) for a in below if id(a) not in depth)]
+    if not whole:
+        raise ChainError(
+            f"{shown(name)} must have a finite real number or an expression of such, got {shown(expression)}"
+        )
+    if depth[id(expression)] > MAX_DEPTH:
+        raise ChainError(
+            f"{shown(name)} has an expression that is nested {depth[id(expression)]} deep, at most {MAX_DEPTH} levels "
+            "can be read; give an inner part a symbol of its own"
+        )
 
 
 @dataclass(frozen=True, eq=False)

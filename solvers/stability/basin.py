@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..dynamics import System, as_problem, compile_system, labelled, quantities
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
-from ..results import REASONS, provenance, status_variable
+from ..results import REASONS, as_dataset, provenance, status_variable
 from .bifurcation import attractor_variable
 from .checks import real, whole
 from .flow_orbits import CYCLE, EQUILIBRIUM, UNDECIDED, flow_orbits
@@ -114,7 +114,7 @@ def basin(
         raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[ends.status[at]]}")
     settings = {"transient": transient, "keep": keep, "max_period": max_period, "floor": floor, "of": of}
     data = _labelled(system, base, of, ends, floor)
-    return xr.Dataset(data, system.grid.coords, provenance(given, "basin", **settings))
+    return as_dataset(data, system.grid.coords, provenance(given, "basin", **settings))
 
 
 def _check_starts(starts: Any) -> None:

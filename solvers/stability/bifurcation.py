@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..dynamics import System, as_problem, compile_system, labelled
 from ..problems import DDE, ODE, DynamicsError, Map
-from ..results import REASONS, provenance, status_variable
+from ..results import REASONS, as_dataset, provenance, status_variable
 from .checks import whole
 from .flow_orbits import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, flow_orbits
 from .orbits import map_orbits
@@ -117,7 +117,7 @@ def bifurcation(
         raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
     settings |= {"transient": transient, "keep": keep, "max_period": max_period}
     attrs = provenance(given, "bifurcation", **settings) | {"parameter": along}
-    return xr.Dataset(data, system.grid.coords, attrs)
+    return as_dataset(data, system.grid.coords, attrs)
 
 
 def _of_map(system: System, transient: float, keep: float, max_period: int) -> dict[str, Any]:

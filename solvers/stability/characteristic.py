@@ -7,7 +7,7 @@ from typing import Any
 import xarray as xr
 
 from ..problems import DDE, ODE, DynamicsError
-from ..results import provenance, status_variable
+from ..results import as_dataset, provenance, status_variable
 from .checks import whole
 from .spectra import root_variable, roots_at
 
@@ -69,6 +69,6 @@ def characteristic_roots(problem: Any, at: Any = None, *, count: int = 10, throw
     }
     if side is not None:
         data["characteristic_root_side"] = root_variable(system, side, "characteristic_root_side")
-    return xr.Dataset(
+    return as_dataset(
         data, coords=grid.coords, attrs=provenance(system.problem, "characteristic_roots", count=count)
     )

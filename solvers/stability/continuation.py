@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..dynamics import as_problem, compile_system, labelled
 from ..problems import DomainError, Dynamics, DynamicsError, Map
-from ..results import provenance
+from ..results import as_dataset, provenance
 from .continuation_branch import Branch
 from .continuation_special import SWITCH, UNSTABLE, Node, Special, between, node, unstable
 from .equilibria_newton import newton
@@ -268,4 +268,4 @@ def _dataset(branch: Branch, nodes: list[Node], special: list[Special], attrs: d
         turn,
         {"units": unit, "long_name": "angular frequency of the roots"},
     )
-    return xr.Dataset(data, coords={branch.parameter: ("step", u[-1])}, attrs=attrs)
+    return as_dataset(data, coords={branch.parameter: ("step", u[-1])}, attrs=attrs)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..dynamics import System, as_problem, compile_system, labelled, quantities
 from ..problems import Dynamics, DynamicsError, Map
-from ..results import REASONS, provenance, status_variable
+from ..results import REASONS, as_dataset, provenance, status_variable
 from .checks import whole
 from .equilibria_newton import distinct, newton
 from .linear_stability import leading_roots, margin
@@ -225,4 +225,4 @@ def _dataset(
     data["count"] = variable(count, "1", "number of equilibria", slots=False)
     data["status"] = status_variable(grid, status)
     attrs = provenance(problem, "equilibria", **settings) | {"method": method}
-    return xr.Dataset(data, coords=grid.coords, attrs=attrs)
+    return as_dataset(data, coords=grid.coords, attrs=attrs)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..dynamics import System, as_problem, compile_system
 from ..problems import DDE, ODE, TIME, DynamicsError, Map
-from ..results import REASONS, provenance, status_variable
+from ..results import REASONS, as_dataset, provenance, status_variable
 from ..straightline import Program
 from .checks import real, whole
 from .operating_point import ON_SWITCH, solves
@@ -136,7 +136,7 @@ def lyapunov(
     order = ("direction", np.arange(1, count + 1), {"long_name": "exponents, largest first"})
     settings = {"time": time, "transient": transient, "batches": batches, "seed": seed, "rtol": rtol}
     coords = system.grid.coords | {"direction": order}
-    return xr.Dataset(data, coords, provenance(given, "lyapunov", count=count, **settings))
+    return as_dataset(data, coords, provenance(given, "lyapunov", count=count, **settings))
 
 
 def _rests_on_switch(system: System) -> NDArray[np.bool_]:

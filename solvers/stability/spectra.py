@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..dynamics import System
 from ..problems import DDE, ODE, DynamicsError, Map
-from ..results import REASONS, provenance, status_variable
+from ..results import REASONS, as_dataset, provenance, status_variable
 from .linear_stability import linear_roots, switched
 from .operating_point import NOT_POLISHED, ON_SWITCH, operating_point
 from .switches import linearisation
@@ -66,7 +66,7 @@ def eigenvalues(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
     }
     if side is not None:
         data["eigenvalue_side"] = root_variable(system, side, "eigenvalue_side")
-    return xr.Dataset(data, coords=system.grid.coords, attrs=provenance(system.problem, "eigenvalues"))
+    return as_dataset(data, coords=system.grid.coords, attrs=provenance(system.problem, "eigenvalues"))
 
 
 def spectral_abscissa(problem: Any, at: Any = None, *, throw: bool = False) -> xr.DataArray:
@@ -163,7 +163,7 @@ def convergence(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
         both = grid.unflatten(_exponent(side[:, :, 0], is_map).T)
         attrs = {"units": f"1/{unit}", "long_name": "dominant exponents below and above the switch"}
         each["root_side"] = (("side", *grid.dims), both, attrs)
-    return xr.Dataset(
+    return as_dataset(
         {
             "root": variable(z, f"1/{unit}", "dominant exponent"),
             "damping_ratio": variable(damping, "1", "damping ratio"),

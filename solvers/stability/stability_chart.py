@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..dynamics import System, compile_system
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
-from ..results import REASONS, provenance, status_variable
+from ..results import REASONS, as_dataset, provenance, status_variable
 from .boundary import Boundary
 from .boundary import trace as find_boundary
 from .checks import real
@@ -128,7 +128,7 @@ def stability_chart(
     if trace:
         found = _boundary(system, at, value, error, tolerance)
         data |= _crossings(problem, system, found)
-    return xr.Dataset(data, grid.coords, attrs)
+    return as_dataset(data, grid.coords, attrs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -309,7 +309,7 @@ def boundary_curves(chart: xr.Dataset) -> list[xr.Dataset]:
 
     Examples
     --------
-    >>> chart = xr.Dataset({"boundary_curve": ("crossing", [0, 0, 1]), "boundary_closed": ("crossing", [True] * 3)})
+    >>> chart = as_dataset({"boundary_curve": ("crossing", [0, 0, 1]), "boundary_closed": ("crossing", [True] * 3)})
     >>> [curve.sizes["crossing"] for curve in boundary_curves(chart)]
     [3, 2]
     """

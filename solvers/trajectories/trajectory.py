@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..dynamics import System, as_problem, compile_system, labelled
 from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map
-from ..results import REASONS, provenance, status_variable
+from ..results import REASONS, as_dataset, provenance, status_variable
 from .maps import Iteration
 from .past import past_polynomials
 
@@ -149,7 +149,7 @@ def trajectory(
     data |= labelled(system, list(given.outputs), values[n:], "time")
     coords = system.grid.coords | {"time": ("time", ticks, {"units": given.time_units, "long_name": "time"})}
     data["status"] = status_variable(system.grid, status)
-    return xr.Dataset(data, coords, provenance(given, "trajectory", **settings))
+    return as_dataset(data, coords, provenance(given, "trajectory", **settings))
 
 
 def _start_from_history(problem: Dynamics) -> Dynamics:

@@ -199,7 +199,7 @@ def test_a_result_keeps_what_made_it(ratio: float) -> None:
         ({"capacity": -1.0}, "capacity must lie in (0, inf), got -1.0"),
         ({"buffer": -1}, "buffer must lie in [0, inf), got -1"),
         ({"base_rtt": float("nan")}, "base_rtt must lie in (0, 100), got nan"),
-        ({"w_max": 3}, "w_max must be a whole number in [4, inf), got 3"),
+        ({"w_max": 3}, "w_max must be a whole number in [4, 1000], got 3"),
         ({"w_max": [6, 8]}, "w_max must be one whole number, got [6, 8]"),
         ({"retransmission_ratio": [1, 2]}, "retransmission_ratio must be one number, got [1, 2]"),
         ({"retransmission_ratio": -1}, "retransmission_ratio must lie in [0, inf), got -1"),

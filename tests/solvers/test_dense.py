@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from tcpdynamics.solvers.markov import dense
 from tcpdynamics.solvers.markov.dense import stationary_dense, stationary_dense_numpy
-from tcpdynamics.solvers.problems import ChainError
 
 EPS = np.finfo(float).eps
 
@@ -118,15 +117,15 @@ def test_tails_of_hundreds_of_decades(first: float) -> None:
     assert (pi[~keep] <= 1e-289).all()
 
 
-def test_connection_below_the_double_range_is_explained() -> None:
+def test_connections_below_the_double_range_count() -> None:
     tiny = 1e-200
     P = np.array([[1.0, tiny, 0, 0], [0, 1, 0, tiny], [tiny, 0, 1, 0], [0, 0, tiny, 1]])
     assert stationary_dense(P) == pytest.approx(0.25)
     P = np.array([[1.0, tiny, 0], [0.0, 1 - 1e-200, tiny], [tiny, 0.0, 1.0]])
     assert stationary_dense(P) == pytest.approx(1 / 3)
     P = np.array([[0.5, 0, 0.5], [0, 1, tiny], [tiny, 1 - tiny, 0]])
-    with pytest.raises(ChainError, match="below 1e-308"):
-        stationary_dense(P)
+    assert worst(stationary_dense(P)[1:], exact(P)[1:]) <= 1e-15  # the first lies below the normal range
+    assert stationary_dense(P)[0] == pytest.approx(float(exact(P)[0]), rel=1e-15)
 
 
 def test_input_is_left_alone_and_lists_are_accepted() -> None:

@@ -119,7 +119,7 @@ def test_any_sparse_chain(n: int, degree: int, seed: int) -> None:
 def test_elimination_with_fill_in_on_small_chains(n: int, seed: int) -> None:
     """The general way, with pools that overflow and without help from the dense solver."""
     P = random_graph(n, 2, seed)
-    flow, level = module._with_fill_in(P, 2**30, lambda: None)
+    flow, level = module._with_fill_in(P, 2**30)
     pi = module.normalised(flow, level)
     assert pi == pytest.approx(stationary_dense(P.toarray()), rel=1e-12, abs=0)
 
@@ -210,8 +210,8 @@ def test_two_peaks_with_a_valley_below_the_double_range() -> None:
     assert pi[half] == 0.0
     P = sparse.diags_array([up, stay, down], offsets=[1, 0, -1]).tocsr()
     for solved in (
-        module._banded(P, 1, 1, lambda: None),
-        module._with_fill_in(P, 2**30, lambda: None),
+        module._banded(P, 1, 1),
+        module._with_fill_in(P, 2**30),
     ):
         other = module.normalised(*solved)
         keep = pi > 1e-290

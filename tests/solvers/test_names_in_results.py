@@ -1,0 +1,135 @@
+"""A parameter whose dimension has the name of a result is refused: xarray would drop the result without a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+import xarray as xr
+
+from tcpdynamics.models import SharedLink
+from tcpdynamics.solvers import (
+    DDE,
+    ODE,
+    Delayed,
+    DomainError,
+    DynamicsError,
+    Map,
+    MarkovChain,
+    basin,
+    bifurcation,
+    characteristic_roots,
+    convergence,
+    eigenvalues,
+    equilibria,
+    first_passage,
+    lyapunov,
+    self_consistent,
+    sensitivity,
+    sojourn,
+    spectral_abscissa,
+    spectral_gap,
+    spectral_radius,
+    stability_chart,
+    stationary,
+    sweep,
+    sweep_of,
+    trajectory,
+    transient,
+    windowed,
+)
+
+p, w, w_d, r = sympy.symbols("p w w_d r", positive=True)
+
+
+def chain(dim: str) -> MarkovChain:
+    return MarkovChain({("a", "b"): p, ("b", "a"): 1 - p}, {"p": xr.DataArray([0.25, 0.5], dims=dim)})
+
+
+def growth(dim: str) -> ODE:
+    return ODE(
+        rhs={"w": r * w * (1 - w)},
+        parameters={"r": xr.DataArray([1.0, 2.0], dims=dim)},
+        start={"w": 0.1},
+        outputs={"twice": 2 * w},
+        fixed_points=[{"w": sympy.Integer(1)}],
+    )
+
+
+def lagged(dim: str) -> DDE:
+    return DDE(
+        rhs={"w": r * w * (1 - w_d)},
+        delayed={"w_d": Delayed("w", 0.5)},
+        parameters={"r": xr.DataArray([1.0, 2.0], dims=dim)},
+        start={"w": 0.1},
+        fixed_points=[{"w": sympy.Integer(1)}],
+    )
+
+
+def steps(dim: str) -> Map:
+    return Map(
+        rhs={"w": w + r * w * (1 - w)},
+        parameters={"r": xr.DataArray([1.0, 1.5], dims=dim)},
+        start={"w": 0.1},
+        fixed_points=[{"w": sympy.Integer(1)}],
+    )
+
+
+def link(dim: str) -> Any:
+    flows = xr.DataArray([100.0, 200.0], dims=dim)
+    return SharedLink(flows=flows, capacity=1e6, base_rtt=0.2, buffer=50, packet_size=500).balance()
+
+
+SOLVED: dict[str, Callable[[str], Any]] = {
+    "stationary": lambda dim: stationary(chain(dim)),
+    "sensitivity": lambda dim: sensitivity(chain(dim)),
+    "first_passage": lambda dim: first_passage(chain(dim), "a", times=[1, 5]),
+    "sojourn": lambda dim: sojourn(chain(dim), ["a"], longest=3),
+    "transient": lambda dim: transient(chain(dim), "a", [1, 5]),
+    "spectral_gap": lambda dim: spectral_gap(chain(dim)),
+    "windowed": lambda dim: windowed(chain(dim), {"a": 1}, 5),
+    "self_consistent": lambda dim: self_consistent(link(dim)),
+    "trajectory": lambda dim: trajectory(growth(dim), np.linspace(0.0, 1.0, 3)),
+    "trajectory of a delay": lambda dim: trajectory(lagged(dim), np.linspace(0.0, 1.0, 3)),
+    "trajectory of a map": lambda dim: trajectory(steps(dim), 3),
+    "equilibria": lambda dim: equilibria(growth(dim), {"w": (0.0, 2.0)}),
+    "eigenvalues": lambda dim: eigenvalues(growth(dim)),
+    "characteristic_roots": lambda dim: characteristic_roots(lagged(dim), count=2),
+    "spectral_abscissa": lambda dim: spectral_abscissa(growth(dim)),
+    "spectral_radius": lambda dim: spectral_radius(steps(dim)),
+    "convergence": lambda dim: convergence(growth(dim)),
+    "stability_chart": lambda dim: stability_chart(growth(dim), trace=False),
+    "lyapunov": lambda dim: lyapunov(steps(dim), time=200, transient=20),
+    "bifurcation": lambda dim: bifurcation(steps(dim)),
+    "basin": lambda dim: basin(growth(dim), {"w": [0.5, 1.5]}),
+    "sweep": lambda dim: sweep(sweep_of(chain(dim), stationary)),
+    "sweep of a trajectory": lambda dim: sweep(
+        sweep_of(growth(dim), trajectory, times=np.linspace(0.0, 1.0, 3))
+    ),
+}
+
+
+@pytest.mark.parametrize("solver", SOLVED)
+def test_no_result_vanishes(solver: str) -> None:
+    """With a harmless name all results are there; with the name of any of them, none is lost."""
+    sound = SOLVED[solver]("place")
+    names = [str(n) for n in (sound.data_vars if isinstance(sound, xr.Dataset) else [sound.name])]
+    assert names
+    for name in names:
+        try:
+            result = SOLVED[solver](name)
+        except (DomainError, DynamicsError) as error:
+            assert name in str(error)
+            assert len(str(error)) < 500
+        else:  # another dimension may have taken its place before the result was made
+            assert isinstance(result, xr.DataArray) or set(names) <= set(map(str, result.data_vars)), name
+
+
+@pytest.mark.parametrize("name", ["time"])
+def test_states_with_the_name_of_a_result(name: str) -> None:
+    state = sympy.Symbol(name)
+    with pytest.raises((DomainError, DynamicsError), match=name):
+        trajectory(ODE(rhs={name: -state}, start={name: 1.0}), np.linspace(0.0, 1.0, 3))
