@@ -29,6 +29,9 @@ REASONS = (
     "a root could not be polished: its residual is too large",
     "not computed: an error was raised",
     "the orbit met a jump of the equations, which linearised deviations do not show",
+    "no equilibrium was found from any start: give the model fixed_points=, or the solver at=",
+    "equilibria are not isolated: those shown are points of a line or region of them; choose one with at=",
+    "the steps ran out before the end of the motion: shorten transient and keep",
 )
 
 
