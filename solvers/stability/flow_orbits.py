@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 STEPS = REASONS.index("the steps ran out before the last time: raise max_steps or loosen the tolerance")
 TOO_LONG = REASONS.index("the steps ran out before the end of the motion: shorten transient and keep")
 
+#: Terms of a step's Taylor series, for estimates of the work.
+_ORDER = 25
 #: Times before the window at which the size of a motion is taken.
 _EARLY = 32
 
@@ -93,7 +95,8 @@ def flow_orbits(
     check_memory(what, 8.0 * numbers * samples, "give fewer samples")
     check_memory(what, 24.0 * size * max(samples // 8, 1), "give fewer points, or fewer samples")  # extrema
     before, kept, own = flow_times(system, transient, keep)
-    check_motion(what, system, own.steps(before + kept) + samples / 8, numbers * samples * 50)
+    steps = np.minimum(own.likely_steps(before + kept), MAX_STEPS) + samples / 8
+    check_motion(what, system, steps, _ORDER**2 * system.rhs.arithmetic, 50.0 * numbers * samples)
     block = max(1, BLOCK_NUMBERS // (numbers * samples))
     pairs, group = np.unique(np.stack([before, kept]), axis=1, return_inverse=True)
     parts, order = [], []

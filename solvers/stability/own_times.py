@@ -19,8 +19,8 @@ from .points import take
 
 Array = NDArray[np.float64]
 
-#: Points of a grid at which roots are found; the others take those of the nearest.
-MOST_ROOTS = 64
+#: Points whose roots are found at a time.
+_BLOCK = 4096
 #: Longest unit of time, in shortest delays and in times in which the fastest mode of the equations changes.
 _DELAYS, _MODES = 100.0, 1000.0
 #: Steps that one motion may take.
@@ -55,14 +55,17 @@ class Scales:
         """(size,) steps that a motion takes at least: half of one a shortest delay."""
         return np.where(np.isfinite(self.shortest), 0.5 * duration / self.shortest, 0.0)
 
+    def likely_steps(self, duration: Array) -> Array:
+        """(size,) steps that a motion near rest takes, roughly: one in ten times of the fastest mode."""
+        return np.maximum(self.steps(duration), 0.1 * duration / self.fastest)
+
 
 def own_unit(system: System) -> Array:
     """(size,) the unit in which a flow's times are counted at each point of the grid, where nobody says.
 
     The longest delay, or the time 1/|z| of the slowest mode at the operating point (that of `eigenvalues`; of delay
     equations the leading root) where that is longer, at most 100 shortest delays and 1000 times that of the fastest
-    mode, so that the steps suffice. Rounded to a power of two. Without delays and without a point of rest, 1. Roots are
-    found at 64 points of a grid at most; the others take those of the nearest.
+    mode, so that the steps suffice. Rounded to a power of two. Without delays and without a point of rest, 1.
 
     Examples
     --------
@@ -86,36 +89,32 @@ def scales(system: System) -> Scales:
         acts = lags > 0
         longest = np.where(acts.any(axis=0), lags.max(axis=0), np.inf)
         shortest = np.where(acts, lags, np.inf).min(axis=0)
-    picked = np.unique(np.linspace(0, size - 1, min(size, MOST_ROOTS)).round().astype(int))
-    slow, fast = _modes(system, picked)
-    nearest = np.searchsorted(0.5 * (picked[1:] + picked[:-1]), np.arange(size))
-    return Scales(longest, shortest, slow[nearest], fast[nearest])
+    blocks = [np.arange(low, min(low + _BLOCK, size)) for low in range(0, size, _BLOCK)]
+    slow, fast = np.concatenate([_modes(system, points) for points in blocks], axis=1)
+    return Scales(longest, shortest, slow, fast)
 
 
-def _modes(system: System, picked: NDArray[np.int64]) -> tuple[Array, Array]:
-    """(m,) times of the slowest and the fastest mode at some points of the grid."""
-    none = np.full(picked.size, np.inf)
+def _modes(system: System, points: NDArray[np.int64]) -> Array:
+    """(2, m) times of the slowest and the fastest mode at some points of the grid."""
+    none = np.full((2, points.size), np.inf)
     try:
-        local, states, status = operating_point(take(system, picked))
+        local, states, status = operating_point(take(system, points))
         fine = np.flatnonzero(status == 0)
         if not fine.size:
-            return none, none
+            return none
         here = np.ascontiguousarray(states[:, fine])
         roots = np.abs(leading_roots(local, here, fine, 1 if local.delayed else None)[0])
         now = np.abs(np.linalg.eigvals(np.nan_to_num(local.jacobians(here, fine)[0]))).max(axis=1)
     except (DynamicsError, DomainError, np.linalg.LinAlgError):
-        return none, none
-    slow, fast = np.full(local.size, np.inf), np.full(local.size, np.inf)
+        return none
+    found = np.full((2, local.size), np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         largest = np.nanmax(np.where(np.isfinite(roots), roots, 0.0), axis=1, initial=0.0)
         moving = roots > 1e-9 * np.maximum(largest, now)[:, None]
-        slow[fine] = 1 / np.where(moving, roots, np.inf).min(axis=1)
-        fast[fine] = 1 / np.maximum(largest, now)
-    slow[slow == 0] = np.inf
-    fast[fast == 0] = np.inf
-    if local.size == picked.size:
-        return slow, fast
-    return np.full(picked.size, slow[0]), np.full(picked.size, fast[0])
+        found[0, fine] = 1 / np.where(moving, roots, np.inf).min(axis=1)
+        found[1, fine] = 1 / np.maximum(largest, now)
+    found[found == 0] = np.inf
+    return np.array(np.broadcast_to(found, (2, points.size)))  # without swept parameters all points share one
 
 
 def flow_times(system: System, transient: Any, keep: Any) -> tuple[Array, Array, Scales]:
@@ -134,19 +133,20 @@ def map_times(system: System, transient: Any, keep: Any) -> tuple[int, int]:
 
 
 def check_motion(
-    what: str, system: System, steps: Array | float, samples: float = 0.0, order: int = 20
+    what: str, system: System, steps: Array | float, operations: float, samples: float = 0.0
 ) -> None:
     """Refuse motions that would take too long, before the first starts.
 
     Parameters
     ----------
-    steps : (size,) array or number, of each motion, of which MAX_STEPS can be taken at most
-    samples : float, numbers that are recorded of each
-    order : int, of the Taylor series of a step
+    steps : (size,) array or number, of each motion
+    operations : float, of one step
+    samples : float, operations on what is recorded of each
     """
-    each = np.minimum(np.broadcast_to(np.asarray(steps, float), system.size), MAX_STEPS)
-    work = float(each.sum()) * system.rhs.arithmetic * order**2 + samples * system.size
-    check_work(what, work, "give fewer points, or a shorter transient and keep")
+    each = np.broadcast_to(np.asarray(steps, float), system.size)
+    check_work(
+        what, float(each.sum()) * operations + samples * system.size, "give fewer points, or shorter times"
+    )
 
 
 def one_or_range(times: Array) -> float | list[float]:
