@@ -14,7 +14,7 @@ from ..dynamics import System, as_problem, compile_system, labelled, quantities
 from ..problems import Dynamics, DynamicsError, Map
 from ..results import REASONS, provenance, status_variable
 from .checks import whole
-from .equilibria_search import search
+from .equilibria_search import check_search, search
 from .linear_stability import leading_roots, margin
 from .operating_point import NO_EQUILIBRIUM, at_rest_rate, closed_forms, scalar_start
 
@@ -89,6 +89,7 @@ def equilibria(
     else:
         method = "search around the initial values" if box is None else "search in the box"
         system = compile_system(scalar_start(given))
+        check_search(system, starts)
         states, joined = search(system, _bounds(system, box), starts, seed)
     count = np.isfinite(states[0]).sum(axis=1)
     status = np.where(count == 0, NO_EQUILIBRIUM, np.where(joined, NOT_ISOLATED, 0)).astype(np.uint8)

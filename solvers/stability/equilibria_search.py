@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory, check_work
+
 from ..dynamics import System
 from .equilibria_newton import MOST, distinct, inverses, newton
 from .operating_point import at_rest_jacobian, at_rest_rate
@@ -16,10 +18,23 @@ Array = NDArray[np.float64]
 LANES = 1 << 16
 #: Starts in each piece between switches.
 PER_PIECE = 8
+#: Steps of Newton's method from one start.
+_TYPICAL = 20
 #: How far beside an equilibrium others are looked for, relative to the box.
 _ASIDE = 1e-3
 #: Halvings of an interval in which the rate changes its sign.
 _HALVINGS = 60
+
+
+def check_search(system: System, starts: int) -> None:
+    """Refuse a search that would take too long or too much memory, before it begins."""
+    n, size = len(system.labels), system.size
+    what = f"{starts:,} starts at {size:,} points with {n} state{'s' * (n > 1)}"
+    step = (1 + n) * system.rhs.arithmetic + 20 * n**3
+    each = _TYPICAL * starts * step + n * starts * min(starts, MOST)
+    check_work(what, size * each, "give fewer points or starts")
+    at_once = 80.0 * n * max(starts, min(LANES, starts * size))
+    check_memory(what, at_once + 8.0 * n * size * min(starts, PER_PIECE), "give fewer points or starts")
 
 
 def search(

@@ -94,9 +94,10 @@ def flow_orbits(
     what = f"motions at {size:,} points"
     check_memory(what, 8.0 * numbers * samples, "give fewer samples")
     check_memory(what, 24.0 * size * max(samples // 8, 1), "give fewer points, or fewer samples")  # extrema
+    each = _ORDER**2 * system.rhs.arithmetic, 50.0 * numbers * samples
+    check_motion(what, system, samples / 8, *each)  # before the roots are found that tell more
     before, kept, own = flow_times(system, transient, keep)
-    steps = np.minimum(own.likely_steps(before + kept), MAX_STEPS) + samples / 8
-    check_motion(what, system, steps, _ORDER**2 * system.rhs.arithmetic, 50.0 * numbers * samples)
+    check_motion(what, system, np.minimum(own.likely_steps(before + kept), MAX_STEPS) + samples / 8, *each)
     block = max(1, BLOCK_NUMBERS // (numbers * samples))
     pairs, group = np.unique(np.stack([before, kept]), axis=1, return_inverse=True)
     parts, order = [], []

@@ -106,6 +106,7 @@ def lyapunov(
     if start:
         given = given.starting(start)
     system = compile_system(given)
+    check_motion(f"exponents at {system.size:,} points", system, 100.0, 7.0 * (1 + system.rhs.arithmetic))
     own = None if isinstance(given, Map) else scales(system)
     count, batches, span, before = _checked(system, own, count, time, transient, batches)
     seed, max_steps = whole("seed", seed, 0), whole("max_steps", max_steps, 1, 2**62)
