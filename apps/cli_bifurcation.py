@@ -36,12 +36,12 @@ def build(name: str) -> click.Command:
         click.Option(
             ["--transient"],
             type=click.FloatRange(0, 1e9),
-            help="Time before, in the model's unit.  [default: 1000 steps of a map, else 500]",
+            help="Time before, in the model's unit.  [default: 1000 steps of a map, else 500 of its own times]",
         ),
         click.Option(
             ["--keep"],
             type=click.FloatRange(0, 1e9, min_open=True),
-            help="Time looked at.  [default: 256 steps of a map, else 200]",
+            help="Time looked at.  [default: 256 steps of a map, else 200 of its own times]",
         ),
         click.Option(
             ["--max-period"],
@@ -62,7 +62,7 @@ bifurcation = ModelGroup(
     help="""Where a model ends up (equilibrium, cycle or neither), for every value of a parameter.
 
     MODEL is a law, of which --reading chooses the reading, or the name of a class. Prints the periods by range of the
-    parameter.""",
+    parameter. A model's own time is its longest delay, or that of its slowest mode at the point of rest.""",
 )
 
 
@@ -81,6 +81,7 @@ def _runner(name: str) -> Callable[..., None]:
         _check_lengths(chosen, settings, stores)
         store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, chosen.problem.name)
         result, growth = _solve(chosen, settings, store, exponents)
+        _tell_failures(result, growth)
 
         def draw() -> Any:
             from .stability_figures import bifurcation_figure
@@ -104,14 +105,17 @@ def _runner(name: str) -> Callable[..., None]:
 def _check_lengths(chosen: Chosen, settings: dict[str, Any], stores: bool) -> None:
     """Lengths that are numbers, and no more steps of a map than one command should take."""
     from tcpdynamics.solvers import Map
+    from tcpdynamics.solvers.dynamics import compile_system
+    from tcpdynamics.solvers.stability.own_times import map_times
 
     for key in ("transient", "keep"):
         if settings[key] is not None and not math.isfinite(settings[key]):
             raise click.UsageError(f"--{key} must be a finite number, got {settings[key]}; give such as 1000")
     if isinstance(chosen.problem, Map):
+        plain = map_times(compile_system(chosen.problem), None, None)
         transient, keep = (
-            plain if settings[key] is None else settings[key]
-            for key, plain in (("transient", 1000), ("keep", 256))
+            default if settings[key] is None else settings[key]
+            for key, default in zip(("transient", "keep"), plain, strict=True)
         )
         check_steps(chosen, transient + keep, "--transient or --keep", stores)
 
@@ -119,10 +123,13 @@ def _check_lengths(chosen: Chosen, settings: dict[str, Any], stores: bool) -> No
 def _solve(
     chosen: Chosen, settings: dict[str, Any], store: Path | None, exponents: bool
 ) -> tuple[xr.Dataset, xr.Dataset | None]:
+    import warnings
+
     import numpy as np
 
     from tcpdynamics.solvers import Map
     from tcpdynamics.solvers.stability.bifurcation import bifurcation as solve
+    from tcpdynamics.solvers.stability.failing import FailureWarning
     from tcpdynamics.solvers.stability.lyapunov import lyapunov
 
     from .dynamic_results import completed, named, stored
@@ -132,14 +139,29 @@ def _solve(
             "--of chooses the quantity of a flow, and this is a map: all of its states are kept"
         )
     used = {k: v for k, v in settings.items() if v is not None}
-    if store is not None:
-        return named(stored(store, chosen.problem, solve, chosen, **used), chosen), None
-    with np.errstate(all="ignore"):  # orbits that escape to infinity are told of by `status`
+    with (
+        np.errstate(all="ignore"),
+        warnings.catch_warnings(),
+    ):  # what escapes to infinity is told of by `status`
+        warnings.simplefilter("ignore", FailureWarning)  # see _tell_failures
+        if store is not None:
+            return named(stored(store, chosen.problem, solve, chosen, **used), chosen), None
         result = completed(solve(chosen.problem, **used), chosen)
         if not exponents:
             return result, None
         growth = lyapunov(chosen.problem).drop_attrs(deep=False)
     return result, growth.reindex({k: chosen.swept[k] for k in chosen.outside}, fill_value={"status": 1})
+
+
+def _tell_failures(result: xr.Dataset, growth: xr.Dataset | None) -> None:
+    """A line where most points failed."""
+    from tcpdynamics.solvers.stability.failing import most_failed
+
+    parts = {"the diagram": result} | ({} if growth is None else {"the Lyapunov exponents": growth})
+    for what, part in parts.items():
+        text = most_failed(what, part["status"].values)
+        if text:
+            click.echo(f"Warning: {text}", err=True)
 
 
 def _renamed(growth: xr.Dataset) -> xr.Dataset:

@@ -35,6 +35,9 @@ REASONS = (
     "a value lies beyond floating-point numbers: it is given as inf, the others are right",
     "the chain forgets too slowly: its spectral gap lies below the rounding of its eigenvalues",
     "the states are visited too rarely for floating-point numbers: give a likelier set of states",
+    "no equilibrium was found from any start: give the model fixed_points=, or the solver at=",
+    "equilibria are not isolated: those shown are points of a line or region of them; choose one with at=",
+    "the steps ran out before the end of the motion: shorten transient and keep",
 )
 
 

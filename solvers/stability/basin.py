@@ -15,9 +15,12 @@ from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .bifurcation import attractor_variable
 from .checks import real, whole
+from .failing import warn_if_most_failed
 from .flow_orbits import CYCLE, EQUILIBRIUM, UNDECIDED, flow_orbits
+from .operating_point import closed_forms
 from .orbits import OVERFLOW, map_orbits
-from .resting import closed_points, resting_points
+from .own_times import one_or_range
+from .resting import resting_points
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -52,7 +55,7 @@ def basin(
     starts : mapping state -> 1-D array
         Initial values; each array spans the dimension "start_STATE". What is left out keeps its own.
     transient, keep : float, optional
-        As for `bifurcation`: default 1000 and 256 steps of a map, 500 and 200 units of time of a flow.
+        As for `bifurcation`, with the same defaults.
     max_period : int
         Longest cycle sought: steps of a map, maxima of `of` in a flow.
     floor : float
@@ -75,9 +78,10 @@ def basin(
 
     Notes
     -----
-    An equilibrium is a root of the equations at rest, found by Newton's method from the motion's end, to which the
-    motion has come within 1e-6, or within 10 % and closer by a factor that even algebraic decay as t^(-1/2) passes,
-    if it does not repel. The past of a delay equation is held at the start.
+    An equilibrium is a state at which the equations are at rest (`at_rest.rests`; closed forms must be too), found by
+    Newton's method from the motion's end, to which the motion has come within 1e-6, or within 10 % and closer by a
+    factor that even algebraic decay as t^(-1/2) passes, if it does not repel. The past of a delay equation is held at
+    the start.
 
     Raises
     ------
@@ -102,8 +106,6 @@ def basin(
     if real("floor", floor, 0, 1) == 1:
         raise DomainError(f"floor must lie in [0, 1), got {floor:g}")
     is_map = isinstance(given, Map)
-    transient = (1000 if is_map else 500.0) if transient is None else transient
-    keep = (256 if is_map else 200.0) if keep is None else keep
     of = of or system.labels[0]
     if is_map:
         ends = _of_map(system, of, transient, keep, max_period)
@@ -112,6 +114,8 @@ def basin(
     if throw and ends.status.any():
         at = int(np.flatnonzero(ends.status)[0])
         raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[ends.status[at]]}")
+    warn_if_most_failed(f"basin of {given.name}", ends.status)
+    transient, keep = ends.times
     settings = {"transient": transient, "keep": keep, "max_period": max_period, "floor": floor, "of": of}
     data = _labelled(system, base, of, ends, floor)
     return as_dataset(data, system.grid.coords, provenance(given, "basin", **settings))
@@ -133,33 +137,34 @@ class _Ends:
     states: Array
     cycle: Array
     status: NDArray[np.uint8]
+    times: tuple[Any, Any]
 
 
-def _of_map(system: System, of: str, transient: float, keep: float, max_period: int) -> _Ends:
+def _of_map(system: System, of: str, transient: float | None, keep: float | None, max_period: int) -> _Ends:
     if of not in system.labels:
         raise DynamicsError(f"of must name a state, got {of!r}; there are {', '.join(system.labels)}")
     found = map_orbits(system, transient, keep, max_period)
-    transient, keep = int(transient), int(keep)
     escaped = found.status == OVERFLOW
     first, last = found.states[:, :, 0], found.states[:, :, -1].copy()
-    rest, resting = resting_points(system, first, last, transient, keep)
+    rest, resting = resting_points(system, first, last, found.reach, found.transient, found.keep)
     resting &= found.period <= 1
     last[:, resting] = rest[:, resting]
     row = found.states[system.labels.index(of)]
-    tail = np.arange(keep)[None] >= keep - np.maximum(found.period, 1)[:, None]
+    tail = np.arange(found.keep)[None] >= found.keep - np.maximum(found.period, 1)[:, None]
     low = np.where(tail, row, np.inf).min(axis=1)
     high = np.where(tail, row, -np.inf).max(axis=1)
     outcome = np.where(resting, EQUILIBRIUM, np.where(found.period > 1, CYCLE, UNDECIDED))
     outcome[escaped] = ESCAPE
     cycle = np.stack([found.period.astype(float), low, high])
-    return _Ends(outcome.astype(np.int8), last, cycle, np.where(escaped, 0, found.status))
+    times = found.transient, found.keep
+    return _Ends(outcome.astype(np.int8), last, cycle, np.where(escaped, 0, found.status), times)
 
 
 def _of_flow(
     system: System,
     of: str,
-    transient: float,
-    keep: float,
+    transient: float | None,
+    keep: float | None,
     samples: int,
     max_period: int,
     rtol: float,
@@ -168,8 +173,8 @@ def _of_flow(
     found = flow_orbits(system, of, transient, keep, samples, max_period, rtol, atol)
     escaped = found.status == OVERFLOW
     last = found.last.copy()
-    reach = np.abs(np.where(np.isfinite(found.first), found.first, 0.0)).max(axis=0)
-    rest, resting = resting_points(system, found.first, last, transient, keep, 100 * (rtol * reach + atol))
+    noise = 100 * (rtol * found.reach + atol)
+    rest, resting = resting_points(system, found.first, last, found.reach, found.transient, found.keep, noise)
     last[:, resting] = rest[:, resting]
     outcome = np.where(resting, EQUILIBRIUM, np.where(found.attractor == CYCLE, CYCLE, UNDECIDED))
     outcome[escaped] = ESCAPE
@@ -182,7 +187,8 @@ def _of_flow(
         cycle[2, cycling] = np.where(place, found.highs[cycling], -np.inf).max(axis=1)
         place = np.arange(-found.lows.shape[1], 0)[None] >= -length[rows, None]
         cycle[1, cycling] = np.where(place, found.lows[cycling], np.inf).min(axis=1)
-    return _Ends(outcome.astype(np.int8), last, cycle, np.where(escaped, 0, found.status))
+    times = one_or_range(found.transient), one_or_range(found.keep)
+    return _Ends(outcome.astype(np.int8), last, cycle, np.where(escaped, 0, found.status), times)
 
 
 def _labelled(system: System, base: System, of: str, ends: _Ends, floor: float) -> dict[str, Any]:
@@ -193,7 +199,7 @@ def _labelled(system: System, base: System, of: str, ends: _Ends, floor: float) 
         return values.reshape((*values.shape[:-1], base.size, many))
 
     is_point, is_cycle = (shaped(ends.outcome == kind) for kind in (EQUILIBRIUM, CYCLE))
-    point_index, points = _tell_apart(shaped(ends.states), is_point, closed_points(base), SAME_POINT)
+    point_index, points = _tell_apart(shaped(ends.states), is_point, _closed_points(base), SAME_POINT)
     cycle_index, cycles = _tell_apart(shaped(ends.cycle), is_cycle, np.empty((0, 3, base.size)), SAME_CYCLE)
     data: dict[str, Any] = {
         "outcome": attractor_variable(system, ends.outcome, OUTCOMES),
@@ -215,6 +221,14 @@ def _labelled(system: System, base: System, of: str, ends: _Ends, floor: float) 
     data["state"] = ("state", list(system.labels))
     data["status"] = status_variable(grid, ends.status.astype(np.uint8))
     return data
+
+
+def _closed_points(system: System) -> Array:
+    """(equilibria, states, size) of the problem's closed forms, NaN where the equations are not at rest there."""
+    if not system.problem.fixed_points:
+        return np.empty((0, len(system.labels), system.size))
+    states, valid = closed_forms(system)
+    return np.moveaxis(np.where(valid, states, np.nan), -1, 0)
 
 
 def _index(system: System, values: Integers, kind: str) -> Any:

@@ -13,8 +13,10 @@ from ..dynamics import System, as_problem, compile_system, labelled
 from ..problems import DDE, ODE, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .checks import whole
-from .flow_orbits import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, flow_orbits
-from .orbits import map_orbits
+from .failing import warn_if_most_failed
+from .flow_orbits import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, FlowOrbits, flow_orbits
+from .orbits import Orbits, map_orbits
+from .own_times import one_or_range
 
 Array = NDArray[np.float64]
 
@@ -45,8 +47,9 @@ def bifurcation(
     parameter : str, optional
         The dimension along which the diagram is drawn, default the first; stored in `attrs["parameter"]`.
     transient, keep : float, optional
-        How long the motion runs before, and how long it is looked at, in the problem's unit of time. Default 1000 and
-        256 steps for a map, 500 and 200 for a flow.
+        How long the motion runs before, and how long it is looked at, in the problem's unit of time. Default for a
+        flow: 500 and 200 times its own unit at each point, the longest delay or the time of the slowest mode at the
+        operating point (see `own_times.own_unit`). Default for a map: 1000 steps, times its longest delay, and 256.
     start : mapping state -> number or array, optional
         Initial values instead of the problem's own.
     max_period : int
@@ -73,7 +76,8 @@ def bifurcation(
     -----
     A map's period is that of a cycle found by Newton's method from the orbit's end, which does not repel and which the
     orbit approaches: it is right also where the approach is slow. A flow is taken for resting where the range of
-    the quantity is below 100 times the integration's error or shrinks towards zero; otherwise its maxima must
+    the quantity is below 100 times the integration's error or shrinks towards zero, and a state at which all equations
+    are at rest (`at_rest.rests`) lies within 10 % of its end; otherwise its maxima must
     repeat to that error, or to 1 % of their range and twice as well in the second half of the window as in
     the first.
 
@@ -101,27 +105,27 @@ def bifurcation(
         raise DynamicsError(f"{parameter!r} is not swept; swept are: {', '.join(dims) or 'none'}")
     max_period = whole("max_period", max_period, 1)
     along = parameter or (dims[0] if dims else "")
-    is_map = isinstance(given, Map)
-    transient = (1000 if is_map else 500.0) if transient is None else transient
-    keep = (256 if is_map else 200.0) if keep is None else keep
-    if is_map:
-        data = _of_map(system, transient, keep, max_period)
-        settings: dict[str, Any] = {}
+    if isinstance(given, Map):
+        orbits = map_orbits(system, transient, keep, max_period)
+        data = _of_map(system, orbits)
+        settings: dict[str, Any] = {"transient": orbits.transient, "keep": orbits.keep}
     else:
         of = of or system.labels[0]
-        data = _of_flow(system, of, transient, keep, samples, max_period, rtol, atol)
+        found = flow_orbits(system, of, transient, keep, samples, max_period, rtol, atol)
+        data = _of_flow(system, of, found)
         settings = {"of": of, "samples": samples, "rtol": rtol, "atol": atol}
+        settings |= {"transient": one_or_range(found.transient), "keep": one_or_range(found.keep)}
     status = data["status"].values.ravel()
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
         raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
-    settings |= {"transient": transient, "keep": keep, "max_period": max_period}
+    warn_if_most_failed(f"bifurcation of {given.name}", status)
+    settings["max_period"] = max_period
     attrs = provenance(given, "bifurcation", **settings) | {"parameter": along}
     return as_dataset(data, system.grid.coords, attrs)
 
 
-def _of_map(system: System, transient: float, keep: float, max_period: int) -> dict[str, Any]:
-    found = map_orbits(system, transient, keep, max_period)
+def _of_map(system: System, found: Orbits) -> dict[str, Any]:
     attractor = np.where(found.period > 1, CYCLE, np.where(found.period == 1, EQUILIBRIUM, UNDECIDED))
     data: dict[str, Any] = dict(labelled(system, system.labels, found.states, "iterate"))
     data["attractor"] = attractor_variable(system, attractor.astype(np.int8))
@@ -130,17 +134,7 @@ def _of_map(system: System, transient: float, keep: float, max_period: int) -> d
     return data | {"status": status_variable(system.grid, found.status)}
 
 
-def _of_flow(
-    system: System,
-    of: str,
-    transient: float,
-    keep: float,
-    samples: int,
-    max_period: int,
-    rtol: float,
-    atol: float,
-) -> dict[str, Any]:
-    found = flow_orbits(system, of, transient, keep, samples, max_period, rtol, atol)
+def _of_flow(system: System, of: str, found: FlowOrbits) -> dict[str, Any]:
     problem, name = system.problem, of.partition("[")[0]
     units, meaning = problem.units.get(name, "1"), problem.meanings.get(name, of)
     most = max(found.highs.shape[1], found.lows.shape[1])

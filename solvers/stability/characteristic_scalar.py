@@ -48,7 +48,9 @@ def scalar_roots(a: Array, b: Array, tau: Array, count: int) -> tuple[Array, Arr
     reach = count // 2 + 1 if count > 1 else 0
     roots = np.empty((a.size, 2 * reach + 1), complex)
     for column, k in enumerate(range(-reach, reach + 1)):
-        with np.errstate(over="ignore", invalid="ignore"):  # a delay so short that roots overflow: not certain
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # a delay so short that roots overflow: not certain
             z = a + _lambert(safe_b, safe_tau, a, k) / safe_tau
             z = _newton(z, a, safe_b, safe_tau)
         roots[:, column] = np.where(live, z, alone if k == 0 else np.nan)

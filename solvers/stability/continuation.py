@@ -10,9 +10,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_work
+
 from ..dynamics import as_problem, compile_system, labelled
 from ..problems import DomainError, Dynamics, DynamicsError, Map
 from ..results import as_dataset, provenance
+from .checks import real, whole
 from .continuation_branch import Branch
 from .continuation_special import SWITCH, UNSTABLE, Node, Special, between, node, unstable
 from .equilibria_newton import newton
@@ -21,6 +24,9 @@ from .operating_point import operating_point
 from .switches import sides
 
 Array = NDArray[np.float64]
+
+#: Operations that a point of a branch costs, times the states cubed.
+_WORK = 1e6
 
 #: Roots beyond the unstable ones that a delay equation is asked for.
 _SPARE = 6
@@ -87,7 +93,11 @@ def continuation(
     (['fold'], 0.0)
     """
     given: Dynamics = as_problem(problem)
+    points = whole("points", points, 1, error=DynamicsError)
     low, high = _check(given, parameter, bounds, step)
+    check_work(
+        f"{points:,} points of a branch", points * _WORK * len(given.labels) ** 3, "ask for fewer points"
+    )
     branch, first = _begin(given, parameter, (low, high), dict(start or {}), step)
     ahead = np.sign(high - low) * np.eye(branch.states + 1)[-1]
     limits = np.sort([low, high]) / branch.scale[-1]
@@ -133,8 +143,7 @@ def _check(
             )
     if np.size(bounds) != 2 or not np.isfinite(bounds).all() or bounds[0] == bounds[1]:
         raise DomainError(f"bounds of {parameter} must be two different finite numbers, got {bounds!r}")
-    if not 0 < step <= 1:
-        raise DynamicsError(f"step must lie in (0, 1], a part of the range, got {step:g}")
+    real("step", step, 0, 1, above=True, error=DynamicsError)
     compile_system(replace(problem.at(**{parameter: np.array(bounds, float)}), start={}))  # checks the domain
     return float(bounds[0]), float(bounds[1])
 

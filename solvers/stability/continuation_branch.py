@@ -11,6 +11,7 @@ from ..dynamics import System
 from ..grid import Grid
 from ..problems import TIME, DynamicsError
 from ..straightline import Program, differentiate
+from .at_rest import rests
 from .linear_stability import linear_roots
 from .operating_point import at_rest_jacobian, at_rest_rate
 from .switch_programs import share_programs
@@ -81,6 +82,11 @@ class Branch:
                     total = total + change * system.evaluate(_derivative(system.rhs, symbol), values)[:, 0]
         return np.asarray(total)
 
+    def rests(self, u: Array) -> bool:
+        """Whether the equations are at rest there: where they are singular, a small step says nothing."""
+        system, states = self.moved(u)
+        return bool(rests(system, states, None, self.scale[:-1, None])[0])
+
     def tangent(self, u: Array, towards: Array | None = None) -> Array:
         """Unit tangent, on the side of `towards`, or of a growing parameter."""
         t: Array = np.linalg.svd(self.slope(u))[2][-1]
@@ -100,12 +106,10 @@ class Branch:
             step = np.linalg.lstsq(full, -wrong, rcond=1e-15)[0]
             length = float(np.abs(step).max())
             u = u + step
-            if length <= 1e-13 * max(1.0, float(np.abs(u).max())) or (
-                count > 2 and last <= 1e-11 <= 4 * length
-            ):
-                return u, count + 1
-            if length < 1e-9 and length > 0.3 * last:  # rounding is all that is left
-                return u, count + 1
+            arrived = length <= 1e-13 * max(1.0, float(np.abs(u).max()))
+            arrived |= count > 2 and last <= 1e-11 <= 4 * length
+            if arrived or (length < 1e-9 and length > 0.3 * last):  # rounding is all that is left
+                return (u, count + 1) if self.rests(u) else None
             last = length
         return None
 

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from ..dynamics import System
 from ..problems import TIME
+from .at_rest import ROUNDING
+from .equilibria_newton import inverses
 from .tangent import Linearised, Tangent
 
 Array = NDArray[np.float64]
@@ -85,14 +87,23 @@ def _newton(at: Linearised, start: Array, p: int, size: Array) -> tuple[Array, A
             cycle, end, jacobian = _around(at, x, p)
             lost = ~(np.isfinite(jacobian).all(axis=(1, 2)) & (np.abs(x - start) <= size).all(axis=0))
             jacobian[lost] = 0.0
-            step = np.einsum("mij,jm->im", np.linalg.pinv(one - jacobian), end - x)
+            inverse, _ = inverses(one - jacobian, size)
+            step = np.einsum("mij,jm->im", inverse, end - x)
             step[:, lost] = 0.0
-            closes = (np.abs(step) <= EXACT * size).all(axis=0) & ~lost
-            if (closes | lost).all():
+            small = (np.abs(step) <= EXACT * size).all(axis=0)
+            # as in at_rest.rests, for p steps: where one - jacobian has no inverse, a small step says nothing
+            terms = size + np.einsum("mij,jm->im", np.abs(jacobian), size)
+            left = np.abs(end - x - _times(one - jacobian, step))
+            closes = small & ~lost & (left <= p * ROUNDING * terms).all(axis=0)
+            if (small | lost).all():
                 break
             x = x + step
     cycle[:, :, ~closes] = jacobian[~closes] = 0.0
     return cycle, jacobian, closes
+
+
+def _times(matrices: Array, columns: Array) -> Array:
+    return np.asarray(np.einsum("mij,jm->im", matrices, columns))
 
 
 def _around(at: Linearised, x: Array, p: int) -> tuple[Array, Array, Array]:

@@ -14,14 +14,19 @@ from ..dynamics import System, as_problem, compile_system, labelled, quantities
 from ..problems import Dynamics, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .checks import whole
-from .equilibria_newton import distinct, newton
+from .equilibria_search import check_search, search
 from .linear_stability import leading_roots, margin
 from .operating_point import NO_EQUILIBRIUM, at_rest_rate, closed_forms, scalar_start
 
 Array = NDArray[np.float64]
 
-#: Newton iterations under way at once.
-_LANES = 1 << 16
+SEARCH_FAILED = REASONS.index(
+    "no equilibrium was found from any start: give the model fixed_points=, or the solver at="
+)
+
+NOT_ISOLATED = REASONS.index(
+    "equilibria are not isolated: those shown are points of a line or region of them; choose one with at="
+)
 
 
 def equilibria(
@@ -80,15 +85,18 @@ def equilibria(
         method, system = "closed form", compile_system(replace(given, start={}))
         states, valid = closed_forms(system)
         states = np.where(valid, states, np.nan)
+        joined = np.zeros(system.size, bool)
     else:
         method = "search around the initial values" if box is None else "search in the box"
         system = compile_system(scalar_start(given))
-        states = _search(system, _bounds(system, box), starts, seed)
+        check_search(system, starts)
+        states, joined = search(system, _bounds(system, box), starts, seed)
     count = np.isfinite(states[0]).sum(axis=1)
-    status = np.where(count == 0, NO_EQUILIBRIUM, 0).astype(np.uint8)
+    status = np.where(count == 0, NO_EQUILIBRIUM, np.where(joined, NOT_ISOLATED, 0)).astype(np.uint8)
     if throw and status.any():
-        point = system.grid.point(int(np.flatnonzero(status)[0]))
-        raise DynamicsError(f"{REASONS[NO_EQUILIBRIUM]} at {point}; widen the box or raise starts")
+        first = int(np.flatnonzero(status)[0])
+        advice = "; widen the box or raise starts" if status[first] == NO_EQUILIBRIUM else ""
+        raise DynamicsError(f"{REASONS[status[first]]} at {system.grid.point(first)}{advice}")
     return _dataset(system, states, count, status, method, {"box": box, "starts": starts, "seed": seed})
 
 
@@ -98,16 +106,16 @@ def first_stable(system: System, starts: int = 8) -> tuple[Array, NDArray[np.uin
     The first stable one that a search around the initial values finds; where none is stable, the one that is nearest
     to it, so that a chart goes on beyond the border.
     """
-    states = _search(system, _bounds(system, None), starts, 0)
+    states, _ = search(system, _bounds(system, None), starts, 0, more=False)
     if states.shape[2] == 0:
-        return np.full(states.shape[:2], np.nan), np.full(system.size, NO_EQUILIBRIUM, np.uint8)
+        return np.full(states.shape[:2], np.nan), np.full(system.size, SEARCH_FAILED, np.uint8)
     beyond = margin(system, _leading(system, states)[0])
     stable = beyond < 0
     least = np.where(np.isnan(beyond), np.inf, beyond).argmin(axis=1)
     pick = np.where(stable.any(axis=1), stable.argmax(axis=1), least)
     chosen = np.take_along_axis(states, pick[None, :, None], axis=2)[..., 0]
     missing = ~np.isfinite(chosen).all(axis=0)
-    return chosen, np.where(missing, NO_EQUILIBRIUM, 0).astype(np.uint8)
+    return chosen, np.where(missing, SEARCH_FAILED, 0).astype(np.uint8)
 
 
 def _bounds(system: System, box: Mapping[str, tuple[float, float]] | None) -> Array | None:
@@ -133,52 +141,6 @@ def _bounds(system: System, box: Mapping[str, tuple[float, float]] | None) -> Ar
     missing = [label for label, row in zip(system.labels, out, strict=True) if np.isnan(row[0])]
     if missing:
         raise DynamicsError(f"the box leaves out {', '.join(missing)}; give (low, high) for every state")
-    return out
-
-
-def _search(system: System, bounds: Array | None, starts: int, seed: int) -> Array:
-    """(n, size, K) equilibria at each point, NaN behind the last; K is the most of any point."""
-    from scipy.stats import qmc
-
-    n = len(system.labels)
-    power = max(starts - 1, 1).bit_length()
-    unit = qmc.Sobol(n, scramble=True, seed=seed).random_base2(power)[:starts].T
-    if bounds is not None:
-        unit[:, 0] = 0.5
-    base = system.start_values() if bounds is None else None
-    block = max(1, _LANES // starts)
-    parts = []
-    for low in range(0, system.size, block):
-        points = np.arange(low, min(low + block, system.size))
-        lanes = np.repeat(points, starts)
-        if base is None:
-            assert bounds is not None
-            edges = bounds[:, 0], bounds[:, 1]
-            x = edges[0][:, None] + (edges[1] - edges[0])[:, None] * unit
-            x = np.tile(x, points.size)
-            width = np.broadcast_to((edges[1] - edges[0])[:, None], x.shape)
-        else:
-            factor = 4.0 ** (6 * unit - 3)
-            factor[:, 0] = 1.0
-            around = base[:, points]
-            scale = np.where(around == 0, 1.0, np.abs(around))
-            x = (around[:, :, None] * factor[:, None, :]).reshape(n, -1)
-            x += np.where(np.repeat(around, starts, axis=1) == 0, np.tile(factor - 1, points.size), 0.0)
-            width = np.repeat(scale, starts, axis=1)
-        x, error = newton(system, x, lanes, width)
-        if bounds is not None:
-            slack = 1e-9 * (bounds[:, 1] - bounds[:, 0])
-            outside = (x < (bounds[:, 0] - slack)[:, None]) | (x > (bounds[:, 1] + slack)[:, None])
-            x[:, outside.any(axis=0)] = np.nan
-        shape = (n, points.size, starts)
-        parts.append(distinct(x.reshape(shape), error.reshape(shape), width.reshape(shape)))
-    most = max(part.shape[2] for part in parts)
-    return np.concatenate([_widened(part, most) for part in parts], axis=1)
-
-
-def _widened(part: Array, most: int) -> Array:
-    out = np.full((*part.shape[:2], most), np.nan)
-    out[..., : part.shape[2]] = part
     return out
 
 

@@ -8,14 +8,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory
+
 from ..dynamics import System, compile_system, quantities
 from ..problems import DynamicsError
+from ..results import REASONS
 from ..trajectories.trajectory import trajectory
-from .checks import real, tolerances, whole
+from .checks import tolerances, whole
 from .extrema import maxima, repetition
+from .own_times import MAX_STEPS, check_motion, flow_times
 from .points import take
+from .resting import NEAR, at_last, sizes
 
 Array = NDArray[np.float64]
+
+STEPS = REASONS.index("the steps ran out before the last time: raise max_steps or loosen the tolerance")
+TOO_LONG = REASONS.index("the steps ran out before the end of the motion: shorten transient and keep")
+
+#: Terms of a step's Taylor series, for estimates of the work.
+_ORDER = 25
+#: Times before the window at which the size of a motion is taken.
+_EARLY = 32
 
 #: Sampled numbers that one block of points may hold, 160 MB.
 BLOCK_NUMBERS = 20_000_000
@@ -36,6 +49,8 @@ class FlowOrbits:
     duration : (size,) of one cycle, NaN without one
     level : (size,) value of the quantity at the end
     first, last : (states, size) at the ends of the window
+    reach : (states, size) largest absolute values, before the window at some times only
+    transient, keep : (size,) how long each ran before the window, and how long that is
     status : (size,) code of results.REASONS
     """
 
@@ -47,43 +62,80 @@ class FlowOrbits:
     level: Array
     first: Array
     last: Array
+    reach: Array
+    transient: Array
+    keep: Array
     status: NDArray[np.uint8]
 
 
 def flow_orbits(
     system: System,
     of: str,
-    transient: float,
-    keep: float,
+    transient: float | None,
+    keep: float | None,
     samples: int,
     max_period: int,
     rtol: float,
     atol: float,
 ) -> FlowOrbits:
-    """Follow a flow from its start and look for cycles in the maxima of `of`, block by block."""
+    """Follow a flow from its start and look for cycles in the maxima of `of`, block by block.
+
+    Points with the same times share a block. Rest is rest of all states (`at_rest.rests`), not of `of` alone.
+    """
     problem, size, n = system.problem, system.size, len(system.labels)
     if of not in (*system.labels, *problem.outputs):
         raise DynamicsError(
             f"of names {of!r}, which is neither a state nor an output; there are "
             f"{', '.join((*system.labels, *problem.outputs))}"
         )
-    transient, keep = real("transient", transient, 0), real("keep", keep, 0, above=True)
     samples = whole("samples", samples, 20)
     rtol, atol = tolerances(rtol, atol)
-    times = transient + keep * np.arange(samples) / (samples - 1)
-    block = max(1, BLOCK_NUMBERS // ((n + len(problem.outputs)) * samples))
-    parts = [
-        _one_block(system, np.arange(low, min(low + block, size)), of, times, max_period, rtol, atol)
-        for low in range(0, size, block)
-    ]
+    numbers = n + len(problem.outputs)
+    what = f"motions at {size:,} points"
+    check_memory(what, 8.0 * numbers * samples, "give fewer samples")
+    check_memory(what, 24.0 * size * max(samples // 8, 1), "give fewer points, or fewer samples")  # extrema
+    each = _ORDER**2 * system.rhs.arithmetic, 50.0 * numbers * samples
+    check_motion(what, system, samples / 8, *each)  # before the roots are found that tell more
+    before, kept, own = flow_times(system, transient, keep)
+    check_motion(what, system, np.minimum(own.likely_steps(before + kept), MAX_STEPS) + samples / 8, *each)
+    block = max(1, BLOCK_NUMBERS // (numbers * samples))
+    pairs, group = np.unique(np.stack([before, kept]), axis=1, return_inverse=True)
+    parts, order = [], []
+    for g, (time, span) in enumerate(pairs.T):
+        times = time + span * np.arange(samples) / (samples - 1)
+        members = np.flatnonzero(group.ravel() == g)
+        hopeless = own.steps(before + kept)[members] > MAX_STEPS
+        for chosen, run in ((members[~hopeless], _one_block), (members[hopeless], _not_followed)):
+            for low in range(0, chosen.size, block):
+                order.append(chosen[low : low + block])
+                parts.append(run(system, order[-1], of, times, max_period, rtol, atol))
+    back = np.argsort(np.concatenate(order), kind="stable")
     joined: dict[str, Any] = {}
     for field in fields(FlowOrbits):
         rows = [getattr(part, field.name) for part in parts]
         if field.name in ("highs", "lows"):
-            joined[field.name] = _wide(rows)
+            joined[field.name] = _wide(rows)[back]
         else:
-            joined[field.name] = np.concatenate(rows, axis=1 if field.name in ("first", "last") else 0)
+            joined[field.name] = np.concatenate(rows, axis=-1)[..., back]
     return FlowOrbits(**joined)
+
+
+def _not_followed(
+    system: System,
+    points: NDArray[np.int64],
+    of: str,
+    times: Array,
+    max_period: int,
+    rtol: float,
+    atol: float,
+) -> FlowOrbits:
+    """Motions that need more steps than they have."""
+    n, m = len(system.labels), points.size
+    nothing, lost, one = np.empty((m, 0)), np.full((n, m), np.nan), np.ones(m)
+    return FlowOrbits(
+        nothing, nothing, np.zeros(m, np.int8), np.zeros(m, np.int64), np.nan * one, np.nan * one, lost, lost, lost,
+        times[0] * one, (times[-1] - times[0]) * one, np.full(m, TOO_LONG, np.uint8),
+    )  # fmt: skip
 
 
 def _one_block(
@@ -96,26 +148,33 @@ def _one_block(
     atol: float,
 ) -> FlowOrbits:
     local = compile_system(take(system, points))
-    done = trajectory(local.problem, times, rtol=rtol, atol=atol)
+    early = times[0] * np.arange(_EARLY) / _EARLY if times[0] > 0 else np.empty(0)
+    done = trajectory(local.problem, np.append(early, times), rtol=rtol, atol=atol, max_steps=MAX_STEPS)
     rows = {}
     for name, indices in quantities(local.labels).items():
         values = done[name].values
         for row, index in enumerate(indices):
             rows[local.labels[index]] = values[row] if "flow" in done[name].dims else values
-    states = np.stack([rows[label].reshape(points.size, times.size) for label in local.labels])
+    states = np.stack([rows[label].reshape(points.size, -1) for label in local.labels])
     samples = rows.get(of)
     if samples is None:
         name = next(q for q in quantities([of]))
         found = done[name]
         index = int(of[len(name) + 1 : -1]) if "flow" in found.dims else 0
         samples = (found.sel(flow=index) if index else found).values
-    samples = samples.reshape(points.size, times.size)
-    return _classify(samples, states, times, done.status.values.ravel(), max_period, rtol, atol)
+    samples = samples.reshape(points.size, -1)[:, early.size :]
+    status = done.status.values.ravel().astype(np.uint8)
+    status[status == STEPS] = TOO_LONG
+    with np.errstate(invalid="ignore"):
+        reach = np.fmax.reduce(np.abs(states), axis=2)
+    reach = np.where(np.isfinite(reach), reach, 0.0)
+    return _classify(local, samples, states[:, :, early.size :], reach, times, status, max_period, rtol, atol)
 
 
 def _classify(
-    samples: Array, states: Array, times: Array, status: Array, max_period: int, rtol: float, atol: float
-) -> FlowOrbits:
+    system: System, samples: Array, states: Array, reach: Array, times: Array, status: NDArray[np.uint8],
+    max_period: int, rtol: float, atol: float,
+) -> FlowOrbits:  # fmt: skip
     step = times[1] - times[0]
     highs, places, doubt = maxima(samples)
     lows, _, _ = maxima(-samples)
@@ -123,19 +182,24 @@ def _classify(
     filled = np.where(ok[:, None], samples, 0.0)
     noise = 100 * (rtol * np.abs(filled).max(axis=1) + atol)
     spans = np.stack([np.ptp(part, axis=1) for part in np.array_split(filled, 3, axis=1)])
-    resting = (spans[2] <= noise) | vanishing(filled, highs, -lows)
+    still = ok & ((spans[2] <= noise) | vanishing(filled, highs, -lows))
+    first, last = states[:, :, 0], states[:, :, -1]
+    rest = at_last(system, last, reach, float(times[-1]))
+    with np.errstate(invalid="ignore"):
+        near = np.abs(last - rest) <= NEAR * sizes(rest, reach) + 100 * (rtol * reach + atol)
+    resting = still & near.all(axis=0)
     period = repetition(highs, noise + 2 * doubt, spans.max(axis=0), max_period)
-    period[resting | ~ok] = 0
+    period[still | ~ok] = 0
     cycling = period > 0
     duration = np.full(len(samples), np.nan)
     if cycling.any():
         late = places[cycling, -1] - places[cycling, -1 - period[cycling]]
         duration[cycling] = late * step
-    attractor = np.where(resting & ok, EQUILIBRIUM, np.where(cycling, CYCLE, UNDECIDED)).astype(np.int8)
+    attractor = np.where(resting, EQUILIBRIUM, np.where(cycling, CYCLE, UNDECIDED)).astype(np.int8)
     highs, lows = np.where(ok[:, None], highs, np.nan), np.where(ok[:, None], -lows, np.nan)
     return FlowOrbits(
         highs, lows, attractor, period, duration, np.where(ok, samples[:, -1], np.nan),
-        states[:, :, 0], states[:, :, -1], status.astype(np.uint8),
+        first, last, reach, np.full(len(samples), times[0]), np.full(len(samples), times[-1] - times[0]), status,
     )  # fmt: skip
 
 

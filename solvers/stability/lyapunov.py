@@ -11,12 +11,17 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory
+
 from ..dynamics import System, as_problem, compile_system
 from ..problems import DDE, ODE, TIME, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from ..straightline import Program
 from .checks import real, whole
+from .failing import warn_if_most_failed
 from .operating_point import ON_SWITCH, solves
+from .own_times import Scales, check_motion, one_or_range, scales
+from .points import take
 from .switch_programs import has_switches
 from .switches import sides
 from .tangent import Tangent
@@ -50,7 +55,8 @@ def lyapunov(
     count : int
         How many, largest first; for a problem without delays at most its number of states.
     time : float, optional
-        Over how long they are averaged, in the problem's unit; default 1000 (10 000 steps of a map).
+        Over how long they are averaged, in the problem's unit; default 10 000 steps of a map, and 1000 times a flow's
+        own unit at each point: its longest delay or the time of its slowest mode (see `own_times.own_unit`).
     transient : float, optional
         How long the orbit runs before; default a tenth of `time`.
     batches : int
@@ -104,25 +110,31 @@ def lyapunov(
     if start:
         given = given.starting(start)
     system = compile_system(given)
-    is_map = isinstance(given, Map)
-    time = (10_000 if is_map else 1000.0) if time is None else time
-    lags = system.lag_values() if system.delayed else np.empty((0, system.size))
-    count, batches, time, transient = _checked(system, lags, count, time, transient, batches)
+    check_motion(f"exponents at {system.size:,} points", system, 100.0, 7.0 * (1 + system.rhs.arithmetic))
+    own = None if isinstance(given, Map) else scales(system)
+    count, batches, span, before = _checked(system, own, count, time, transient, batches)
     seed, max_steps = whole("seed", seed, 0), whole("max_steps", max_steps, 1, 2**62)
     rtol = real("rtol", rtol, 1e-14, 0.1)
-    batch = time / batches
-    if is_map:
-        batch, transient = np.ceil(batch), np.ceil(transient)
-    sums, status = _exponents(system, lags, count, transient, batch, batches, seed, rtol, max_steps)
+    batch = span / batches
+    if isinstance(given, Map):
+        batch, before = np.ceil(batch), np.ceil(before)
+    _check_work(system, own, count, before + batch * batches, batches, max_steps)
+    sums, status = np.zeros((system.size, batches, count)), np.zeros(system.size, np.uint8)
+    times, group = np.unique(np.stack([before, batch]), axis=1, return_inverse=True)
+    for g, (early, part) in enumerate(times.T):
+        members = np.flatnonzero(group.ravel() == g)
+        local = system if members.size == system.size else compile_system(take(system, members))
+        sums[members], status[members] = _exponents(local, count, early, part, batches, seed, rtol, max_steps)
     status[(status == 0) & _rests_on_switch(system)] = ON_SWITCH
     with np.errstate(invalid="ignore"):
-        rates = sums / batch  # (size, batches, count)
+        rates = sums / batch[:, None, None]  # (size, batches, count)
         error = rates.std(axis=1, ddof=1) / np.sqrt(batches)
         mean = rates.mean(axis=1)
     mean[status != 0] = error[status != 0] = np.nan
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
         raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+    warn_if_most_failed(f"lyapunov of {given.name}", status)
     dims, units = ("direction", *system.grid.dims), f"1/{given.time_units}"
 
     def variable(values: Array, name: str) -> Any:
@@ -134,7 +146,8 @@ def lyapunov(
         "status": status_variable(system.grid, status),
     }
     order = ("direction", np.arange(1, count + 1), {"long_name": "exponents, largest first"})
-    settings = {"time": time, "transient": transient, "batches": batches, "seed": seed, "rtol": rtol}
+    lengths = {"time": one_or_range(span), "transient": one_or_range(before)}
+    settings = lengths | {"batches": batches, "seed": seed, "rtol": rtol}
     coords = system.grid.coords | {"direction": order}
     return as_dataset(data, coords, provenance(given, "lyapunov", count=count, **settings))
 
@@ -151,17 +164,37 @@ def _rests_on_switch(system: System) -> NDArray[np.bool_]:
 
 
 def _checked(
-    system: System, lags: Array, count: Any, time: Any, transient: Any, batches: Any
-) -> tuple[int, int, float, float]:
+    system: System, own: Scales | None, count: Any, time: Any, transient: Any, batches: Any
+) -> tuple[int, int, Array, Array]:
+    """Count and batches, and (size,) lengths of the averages and of what runs before."""
+    lags = system.lag_values() if system.delayed else np.zeros((1, system.size))
     most = 100 if lags.any() else min(100, len(system.labels))  # without delays, the number of states
     count, batches = whole("count", count, 1, most), whole("batches", batches, 2, 100_000)
-    time = real("time", time, 0, above=True)
-    return count, batches, time, real("transient", time / 10 if transient is None else transient, 0)
+    if time is not None:
+        span = np.full(system.size, real("time", time, 0, above=True))
+    else:
+        span = np.full(system.size, 10_000.0) if own is None else 1000 * own.unit
+    before = span / 10 if transient is None else np.full(system.size, real("transient", transient, 0))
+    return count, batches, span, before
+
+
+def _check_work(
+    system: System, own: Scales | None, count: int, duration: Array, batches: int, max_steps: int
+) -> None:
+    """Refuse what would take too long or too much memory, before the first orbit starts."""
+    size, n = system.size, len(system.labels)
+    what = f"{count} exponents at {size:,} points"
+    check_memory(what, 24.0 * size * batches * count, "give fewer points or batches")
+    each = (1 + n + count) * (system.rhs.arithmetic + n * count)
+    if own is None:
+        check_motion(what, system, duration, each)
+        return
+    steps = np.minimum(own.likely_steps(duration), max_steps)
+    check_motion(what, system, steps, 7.0 * each)
 
 
 def _exponents(
     system: System,
-    lags: Array,
     count: int,
     transient: float,
     batch: float,
@@ -188,17 +221,23 @@ def _exponents(
     )
     sums, status = np.zeros((size, batches, count)), np.zeros(size, np.int64)
     start = system.start_values()
+    lags = system.lag_values() if system.delayed else np.empty((0, system.size))
+    halt = np.zeros(1, np.uint8)
     parts = min(size, 8 * _processors())
     bounds = np.linspace(0, size, parts + 1).astype(int)
 
     def share(i: int) -> None:
         run(
             isinstance(system.problem, Map), *rhs, *seen, of, lags, start, first, float(transient), float(batch),
-            sums, status, rtol, max_steps, int(bounds[i]), int(bounds[i + 1]),
+            sums, status, rtol, max_steps, int(bounds[i]), int(bounds[i + 1]), halt,
         )  # fmt: skip
 
     with ThreadPoolExecutor(_processors()) as pool:
-        list(pool.map(share, range(parts)))
+        try:
+            list(pool.map(share, range(parts)))
+        except BaseException:  # Ctrl-C: the threads are told, and answer within a step
+            halt[0] = 1
+            raise
     return sums, status.astype(np.uint8)
 
 

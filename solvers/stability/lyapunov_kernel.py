@@ -26,6 +26,9 @@ KINDS = ("add", "sub", "mul", "div", "min", "max", "pow", "exp", "log", "step")
 #: Status of a point, see solvers.results.REASONS; RETRY asks for half the step.
 OK, STEPS, OVERFLOW, JUMPED, RETRY = 0, 8, 9, 13, -1
 
+#: Steps of a map between looks at whether to stop.
+_LOOK = 256
+
 #: Longest ring of nodes.
 MAX_NODES = 1 << 20
 
@@ -158,7 +161,7 @@ def _orthonormal(ring: Array, slopes: Array, logs: Array) -> None:
 @jit
 def _map_lane(
     tape: Array, v: Array, put: Array, take: Array, see: Array, w: Array, see_put: Array, see_take: Array,
-    of: Array, lags: Array, x: Array, first: Array, transient: int, per_batch: int, sums: Array,
+    of: Array, lags: Array, x: Array, first: Array, transient: int, per_batch: int, sums: Array, halt: Array,
 ) -> int:  # fmt: skip
     """One orbit of a map; sums (batches, k) of logarithms."""
     n, k, K = x.size, first.shape[0], of.size
@@ -176,6 +179,8 @@ def _map_lane(
     f, jacobian, new, logs = np.zeros(n), np.zeros((n, n + K)), np.zeros((k, n)), np.zeros(k)
     _orthonormal(ring, nothing, logs)
     for step in range(transient + per_batch * sums.shape[0]):
+        if step % _LOOK == 0 and halt[0]:
+            return STEPS
         now = step % depth
         for s in range(K):
             at = (step - int(lags[s])) % depth
@@ -261,7 +266,7 @@ def _flow_lane(
     tape: Array, v: Array, put: Array, take: Array, jumps: Array,
     see: Array, w: Array, see_put: Array, see_take: Array, see_jumps: Array,
     of: Array, lags: Array, x0: Array, first: Array, transient: float, batch: float, sums: Array, h: float,
-    rtol: float, most: int, last_try: bool,
+    rtol: float, most: int, last_try: bool, halt: Array,
 ) -> int:  # fmt: skip
     """One flow; without delays each step has its own length, with delays it is h (or a little less)."""
     n, k, K, batches = x0.size, first.shape[0], of.size, sums.shape[0]
@@ -297,7 +302,7 @@ def _flow_lane(
     end = transient if transient > 0.0 else batch
     while number < batches:
         taken += 1
-        if taken > most:
+        if taken > most or halt[0]:
             return STEPS
         h_now = h if delayed else min(h, end - t)
         now = step % nodes
@@ -382,7 +387,7 @@ def exponents(
     see: Array, see_constants: Array, see_own: Array, see_params: Array, see_put: Array, see_take: Array,
     see_jumps: Array,
     of: Array, lags: Array, start: Array, first: Array, transient: float, batch: float, sums: Array,
-    status: Array, rtol: float, most: int, begin: int, stop: int,
+    status: Array, rtol: float, most: int, begin: int, stop: int, halt: Array,
 ) -> None:  # fmt: skip
     """Points begin..stop.
 
@@ -397,8 +402,11 @@ def exponents(
     start : (n, size); first : (k, n) deviations to begin with
     transient, batch : time (steps, for a map)
     sums : (size, batches, k), status : (size,), what is computed
+    halt : (1,) not zero where all is to stop; read while it runs
     """
     for lane in range(begin, stop):
+        if halt[0]:
+            return
         v, w = constants.copy(), see_constants.copy()
         for p in range(own.size):
             v[own[p]] = params[p, lane]
@@ -408,7 +416,7 @@ def exponents(
         if is_map:
             status[lane] = _map_lane(
                 tape, v, put, take, see, w, see_put, see_take, of, delays, x, first, int(transient), int(batch),
-                sums[lane],
+                sums[lane], halt,
             )  # fmt: skip
             continue
         h = batch
@@ -420,7 +428,7 @@ def exponents(
             sums[lane] = 0.0
             code = _flow_lane(
                 tape, v, put, take, jumps, see, w, see_put, see_take, see_jumps, of, delays, x, first, transient, batch,
-                sums[lane], h, rtol, most, halved >= 10,
+                sums[lane], h, rtol, most, halved >= 10, halt,
             )  # fmt: skip
             h /= 2
             halved += 1

@@ -15,7 +15,7 @@ from ..grid import RESERVED
 from ..problems import Dynamics, DynamicsError, Map
 from ..results import REASONS
 from ..straightline import Builder
-from .switch_programs import has_switches, rounding
+from .at_rest import rests
 
 Array = NDArray[np.float64]
 
@@ -140,17 +140,5 @@ def at_rest_jacobian(system: System, states: Array, points: Any = None) -> Array
 
 
 def solves(system: System, states: Array, points: Any = None) -> NDArray[np.bool_]:
-    """Whether the equations are at rest there, within rounding of their terms."""
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(states).all(axis=0)
-        safe = np.where(finite, states, 1.0)
-        rate = np.abs(at_rest_rate(system, safe, points))
-        base, past, _ = system.jacobians(safe, points)
-        terms = np.abs(base) + np.abs(past).sum(axis=1)
-        scale = np.einsum("mij,jm->im", terms, np.abs(safe))
-        if isinstance(system.problem, Map):
-            scale = scale + np.abs(safe)
-        noise = (
-            rounding(system, safe, points) if has_switches(system) else 0.0
-        )  # on a corner slopes tell no size
-        return np.asarray(finite & (rate <= _CLOSED * scale + noise + 1e-300).all(axis=0))
+    """Whether the equations are at rest there, as far as closed forms are exact."""
+    return rests(system, states, points, tolerance=_CLOSED)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory, check_work
+
 from ..dynamics import System, compile_system
 from ..problems import DomainError
 from ..results import REASONS
 from ..trajectories.maps import first_order
-from .checks import whole
-from .cycles import find_cycles
+from .cycles import NEWTON_STEPS, find_cycles
+from .own_times import map_times
 from .points import take
 from .tangent import bound_slope
 
@@ -20,6 +22,8 @@ Array = NDArray[np.float64]
 
 #: Numbers of one result, 2 GB.
 MAX_NUMBERS = 250_000_000
+#: Steps of the transient of which one is taken into a motion's reach.
+_SEEN = 16
 OVERFLOW = REASONS.index("the state grew beyond floating-point numbers")
 
 
@@ -33,41 +37,57 @@ class Orbits:
     period : (size,) steps of the cycle, 0 where none was found
     multiplier : (size,) its largest multiplier in modulus
     status : (size,) code of results.REASONS
+    reach : (states, size) largest absolute value of each state
+    transient, keep : steps before, and steps kept
     """
 
     states: Array
     period: NDArray[np.int64]
     multiplier: Array
     status: NDArray[np.uint8]
+    reach: Array
+    transient: int
+    keep: int
 
 
-def map_orbits(system: System, transient: float, keep: float, max_period: int) -> Orbits:
+def map_orbits(system: System, transient: float | None, keep: float | None, max_period: int) -> Orbits:
     """Run a map, delays and all, from its start."""
-    transient = whole("transient of a map", transient, 0)
-    keep = whole("keep of a map", keep, 2)
+    transient, keep = map_times(system, transient, keep)
     size, n = system.size, len(system.labels)
     if n * size * keep > MAX_NUMBERS:
         raise DomainError(
             f"{n} states at {size:,} points and {keep:,} kept steps are too many numbers: at most {MAX_NUMBERS:,}; "
             "keep fewer steps, or sweep in blocks"
         )
-    states = np.empty((n, size, keep))
+    lag = int(system.lag_values().max(initial=0)) if system.delayed else 0
+    longest = min(max_period, keep // 2)
+    what = f"{transient + keep:,} steps of a map at {size:,} points, and cycles of up to {longest:,} steps"
+    each = (transient + keep + NEWTON_STEPS * longest**2 / 2) * (system.rhs.arithmetic + 4 * n * (1 + lag))
+    check_work(what, size * each, "give fewer points, a shorter transient and keep, or a smaller max_period")
+    check_memory(what, 16.0 * size * keep * n * (1 + lag), "give fewer points, or keep fewer steps")
+    states, reach = np.empty((n, size, keep)), np.zeros((n, size))
     period, multiplier = np.zeros(size, np.int64), np.full(size, np.nan)
     for points in _alike(system):
         plain = _without_delays(system, points)
         x = plain.start_values()
         orbit = np.empty((len(x), points.size, keep))
         slope = bound_slope(plain)
+        largest = np.abs(x[:n])
         for step in range(transient + keep):
             if step >= transient:
                 orbit[:, :, step - transient] = x
+            elif step % _SEEN == 0:
+                np.fmax(largest, np.abs(x[:n]), out=largest)
             x = slope(x, float(step))
         states[:, points] = orbit[:n]
+        with np.errstate(invalid="ignore"):
+            reach[:, points] = np.fmax(largest, np.fmax.reduce(np.abs(orbit[:n]), axis=2))
         found = find_cycles(plain, orbit, np.arange(points.size), transient, max_period)
         period[points], multiplier[points] = found
     lost = ~np.isfinite(states).all(axis=(0, 2))
     states[:, lost] = np.nan
-    return Orbits(states, period, multiplier, np.where(lost, OVERFLOW, 0).astype(np.uint8))
+    status = np.where(lost, OVERFLOW, 0).astype(np.uint8)
+    return Orbits(states, period, multiplier, status, reach, transient, keep)
 
 
 def _alike(system: System) -> list[NDArray[np.int64]]:

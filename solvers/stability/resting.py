@@ -2,92 +2,118 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..dynamics import System
-from ..problems import Map
-from ..straightline import Builder
+from ..problems import TIME, Map
+from ..straightline import Builder, Program
+from .at_rest import rests
+from .equilibria_newton import newton
+from .operating_point import at_rest_jacobian
 
 Array = NDArray[np.float64]
 
-#: Relative distances: at rest; approaching; accuracy of a refined equilibrium; growth that still counts as none.
-ARRIVED, NEAR, EXACT, NEUTRAL = 1e-6, 0.1, 1e-10, 1e-8
-
-
-def closed_points(system: System) -> Array:
-    """(equilibria, states, size) of the problem's closed forms."""
-    from ..symbolic import emit
-
-    points = system.problem.fixed_points
-    if not points:
-        return np.empty((0, len(system.labels), system.size))
-    builder = Builder()
-    program = builder.build([emit(builder, point[label]) for point in points for label in system.labels])
-    return system.evaluate(program, {}).reshape(len(points), len(system.labels), system.size)
+#: Relative distances: at rest; approaching; growth that still counts as none.
+ARRIVED, NEAR, NEUTRAL = 1e-6, 0.1, 1e-8
 
 
 def resting_points(
-    system: System, first: Array, last: Array, transient: float, keep: float, noise: Any = 0.0
+    system: System,
+    first: Array,
+    last: Array,
+    reach: Array,
+    transient: Array | float,
+    keep: Array | float,
+    noise: Array | float = 0.0,
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Equilibria (states, size) near the ends of motions, and which motions come to rest there.
+
+    Distances are relative to the equilibrium in each state, or to the motion's reach where that state rests at zero: a
+    choice of units changes nothing.
 
     Parameters
     ----------
     first, last : (states, size) states at times transient and transient + keep
-    noise : (size,) array or number, what the states may be wrong by
+    reach : (states, size) largest absolute value of each state so far
+    transient, keep : numbers or (size,) arrays
+    noise : (states, size) array or number, what the states may be wrong by
     """
-    rest, jacobian, found = _newton(system, last)
-    size = np.maximum(np.abs(rest).max(axis=0), np.finfo(float).tiny)
+    rest = at_last(system, last, reach, transient + keep)
+    found = np.isfinite(rest).all(axis=0)
+    rest = np.where(found, rest, last)
+    size = sizes(rest, reach)
     with np.errstate(invalid="ignore", over="ignore"):
-        before, after = (np.abs(x - rest).max(axis=0) / size for x in (first, last))
-    slowest = (transient / (transient + keep)) ** 0.25 if transient > 0 else 0.5
+        before, after = (np.abs((x - rest) / size).max(axis=0) for x in (first, last))
+        slowest = np.where(np.asarray(transient) > 0, (transient / (transient + keep)) ** 0.25, 0.5)
     closer = (after <= NEAR) & (after <= slowest * before)
     if system.delayed:
         closer &= after <= NEAR**2  # what repels is not known here
     else:
-        roots = np.linalg.eigvals(np.where(found[:, None, None], jacobian, 0.0))
-        growth = (
-            np.abs(roots + 1).max(axis=1) - 1 if isinstance(system.problem, Map) else roots.real.max(axis=1)
-        )
-        closer &= growth <= NEUTRAL * np.maximum(1.0, np.abs(jacobian).max(axis=(1, 2)))
-    # motion near zero rests relative to where it has been, not to the equilibrium
-    gone = np.abs(last - rest).max(axis=0) <= ARRIVED * np.maximum(size, np.abs(first).max(axis=0))
-    gone &= after <= before
-    return rest, found & (gone | closer | (after <= ARRIVED) | (np.abs(last - rest).max(axis=0) <= noise))
+        closer &= ~_repels(system, rest)
+    exact = (np.abs(last - rest) <= noise).all(axis=0)
+    return rest, found & (closer | (after <= ARRIVED) | exact)
+
+
+def at_last(system: System, last: Array, reach: Array, end: Array | float) -> Array:
+    """(states, size) equilibria near the ends of motions: by Newton's method, or the end itself; NaN where none is."""
+    known = np.isfinite(last).all(axis=0)
+    start, unit = np.where(known, last, 0.0), units(np.where(known, reach, 1.0))
+    held, points = _without_time(system, end), np.arange(last.shape[1])
+    timed = held is not system
+    times = (end, 0.77 * end) if timed else (0.0,)
+    rest, _ = newton(held, start, points, unit, times=(0.0,))
+    rest[:, ~(np.abs(rest - start) <= 2 * unit).all(axis=0)] = np.nan
+    if timed:
+        rest[:, ~rests(system, rest, None, unit, times=times)] = np.nan
+    there = rests(system, start, None, unit, times=times) & ~np.isfinite(rest).all(axis=0)
+    rest[:, there] = start[:, there]
+    rest[:, ~known] = np.nan
+    return rest
 
 
 def refine(system: System, states: Array) -> Array:
     """Equilibria (states, size) by Newton's method from nearby states, NaN where it does not converge."""
-    rest, _, found = _newton(system, states)
-    return np.where(found, rest, np.nan)
+    return at_last(system, states, np.abs(states), 0.0)
 
 
-def _newton(system: System, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Roots of the equations at rest, Jacobians there (for a map, less one), and where the method converged."""
-    x, one = start.copy(), np.eye(len(start))
-    is_map = isinstance(system.problem, Map)
-    reach = np.maximum(np.abs(start).max(axis=0), np.finfo(float).tiny)
-    lost = ~np.isfinite(start).all(axis=0)
-    x[:, lost] = 0.0
-    with np.errstate(all="ignore"):
-        for _ in range(40):
-            value = system.slope(x) - (x if is_map else 0.0)
-            own, past, _ = system.jacobians(x)
-            jacobian = own + past.sum(axis=1) - (one if is_map else 0.0)
-            bad = ~np.isfinite(jacobian).all(axis=(1, 2)) | ~np.isfinite(value).all(axis=0)
-            bad |= np.abs(x - start).max(axis=0) > 2 * reach
-            jacobian[bad | lost] = 0.0
-            lost |= bad
-            step = np.einsum("mij,jm->im", np.linalg.pinv(jacobian), value)
-            step[:, lost] = 0.0
-            x = x - step
-            small = np.abs(step).max(axis=0) <= EXACT * np.maximum(np.abs(x).max(axis=0), ARRIVED * reach)
-            if small.all():
-                break
-        value = system.slope(x) - (x if is_map else 0.0)
-    scale = np.abs(jacobian).max(axis=(1, 2)) * np.maximum(np.abs(x).max(axis=0), ARRIVED * reach)
-    found = ~lost & (small | (np.abs(value).max(axis=0) <= EXACT * scale))
-    return x, jacobian, found
+def units(reach: Array) -> Array:
+    """(states, size) the size of a motion in each state; where it never left zero, that of the largest state, or 1."""
+    largest = reach.max(axis=0)
+    return np.where(reach > 0, reach, np.where(largest > 0, largest, 1.0))
+
+
+def sizes(rest: Array, reach: Array) -> Array:
+    """(states, size) what distances from an equilibrium are relative to."""
+    own, unit = np.abs(rest), units(reach)
+    return np.where(own > ARRIVED * unit, own, unit)
+
+
+def _repels(system: System, rest: Array) -> NDArray[np.bool_]:
+    jacobian = at_rest_jacobian(system, rest)
+    fine = np.asarray(np.isfinite(jacobian).all(axis=(1, 2)))
+    roots = np.linalg.eigvals(np.where(fine[:, None, None], jacobian, 0.0))
+    if isinstance(system.problem, Map):
+        growth, rate = np.abs(roots + 1).max(axis=1) - 1, 1.0
+    else:
+        growth, rate = roots.real.max(axis=1), np.abs(roots).max(axis=1)
+    return np.asarray(fine & (growth > NEUTRAL * rate))
+
+
+def _without_time(system: System, end: Array | float) -> System:
+    """The equations as they stand at the end, where they hold the time."""
+    if TIME not in {*system.rhs.inputs, *system.outputs.inputs}:
+        return system
+    at = float(np.max(end))
+
+    def held(program: Program) -> Program:
+        builder = Builder()
+        place: list[int] = []
+        for op in program.ops:
+            at_end = op.kind == "input" and op.value == TIME
+            place.append(builder.const(at) if at_end else builder._replay(op, place))
+        return builder.build([place[i] for i in program.outputs])
+
+    return replace(system, rhs=held(system.rhs), outputs=held(system.outputs))

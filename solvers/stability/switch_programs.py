@@ -42,15 +42,6 @@ def share_programs(source: System, target: System) -> None:
         vars(target)[name] = vars(source)[name]
 
 
-def rounding(system: System, states: Array, points: Any = None) -> Array:
-    """(n, m) error of the right-hand side at rest, from that of the states and of each step of arithmetic."""
-    cache = vars(system)
-    if "_rounding" not in cache:
-        errors = _Errors(composed(system), set(variables_of(system)))
-        cache["_rounding"] = errors.builder.build([errors.error[i] for i in errors.program.outputs])
-    return system.evaluate(cache["_rounding"], with_errors(system, states), points)
-
-
 def tied(system: System, states: Array, points: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(switches, m) whether the argument of each is zero within the error with which it is known."""
     number, program = switches_of(system)

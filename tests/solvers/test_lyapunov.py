@@ -16,6 +16,7 @@ from tcpdynamics.solvers import bifurcation, failures, lyapunov
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
 from tcpdynamics.solvers.results import REASONS
 from tcpdynamics.solvers.stability import lyapunov_kernel as kernel
+from tcpdynamics.solvers.stability.failing import FailureWarning
 
 w, past, r, delay = sympy.symbols("w past r delay")
 x, y, z = sympy.symbols("x y z")
@@ -209,9 +210,11 @@ def test_failures_and_refusals() -> None:
     found = lyapunov(logistic([1.5, 3.5]))
     assert np.isnan(found.exponent.values[0, 1])
     assert [reason for _, reason in failures(found)] == ["the state grew beyond floating-point numbers"]
-    blown = lyapunov(ODE(rhs={"x": x**2}, start={"x": 1.0}))
+    with pytest.warns(FailureWarning, match="1 of 1 points failed; most often: the state grew beyond"):
+        blown = lyapunov(ODE(rhs={"x": x**2}, start={"x": 1.0}))
     assert [reason for _, reason in failures(blown)] == ["the state grew beyond floating-point numbers"]
-    short = lyapunov(LORENZ, max_steps=100)
+    with pytest.warns(FailureWarning, match="the steps ran out"):
+        short = lyapunov(LORENZ, max_steps=100)
     assert failures(short)[0][1].startswith("the steps ran out")
     with pytest.raises(DynamicsError, match="beyond floating-point"):
         lyapunov(logistic(3.5), throw=True)

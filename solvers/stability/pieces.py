@@ -1,0 +1,119 @@
+"""Equations with switches (Max, Min, Piecewise, ...) piece by piece: in each, every switch is held on one side."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dynamics import System
+from ..problems import TIME
+from ..straightline import Builder, Program
+
+Array = NDArray[np.float64]
+
+#: Pieces that are searched, at most.
+MOST = 64
+
+
+def pieces(system: System, states: Array, points: NDArray[np.int64]) -> list[System]:
+    """Systems without switches, each equal to the given one where its switches are on certain sides.
+
+    All combinations of sides, or, where those are more than MOST, the ones that prevail at some states and what one
+    further switch makes of them. Different combinations may give the same equations: those come once.
+
+    Parameters
+    ----------
+    states : (n, m) array, where to look which sides there are
+    points : (m,) index into the grid
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from ..dynamics import compile_system
+    >>> from ..problems import ODE
+    >>> x = sympy.Symbol("x")
+    >>> clipped = compile_system(ODE(rhs={"x": 1 - sympy.Min(1, sympy.Max(0, x))}))
+    >>> found = pieces(clipped, np.zeros((1, 1)), np.zeros(1, int))
+    >>> sorted(piece.slope(np.array([[7.0]])).item() for piece in found)
+    [-6.0, 0.0, 1.0]
+    """
+    equations, outputs = _switches(system, system.rhs), _switches(system, system.outputs)
+    count = len(equations) + len(outputs)
+    if not count:
+        return []
+    programs: dict[tuple[Program, Program], None] = {}
+    for sides in _combinations(system, equations, outputs, states, points):
+        held = dict(zip(equations, sides, strict=False))
+        seen = dict(zip(outputs, sides[len(equations) :], strict=True))
+        programs[without_switches(system.rhs, held), without_switches(system.outputs, seen)] = None
+    return [replace(system, rhs=rhs, outputs=of) for rhs, of in programs]
+
+
+def _switches(system: System, program: Program) -> list[int]:
+    """Steps that switch with the state (or the time)."""
+    moving: set[int] = set()
+    found = []
+    names = {*system.labels, *system.delayed, TIME}
+    for i, op in enumerate(program.ops):
+        if op.value in names if op.kind == "input" else op.a in moving or op.b in moving:
+            moving.add(i)
+            if op.kind in ("min", "max", "step"):
+                found.append(i)
+    return found
+
+
+def without_switches(program: Program, sides: Mapping[int, bool]) -> Program:
+    """The program with some switches held: Max and Min at their first operand where True, a step at 1 where True."""
+    builder = Builder()
+    place: list[int] = []
+    for i, op in enumerate(program.ops):
+        if i not in sides:
+            place.append(builder._replay(op, place))
+        elif op.kind == "step":
+            place.append(builder.const(int(sides[i])))
+        else:
+            place.append(place[op.a if sides[i] else op.b])
+    return builder.build([place[i] for i in program.outputs])
+
+
+def _combinations(
+    system: System, equations: list[int], outputs: list[int], states: Array, points: NDArray[np.int64]
+) -> Iterator[tuple[bool, ...]]:
+    count = len(equations) + len(outputs)
+    if 2**count <= MOST:
+        yield from itertools.product((False, True), repeat=count)
+        return
+    now = dict(zip(system.labels, states, strict=True)) | {TIME: 0.0}
+    past = dict(zip(system.delayed, system.at_rest(states, points), strict=True))
+    rows = system.evaluate(_sides(system.rhs, equations), now | past, points)
+    more = system.evaluate(_sides(system.outputs, outputs), now, points)
+    sides = np.concatenate([rows, more]) >= 0
+    patterns, often = np.unique(sides, axis=1, return_counts=True)
+    common = patterns[:, np.argsort(-often, kind="stable")].T.tolist()
+    known: dict[tuple[bool, ...], None] = {tuple(row): None for row in common[: MOST // 2]}
+    for flips in (1, 2):
+        for row in common[: MOST // 2]:
+            for changed in itertools.combinations(range(count), flips):
+                if len(known) >= MOST:
+                    break
+                known[tuple(side != (j in changed) for j, side in enumerate(row))] = None
+    yield from known
+
+
+def _sides(program: Program, switches: list[int]) -> Program:
+    """>= 0 where a switch takes its first operand, or is on."""
+    builder = Builder()
+    place = builder.extend(program)
+    rows = []
+    for i in switches:
+        op = program.ops[i]
+        if op.kind == "step":
+            rows.append(place[op.a])
+        else:
+            first, second = (op.a, op.b) if op.kind == "max" else (op.b, op.a)
+            rows.append(builder.sub(place[first], place[second]))
+    return builder.build(rows)
