@@ -56,7 +56,7 @@ def write_tape(system: System) -> Tape:
     names: list[str] = []
     inputs: list[int] = []
     constants: list[float] = []
-    guards: list[list[int]] = []
+    guards: list[int] = []
     states: dict[str, int] = {}
     delayed: dict[str, int] = {}
     clock = -1
@@ -84,8 +84,7 @@ def write_tape(system: System) -> Tape:
             continue
         if op.kind == "step":
             step = [kernel.STEP, i, op.a, len(guards), -1, -1]
-            terms = ops[op.a]
-            guards.append([op.a, *((terms.a, terms.b) if terms.kind in ("add", "sub") else (-1, -1))])
+            guards.append(op.a)
             code1.append(step)
             continue
         kind = codes.get(op.kind)
@@ -120,7 +119,7 @@ def write_tape(system: System) -> Tape:
     return Tape(
         array(code0, 6), array(code1, 6), array(code2, 6), count,
         array([states[s] for s in system.labels]), array(rhs), array(recorded), array(inputs), tuple(names),
-        tuple(constants), clock, array(guards, 3),
+        tuple(constants), clock, array(guards),
         array([delayed[n] for n in used]), array([past.index(lagged[n].of) for n in used]),
         array([source_slot[p] for p in past]), tuple(past),
     )  # fmt: skip

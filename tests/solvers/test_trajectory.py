@@ -362,7 +362,7 @@ def test_a_switch_that_chatters_is_reported() -> None:
     """x is driven to 0 from both sides: no motion without a rule for the switch itself."""
     problem = ODE(rhs={"x": sympy.Piecewise((-1, x >= 0), (1, True))}, start={"x": [0.5, 1.0]})
     got = trajectory(problem, [0.2, 3.0], max_steps=500)
-    assert "steps ran out" in failures(got)[0][1]
+    assert failures(got)[0][1].startswith("the motion slides along a switch")
     np.testing.assert_allclose(got.x[:, 0], [0.3, 0.8])
     assert np.isnan(got.x[:, 1]).all()
 
