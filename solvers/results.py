@@ -29,12 +29,12 @@ REASONS = (
     "a root could not be polished: its residual is too large",
     "not computed: an error was raised",
     "the orbit met a jump of the equations, which linearised deviations do not show",
-    "stiff: the steps, held small by stability and not by accuracy, ran out: use method='radau' (not for delay "
-    "equations, which have no method for stiff problems here)",
+    "the steps ran out, held small by stability and not by accuracy, since the problem is stiff: use method='radau' "
+    "(for ODEs; delay equations have no method for stiff problems here)",
     "the motion slides along a switch, or meets it ever faster, and the equations do not say how it goes on: "
     "smooth the switch, or write down the motion along it",
-    "the equations are not finite where the motion arrived (a division by zero, a root or a logarithm of a negative "
-    "number, a singular point): change the start or the parameters",
+    "the equations or their derivatives are not finite where the motion arrived (a division by zero, a root or a "
+    "logarithm of what is not positive, a singular point): change the start or the parameters",
 )
 
 

@@ -387,7 +387,9 @@ def _next_switch(
     when, which = h, -1
     urgent, fewest = -1, 0
     for g in range(guards.shape[0]):
-        slot, sign = guards[g], float(sides[g, lane])
+        slot, sign = guards[g, 0], float(sides[g, lane])
+        if sides[g, lane] == 0:
+            continue  # a whole power
         now = sign * T[slot, 0, lane]
         rest, power = 0.0, 1.0
         for k in range(1, order + 1):
@@ -452,8 +454,57 @@ def _exp2(y: Any) -> Any:
 
 
 @_inner
+def _log2_of_sum(x: Any, y: Any) -> Any:
+    """log2(2^x + 2^y)."""
+    large = max(x, y)
+    return large if large == -np.inf else large + math.log2(2.0 ** (x - large) + 2.0 ** (y - large))
+
+
+@_inner
+def _careful_length(T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride: Any, lane: Any) -> Any:
+    """The same step for one lane, in logarithms, where the last step says little of this one; -1: not finite.
+
+    A state at zero changes by its first terms that are not zero; a state that stays at zero asks for nothing. A step
+    that comes out far shorter than the last is sought again with what the states change by in such a step.
+    """
+    for i in range(states.shape[0]):
+        for k in range(order + 1):
+            if not abs(T[states[i], k, lane]) < np.inf:
+                return -1.0
+    floor = math.log2(atol) if atol > 0.0 else -np.inf
+    while True:
+        length = 1023.0  # log2
+        reach = math.log2(stride) if stride > 0.0 else -np.inf
+        for i in range(states.shape[0]):
+            s = states[i]
+            size = math.log2(abs(T[s, 0, lane])) if T[s, 0, lane] != 0.0 else -np.inf
+            for k in range(1, order + 1):
+                if T[s, k, lane] != 0.0 and (k == 1 or size == -np.inf):
+                    size = _log2_of_sum(size, math.log2(abs(T[s, k, lane])) + k * reach)
+            bound = _log2_of_sum(floor, math.log2(rtol) + size)
+            for k in (order - 1, order):
+                if T[s, k, lane] != 0.0:
+                    length = min(length, (bound - math.log2(abs(T[s, k, lane]))) / k)
+        h = 2.0**length
+        if h >= 0.25 * stride:
+            return h
+        stride = h
+
+
+@_inner
+def _reason(T: Any, states: Any, lane: Any) -> Any:
+    """Why a series is not finite: the state is large and grows, or the equations have no value there."""
+    for i in range(states.shape[0]):
+        x, slope = T[states[i], 0, lane], T[states[i], 1, lane]
+        if not abs(x) < np.inf or (abs(x) > 1e10 and not x * slope <= 0.0):
+            return OVERFLOW
+    return SINGULAR
+
+
+@_inner
 def _step_lengths(
-    T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride: Any, last: Any, before: Any, total: Any, h: Any
+    T: Any, states: Any, running: Any, order: Any, rtol: Any, atol: Any, stride: Any, last: Any, before: Any,
+    total: Any, h: Any
 ) -> None:  # fmt: skip
     """Steps at which the last two terms of every state are below its tolerance; -1 where a number is not finite.
 
@@ -474,10 +525,11 @@ def _step_lengths(
             before[lane] = max(before[lane], y)
             total[lane] += x + y
     for lane in range(LANES):
-        if not total[lane] < 1e300:
-            h[lane] = -1.0
-            continue
-        h[lane] = _exp2(-max(_log2(last[lane]) / order, _log2(before[lane]) / (order - 1)))
+        h[lane] = -1.0
+        if total[lane] < 1e300:
+            h[lane] = _exp2(-max(_log2(last[lane]) / order, _log2(before[lane]) / (order - 1)))
+        if running[lane] and not h[lane] >= 0.25 * stride[lane]:
+            h[lane] = _careful_length(T, states, order, rtol, atol, stride[lane], lane)
 
 
 @_inner
@@ -566,6 +618,8 @@ def integrate(
     values: Any,
     series: Any,
     advance: Any,
+    stop: Any,
+    end: Any,
 ) -> None:  # fmt: skip
     """Integrate trajectories low..high-1.
 
@@ -575,7 +629,8 @@ def integrate(
     slots : number of slots
     states, rhs, outputs, inputs : slots of states, of their slopes, of what is recorded, of parameters
     clock : slot of time, or -1
-    guards : (switches,) slots of their arguments
+    guards : (switches, 2) slots of their arguments, and -1; or of roots (or what they are of) and their exponents:
+        where it changes its sign, the root has left its branch, and the motion ends there
     delayed, ages : slots of delayed values; which entry of `past` each of them looks back at
     past : slots whose polynomials are remembered
     history : (past, pieces, order + 1, size) Taylor coefficients of the past before `begin`, from piece beginnings
@@ -585,6 +640,8 @@ def integrate(
     capacity : pieces of the past that a lane remembers, a power of two
     final_order : highest order that is wanted of values other than states
     values, series, advance : addresses of machine code for this tape (see `taylor_native`), or 0
+    stop : (1,) what another thread makes 1 to have this one return at once
+    end : (2 n + 2, size) states and slopes where a trajectory failed, the time and the last step, written here
     """
     T = np.zeros((slots, order + 1, LANES))
     tmp = np.zeros((2, LANES))
@@ -616,7 +673,7 @@ def integrate(
             binomial[i, j] = binomial[i - 1, j - 1] + (binomial[i - 1, j] if j < i else 0.0)
     base, slot = T.ctypes.data, (order + 1) * ROW
     upcoming, active = low, 0
-    while True:
+    while stop[0] == 0:
         fresh = False
         for lane in range(LANES):
             if running[lane] or upcoming >= high:
@@ -633,6 +690,8 @@ def integrate(
                 T[states[i], 0, lane] = start[i, m]
             for g in range(guards.shape[0]):
                 sides[g, lane], near[g, lane], flipped[g, lane] = 0, 0.0, np.nan
+                if guards[g, 1] >= 0 and T[guards[g, 1], 0, lane] % 1.0 != 0.0:
+                    sides[g, lane] = 1
             if guards.shape[0]:
                 for i in range(inputs.shape[0]):
                     E[inputs[i], lane] = abs(params[i, m])
@@ -684,10 +743,10 @@ def integrate(
                 if running[lane] and stride[lane] == 0.0:
                     stride[lane] = times[times.shape[0] - 1] - now[lane]
                     for i in range(states.shape[0]):
-                        bend = abs(T[states[i], 2, lane])
-                        if bend > 0.0:
-                            stride[lane] = min(stride[lane], max(1e-30, abs(T[states[i], 1, lane]) / bend))
-        _step_lengths(T, states, order, rtol, atol, stride, last, before, total, lengths_now)
+                        slope, bend = abs(T[states[i], 1, lane]), abs(T[states[i], 2, lane])
+                        if slope > 0.0 and bend > 0.0:
+                            stride[lane] = min(stride[lane], max(1e-30, slope / bend))
+        _step_lengths(T, states, running, order, rtol, atol, stride, last, before, total, lengths_now)
         if guards.shape[0]:
             for lane in range(LANES):
                 if clock >= 0:
@@ -705,7 +764,10 @@ def integrate(
             length = lengths_now[lane]
             level, radius = SOFT, length
             if length < 0.0 or (delayed.shape[0] and reach[lane] <= 0.0) or steps[lane] >= max_steps:
-                status[m] = OVERFLOW if length < 0.0 else STEPS
+                status[m] = _reason(T, states, lane) if length < 0.0 else STEPS
+                for i in range(states.shape[0]):
+                    end[i, m], end[states.shape[0] + i, m] = T[states[i], 0, lane], T[states[i], 1, lane]
+                end[2 * states.shape[0], m], end[2 * states.shape[0] + 1, m] = now[lane], stride[lane]
                 running[lane] = False
                 active -= 1
                 for j in range(next_time[lane], times.shape[0]):
@@ -758,8 +820,8 @@ def integrate(
                 next_time[lane] += 1
             steps[lane] += 1
             taken[m] = steps[lane]
-            if guard >= 0 and flips[guard, lane] > MOST_FLIPS:
-                status[m] = SLIDES
+            if guard >= 0 and (flips[guard, lane] > MOST_FLIPS or guards[guard, 1] >= 0):
+                status[m] = SLIDES if guards[guard, 1] < 0 else SINGULAR
                 running[lane] = False
                 active -= 1
                 for j in range(next_time[lane], times.shape[0]):
