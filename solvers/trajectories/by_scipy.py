@@ -66,7 +66,8 @@ def follow(
         return system.slope(y[:, None], [point], t)[:, 0]
 
     def jacobian(t: float, y: Array) -> Array:
-        return system.jacobians(y[:, None], [point], t)[0][0]
+        matrix: Array = system.jacobians(y[:, None], [point], t)[0][0]
+        return matrix
 
     states = np.empty((start.size, ticks.size))
     states[:, 0], reached, status = start, int(ticks[0] == 0.0), OK
