@@ -15,6 +15,7 @@ _EXPECTED = (
     "ChainError",
     "DomainError",
     "DynamicsError",
+    "LimitError",
     "RangeError",
     "OutputError",
     "ScenarioError",

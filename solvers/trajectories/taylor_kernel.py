@@ -35,8 +35,8 @@ ROW = LANES * 8  # bytes
 
 ADD, SUB, MUL, DIV, EXP, LOG, POW, STEP, LAG, MULC, ADDC, SUBC, CSUB, DIVC = range(14)
 
-#: Status of a trajectory, see solvers.results.REASONS.
-OK, STEPS, OVERFLOW, SLIDES, SINGULAR = 0, 8, 9, 15, 16
+#: Status of a trajectory, see solvers.results.REASONS; the last two are the kernel's own names of reasons there.
+OK, STEPS, OVERFLOW, SLIDES, SINGULAR = 0, 8, 9, -1, -2
 
 #: A switch that changes sides more often than this at one moment does not let go of the motion.
 MOST_FLIPS = 4

@@ -49,6 +49,7 @@ SHARE = 512
 NATIVE_FROM = 2000
 
 STIFF = next(i for i, reason in enumerate(REASONS) if "since the problem is stiff" in reason)
+SLIDES = next(i for i, reason in enumerate(REASONS) if reason.startswith("the motion slides along a switch"))
 
 
 def trajectory(
@@ -294,6 +295,7 @@ def _by_scipy(task: _Task, method: str) -> Array:
 
 def _by_taylor(task: _Task) -> Array:
     """Returns where each trajectory that failed ended: (states, slopes, time, last step; size)."""
+    from . import taylor_kernel as kernel
     from .taylor_kernel import LANES, integrate
     from .taylor_tape import write_tape
 
@@ -352,6 +354,7 @@ def _by_taylor(task: _Task) -> Array:
         piece = LANES * tape.past.size * (order + 1) * 8 * min(_processors(), max(1, short.size // LANES))
         if short.size and capacity * piece < 2**31:
             run(short, capacity)
+    codes[codes == kernel.SLIDES], codes[codes == kernel.SINGULAR] = SLIDES, SINGULAR
     task.status[:] = codes
     return ends
 
