@@ -87,7 +87,7 @@ def without_advice(told: str) -> str:
     >>> without_advice("the steps ran out before the last time: raise max_steps or loosen the tolerance")
     'the steps ran out before the last time'
     """
-    return told.partition(": raise ")[0]
+    return told.partition(": raise ")[0].partition(": use method")[0]
 
 
 def units_of(chosen: Chosen) -> dict[str, str]:

@@ -111,14 +111,16 @@ class System:
         past = self.at_rest(states, points) if delayed is None else delayed
         return self.evaluate(self.rhs, now | dict(zip(self.delayed, past, strict=True)) | {TIME: t}, points)
 
-    def at_rest(self, states: Array, points: Any = None, t: float = 0.0) -> Array:
+    def at_rest(self, states: Array, points: Any = None, t: float | Array = 0.0) -> Array:
         """(delayed symbols, m) values of the delayed symbols where nothing has moved."""
         if not self.delayed:
             return np.empty((0, states.shape[1]))
         now = dict(zip(self.labels, states, strict=True)) | {TIME: t}
         return self.evaluate(self._rest, now, points)
 
-    def jacobians(self, states: Array, points: Any = None) -> tuple[Array, Array, Array]:
+    def jacobians(
+        self, states: Array, points: Any = None, t: float | Array = 0.0
+    ) -> tuple[Array, Array, Array]:
         """Linearisation at rest: d(delta)/dt = A_0 delta(t) + sum_k A_k delta(t - tau_k).
 
         Parameters
@@ -132,8 +134,8 @@ class System:
         tau : (m, K) array of delays
         """
         n, m = states.shape
-        now = dict(zip(self.labels, states, strict=True)) | {TIME: 0.0}
-        past = dict(zip(self.delayed, self.at_rest(states, points), strict=True))
+        now = dict(zip(self.labels, states, strict=True)) | {TIME: t}
+        past = dict(zip(self.delayed, self.at_rest(states, points, t), strict=True))
         flat = self.evaluate(self._jacobian, now | past, points)
         matrices = np.moveaxis(flat.reshape(-1, n, n, m), -1, 0)
         pick = slice(None) if points is None else points

@@ -38,6 +38,12 @@ REASONS = (
     "no equilibrium was found from any start: give the model fixed_points=, or the solver at=",
     "equilibria are not isolated: those shown are points of a line or region of them; choose one with at=",
     "the steps ran out before the end of the motion: shorten transient and keep",
+    "the steps ran out, held small by stability and not by accuracy, since the problem is stiff: use method='radau' "
+    "(for ODEs; delay equations have no method for stiff problems here)",
+    "the motion slides along a switch, or meets it ever faster, and the equations do not say how it goes on: "
+    "smooth the switch, or write down the motion along it",
+    "the equations or their derivatives are not finite where the motion arrived (a division by zero, a root or a "
+    "logarithm of what is not positive, a singular point): change the start or the parameters",
 )
 
 

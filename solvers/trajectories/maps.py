@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory
+
 from ..dynamics import System, compile_system
 from ..problems import TIME, DynamicsError, Map
 
@@ -39,10 +41,11 @@ class Iteration:
             lags = system.lag_values()
             self._lags = (lags if points is None else lags[:, points]).astype(np.int64)
             depth = int(self._lags.max()) + 1
-            if depth * self._lags.size > 200_000_000:
-                raise DynamicsError(
-                    f"a delay of {depth - 1:,} steps at {self._lags.shape[1]:,} points fills memory"
-                )
+            check_memory(
+                f"a delay of {depth - 1:,} steps at {self._lags.shape[1]:,} points",
+                16.0 * depth * self._lags.size,
+                "give shorter delays or fewer points",
+            )
             self._past = np.repeat(system.at_rest(self.states, points)[:, None], depth, axis=1)
 
     def advance(self, steps: int = 1) -> Iteration:

@@ -7,7 +7,8 @@ trajectory. The equations come as a tape (see `taylor_tape`), so this is compile
 The past of a delayed value is kept as the Taylor polynomials of the steps taken: re-expanded at the present, they
 give the delayed value's coefficients, so that the past enters with the full order. A step ends where such a
 polynomial ends, which carries discontinuities forward. A switch keeps its side for a whole step; the step is cut
-where the switch's argument changes sign.
+where the switch's argument changes sign. Which side holds next is a matter of record, not of the argument's sign
+there, which rounding decides: at the switch, the term that leaves rounding first tells where the motion heads.
 
 Sources: A. Jorba, M. Zou, A software package for the numerical integration of ODEs by means of high-order Taylor
 methods, Experimental Mathematics 14, 2005 (recurrences and step control); A. Bellen, M. Zennaro, Numerical methods
@@ -37,8 +38,14 @@ ROW = LANES * 8  # bytes
 
 ADD, SUB, MUL, DIV, EXP, LOG, POW, STEP, LAG, MULC, ADDC, SUBC, CSUB, DIVC = range(14)
 
-#: Status of a trajectory, see solvers.results.REASONS.
-OK, STEPS, OVERFLOW = 0, 8, 9
+#: Status of a trajectory, see solvers.results.REASONS; the last two are the kernel's own names of reasons there.
+OK, STEPS, OVERFLOW, SLIDES, SINGULAR = 0, 8, 9, -1, -2
+
+#: A switch that changes sides more often than this at one moment does not let go of the motion.
+MOST_FLIPS = 4
+
+#: Rounding errors of a switch's argument are below this many times what `_roundings` adds up.
+ROUNDING = 8 * 2.0**-52
 
 #: A smooth piece of the past may be read this far beyond its own step: so that later steps can grow again.
 STRETCH = 1.15
@@ -261,14 +268,16 @@ def _value(T: Any, slot: Any, order: Any, lane: Any, h: Any) -> Any:
 
 
 @_inner
-def _bernstein(T: Any, slot: Any, order: Any, lane: Any, h: Any, sign: Any, binomial: Any, out: Any) -> None:
-    """Bernstein coefficients on [0, h] of sign times a Taylor polynomial."""
-    power = 1.0
-    for k in range(order + 1):
-        out[k] = sign * T[slot, k, lane] * power / binomial[order, k]
+def _bernstein(
+    T: Any, slot: Any, first: Any, order: Any, lane: Any, h: Any, sign: Any, binomial: Any, out: Any
+) -> None:
+    """Bernstein coefficients on [0, h] of sign times the terms first..order of a series, divided by t^first."""
+    degree, power = order - first, 1.0
+    for k in range(degree + 1):
+        out[k] = sign * T[slot, first + k, lane] * power / binomial[degree, k]
         power *= h
-    for i in range(1, order + 1):  # b_i = sum_k binomial(i, k) c_k, by repeated sums
-        for k in range(order, i - 1, -1):
+    for i in range(1, degree + 1):  # b_i = sum_k binomial(i, k) c_k, by repeated sums
+        for k in range(degree, i - 1, -1):
             out[k] += out[k - 1]
 
 
@@ -310,62 +319,109 @@ def _first_negative(b: Any, stack: Any, order: Any) -> Any:
 
 
 @_inner
+def _polished(T: Any, slot: Any, order: Any, lane: Any, t: Any, h: Any) -> Any:
+    """Newton's steps from a zero that is nearly right, as long as they bring the series in [0, h] nearer to zero."""
+    value = _value(T, slot, order, lane, t)
+    for _ in range(8):
+        slope = 0.0
+        for k in range(order, 0, -1):
+            slope = slope * t + k * T[slot, k, lane]
+        at = min(max(t - value / slope, 0.0), h) if slope != 0.0 else t
+        there = _value(T, slot, order, lane, at)
+        if not (abs(at - t) <= 1e-3 * h and abs(there) < abs(value)):
+            break
+        t, value = at, there
+    return t
+
+
+@_inner
+def _leaving(T: Any, slot: Any, order: Any, lane: Any, h: Any, near: Any) -> Any:
+    """The term of a series that first exceeds `near` on its own, 0 if none does within h."""
+    soonest, which = h, 0
+    for k in range(1, order + 1):
+        size = abs(T[slot, k, lane])
+        if size > 0.0:
+            at = (near / size) ** (1.0 / k)
+            if at < soonest:
+                soonest, which = at, k
+    return which
+
+
+@_inner
+def _roundings(code: Any, T: Any, E: Any) -> None:
+    """What rounding errors of values are in proportion to: each operation's own, and those of its operands.
+
+    E : (slots, LANES), holds those of inputs and states; the others are written
+    """
+    for i in range(code.shape[0]):
+        kind, c, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
+        if kind == LAG:
+            continue
+        for lane in range(LANES):
+            value = abs(T[c, 0, lane])
+            if kind == STEP:
+                E[c, lane] = 0.0
+            elif kind == ADD or kind == SUB:
+                E[c, lane] = E[a, lane] + E[b, lane]
+            elif kind == MUL:
+                E[c, lane] = value + abs(T[b, 0, lane]) * E[a, lane] + abs(T[a, 0, lane]) * E[b, lane]
+            elif kind == DIV:
+                E[c, lane] = value + (E[a, lane] + value * E[b, lane]) / abs(T[b, 0, lane])
+            elif kind == EXP:
+                E[c, lane] = value + value * E[a, lane]
+            elif kind == LOG:
+                E[c, lane] = value + E[a, lane] / abs(T[a, 0, lane])
+            elif kind == POW:
+                E[c, lane] = value + value * abs(T[b, 0, lane]) * E[a, lane] / abs(T[a, 0, lane])
+            else:
+                E[c, lane] = value + E[a, lane]
+
+
+@_inner
 def _next_switch(
-    T: Any, guards: Any, sides: Any, scales: Any, flipped: Any, now_t: Any, order: Any,
+    T: Any, E: Any, guards: Any, sides: Any, near: Any, flipped: Any, flips: Any, now_t: Any, order: Any,
     lane: Any, h: Any, binomial: Any, work: Any, stack: Any,
 ) -> Any:  # fmt: skip
-    """When the first switch changes its side within h, and which: (time, guard), or (h, -1)."""
+    """When the first switch changes its side within h, and which: (time, guard), or (h, -1).
+
+    near : (switches, LANES) arguments smaller than this may be rounding errors; kept as long as the motion stays there
+    flipped, flips : (switches, LANES) when each changed its side last, and how often at that moment
+    """
     when, which = h, -1
+    urgent, fewest = -1, 0
     for g in range(guards.shape[0]):
         slot, sign = guards[g, 0], float(sides[g, lane])
+        if sides[g, lane] == 0:
+            continue  # a whole power
         now = sign * T[slot, 0, lane]
         rest, power = 0.0, 1.0
         for k in range(1, order + 1):
             power *= when
             rest += abs(T[slot, k, lane]) * power
-        # What the argument is made of and how large it has been tell how large its rounding errors may be.
-        scale = max(abs(now), scales[g, lane])
-        if guards[g, 1] >= 0:
-            scale = max(scale, max(abs(T[guards[g, 1], 0, lane]), abs(T[guards[g, 2], 0, lane])))
-        scales[g, lane] = scale
-        near = 1e-13 * scale
-        if now > rest or abs(now) + rest <= 100.0 * near:
-            continue  # far from the switch, or moving by rounding errors only
-        if now < -near:
-            return 0.0, g  # on the wrong side: something else has jumped
-        if now <= near and flipped[g, lane] == now_t:
-            # It has just changed sides here: not again, unless it really leaves by more than rounding.
-            _bernstein(T, slot, order, lane, when, sign, binomial, work)
-            for k in range(order + 1):
-                work[k] += 10.0 * near
-            at = _first_negative(work, stack, order)
-            if at <= 1.0:
-                when, which = at * when, g
-            continue
-        if now <= near:  # at the switch: the first derivative that counts tells where to
-            power, heading = 1.0, 0.0
-            for k in range(1, order + 1):
-                power *= when
-                if abs(T[slot, k, lane]) * power > max(near, 1e-9 * rest):
-                    heading = sign * T[slot, k, lane]
-                    break
-            if heading < 0.0:
-                return 0.0, g
-            if heading == 0.0:
-                continue
-        _bernstein(T, slot, order, lane, when, sign, binomial, work)
-        if now <= near:
-            work[0] = 0.0
-            for k in range(
-                1, order + 1
-            ):  # rounding may leave the next ones just below zero although the value rises
-                if abs(work[k]) > near:
-                    break
-                work[k] = 0.0
-        at = _first_negative(work, stack, order)
-        if at <= 1.0:
-            when, which = at * when, g
-    return when, which
+        fresh = ROUNDING * E[slot, lane]
+        if not abs(now) <= near[g, lane] or fresh > near[g, lane]:
+            near[g, lane] = fresh
+        if now > rest:
+            continue  # far from the switch
+        first, back = 0, now < -near[g, lane]  # on the wrong side: something else has jumped
+        just = flipped[g, lane] == now_t
+        if abs(now) <= near[g, lane]:
+            first = _leaving(T, slot, order, lane, when, near[g, lane])
+            if first == 0:
+                continue  # it rests at the switch
+            if sign * T[slot, first, lane] < 0.0:
+                back, first = just or now <= 0.0, 0
+        if back:
+            times = flips[g, lane] if just else 0
+            if urgent < 0 or times < fewest:
+                urgent, fewest = g, times
+        elif urgent < 0:
+            # A zero at the present is divided out: that the side has changed is known.
+            _bernstein(T, slot, first, order, lane, when, sign, binomial, work)
+            at = _first_negative(work, stack, order - first)
+            if at < 1.0:
+                when, which = _polished(T, slot, order, lane, at * when, when), g
+    return (when, which) if urgent < 0 else (0.0, urgent)
 
 
 @intrinsic
@@ -401,8 +457,57 @@ def _exp2(y: Any) -> Any:
 
 
 @_inner
+def _log2_of_sum(x: Any, y: Any) -> Any:
+    """log2(2^x + 2^y)."""
+    large = max(x, y)
+    return large if large == -np.inf else large + math.log2(2.0 ** (x - large) + 2.0 ** (y - large))
+
+
+@_inner
+def _careful_length(T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride: Any, lane: Any) -> Any:
+    """The same step for one lane, in logarithms, where the last step says little of this one; -1: not finite.
+
+    A state at zero changes by its first terms that are not zero; a state that stays at zero asks for nothing. A step
+    that comes out far shorter than the last is sought again with what the states change by in such a step.
+    """
+    for i in range(states.shape[0]):
+        for k in range(order + 1):
+            if not abs(T[states[i], k, lane]) < np.inf:
+                return -1.0
+    floor = math.log2(atol) if atol > 0.0 else -np.inf
+    while True:
+        length = 1023.0  # log2
+        reach = math.log2(stride) if stride > 0.0 else -np.inf
+        for i in range(states.shape[0]):
+            s = states[i]
+            size = math.log2(abs(T[s, 0, lane])) if T[s, 0, lane] != 0.0 else -np.inf
+            for k in range(1, order + 1):
+                if T[s, k, lane] != 0.0 and (k == 1 or size == -np.inf):
+                    size = _log2_of_sum(size, math.log2(abs(T[s, k, lane])) + k * reach)
+            bound = _log2_of_sum(floor, math.log2(rtol) + size)
+            for k in (order - 1, order):
+                if T[s, k, lane] != 0.0:
+                    length = min(length, (bound - math.log2(abs(T[s, k, lane]))) / k)
+        h = 2.0**length
+        if h >= 0.25 * stride:
+            return h
+        stride = h
+
+
+@_inner
+def _reason(T: Any, states: Any, lane: Any) -> Any:
+    """Why a series is not finite: the state is large and grows, or the equations have no value there."""
+    for i in range(states.shape[0]):
+        x, slope = T[states[i], 0, lane], T[states[i], 1, lane]
+        if not abs(x) < np.inf or (abs(x) > 1e10 and not x * slope <= 0.0):
+            return OVERFLOW
+    return SINGULAR
+
+
+@_inner
 def _step_lengths(
-    T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride: Any, last: Any, before: Any, total: Any, h: Any
+    T: Any, states: Any, running: Any, order: Any, rtol: Any, atol: Any, stride: Any, last: Any, before: Any,
+    total: Any, h: Any
 ) -> None:  # fmt: skip
     """Steps at which the last two terms of every state are below its tolerance; -1 where a number is not finite.
 
@@ -423,10 +528,11 @@ def _step_lengths(
             before[lane] = max(before[lane], y)
             total[lane] += x + y
     for lane in range(LANES):
-        if not total[lane] < 1e300:
-            h[lane] = -1.0
-            continue
-        h[lane] = _exp2(-max(_log2(last[lane]) / order, _log2(before[lane]) / (order - 1)))
+        h[lane] = -1.0
+        if total[lane] < 1e300:
+            h[lane] = _exp2(-max(_log2(last[lane]) / order, _log2(before[lane]) / (order - 1)))
+        if running[lane] and not h[lane] >= 0.25 * stride[lane]:
+            h[lane] = _careful_length(T, states, order, rtol, atol, stride[lane], lane)
 
 
 @_inner
@@ -515,6 +621,8 @@ def integrate(
     values: Any,
     series: Any,
     advance: Any,
+    stop: Any,
+    end: Any,
 ) -> None:  # fmt: skip
     """Integrate trajectories low..high-1.
 
@@ -524,7 +632,8 @@ def integrate(
     slots : number of slots
     states, rhs, outputs, inputs : slots of states, of their slopes, of what is recorded, of parameters
     clock : slot of time, or -1
-    guards : (switches, 3) slots of their arguments, and of the two terms of each (or -1)
+    guards : (switches, 2) slots of their arguments, and -1; or of roots (or what they are of) and their exponents:
+        where it changes its sign, the root has left its branch, and the motion ends there
     delayed, ages : slots of delayed values; which entry of `past` each of them looks back at
     past : slots whose polynomials are remembered
     history : (past, pieces, order + 1, size) Taylor coefficients of the past before `begin`, from piece beginnings
@@ -534,12 +643,16 @@ def integrate(
     capacity : pieces of the past that a lane remembers, a power of two
     final_order : highest order that is wanted of values other than states
     values, series, advance : addresses of machine code for this tape (see `taylor_native`), or 0
+    stop : (1,) what another thread makes 1 to have this one return at once
+    end : (2 n + 2, size) states and slopes where a trajectory failed, the time and the last step, written here
     """
     T = np.zeros((slots, order + 1, LANES))
     tmp = np.zeros((2, LANES))
     sides = np.zeros((max(1, guards.shape[0]), LANES), np.int64)
-    scales = np.zeros((max(1, guards.shape[0]), LANES))
+    near = np.zeros((max(1, guards.shape[0]), LANES))
     flipped = np.full((max(1, guards.shape[0]), LANES), np.nan)
+    flips = np.zeros((max(1, guards.shape[0]), LANES), np.int64)
+    E = np.zeros((slots if guards.shape[0] else 1, LANES))
     lags = np.zeros((max(1, delayed.shape[0]), LANES))
     now, h, lengths_now = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     last, before, total, stride = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
@@ -563,7 +676,7 @@ def integrate(
             binomial[i, j] = binomial[i - 1, j - 1] + (binomial[i - 1, j] if j < i else 0.0)
     base, slot = T.ctypes.data, (order + 1) * ROW
     upcoming, active = low, 0
-    while True:
+    while stop[0] == 0:
         fresh = False
         for lane in range(LANES):
             if running[lane] or upcoming >= high:
@@ -579,7 +692,14 @@ def integrate(
             for i in range(states.shape[0]):
                 T[states[i], 0, lane] = start[i, m]
             for g in range(guards.shape[0]):
-                sides[g, lane], scales[g, lane], flipped[g, lane] = 0, 0.0, np.nan
+                sides[g, lane], near[g, lane], flipped[g, lane] = 0, 0.0, np.nan
+                if guards[g, 1] >= 0 and T[guards[g, 1], 0, lane] % 1.0 != 0.0:
+                    sides[g, lane] = 1
+            if guards.shape[0]:
+                for i in range(inputs.shape[0]):
+                    E[inputs[i], lane] = abs(params[i, m])
+                for i in range(states.shape[0]):
+                    E[states[i], lane] = abs(start[i, m])
             longest = 0.0
             for d in range(delayed.shape[0]):
                 lags[d, lane] = all_lags[d, m]
@@ -626,10 +746,19 @@ def integrate(
                 if running[lane] and stride[lane] == 0.0:
                     stride[lane] = times[times.shape[0] - 1] - now[lane]
                     for i in range(states.shape[0]):
-                        bend = abs(T[states[i], 2, lane])
-                        if bend > 0.0:
-                            stride[lane] = min(stride[lane], max(1e-30, abs(T[states[i], 1, lane]) / bend))
-        _step_lengths(T, states, order, rtol, atol, stride, last, before, total, lengths_now)
+                        slope, bend = abs(T[states[i], 1, lane]), abs(T[states[i], 2, lane])
+                        if slope > 0.0 and bend > 0.0:
+                            stride[lane] = min(stride[lane], max(1e-30, slope / bend))
+        _step_lengths(T, states, running, order, rtol, atol, stride, last, before, total, lengths_now)
+        if guards.shape[0]:
+            for lane in range(LANES):
+                if clock >= 0:
+                    E[clock, lane] = abs(now[lane])
+                for d in range(delayed.shape[0]):  # a time in the past is known to some 1e-13 of the present
+                    blur = 450.0 * max(1.0, abs(now[lane])) * abs(T[delayed[d], 1, lane])
+                    E[delayed[d], lane] = abs(T[delayed[d], 0, lane]) + blur
+            _roundings(code0, T, E)
+            _roundings(code1, T, E)
         for lane in range(LANES):
             h[lane] = 0.0
             if not running[lane]:
@@ -638,7 +767,10 @@ def integrate(
             length = lengths_now[lane]
             level, radius = SOFT, length
             if length < 0.0 or (delayed.shape[0] and reach[lane] <= 0.0) or steps[lane] >= max_steps:
-                status[m] = OVERFLOW if length < 0.0 else STEPS
+                status[m] = _reason(T, states, lane) if length < 0.0 else STEPS
+                for i in range(states.shape[0]):
+                    end[i, m], end[states.shape[0] + i, m] = T[states[i], 0, lane], T[states[i], 1, lane]
+                end[2 * states.shape[0], m], end[2 * states.shape[0] + 1, m] = now[lane], stride[lane]
                 running[lane] = False
                 active -= 1
                 for j in range(next_time[lane], times.shape[0]):
@@ -657,12 +789,33 @@ def integrate(
             guard = -1
             if guards.shape[0]:
                 length, guard = _next_switch(
-                    T, guards, sides, scales, flipped, now[lane], order, lane, length, binomial, work, stack
+                    T,
+                    E,
+                    guards,
+                    sides,
+                    near,
+                    flipped,
+                    flips,
+                    now[lane],
+                    order,
+                    lane,
+                    length,
+                    binomial,
+                    work,
+                    stack,
                 )
                 if guard >= 0:
                     sides[guard, lane] = -sides[guard, lane]
+                    again = flipped[guard, lane] == now[lane] + length
+                    flips[guard, lane] = flips[guard, lane] + 1 if again else 1
                     flipped[guard, lane] = now[lane] + length
                     ends, level = False, 0
+                if length > 0.0:  # what a state is added up of rounds it
+                    for i in range(states.shape[0]):
+                        size = 0.0
+                        for k in range(order, -1, -1):
+                            size = size * length + abs(T[states[i], k, lane])
+                        E[states[i], lane] = size
             while next_time[lane] < times.shape[0] and (ends or times[next_time[lane]] <= now[lane] + length):
                 j = next_time[lane]
                 for i in range(outputs.shape[0]):
@@ -670,6 +823,14 @@ def integrate(
                 next_time[lane] += 1
             steps[lane] += 1
             taken[m] = steps[lane]
+            if guard >= 0 and (flips[guard, lane] > MOST_FLIPS or guards[guard, 1] >= 0):
+                status[m] = SLIDES if guards[guard, 1] < 0 else SINGULAR
+                running[lane] = False
+                active -= 1
+                for j in range(next_time[lane], times.shape[0]):
+                    for i in range(outputs.shape[0]):
+                        out[i, m, j] = np.nan
+                continue
             if ends:
                 running[lane] = False
                 active -= 1

@@ -84,8 +84,7 @@ def write_tape(system: System) -> Tape:
             continue
         if op.kind == "step":
             step = [kernel.STEP, i, op.a, len(guards), -1, -1]
-            terms = ops[op.a]
-            guards.append([op.a, *((terms.a, terms.b) if terms.kind in ("add", "sub") else (-1, -1))])
+            guards.append([op.a, -1])
             code1.append(step)
             continue
         kind = codes.get(op.kind)
@@ -99,6 +98,8 @@ def write_tape(system: System) -> Tape:
         code1.append(step)
         if kinds[i] == HELD:
             continue
+        if kind == kernel.POW:
+            guards += [[i, b], [a, b]]  # behind a zero of even order of the one, the other changes its sign
         if kind in (kernel.EXP, kernel.LOG, kernel.POW):
             first, second, count = count, count + 1, count + 2
         elif kinds[b] < MOVING:
@@ -120,7 +121,7 @@ def write_tape(system: System) -> Tape:
     return Tape(
         array(code0, 6), array(code1, 6), array(code2, 6), count,
         array([states[s] for s in system.labels]), array(rhs), array(recorded), array(inputs), tuple(names),
-        tuple(constants), clock, array(guards, 3),
+        tuple(constants), clock, array(guards, 2),
         array([delayed[n] for n in used]), array([past.index(lagged[n].of) for n in used]),
         array([source_slot[p] for p in past]), tuple(past),
     )  # fmt: skip

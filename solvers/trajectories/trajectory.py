@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -15,11 +14,16 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from tcpdynamics.limits import check_memory, check_work, shown
+
 from ..dynamics import System, as_problem, compile_system, labelled
+from ..grid import span
 from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
+from .by_scipy import METHODS, OVERFLOW, SINGULAR, STEPS, follow
 from .maps import Iteration
 from .past import past_polynomials
+from .stiffness import is_stiff
 
 Array = NDArray[np.float64]
 
@@ -38,16 +42,14 @@ class _Task:
     max_steps: int
 
 
-#: Numbers of one result, 2 GB.
 #: Trajectories that a thread takes at a time.
 SHARE = 512
 
 #: Trajectories for which compiling their equations pays.
 NATIVE_FROM = 2000
 
-MAX_NUMBERS = 250_000_000
-STEPS = 8  # as in the kernel
-OVERFLOW = REASONS.index("the state grew beyond floating-point numbers")
+STIFF = next(i for i, reason in enumerate(REASONS) if "since the problem is stiff" in reason)
+SLIDES = next(i for i, reason in enumerate(REASONS) if reason.startswith("the motion slides along a switch"))
 
 
 def trajectory(
@@ -73,13 +75,14 @@ def trajectory(
         Initial values instead of the problem's own; a 1-D array spans the dimension "start_STATE".
     rtol, atol : float
         A step's error is kept below atol + rtol (|state| + |its change in a step|). Not used for maps. Without an
-        `atol`, what almost dies out and grows again keeps its digits.
+        `atol`, what almost dies out and grows again keeps its digits, down to 1e-270 (1e-100 with SciPy's methods).
     max_steps : int
         Steps that one trajectory may take.
-    method : {"taylor", "scipy"}
+    method : {"taylor", "scipy", "radau"}
         "taylor": Taylor series of the equations, many trajectories at once, compiled; the first call on a machine
-        takes some seconds. "scipy": DOP853, one trajectory after the other, for a second opinion; ODEs without
-        switches only. Between its steps SciPy interpolates at a lower order: errors of some 500 tolerances.
+        takes some seconds. "scipy": DOP853, one trajectory after the other, for a second opinion. "radau": Radau IIA
+        of order 5 with the exact Jacobian, for stiff problems, one trajectory after the other. Both are SciPy's, for
+        ODEs without switches; their steps end at each of the times.
     throw : bool
         Raise DynamicsError at the first trajectory that fails instead of marking it.
 
@@ -96,6 +99,8 @@ def trajectory(
         problem without a history.
     DynamicsError
         No initial value for a state; with `throw`, a trajectory that failed.
+    LimitError
+        More memory or work than is allowed. The work is what the request takes at least; `max_steps` bounds the rest.
 
     Notes
     -----
@@ -116,6 +121,7 @@ def trajectory(
         given = given.starting(start)
     given = _start_from_history(given)
     ticks = _check_times(times, given)
+    _check_size(given, ticks)
     for name, value, low in (("rtol", rtol, 1e-15), ("atol", atol, 0.0)):
         if not (isinstance(value, Real) and low <= value < 1):
             raise DomainError(f"{name} must be a number in [{low:g}, 1), got {value!r}")
@@ -123,11 +129,6 @@ def trajectory(
         raise DomainError(f"max_steps must be a whole number in [1, 1e12], got {max_steps!r}")
     system = compile_system(given)
     recorded = (*system.labels, *given.outputs)
-    if len(recorded) * system.size * ticks.size > MAX_NUMBERS:
-        raise DomainError(
-            f"{len(recorded)} quantities at {system.size:,} points and {ticks.size:,} times are too many numbers: "
-            f"at most {MAX_NUMBERS:,}; ask for fewer times, or sweep in blocks"
-        )
     values = np.full((len(recorded), system.size, ticks.size), np.nan)
     status = np.zeros(system.size, np.uint8)
     beginning = system.start_values()
@@ -140,6 +141,7 @@ def trajectory(
         _iterate(task)
     else:
         _check_horizon(system, ticks)
+        _check_delays(system, ticks, int(max_steps))
         _integrate(task, method)
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
@@ -188,6 +190,36 @@ def _check_times(times: ArrayLike, problem: Dynamics) -> Array:
     return ticks
 
 
+def _check_size(problem: Dynamics, ticks: Array) -> None:
+    """What the request takes at least, before its grid is made."""
+    starts = {
+        f"start_{k}": v for k, v in problem.start.items() if np.ndim(v) and not hasattr(v, "free_symbols")
+    }
+    points = math.prod(span({**problem.parameters, **starts})[1].values())
+    recorded = len(problem.labels) + len(problem.outputs)
+    what = f"{recorded} quantities at {points:,} points and {ticks.size:,} times"
+    kept = recorded * ticks.size + 3 * len(problem.labels) + 2 * len(problem.parameters)
+    check_memory(what, 8.0 * points * kept, "ask for fewer times or points, or sweep in blocks")
+    if isinstance(problem, Map):
+        steps = f"{ticks[-1]:,.0f} steps of a map at {points:,} points"
+        check_work(steps, 3.0 * points * recorded * (ticks[-1] + 1), "ask for fewer steps or points")
+    else:
+        check_work(what, 20.0 * points * recorded * ticks.size, "ask for fewer times or points")
+
+
+def _check_delays(system: System, ticks: Array, max_steps: int) -> None:
+    """No step of a delay equation is much longer than the delay."""
+    lags = system.lag_values() if system.delayed else np.zeros((0, system.size))
+    if not lags.any():
+        return
+    steps = float(np.minimum(ticks[-1] / np.where(lags > 0, lags, np.inf), max_steps).max(axis=0).sum())
+    check_work(
+        f"delays from {lags[lags > 0].min():g} {system.problem.time_units} on, over {ticks[-1]:g},",
+        200.0 * steps * (len(system.rhs.ops) + len(system.outputs.ops)),
+        "ask for earlier times, fewer points, or leave the delay out where it is short",
+    )
+
+
 def _check_horizon(system: System, ticks: Array) -> None:
     problem = system.problem
     if not isinstance(problem, DDE) or problem.history or not system.delayed:
@@ -212,61 +244,58 @@ def _iterate(task: _Task) -> None:
                 values[n:, :, j] = orbit.outputs()
     lost = ~np.isfinite(values[:n]).all(axis=(0, 2))
     values[:, ~np.isfinite(values[:n]).all(axis=0)] = np.nan
-    status[lost] = OVERFLOW
+    if lost.any():
+        status[lost] = _why_lost(task, np.flatnonzero(lost))
+
+
+def _why_lost(task: _Task, points: NDArray[np.intp]) -> NDArray[np.uint8]:
+    """These points of a map once more, each to the step at which a state is no number any more."""
+    reason = np.zeros(points.size, np.uint8)
+    orbit = Iteration(task.system, task.beginning[:, points], points)
+    with np.errstate(all="ignore"):
+        while not reason.all():
+            before = abs(orbit.states).max(axis=0)
+            states = orbit.advance().states
+            now = (reason == 0) & ~np.isfinite(states).all(axis=0)
+            grew = (np.isinf(states).any(axis=0) & (before > 100)) | (before > 1e100)
+            reason[now] = np.where(grew, OVERFLOW, SINGULAR)[now]
+    return reason
 
 
 def _integrate(task: _Task, method: str) -> None:
     system = task.system
-    if method not in ("taylor", "scipy"):
-        raise DynamicsError(f"method must be taylor or scipy, got {method!r}")
+    if method not in ("taylor", *METHODS):
+        raise DynamicsError(f"method must be taylor, {' or '.join(METHODS)}, got {shown(method)}")
     plain = isinstance(system.problem, ODE) and not any(
         op.kind in ("min", "max", "step") for op in (*system.rhs.ops, *system.outputs.ops)
     )
-    if method == "scipy" and not plain:
-        raise DynamicsError("method scipy takes ODEs without switches; use taylor")
-    if method == "scipy":
-        _by_scipy(task)
-    else:
-        _by_taylor(task)
+    if method in METHODS and not plain:
+        raise DynamicsError(f"method {method} takes ODEs without switches; use taylor")
+    ends = _by_scipy(task, method) if method in METHODS else _by_taylor(task)
+    short = np.flatnonzero(task.status == STEPS)
+    if short.size and method != "radau":
+        task.status[short[is_stiff(system, short, ends[:, short])]] = STIFF
 
 
-class _StepsRanOut(Exception):
-    """SciPy has no bound on its steps; this is how one is kept."""
-
-
-def _by_scipy(task: _Task) -> None:
-    from scipy.integrate import solve_ivp
-
+def _by_scipy(task: _Task, method: str) -> Array:
+    """Returns where each trajectory ended: (states, slopes, time, last step; size)."""
     system, ticks, values = task.system, task.ticks, task.values
-    n = len(system.labels)
+    n, ends = len(system.labels), np.zeros((2 * len(system.labels) + 2, system.size))
     for i in range(system.size):
-        calls = itertools.count(1)
-
-        def slope(t: float, y: Array, i: int = i, calls: Iterator[int] = calls) -> Array:
-            if next(calls) > 12 * task.max_steps:  # evaluations of one step
-                raise _StepsRanOut
-            return system.slope(y[:, None], [i], t)[:, 0]
-
-        try:
-            with np.errstate(all="ignore"):
-                done = solve_ivp(
-                    slope, (0.0, max(ticks[-1], np.finfo(float).tiny)), task.beginning[:, i], "DOP853",
-                    ticks, rtol=max(task.rtol, 1e-13), atol=task.atol,
-                )  # fmt: skip
-        except _StepsRanOut:
-            task.status[i] = STEPS
-            continue
-        reached = len(done.t)
-        if reached:
-            values[:n, i, :reached] = done.y
-        for j in range(reached if system.problem.outputs else 0):
-            now = dict(zip(system.labels, done.y[:, j : j + 1], strict=True))
-            values[n:, i, j] = system.evaluate(system.outputs, now | {"t": done.t[j]}, [i])[:, 0]
-        if not done.success or not np.isfinite(values[:n, i]).all():
-            task.status[i] = OVERFLOW
+        states, task.status[i], ends[:, i] = follow(
+            system, i, task.beginning[:, i], ticks, method, task.rtol, task.atol, task.max_steps
+        )
+        reached = states.shape[1]
+        values[:n, i, :reached] = states
+        if system.problem.outputs:
+            now = dict(zip(system.labels, states, strict=True)) | {"t": ticks[:reached]}
+            values[n:, i, :reached] = system.evaluate(system.outputs, now, np.full(reached, i))
+    return ends
 
 
-def _by_taylor(task: _Task) -> None:
+def _by_taylor(task: _Task) -> Array:
+    """Returns where each trajectory that failed ended: (states, slopes, time, last step; size)."""
+    from . import taylor_kernel as kernel
     from .taylor_kernel import LANES, integrate
     from .taylor_tape import write_tape
 
@@ -288,7 +317,8 @@ def _by_taylor(task: _Task) -> None:
         row[:] = system.grid.values[name] if name else constant
     all_lags = system.lag_values() if system.delayed else np.empty((0, size))
     history = past_polynomials(system, tape.past_names, beginning, all_lags, order)
-    taken = np.zeros(size, np.int64)
+    taken, ends = np.zeros(size, np.int64), np.zeros((2 * len(system.labels) + 2, size))
+    stop = np.zeros(1, np.int64)
     codes = np.zeros(size, np.int64)
 
     def run(points: Any, capacity: int) -> None:
@@ -296,24 +326,26 @@ def _by_taylor(task: _Task) -> None:
         many = size if points is None else points.size
         out = values if points is None else np.empty((values.shape[0], many, ticks.size))
         reason, count = np.zeros(many, np.int64), np.zeros(many, np.int64)
+        end = np.zeros((ends.shape[0], many))
         own = [np.ascontiguousarray(x[..., local]) for x in (history, params, beginning, all_lags)]
         workers = min(_processors(), max(1, many // LANES))
         shares = 1 if workers == 1 else max(1, many // SHARE)  # small enough that no processor waits for long
         bounds = np.linspace(0, many, max(shares, workers) + 1).astype(int)
 
-        def share(i: int) -> None:
+        def share(low: int, high: int) -> None:
             integrate(
                 tape.code0, tape.code1, tape.code2, tape.slots, tape.states, tape.rhs, tape.recorded, tape.inputs,
                 tape.clock, tape.guards, tape.delayed, tape.ages, tape.past, *own, ticks, 0.0, out, reason, count,
-                int(bounds[i]), int(bounds[i + 1]), order, 0.1 * task.rtol, 0.1 * task.atol, task.max_steps,
-                capacity, final_order, *code,
+                low, high, order, 0.1 * task.rtol, 0.1 * task.atol, task.max_steps, capacity, final_order, *code,
+                stop, end,
             )  # fmt: skip
 
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(share, range(bounds.size - 1)))
+        if not integrate.signatures:
+            share(0, 0)  # compiled here, where Ctrl-C is heard
+        in_threads(share, bounds.tolist(), workers, stop)
         if points is not None:
             values[:, points] = out
-        codes[local], taken[local] = reason, count
+        codes[local], taken[local], ends[:, local] = reason, count, end
 
     run(None, 64 if tape.past.size else 1)
     # Some looked further back than they remember: once more, with a longer memory (at most 2 GB).
@@ -322,7 +354,23 @@ def _by_taylor(task: _Task) -> None:
         piece = LANES * tape.past.size * (order + 1) * 8 * min(_processors(), max(1, short.size // LANES))
         if short.size and capacity * piece < 2**31:
             run(short, capacity)
+    codes[codes == kernel.SLIDES], codes[codes == kernel.SINGULAR] = SLIDES, SINGULAR
     task.status[:] = codes
+    return ends
+
+
+def in_threads(
+    work: Callable[[int, int], None], bounds: Sequence[int], workers: int, stop: NDArray[np.int64]
+) -> None:
+    """`work(low, high)` for neighbouring bounds; an interrupt makes `stop` 1 and ends once each thread heeds it."""
+    pool = ThreadPoolExecutor(workers)
+    try:
+        list(pool.map(work, bounds[:-1], bounds[1:]))
+    except BaseException:
+        stop[0] = 1
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _order(rtol: float, delays: bool) -> int:

@@ -175,7 +175,7 @@ def test_a_file_that_is_no_whole_result_is_not_replaced(answer, refused, tmp_pat
         (["logistic", "--time", "1,0.5"], "increasing"),
         (["logistic", "--time", "-1:1:5"], ">= 0"),
         (["logistic", "--time", "0:1:10000000000"], "10,000,000,000 points"),
-        (["logistic", "--epsilon", "1:2:100000", "--time", "0:1:100000"], "too many numbers"),
+        (["logistic", "--epsilon", "1:2:100000", "--time", "0:1:100000"], "GB of memory, at most"),
         (["logistic", "--until", "0"], "--until must be > 0"),
         (["logistic", "--until", "nan"], "not a number"),
         (["logistic-map", "--time", "1e12"], "at most 2e+09 are allowed"),

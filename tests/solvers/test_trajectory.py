@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
+from tcpdynamics.limits import LimitError
 from tcpdynamics.solvers import DDE, ODE, Delayed, DomainError, DynamicsError, Map, failures, trajectory
 from tcpdynamics.solvers.dynamics import compile_system
 
@@ -362,7 +363,7 @@ def test_a_switch_that_chatters_is_reported() -> None:
     """x is driven to 0 from both sides: no motion without a rule for the switch itself."""
     problem = ODE(rhs={"x": sympy.Piecewise((-1, x >= 0), (1, True))}, start={"x": [0.5, 1.0]})
     got = trajectory(problem, [0.2, 3.0], max_steps=500)
-    assert "steps ran out" in failures(got)[0][1]
+    assert failures(got)[0][1].startswith("the motion slides along a switch")
     np.testing.assert_allclose(got.x[:, 0], [0.3, 0.8])
     assert np.isnan(got.x[:, 1]).all()
 
@@ -499,7 +500,7 @@ def test_other_mistakes_are_named() -> None:
             trajectory(logistic(1.0), [1.0], **wrong)
     with pytest.raises(DomainError, match="whole numbers of steps"):
         trajectory(Map(rhs={"w": w / 2}, start={"w": 1.0}), [0.5])
-    with pytest.raises(DomainError, match="too many numbers"):
+    with pytest.raises(LimitError, match=r"1 quantities at 100,000 points and 10,000 times need about 8 GB"):
         trajectory(logistic(np.linspace(1, 2, 100_000)), np.arange(10_000.0))
     with pytest.raises(DynamicsError, match="method must be"):
         trajectory(logistic(1.0), [1.0], method="euler")

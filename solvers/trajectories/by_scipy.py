@@ -1,0 +1,113 @@
+"""Trajectories by SciPy's integrators, one after the other: a second opinion, and the method for stiff equations."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dynamics import System
+from ..results import REASONS
+
+Array = NDArray[np.float64]
+
+#: SciPy's integrators by our names of them.
+METHODS = {"scipy": "DOP853", "radau": "Radau"}
+
+OK, STEPS, _UNKNOWN = 0, 8, -1
+OVERFLOW = REASONS.index("the state grew beyond floating-point numbers")
+SINGULAR = next(
+    i for i, reason in enumerate(REASONS) if reason.startswith("the equations or their derivatives")
+)
+
+#: SciPy divides by a state's tolerance: what is used where a state is zero and no `atol` is asked for.
+SMALLEST = 1e-100
+
+
+class _StepsRanOut(Exception):
+    """SciPy has no bound on its steps; this is how one is kept."""
+
+
+def follow(
+    system: System,
+    point: int,
+    start: Array,
+    ticks: Array,
+    method: str,
+    rtol: float,
+    atol: float,
+    max_steps: int,
+) -> tuple[Array, int, Array]:
+    """One trajectory of an ODE without switches; a step ends at each time of the result, so that none is interpolated.
+
+    Parameters
+    ----------
+    start : (n,) array
+    ticks : (nt,) increasing times >= 0
+    method : a key of METHODS
+
+    Returns
+    -------
+    states : (n, reached) array
+        At as many times as were reached.
+    status : code of results.REASONS
+    end : (2 n + 2,) array
+        States and slopes where it ended, the time, and the last step.
+    """
+    from scipy import integrate
+
+    calls = itertools.count(1)
+
+    def slope(t: float, y: Array) -> Array:
+        if next(calls) > 12 * max_steps:  # evaluations of one step
+            raise _StepsRanOut
+        return system.slope(y[:, None], [point], t)[:, 0]
+
+    def jacobian(t: float, y: Array) -> Array:
+        matrix: Array = system.jacobians(y[:, None], [point], t)[0][0]
+        return matrix
+
+    states = np.empty((start.size, ticks.size))
+    states[:, 0], reached, status = start, int(ticks[0] == 0.0), OK
+    solver: Any = None
+    with np.errstate(all="ignore"):
+        if reached < ticks.size:
+            if not np.isfinite(slope(0.0, start)).all():
+                return states[:, :reached], SINGULAR, np.zeros(2 * start.size + 2)
+            try:
+                more: dict[str, Any] = {"jac": jacobian} if method == "radau" else {}
+                solver = getattr(integrate, METHODS[method])(
+                    slope, 0.0, start, ticks[-1], rtol=max(rtol, 1e-13), atol=max(atol, SMALLEST), **more
+                )
+                while reached < ticks.size and status == OK:
+                    if _steps_to(solver, ticks[reached]):
+                        states[:, reached] = solver.y
+                        reached += 1
+                    else:
+                        status = _UNKNOWN
+            except _StepsRanOut:
+                status = STEPS
+            except (ValueError, np.linalg.LinAlgError):  # a matrix that is not finite
+                status = _UNKNOWN
+        y, t, step = (solver.y, solver.t, solver.step_size or 0.0) if solver else (start, 0.0, 0.0)
+        last = system.slope(y[:, None], [point], t)[:, 0]
+        status = _reason(y, last) if status == _UNKNOWN else status
+    return states[:, :reached], status, np.array([*y, *last, t, step])
+
+
+def _steps_to(solver: Any, tick: float) -> bool:
+    """Steps that end at a time; false if they cannot be made small enough, or the state is no number any more."""
+    solver.t_bound, solver.status = tick, "running"
+    if hasattr(solver, "LU_real"):  # made for a step of another length
+        solver.LU_real = solver.LU_complex = None
+    while solver.status == "running":
+        solver.step()
+    return solver.status == "finished" and bool(np.isfinite(solver.y).all())
+
+
+def _reason(y: Array, slope: Array) -> int:
+    """Why no step is small enough: the state is large and grows, or the equations have no value there."""
+    grows = ~np.isfinite(y) | ((abs(y) > 1e10) & ~(y * slope <= 0))
+    return OVERFLOW if grows.any() else SINGULAR

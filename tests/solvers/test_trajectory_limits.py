@@ -1,0 +1,116 @@
+"""What a trajectory may ask for, refused before anything is made; and an interrupt that is heard."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+
+from tcpdynamics.limits import LimitError
+from tcpdynamics.solvers import DDE, ODE, Delayed, Map, trajectory
+
+x, v, w, w_d, a, b, delay = sympy.symbols("x v w w_d a b delay")
+
+
+def test_memory_is_refused_before_the_grid_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """10^6 points at 10^6 times, and three axes of a thousand: no array of the grid's size is formed."""
+    module = sys.modules["tcpdynamics.solvers.trajectories.trajectory"]
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("compiled before it was checked")
+
+    monkeypatch.setattr(module, "compile_system", refuse)
+    many = np.linspace(1.0, 2.0, 10**6)
+    decay = ODE(rhs={"x": -a * x}, parameters={"a": many}, start={"x": 1.0})
+    with pytest.raises(LimitError, match=r"1,000,000 points and 1,000,000 times need about 8,000 GB.* 8 GB"):
+        trajectory(decay, np.arange(1e6))
+    few = np.linspace(1.0, 2.0, 1000)
+    cube = ODE(rhs={"x": -a * b * x}, parameters={"a": few, "b": few}, start={"x": few})
+    with pytest.raises(LimitError, match=r"1,000,000,000 points"):
+        trajectory(cube, [1.0, 2.0])
+    steps = Map(rhs={"w": a * w}, parameters={"a": many}, start={"w": 1.0})
+    with pytest.raises(
+        LimitError, match=r"100,000,000 steps of a map at 1,000,000 points need .* at most 1e\+13"
+    ):
+        trajectory(steps, [1e8])
+
+
+def test_work_is_refused_by_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = DDE(
+        rhs={"w": -w_d},
+        delayed={"w_d": Delayed("w", delay)},
+        parameters={"delay": [1e-6, 1.0]},
+        start={"w": 1.0},
+    )
+    with pytest.raises(LimitError, match=r"delays from 1e-06 s on, over 1e\+09, need about"):
+        trajectory(problem, [1e9], max_steps=10**12)
+    monkeypatch.setenv("TCPDYNAMICS_MAX_WORK", "1e4")
+    with pytest.raises(LimitError, match=r"at most 1e\+04"):
+        trajectory(problem, [100.0])
+
+
+def test_a_long_memory_of_a_map_is_refused() -> None:
+    problem = Map(rhs={"w": w_d}, delayed={"w_d": Delayed("w", 10**10)}, start={"w": 1.0})
+    with pytest.raises(LimitError, match=r"a delay of 10,000,000,000 steps at 1 points need about 160 GB"):
+        trajectory(problem, [3])
+
+
+# -- interrupts ----------------------------------------------------------------------------------------------
+
+#: A child announces by itself that a call which would take days has begun; then it waits for its interrupt.
+CHILD = """
+import sys
+import sympy
+from tcpdynamics.solvers import DDE, ODE, Delayed, Map, trajectory
+from tcpdynamics.solvers.trajectories import maps
+module = sys.modules["tcpdynamics.solvers.trajectories.trajectory"]
+x, v, w, w_d = sympy.symbols("x v w w_d")
+threads, advance = module.in_threads, maps.Iteration.advance
+
+
+def announced(work, bounds, workers, stop):
+    def share(low, high):
+        print("began", flush=True)
+        work(low, high)
+    threads(share, bounds, workers, stop)
+
+
+def announced_map(orbit, steps=1):
+    print("began", flush=True)
+    return advance(orbit, steps)
+
+
+module.in_threads, maps.Iteration.advance = announced, announced_map
+flow = {"rhs": {"x": v, "v": -x}, "start": {"x": [1.0] * 1 if MANY == 1 else [1.0 + i for i in range(MANY)], "v": 0.0}}
+late = {"rhs": {"w": -3 * w_d / 2}, "delayed": {"w_d": Delayed("w", 1)}, "start": {"w": 1.0}}
+problem = {"flow": ODE(**flow), "delay": DDE(**late), "map": Map(rhs={"w": 4 * w * (1 - w)}, start={"w": 0.3})}[KIND]
+try:
+    trajectory(problem, [1e8 if KIND == "map" else 1e12], max_steps=10**9)
+except KeyboardInterrupt:
+    print("heard", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "many"), [("flow", 1), ("flow", 40), ("flow", 5000), ("delay", 1), ("map", 1)]
+)
+def test_an_interrupt_is_heard(kind: str, many: int) -> None:
+    code = f"KIND, MANY = {kind!r}, {many}\n" + CHILD
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
+    assert child.stdout is not None
+    try:
+        assert child.stdout.readline() == "began\n"
+        child.send_signal(signal.SIGINT)
+        rest, _ = child.communicate(timeout=120)
+    finally:
+        child.kill()
+        child.wait()
+    assert rest.splitlines()[-1] == "heard" and child.returncode == 0
