@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import random
 import signal
 import subprocess
@@ -75,7 +76,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "code").mkdir()
     (tmp_path / "code/swept_work.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path / "code")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "code"))
+    before = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(tmp_path / "code"), before])))
     sys.modules.pop("swept_work", None)
     yield importlib.import_module("swept_work")
     sys.modules.pop("swept_work", None)
