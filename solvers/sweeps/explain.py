@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +21,9 @@ from .checks import check_block, check_skeleton, is_complete
 from .labels import ends, read_array
 from .netcdf_rules import not_whole
 from .netcdf_store import open_netcdf, parts_of
-from .plain_files import brief
+from .plain_files import brief, local_path
 from .store import FORMAT, StoreError
 from .zarr_rules import Contents, chunk_key, examine
-
-#: A name that is an address of another machine, or of a program's own file system: s3://, http://, zip:: ...
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)")
 
 #: Damaged blocks that the text lists.
 _NAMED = 10
@@ -138,11 +134,7 @@ def explain(store: str | Path, *, verify: bool = False) -> Explanation:
         A file that is not there, is damaged, or is not a result of this package; one that asks for more memory than
         one request may have, or that holds what no sweep writes (links, other formats, other codecs).
     """
-    if _ADDRESS.match(str(store)):
-        raise StoreError(
-            f"{shown(str(store))} is an address; give the name of a folder or file on this machine"
-        )
-    path = Path(store)
+    path = local_path(store)
     try:
         if not path.exists() and parts_of(path).is_dir():
             return _explain_zarr(parts_of(path), verify)
@@ -270,7 +262,7 @@ def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
     if status is not None:
         values, counts = np.unique(status.values, return_counts=True)
         codes = Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-    texts = data["failure_reason"].values.ravel() if "failure_reason" in data else []
+    texts: Any = data["failure_reason"].values.ravel() if "failure_reason" in data else []
     reasons = Counter(_plain(text) for text in texts)
     parameters = {
         str(name): _range(coord.values) + _unit(coord.attrs)

@@ -24,6 +24,10 @@ _SEAL_BYTES = 85
 #: deflate, shuffle, fletcher32: filters without plugins.
 _FILTERS = {1, 2, 3}
 
+#: Bytes that any file may unpack to; beyond, so many times its size.
+_MOST_UNPACKED = 1_000_000_000
+_RATIO = 100
+
 _MOST_NAMES = 10_000
 _MOST_TEXT = 1_000_000_000
 _MOST_ATTRIBUTE = 16_000_000
@@ -50,7 +54,7 @@ def check_netcdf(path: Path) -> bool:
     """
     whole = _check_seal(path)
     try:
-        import h5py
+        import h5py  # type: ignore[import-untyped]
 
         with h5py.File(path, "r") as file:
             _check_file(path, file, path.stat().st_size)
@@ -94,7 +98,7 @@ def _check_seal(path: Path) -> bool:
 
 
 def _check_file(path: Path, file: Any, size: int) -> None:
-    import h5py
+    import h5py  # type: ignore[import-untyped]
 
     if len(file) > _MOST_NAMES:
         raise StoreError(
@@ -122,6 +126,10 @@ def _check_file(path: Path, file: Any, size: int) -> None:
         total += (math.prod(entry.shape) + chunk) * entry.dtype.itemsize
         advice = "open it with xarray and take a part of it"
         check_size(f"the variables of {path}", total, advice)
+        if total > max(_MOST_UNPACKED, _RATIO * size):
+            raise StoreError(
+                f"{path} has {size:,} bytes and would unpack to {total:,}, more than {_RATIO} times as many; {advice}"
+            )
         if text is not None and text.length is None:
             _check_texts(path, name, entry, size)
         _check_attributes(path, entry, size)
@@ -142,7 +150,7 @@ def _check_texts(path: Path, name: str, entry: Any, size: int) -> None:
 
 
 def _check_attributes(path: Path, entry: Any, size: int) -> None:
-    import h5py
+    import h5py  # type: ignore[import-untyped]
 
     if len(entry.attrs) > _MOST_NAMES:
         raise _refused(path, entry.name, "with too many attributes")

@@ -119,7 +119,7 @@ def open_netcdf(path: Path) -> tuple[xr.Dataset, bool]:
     """A NetCDF file, lazily, and whether it holds a hash of its bytes. Raises StoreError if it cannot be read."""
     whole = check_netcdf(path)
     try:
-        return xr.open_dataset(path, engine="h5netcdf", decode_times=False), whole
+        return xr.open_dataset(path, engine="h5netcdf", decode_times=False, phony_dims="access"), whole
     except Exception as error:
         raise not_whole(path, brief(error)) from None
 

@@ -27,6 +27,19 @@ _PIECE = 1 << 23
 PARTIAL = re.compile(r".*\.[0-9a-f]{32}\.partial", re.DOTALL)
 
 
+#: An address of another machine, or of a program's own file system: s3://, http://, zip:: ...
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)")
+
+
+def local_path(store: str | Path) -> Path:
+    """The path of a store. Raises StoreError for an address: nothing is fetched."""
+    if _ADDRESS.match(str(store)):
+        raise StoreError(
+            f"{shown(str(store))} is an address; give the name of a folder or file on this machine"
+        )
+    return Path(store)
+
+
 def open_plain(path: Path) -> int:
     """Open a file for reading, but not through a link and without waiting for a pipe.
 

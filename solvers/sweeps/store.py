@@ -127,7 +127,7 @@ def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str
     try:
         sweep: dict[str, Any] = json.loads(found["sweep"])
         held = sweep["format"]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise StoreError(f"{path} was not written by a sweep; give another name") from None
     if held != FORMAT:
         raise StoreError(

@@ -18,6 +18,7 @@ from ..problems import DynamicsError
 from .blocks import MAX_STORED, Blocks, cut
 from .fingerprint import fingerprint, name_of
 from .netcdf_store import NetCdfStore, parts_of
+from .plain_files import local_path
 from .store import Header, MemoryStore, Store, StoreError, header_of
 from .work import Layout, Outcome, Work, check_alike, run_block
 from .zarr_store import ZarrStore
@@ -102,7 +103,7 @@ def sweep(
         raise DynamicsError("give parameters: a mapping of names to numbers or arrays")
     if in_flight is not None and in_flight < 1:
         raise DynamicsError(f"in_flight must be at least 1, got {in_flight}")
-    path = None if store is None else Path(store)
+    path = None if store is None else local_path(store)
     blocks = cut(given, block, MAX_STORED if path is not None and path.suffix == ".zarr" else MAX_POINTS)
     header = _header(work, blocks, dict(about or getattr(work, "about", {})), version)
     target = _open(path, blocks, header, resume, retry)
