@@ -54,7 +54,7 @@ def check_netcdf(path: Path) -> bool:
     """
     whole = _check_seal(path)
     try:
-        import h5py  # type: ignore[import-untyped]
+        import h5py
 
         with h5py.File(path, "r") as file:
             _check_file(path, file, path.stat().st_size)
@@ -98,7 +98,7 @@ def _check_seal(path: Path) -> bool:
 
 
 def _check_file(path: Path, file: Any, size: int) -> None:
-    import h5py  # type: ignore[import-untyped]
+    import h5py
 
     if len(file) > _MOST_NAMES:
         raise StoreError(
@@ -150,7 +150,7 @@ def _check_texts(path: Path, name: str, entry: Any, size: int) -> None:
 
 
 def _check_attributes(path: Path, entry: Any, size: int) -> None:
-    import h5py  # type: ignore[import-untyped]
+    import h5py
 
     if len(entry.attrs) > _MOST_NAMES:
         raise _refused(path, entry.name, "with too many attributes")

@@ -10,6 +10,7 @@ import re
 import stat
 import uuid
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -136,20 +137,31 @@ def write_whole(path: Path, *content: bytes | memoryview, durable: bool = True) 
 
 def to_disk(paths: Iterable[Path]) -> None:
     """Wait until files, or the lists of names of folders, have reached the disk. Raises OSError."""
-    for path in paths:
-        try:
-            handle = os.open(path, os.O_RDONLY)
-        except PermissionError:  # folders, on systems where they cannot be opened
-            if path.is_dir():
-                continue
+    paths = list(paths)
+    if len(paths) < 4:
+        for path in paths:
+            _sync(path)
+        return
+    # Side by side: file systems bring to the disk together what is asked for together, ten times as fast.
+    with ThreadPoolExecutor(16) as threads:
+        for _ in threads.map(_sync, paths):
+            pass
+
+
+def _sync(path: Path) -> None:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:  # folders, on systems where they cannot be opened
+        if path.is_dir():
+            return
+        raise
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot
             raise
-        try:
-            os.fsync(handle)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot
-                raise
-        finally:
-            os.close(handle)
+    finally:
+        os.close(handle)
 
 
 def check_size(what: str, size: float, advice: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ def hash_json(value: Any) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
-def hash_chunk(seal: str, name: str, key: str, content: Iterator[bytes]) -> str:
+def hash_chunk(seal: str, name: str, key: str, content: Iterable[bytes]) -> str:
     """Hash of a chunk's bytes and of the place where they belong."""
     total = hashlib.sha256(canonical([seal, name, key]))
     for piece in content:

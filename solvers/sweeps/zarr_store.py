@@ -21,13 +21,13 @@ from ..results import NOT_YET
 from .blocks import Blocks
 from .checks import check_block, check_skeleton, is_complete, skeleton, table_of
 from .labels import read_array
-from .plain_files import MAX_JSON, pieces, remove_partial, to_disk, write_whole
+from .plain_files import MAX_JSON, remove_partial, to_disk, write_whole
 from .records import COMPLETE, FIRST, SKELETON, hash_chunk, read_block, sealed
 from .store import Header, StoreError, check_layout, check_same, failure_table, layout_of, plain, status_attrs
 from .store_lock import lock_folder, remove_unfinished
 from .work import Layout, Outcome
 from .zarr_rules import RECORDS, TABLE, Contents, chunk_key, examine, read_root
-from .zarr_writing import create_array, create_full, open_arrays, open_group, root_json
+from .zarr_writing import Encoder, root_json
 
 #: Seconds of finished blocks that a loss of power may take away.
 FLUSH_SECONDS = 1.0
@@ -39,11 +39,12 @@ _NAMED = 3
 class ZarrStore:
     """A Zarr directory (format 3) that `xarray.open_zarr` reads, at any time.
 
-    The zarr package writes the chunks, each beside its place and then renamed, the status of a block last; then comes
-    the block's record with a hash of each chunk. A process that is killed leaves whole blocks with a record, and
-    blocks without one, which are computed again. Every second, and when the sweep ends, files and folders are brought
-    to the disk; what a loss of power takes away is noticed by its record. Points that are not there yet read as NaN
-    with status 255. The reasons of failed points lie in the records, and in two variables once the sweep is complete.
+    The zarr package encodes the chunks; each is written beside its place and then renamed, the status of a block
+    last; then comes the block's record with a hash of each chunk. A process that is killed leaves whole blocks with a
+    record, and blocks without one, which are computed again. Every second, and when the sweep ends, files and folders
+    are brought to the disk; what a loss of power takes away is noticed by its record. Points that are not there yet
+    read as NaN with status 255. The reasons of failed points lie in the records, and in two variables once the sweep is
+    complete.
 
     A store that is taken up is read whole: every record and chunk is held against its hash. Blocks that do not pass
     are named in a warning and computed again; damaged headers or coordinates are a StoreError.
@@ -55,7 +56,7 @@ class ZarrStore:
         self.done = np.zeros(blocks.count, dtype=bool)
         self._contents: Contents | None = None
         self._seal = ""
-        self._arrays: dict[str, Any] = {}
+        self._encoder: Encoder | None = None
         self._failed: set[int] = set()
         self._complete = False
         self._lock: int | None = None
@@ -149,16 +150,15 @@ class ZarrStore:
         scalars = sorted(k for k in labels if k not in labels[k].dims)
         if scalars:  # as xarray tells coordinates from variables
             attrs["coordinates"] = " ".join(scalars)
-        group = open_group(folder, create=True)
+        encoder = Encoder()
         tile, dims, shape = self.blocks.tile, self.blocks.dims, self.blocks.shape
         for name, kind in layout.variables.items():
             sides = (shape + kind.shape, tile + kind.shape)
-            create_array(
-                group, name, *sides, np.dtype(kind.dtype), (*dims, *kind.dims), kind.attrs, kind.fill
-            )
-        create_array(group, "status", shape, tile, np.dtype(np.uint8), dims, status_attrs(), NOT_YET)
+            encoder.create(name, *sides, np.dtype(kind.dtype), (*dims, *kind.dims), kind.attrs, kind.fill)
+        encoder.create("status", shape, tile, np.dtype(np.uint8), dims, status_attrs(), NOT_YET)
         for name, variable in labels.items():
-            create_full(group, name, variable)
+            encoder.create_full(name, variable)
+        _write_files(folder, encoder.files())
         (folder / "zarr.json").write_bytes(root_json(attrs, {}))
         contents = examine(folder)  # holds what was written against the same rules as what is read
         root = root_json(attrs, contents.heads)
@@ -175,20 +175,23 @@ class ZarrStore:
     def _reopen(self) -> None:
         """Before the first block is written."""
         assert self.layout is not None
-        if not self._arrays:
-            self._arrays = open_arrays(self.path, [*self.layout.variables, "status"])
+        if self._encoder is None:
+            assert self._contents is not None
+            names = [*self.layout.variables, "status"]
+            self._encoder = Encoder({name: self._contents.heads[name] for name in names})
             (self.path / RECORDS / COMPLETE).unlink(missing_ok=True)
             self._complete = False
 
     def _chunk(self, block: int, name: str, values: Any) -> str:
         """Write a chunk; gives its hash."""
-        array, place = self._arrays[name], self.blocks.place(block)
-        key = chunk_key(place + (0,) * (array.ndim - len(place)))
-        file = self.path / name / key
-        file.unlink(missing_ok=True)  # zarr would read what is there, whole or not, and fill it up
-        array[self.blocks.window(block)] = values
+        assert self._contents is not None and self._encoder is not None
+        place = self.blocks.place(block)
+        place += (0,) * (len(self._contents.arrays[name].shape) - len(place))
+        content = self._encoder.chunk(name, self.blocks.window(block), place, values)
+        file = self.path / name / chunk_key(place)
+        write_whole(file, content, durable=False)
         self._fresh.append(file)
-        return hash_chunk(self._seal, name, key, pieces(file))
+        return hash_chunk(self._seal, name, chunk_key(place), [content])
 
     def _record(self, block: int) -> Path:
         return self.path / RECORDS / f"{chunk_key(self.blocks.place(block))}.json"
@@ -213,9 +216,11 @@ class ZarrStore:
             if os.path.lexists(self.path / name):
                 shutil.rmtree(self.path / name)
         table = failure_table(self.blocks, self._reasons())
-        group = open_group(self.path)
+        encoder = Encoder()
         for name, variable in table.items():
-            create_full(group, name, variable)
+            encoder.create_full(name, variable)
+        _write_files(self.path, encoder.files())
+        for name in table:
             to_disk([*(self.path / name).iterdir(), self.path / name])
         heads, hashes = table_of(self.path)
         write_whole(
@@ -296,3 +301,9 @@ class ZarrStore:
             (self.path / "status" / chunk_key(self.blocks.place(block))).unlink(missing_ok=True)
             self.done[block] = False
         self._failed.clear()
+
+
+def _write_files(folder: Path, files: dict[str, bytes]) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)

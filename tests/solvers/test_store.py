@@ -217,8 +217,8 @@ print(count, len(drawn))
 @pytest.mark.parametrize(
     ("name", "moments"),
     [
-        ("x.zarr", 10),
-        ("x.nc", 5),
+        ("x.zarr", 5),
+        ("x.nc", 2),
         *(pytest.param(n, 1000, marks=pytest.mark.slow) for n in ("x.zarr", "x.nc")),
     ],
 )
