@@ -54,7 +54,7 @@ def check_netcdf(path: Path) -> bool:
     """
     whole = _check_seal(path)
     try:
-        import h5py
+        import h5py  # type: ignore[import-untyped]
 
         with h5py.File(path, "r") as file:
             _check_file(path, file, path.stat().st_size)
