@@ -93,8 +93,11 @@ class Encoder:
 
     def chunk(self, name: str, window: tuple[slice, ...], place: tuple[int, ...], values: Any) -> bytes:
         """The bytes of an array's chunk that covers a window, and stands at a place among the chunks."""
+        import zarr
+
         if name not in self._arrays:
-            self._arrays[name] = self._group[name].with_config({"write_empty_chunks": True})
+            with zarr.config.set({"array.write_empty_chunks": True}):
+                self._arrays[name] = self._group[name]
         self._arrays[name][window] = values
         content: bytes = self._files.pop(f"{name}/{chunk_key(place)}").to_bytes()
         return content
