@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 
 import click
 
 
 @click.command()
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def explain(store: Path, as_json: bool) -> None:
-    """Say what STORE holds: model, parameters, version, points missing or failed.
+@click.option("--verify", is_flag=True, help="Read every block and hold it against its hash.")
+def explain(store: str, as_json: bool, verify: bool) -> None:
+    """Say what STORE holds: model, parameters, version, points missing, failed or damaged.
 
     STORE is a Zarr folder or a NetCDF file, finished or not.
 
     \b
     tcpdynamics explain chart.zarr
+    tcpdynamics explain chart.zarr --verify
     """
     from tcpdynamics.solvers.sweeps.explain import explain as look
 
-    found = look(store)
+    found = look(store, verify=verify)
     click.echo(json.dumps(dataclasses.asdict(found)) if as_json else str(found))

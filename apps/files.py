@@ -85,10 +85,10 @@ def check_same_model(path: Path, model: str, otherwise: str = "") -> None:
 
 def _model_of(path: Path) -> str | None:
     """What a file of ours says its model is; None for any other file, and for one that was cut off."""
-    import xarray as xr
+    from tcpdynamics.solvers.sweeps.netcdf_store import open_netcdf
 
     try:
-        with xr.open_dataset(path, engine="h5netcdf") as held:
+        with open_netcdf(path.resolve())[0] as held:
             ours = {"model", "solver", "version"} <= set(held.attrs)
             return str(held.attrs["model"]) if ours else None
     except Exception:  # whatever the libraries raise on what is not theirs
@@ -96,15 +96,18 @@ def _model_of(path: Path) -> str | None:
 
 
 def write_netcdf(path: Path, result: xr.Dataset) -> None:
-    """Write a result as NetCDF-4 (`check_netcdf_name` its path before the work)."""
+    """Write a result as NetCDF-4 (`check_netcdf_name` its path before the work); a hash of its bytes stands behind."""
+    from tcpdynamics.solvers.sweeps.netcdf_rules import seal
+
     # By way of memory: HDF5 that meets a full disk crashes the process instead of raising OSError.
     content = result.to_netcdf(engine="h5netcdf")
-    write_whole(path, lambda temporary: _write_bytes(content, temporary))
+    write_whole(path, lambda temporary: _write_bytes(content, seal(content), temporary))
 
 
-def _write_bytes(content: Buffer, path: Path) -> None:
+def _write_bytes(content: Buffer, end: bytes, path: Path) -> None:
     with path.open("wb") as file:
         file.write(content)
+        file.write(end)
 
 
 def _write_utf8(text: str, path: Path) -> None:

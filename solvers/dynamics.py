@@ -12,11 +12,15 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory
+
 from .grid import Grid, make_grid
 from .problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map
 from .straightline import Builder, Program, differentiate, run_blocks
 
 Array = NDArray[np.float64]
+
+_FEWER = "give fewer values, or sweep them in blocks to a store such as x.zarr"
 
 _ENTRY = re.compile(r"(.+)\[(\d+)\]")
 
@@ -99,6 +103,8 @@ class System:
         pick = slice(None) if points is None else points
         given = {k: v if np.ndim(v) == 0 else v[pick] for k, v in self.grid.values.items()} | dict(values)
         size = self.size if points is None else np.arange(self.size)[pick].size
+        what = f"{len(program.outputs):,} numbers at each of {size:,} points"
+        check_memory(what, 16.0 * len(program.outputs) * size, _FEWER)
         used = {name: given[name] for name in program.inputs}
         used = {k: float(v) if np.ndim(v) == 0 else np.ascontiguousarray(v, float) for k, v in used.items()}
         out = np.empty((len(program.outputs), size))
@@ -225,6 +231,8 @@ def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
     ------
     DomainError
         Parameters that are not finite, lie outside their domain, or span too large a grid.
+    LimitError
+        More points times states than memory holds.
 
     Examples
     --------
@@ -242,6 +250,10 @@ def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
     }
     grid = make_grid({**given.parameters, **arrays})
     _check_values(given, grid)
+    # Four arrays of states are alive at a time, in every solver.
+    check_memory(
+        f"{grid.size:,} points of {len(given.labels):,} states", 32.0 * grid.size * len(given.labels), _FEWER
+    )
 
     def program(expressions: Sequence[Any]) -> Program:
         builder = Builder()

@@ -23,6 +23,9 @@ _TAKEN = {"point", "status", "failure", "failure_point", "failure_reason"}
 _BLOCKS = 64
 _LARGEST = 16_384
 
+#: Memory of a block by default. Not by what the machine has: a store's blocks are to be the same everywhere.
+_BLOCK_BYTES = 256_000_000
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -91,16 +94,20 @@ class Blocks:
         return total.reshape(-1)
 
 
-def cut(parameters: Mapping[str, Any], block: int | None = None, most: int = MAX_STORED) -> Blocks:
+def cut(
+    parameters: Mapping[str, Any], block: int | None = None, most: int = MAX_STORED, bytes_per_point: int = 0
+) -> Blocks:
     """Span a grid as `make_grid` does, without forming its points, and cut it into blocks.
 
     Parameters
     ----------
     parameters : mapping name -> number, 1-D array or DataArray
     block : int, optional
-        Largest number of points in a block; by default about a 64th of the grid, at most 16 384.
+        Largest number of points in a block; by default about a 64th of the grid, at most 16 384 and at most 256 MB.
     most : int
         Largest number of points.
+    bytes_per_point : int
+        Memory that the work takes for a point, as far as it is known.
 
     Raises
     ------
@@ -134,8 +141,9 @@ def cut(parameters: Mapping[str, Any], block: int | None = None, most: int = MAX
         values = array.transpose(*(d for d in dims if d in array.dims)).values
         values = values.astype(values.dtype.newbyteorder("="), copy=False)
         columns[name] = values[tuple(slice(None) if d in array.dims else None for d in dims)]
-    target = block or min(_LARGEST, -(-points // _BLOCKS))
-    if block is None and shape and target < shape[-1] <= 2 * target:
+    largest = min(_LARGEST, max(1, _BLOCK_BYTES // max(1, bytes_per_point)))
+    target = block or min(largest, -(-points // _BLOCKS))
+    if block is None and shape and target < shape[-1] <= min(2 * target, 2 * largest - 1):
         target = shape[-1]  # whole rows rather than halves
     return Blocks(dims, shape, _tile(shape, target), coords, columns)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.limits import shown
+
 from ..results import NOT_YET, REASONS
-from .netcdf_store import parts_of
-from .store import StoreError
-from .zarr_format import chunk_name, chunk_values
-from .zarr_store import chunk_files, read_attributes
+from .blocks import MAX_STORED
+from .checks import check_block, check_skeleton, is_complete
+from .labels import ends, read_array
+from .netcdf_rules import not_whole
+from .netcdf_store import open_netcdf, parts_of
+from .plain_files import brief, local_path
+from .store import FORMAT, StoreError
+from .zarr_rules import Contents, chunk_key, examine
+
+#: Damaged blocks that the text lists.
+_NAMED = 10
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,11 @@ class Explanation:
         On disk.
     resumable : bool
         Whether a sweep with this store would go on; False for a complete file and for results that no sweep wrote.
+    damaged : tuple of str
+        Finished blocks that are not whole, by the first trouble of each; a sweep computes them again. They count as
+        missing.
+    verified : bool
+        Whether every byte of the results was held against its hash.
     """
 
     path: str
@@ -61,6 +75,8 @@ class Explanation:
     blocks_done: int
     bytes: int
     resumable: bool
+    damaged: tuple[str, ...] = ()
+    verified: bool = False
 
     def __str__(self) -> str:
         grid = " x ".join(f"{d} {n:,}" for d, n in self.dims.items())
@@ -68,6 +84,11 @@ class Explanation:
         state = f"resume it: {self.missing:,} points are missing" if self.resumable else "complete"
         if self.resumable and not self.missing:
             state = "resume it: the file is yet to be put together"
+        if self.damaged:
+            state = f"damaged: sweep again to compute {len(self.damaged):,} blocks once more"
+        damaged = [f"    {trouble}" for trouble in self.damaged[:_NAMED]]
+        if len(self.damaged) > _NAMED:
+            damaged.append(f"    and {len(self.damaged) - _NAMED:,} more")
         lines = [
             f"{self.path}: {state}",
             f"  model       {self.model} (tcpdynamics {self.version})",
@@ -83,7 +104,9 @@ class Explanation:
             f"  failed      {self.failed:,}",
             *(f"    {n:,} x {text}" for text, n in self.reasons.items()),
             *([f"  blocks      {self.blocks_done:,} of {self.blocks:,}"] if self.blocks else []),
+            *([f"  damaged     {len(self.damaged):,} blocks", *damaged] if self.damaged else []),
             f"  size        {self.bytes:,} bytes",
+            f"  verified    {'yes: every byte agrees with its hash' if self.verified else 'no'}",
             "  parameters",
             *(f"    {name} = {text}" for name, text in self.parameters.items()),
             "  variables",
@@ -92,66 +115,71 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(store: str | Path) -> Explanation:
+def explain(store: str | Path, *, verify: bool = False) -> Explanation:
     """What a store of `sweep`, or a NetCDF file of any result, holds. Works while it is being written.
+
+    Headers, coordinates and records are read and checked; of the blocks' chunks it looks whether they are there in full
+    length. No more than a few megabytes are in memory at a time. A NetCDF file's bytes are held against their hash.
 
     Parameters
     ----------
     store : path
         `x.zarr`, or `x.nc`; for `x.nc` that is not there yet, its parts.
+    verify : bool
+        Read every chunk and hold it against its hash.
 
     Raises
     ------
     StoreError
-        A file that is not there, is damaged, or is not a result of this package.
+        A file that is not there, is damaged, or is not a result of this package; one that asks for more memory than
+        one request may have, or that holds what no sweep writes (links, other formats, other codecs).
     """
-    path = Path(store)
+    path = local_path(store)
     try:
         if not path.exists() and parts_of(path).is_dir():
-            return _explain_zarr(parts_of(path))
+            return _explain_zarr(parts_of(path), verify)
         if not path.exists():
-            raise StoreError(f"{path} is not there; give the name of a store, such as x.zarr or x.nc")
-        return _explain_zarr(path) if path.is_dir() else _explain_netcdf(path)
+            raise StoreError(
+                f"{_plain(path, 200)} is not there; give the name of a store, such as x.zarr or x.nc"
+            )
+        return _explain_zarr(path, verify) if path.is_dir() else _explain_netcdf(path.resolve())
     except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
+        raise StoreError(f"cannot read {_plain(path, 200)}: {error.strerror or error}") from error
+    except ValueError as error:  # a name with a zero byte
+        raise StoreError(f"cannot read {_plain(path, 200)}: {brief(error)}") from None
 
 
-def _explain_zarr(path: Path) -> Explanation:
-    attrs = read_attributes(path)
-    sweep = _sweep_of(path, attrs)
-    if sweep is None:
-        raise StoreError(f"{path} was not written by a sweep; give another name")
-    try:
-        with xr.open_zarr(path, chunks=None) as data:
-            told = _told(data, sweep["dims"])
-        shape, tile = list(sweep["dims"].values()), sweep["block"]
-        counts = [-(-n // side) for n, side in zip(shape, tile, strict=True)]
-        codes: Counter[int] = Counter()
-        reasons: Counter[str] = Counter()
-        there = chunk_files(path / "status")
-        for place in np.ndindex(*counts):
-            if chunk_name(place) in there:
-                content = (path / "status" / chunk_name(place)).read_bytes()
-                values, seen = np.unique(chunk_values(content, tile, np.dtype(np.uint8)), return_counts=True)
-                codes.update(dict(zip(values.tolist(), seen.tolist(), strict=True)))
-        for file in sorted((path / "status/reasons").glob("*.json")):
-            for text, runs in json.loads(file.read_bytes()).items():
-                reasons[text] += sum(last - first for first, last in runs)
-    except StoreError:
-        raise
-    except Exception as error:
-        why = " ".join(str(error).split())
-        raise StoreError(f"{path} is damaged ({why}); restore it or sweep to another name") from error
+def _explain_zarr(path: Path, verify: bool) -> Explanation:
+    contents = examine(path)
+    sweep = contents.sweep
+    seal = check_skeleton(path, contents)
+    shape, tile = list(sweep["dims"].values()), sweep["block"]
+    counts = [-(-n // side) for n, side in zip(shape, tile, strict=True)]
+    codes: Counter[int] = Counter()
+    reasons: Counter[str] = Counter()
+    damaged: list[str] = []
+    blocks_done = 0
+    for name in sorted(contents.records):
+        place = _place(name, counts)
+        if place is None:
+            continue
+        record, trouble = check_block(path, contents, seal, place, full=verify)
+        if record is None:
+            damaged.append(trouble)
+            continue
+        blocks_done += 1
+        codes.update(record.codes)
+        for text, runs in record.reasons.items():
+            reasons[_plain(text)] += sum(last - first for first, last in runs)
     points, blocks = math.prod(shape), math.prod(counts)
-    codes.pop(NOT_YET, None)  # what sticks out of the grid
-    size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
     done = sum(codes.values())
-    # The parts of a NetCDF file are resumed even when all are there: the file is yet to be put together.
-    resumable = done < points or path.suffix == ".parts"
+    # Not so for the parts of a NetCDF file: it is yet to be put together.
+    complete = done == points and path.suffix != ".parts" and is_complete(path, contents, seal)
     return Explanation(
         path=str(path),
-        **_who(attrs, sweep),
-        **told,
+        **_who(contents.attrs, sweep),
+        parameters=_parameters(path, contents),
+        variables=_variables(contents),
         dims=dict(sweep["dims"]),
         points=points,
         done=done,
@@ -159,35 +187,93 @@ def _explain_zarr(path: Path) -> Explanation:
         missing=points - done,
         reasons=_counted(codes, reasons),
         blocks=blocks,
-        blocks_done=len(there),
-        bytes=size,
-        resumable=resumable,
+        blocks_done=blocks_done,
+        bytes=contents.size,
+        resumable=not complete,
+        damaged=tuple(damaged),
+        verified=verify and not damaged,
     )
 
 
-def _explain_netcdf(path: Path) -> Explanation:
+def _place(record: str, counts: Sequence[int]) -> tuple[int, ...] | None:
+    """Where the block of a record stands among the blocks; None for other records."""
     try:
-        data = xr.load_dataset(path, engine="h5netcdf")
+        place = tuple(int(i) for i in record.removesuffix(".json").split(".")[1:])
+    except ValueError:
+        return None
+    fits = len(place) == len(counts) and all(0 <= i < n for i, n in zip(place, counts, strict=True))
+    return place if fits and record == f"{chunk_key(place)}.json" else None
+
+
+def _parameters(path: Path, contents: Contents) -> dict[str, str]:
+    """Coordinates of the grid: a value or a range, with the unit."""
+    out = {}
+    for name, array in contents.arrays.items():
+        if name not in (*contents.sweep["labels"], *contents.sweep["coords"]):
+            continue
+        if set(array.dims) <= set(contents.sweep["dims"]):
+            if array.dtype is None:
+                size = math.prod(array.shape)
+                text = f"{size:,} labels" if array.shape else _plain(read_array(path, name, array).item())
+            elif array.shape and array.dtype.kind in "iuf":
+                least, largest = ends(path, name, array)
+                text = f"{least:g} to {largest:g}, {math.prod(array.shape):,} values"
+            else:
+                text = (
+                    _range(read_array(path, name, array))
+                    if not array.shape
+                    else f"{math.prod(array.shape):,} labels"
+                )
+            out[name] = text + _unit(array.attrs)
+    return out
+
+
+def _variables(contents: Contents) -> dict[str, str]:
+    names = (*contents.sweep["variables"], "status")
+    arrays = {n: contents.arrays[n] for n in names}
+    return {n: _described(a.dims, a.attrs) for n, a in arrays.items()}
+
+
+def _explain_netcdf(path: Path) -> Explanation:
+    opened, whole = open_netcdf(path)
+    try:
+        with opened as data:
+            return _of_dataset(path, data, whole)
+    except StoreError:
+        raise
     except Exception as error:
-        why = " ".join(str(error).split())
-        raise StoreError(f"{path} is not a whole NetCDF file ({why}); give another name") from None
+        raise not_whole(path, brief(error)) from None
+
+
+def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
     if not {"model", "version"} <= data.attrs.keys():
         raise StoreError(f"{path} does not say which model it is of: not a result of tcpdynamics")
     sweep = _sweep_of(path, data.attrs)
+    if sweep is not None and sweep.get("format") == FORMAT and not whole:
+        raise not_whole(path, "its checksum is missing: it was changed after the sweep")
     status = data.get("status")
-    if sweep is not None:
-        dims = dict(sweep["dims"])
-    else:
-        dims = {str(d): n for d, n in (data if status is None else status).sizes.items()}
+    dims = {str(d): n for d, n in (data if status is None else status).sizes.items()}
     points = math.prod(dims.values())
+    if points > MAX_STORED:
+        raise StoreError(
+            f"{path} claims {points:,} points, at most {MAX_STORED:,} are read; give another name"
+        )
     codes: Counter[int] = Counter({0: points})
     if status is not None:
-        codes = Counter(status.values.ravel().tolist())
-    reasons = Counter(map(str, data["failure_reason"].values)) if "failure_reason" in data else Counter()
+        values, counts = np.unique(status.values, return_counts=True)
+        codes = Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+    texts: Any = data["failure_reason"].values.ravel() if "failure_reason" in data else []
+    reasons = Counter(_plain(text) for text in texts)
+    parameters = {
+        str(name): _range(coord.values) + _unit(coord.attrs)
+        for name, coord in data.coords.items()
+        if set(coord.dims) <= set(dims)
+    }
     return Explanation(
         path=str(path),
         **_who(data.attrs, sweep or {}),
-        **_told(data, dims),
+        parameters=parameters,
+        variables={str(n): _described(v.dims, v.attrs) for n, v in data.data_vars.items()},
         dims=dims,
         points=points,
         done=points,
@@ -198,6 +284,8 @@ def _explain_netcdf(path: Path) -> Explanation:
         blocks_done=0,
         bytes=path.stat().st_size,
         resumable=False,
+        damaged=(),
+        verified=whole,
     )
 
 
@@ -207,39 +295,44 @@ def _sweep_of(path: Path, attrs: Mapping[str, Any]) -> dict[str, Any] | None:
     try:
         sweep = json.loads(attrs["sweep"])
         return {"work": "", **sweep, "dims": dict(sweep["dims"])}
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise StoreError(f"the header of {path} is damaged; restore it or give another name") from None
 
 
 def _who(attrs: Mapping[str, Any], sweep: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "model": str(attrs["model"]),
-        "version": str(attrs["version"]),
-        "work": str(sweep.get("work", "")),
-        "solver": str(attrs.get("solver", "")),
+        "model": _plain(attrs["model"]),
+        "version": _plain(attrs["version"]),
+        "work": _plain(sweep.get("work", "")),
+        "solver": _plain(attrs.get("solver", "")),
     }
 
 
-def _told(data: xr.Dataset, dims: Mapping[str, int]) -> dict[str, Any]:
-    parameters = {}
-    for name, coord in data.coords.items():
-        if set(coord.dims) <= set(dims):
-            unit = coord.attrs.get("units", "")
-            parameters[str(name)] = _range(coord.values) + (f" [{unit}]" if unit not in ("", "1") else "")
-    variables = {}
-    for name, variable in data.data_vars.items():
-        unit, meaning = variable.attrs.get("units", ""), variable.attrs.get("long_name", "")
-        text = f"({', '.join(map(str, variable.dims))})" + (f" [{unit}]" if unit else "")
-        variables[str(name)] = text + (f" {meaning}" if meaning else "")
-    return {"parameters": parameters, "variables": variables}
+def _described(dims: Sequence[Any], attrs: Mapping[str, Any]) -> str:
+    """Dimensions, unit and meaning of a variable."""
+    meaning = attrs.get("long_name", "")
+    unit = attrs.get("units", "")
+    text = f"({', '.join(map(_plain, dims))})" + (f" [{_plain(unit)}]" if unit else "")
+    return text + (f" {_plain(meaning)}" if meaning else "")
+
+
+def _unit(attrs: Mapping[str, Any]) -> str:
+    unit = attrs.get("units", "")
+    return f" [{_plain(unit)}]" if unit not in ("", "1") else ""
 
 
 def _range(values: Any) -> str:
     if values.ndim == 0:
-        return f"{values.item()}" if values.dtype.kind not in "f" else f"{values.item():g}"
-    if values.dtype.kind not in "iuf":
+        return _plain(values.item()) if values.dtype.kind not in "f" else f"{values.item():g}"
+    if values.dtype.kind not in "iuf" or not values.size:
         return f"{values.size:,} labels"
     return f"{values.min():g} to {values.max():g}, {values.size:,} values"
+
+
+def _plain(value: object, most: int = 300) -> str:
+    """Text of a file as it may be printed: short, on one line, without what a terminal would obey."""
+    text = str(value)
+    return text if len(text) <= most and text.isprintable() else shown(text)
 
 
 def _counted(codes: Mapping[int, int], reasons: Counter[str]) -> dict[str, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shutil
 import sys
@@ -14,6 +13,8 @@ import numpy as np
 import xarray as xr
 
 from .blocks import Blocks
+from .netcdf_rules import check_netcdf, not_whole, seal
+from .plain_files import brief, remove_partial, to_disk, write_whole
 from .store import Header, StoreError, check_same, status_attrs
 from .work import Layout, Outcome
 from .zarr_store import ZarrStore
@@ -31,8 +32,11 @@ class NetCdfStore:
         # What a process that was killed at the very end left behind.
         shutil.rmtree(_gone(path), ignore_errors=True)
         if path.exists():
-            check_same(path, read_netcdf_attributes(path), header)
-            if retry and "failure_point" in _load(path):
+            attrs, whole = read_netcdf_attributes(path)
+            check_same(path, attrs, header)
+            if not whole:
+                raise not_whole(path, "its checksum is missing: it was changed after the sweep")
+            if retry and "failure_point" in load_netcdf(path):
                 raise StoreError(f"{path} is complete and stays as it is; sweep to another name to try again")
             self._remove_parts()
         else:
@@ -51,8 +55,7 @@ class NetCdfStore:
     def begin(self, layout: Layout) -> None:
         """Make room for the variables."""
         assert self._parts is not None
-        kinds = layout.variables.values()
-        cells = sum(math.prod(k.shape) * np.dtype(k.dtype).itemsize for k in kinds)
+        cells = layout.bytes_per_point
         if cells * self.blocks.points > MOST_BYTES:
             raise StoreError(
                 f"{self.path} would hold {cells * self.blocks.points / 1e9:.0f} GB, and NetCDF files are put together "
@@ -68,28 +71,27 @@ class NetCdfStore:
     def finish(self) -> xr.Dataset:
         """Put the file together, rename it into place, and remove the parts."""
         if self._parts is None:
-            return _load(self.path)
+            return load_netcdf(self.path)
         try:
             with self._parts.finish() as opened:
                 data = _for_netcdf(opened.load())
-        except ValueError as error:  # a checksum
-            raise StoreError(f"{self._parts.path} is damaged: {error}; sweep to another name") from error
-        beside = self.path.with_name(self.path.name + ".unfinished")
+        except (ValueError, OSError) as error:  # damaged between its check and now
+            raise StoreError(f"{self._parts.path} is damaged: {brief(error)}; sweep once more") from error
         try:
             # By way of memory: HDF5 that meets a full disk crashes the process instead of raising OSError.
             with _no_cluster():
                 content = data.to_netcdf(engine="h5netcdf")
-            beside.write_bytes(content)
-            os.replace(beside, self.path)
+            remove_partial(self.path.parent, self.path.name)  # those of processes that were killed
+            write_whole(self.path, content, seal(content))
+            to_disk([self.path.parent])
         except OSError as error:
-            beside.unlink(missing_ok=True)
             raise StoreError(
                 f"cannot write {self.path}: {error.strerror or error}; its blocks are kept in {self._parts.path}"
             ) from error
         self._remove_parts()  # still locked
         self._parts.close()
         self._parts = None
-        return _load(self.path)
+        return load_netcdf(self.path)
 
     def close(self) -> None:
         """Let another process write."""
@@ -113,20 +115,32 @@ def _gone(path: Path) -> Path:
     return path.with_name(path.name + ".parts.finished")
 
 
-def read_netcdf_attributes(path: Path) -> dict[str, Any]:
-    """Attributes of a NetCDF file. Raises StoreError if it cannot be read."""
+def open_netcdf(path: Path) -> tuple[xr.Dataset, bool]:
+    """A NetCDF file, lazily, and whether it holds a hash of its bytes. Raises StoreError if it cannot be read."""
+    whole = check_netcdf(path)
     try:
-        with xr.open_dataset(path, engine="h5netcdf") as data:
-            return {str(k): v for k, v in data.attrs.items()}
+        return xr.open_dataset(path, engine="h5netcdf", decode_times=False, phony_dims="access"), whole
     except Exception as error:
-        why = " ".join(str(error).split())
-        raise StoreError(
-            f"{path} is not a whole NetCDF file ({why}); restore it or give another name"
-        ) from None
+        raise not_whole(path, brief(error)) from None
 
 
-def _load(path: Path) -> xr.Dataset:
-    return xr.load_dataset(path, engine="h5netcdf")
+def read_netcdf_attributes(path: Path) -> tuple[dict[str, Any], bool]:
+    """Attributes of a NetCDF file, and whether it holds a hash of its bytes. Raises StoreError if it cannot be read."""
+    data, whole = open_netcdf(path)
+    with data:
+        return {str(k): v for k, v in data.attrs.items()}, whole
+
+
+def load_netcdf(path: Path) -> xr.Dataset:
+    """A sweep's file as a whole. Raises StoreError if it was changed since it was written."""
+    data, whole = open_netcdf(path)
+    with data:
+        if not whole:
+            raise not_whole(path, "its checksum is missing: it was changed after the sweep")
+        try:
+            return data.load()
+        except Exception as error:
+            raise not_whole(path, brief(error)) from None
 
 
 def _no_cluster() -> AbstractContextManager[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..problems import DomainError, DynamicsError
+from ..problems import DomainError, Dynamics, DynamicsError
 from ..results import provenance
 from .fingerprint import name_of
 
@@ -42,6 +42,12 @@ class ProblemWork:
             return dict(provenance(self.problem, name_of(self.solver).rpartition(".")[2], **self.settings))
         named = _Named(type(self.problem).__name__, {k: v for k, v in self._fields.items() if v is not None})
         return dict(provenance(named, name_of(self.solver).rpartition(".")[2], **self.settings))
+
+    @property
+    def bytes_per_point(self) -> int:
+        """Memory that a solver may take for one point: some matrices of its states by states."""
+        states = _states(self.problem)
+        return 64 * states * states
 
     def __call__(self, block: Mapping[str, Any]) -> xr.Dataset:
         """Solve the problem at the points of a block."""
@@ -123,6 +129,26 @@ def _at_points(variable: xr.Variable, size: int) -> xr.Variable:
 class _Named:
     name: str
     provenance: Mapping[str, Any]
+
+
+def _states(problem: Any) -> int:
+    """States of a problem of motion, or of a model's view at one of its points; 1 where that is not known."""
+    try:
+        if isinstance(problem, Dynamics):
+            return max(1, len(problem.labels))
+        first = {
+            f.name: v.isel({d: 0 for d in v.dims if d != "flow"}, drop=True)
+            if hasattr(v, "dims")
+            else np.ravel(v)[0]
+            for f in dataclasses.fields(problem)
+            if np.ndim(v := getattr(problem, f.name)) and f.init
+        }
+        for name in ("dde", "ode", "map"):
+            if callable(getattr(problem, name, None)):
+                return max(1, len(getattr(dataclasses.replace(problem, **first), name)().labels))
+    except Exception:  # the solver will say what is wrong
+        pass
+    return 1
 
 
 def _is_problem(problem: Any) -> bool:

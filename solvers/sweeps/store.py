@@ -12,15 +12,22 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory, shown
+
 from ..results import NOT_YET, status_attributes
 from .blocks import Blocks
 from .fingerprint import fingerprint
 from .work import Kind, Layout, Outcome
 
-FORMAT = 1
+#: Of stores. Format 1 had no records: nothing told a block that was changed or misplaced.
+FORMAT = 2
 
 #: Failed points that a finished result lists with their reasons; `status` marks all of them.
 MOST_LISTED = 100_000
+
+
+#: Attributes by which xarray takes other values for those that are stored.
+_DECODED = {"scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned", "dtype", "coordinates"}
 
 
 class StoreError(Exception):
@@ -64,6 +71,7 @@ class Header:
     grid : str
         Fingerprint of all parameter values.
     dims, block : dimensions with their sizes, and sides of a block
+    labels : names of the grid's coordinates
     """
 
     about: dict[str, Any]
@@ -73,11 +81,10 @@ class Header:
     grid: str
     dims: dict[str, int]
     block: tuple[int, ...]
+    labels: tuple[str, ...] = ()
 
     def attributes(self, layout: Layout) -> dict[str, Any]:
         """Attributes of the result; "sweep" holds what a resumed run compares, as JSON."""
-        from .zarr_format import plain
-
         variables = {
             name: {"dtype": kind.dtype, "dims": kind.dims, "shape": kind.shape, "attrs": plain(kind.attrs)}
             for name, kind in layout.variables.items()
@@ -95,6 +102,7 @@ class Header:
             "block": self.block,
             "variables": variables,
             "coords": coords,
+            "labels": list(self.labels),
         }
         return {**self.about, "sweep": json.dumps(sweep)}
 
@@ -105,7 +113,7 @@ def header_of(blocks: Blocks, about: Mapping[str, Any], work: str, work_version:
     values = {k: (tuple(map(str, c.dims)), c.values) for k, c in coords.items()}
     grid = fingerprint([blocks.columns, values])
     dims = dict(zip(blocks.dims, blocks.shape, strict=True))
-    return Header(dict(about), work, work_version, digest, grid, dims, blocks.tile)
+    return Header(dict(about), work, work_version, digest, grid, dims, blocks.tile, tuple(sorted(coords)))
 
 
 def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str, Any]:
@@ -119,11 +127,11 @@ def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str
     try:
         sweep: dict[str, Any] = json.loads(found["sweep"])
         held = sweep["format"]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise StoreError(f"{path} was not written by a sweep; give another name") from None
     if held != FORMAT:
         raise StoreError(
-            f"{path} has the store format {held}, this version writes {FORMAT}; give another name"
+            f"{path} has the store format {shown(held, 40)}, this version reads and writes {FORMAT}; give another name"
         )
     expected = json.loads(header.attributes(Layout())["sweep"])
     pairs = [
@@ -137,13 +145,13 @@ def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str
     for what, theirs, ours in pairs:
         if theirs != ours:
             raise StoreError(
-                f"{path} holds another sweep: its {what} is {theirs or 'not given'}, this one's is "
-                f"{ours or 'not given'}; give another name"
+                f"{path} holds another sweep: its {what} is {_said(theirs)}, this one's is "
+                f"{_said(ours)}; give another name"
             )
     for key, what in (
         ("digest", f"the text or the settings of {header.work} differ"),
         ("grid", "the parameter values differ"),
-        ("block", f"its blocks are {sweep.get('block')}, these are {list(header.block)}"),
+        ("block", f"its blocks are {shown(sweep.get('block'), 60)}, these are {list(header.block)}"),
     ):
         if sweep.get(key) != expected[key]:
             raise StoreError(f"{path} holds another sweep: {what}; give another name")
@@ -153,7 +161,43 @@ def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str
 
 
 def _sizes(dims: Any) -> str:
-    return " x ".join(f"{d} {n:,}" for d, n in dims.items()) if dims else "a single point"
+    if not isinstance(dims, dict):
+        return shown(dims)
+    return (
+        " x ".join(f"{d} {n:,}" if type(n) is int else f"{d} ?" for d, n in dims.items()) or "a single point"
+    )
+
+
+def _said(value: Any) -> str:
+    """A word of a header, as it stands in a sentence."""
+    if not value:
+        return "not given"
+    return (
+        value if isinstance(value, str) and len(value) <= 120 and value.isprintable() else shown(value, 120)
+    )
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def storable_name(name: str) -> bool:
+    """Whether a variable of this name can be a folder of a store."""
+    return (
+        bool(name.strip())
+        and len(name.encode(errors="replace")) <= 200
+        and name.isprintable()
+        and not set(name) & set("/\\ ")
+        and not name.startswith((".", "__"))
+        and name != "zarr.json"
+    )
 
 
 def layout_of(sweep: Mapping[str, Any], coords: Mapping[str, Any]) -> Layout:
@@ -177,14 +221,14 @@ def check_layout(blocks: Blocks, layout: Layout) -> None:
                 f"work gave a variable called {name!r}, which is a parameter or taken; rename it"
             )
     for name in (*own, *layout.variables, *layout.coords):
-        if (
-            not name.strip()
-            or set(name) & set("/\\ \0")
-            or name.startswith((".", "__"))
-            or name == "zarr.json"
-        ):
-            raise DynamicsError(f"{name!r} cannot be the name of a stored variable; rename it")
+        if not storable_name(name):
+            raise DynamicsError(f"{shown(name)} cannot be the name of a stored variable; rename it")
     for name, kind in layout.variables.items():
+        clash = _DECODED & kind.attrs.keys()
+        if clash:
+            raise DynamicsError(
+                f"work gave {name} the attribute {min(clash)!r}, by which readers change values; rename it"
+            )
         if set(kind.dims) & own:
             raise DynamicsError(f"work gave {name} a dimension that the grid has too: {', '.join(kind.dims)}")
 
@@ -229,6 +273,9 @@ class MemoryStore:
     def begin(self, layout: Layout) -> None:
         """Make room for the variables."""
         check_layout(self.blocks, layout)
+        size = self.blocks.points * (1 + layout.bytes_per_point)
+        advice = "give fewer values, or sweep to a store such as x.zarr"
+        check_memory(f"{self.blocks.points:,} points of {layout.bytes_per_point:,} bytes each", size, advice)
         self.layout = layout
         for name, kind in layout.variables.items():
             self._arrays[name] = np.full((*self.blocks.shape, *kind.shape), kind.fill, kind.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,11 +14,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.limits import check_memory
+
 from ..grid import MAX_POINTS
 from ..problems import DynamicsError
 from .blocks import MAX_STORED, Blocks, cut
 from .fingerprint import fingerprint, name_of
 from .netcdf_store import NetCdfStore, parts_of
+from .plain_files import local_path
 from .store import Header, MemoryStore, Store, StoreError, header_of
 from .work import Layout, Outcome, Work, check_alike, run_block
 from .zarr_store import ZarrStore
@@ -56,7 +60,8 @@ def sweep(
         `x.zarr`, written block by block; or `x.nc`, put together from the folder `x.nc.parts` in the end. Without,
         the results stay in memory.
     block : int, optional
-        Most points in a block, which is what a killed run loses. By default a 64th of the grid, at most 16 384.
+        Most points in a block, which is what a killed run loses. By default a 64th of the grid, at most 16 384, and
+        fewer for problems of more than 15 states: a block's matrices take 256 MB at most.
     executor : concurrent.futures.Executor, optional
         Threads, processes (by spawn: a fork after JAX has started may hang) or Dask's `Client.get_executor()`. By
         default this process does the work.
@@ -85,9 +90,16 @@ def sweep(
     Raises
     ------
     StoreError
-        A store that holds another sweep or is damaged. Nothing is overwritten.
+        A store that holds another sweep, or whose headers are damaged. Nothing is overwritten.
+    LimitError
+        Results that need more memory than one request may have, told before the second block is computed.
     DomainError, DynamicsError
         A grid that is too large; work that does not give one value a point.
+
+    Warns
+    -----
+    UserWarning
+        Blocks of the store that were damaged, and are computed again.
 
     Examples
     --------
@@ -102,8 +114,9 @@ def sweep(
         raise DynamicsError("give parameters: a mapping of names to numbers or arrays")
     if in_flight is not None and in_flight < 1:
         raise DynamicsError(f"in_flight must be at least 1, got {in_flight}")
-    path = None if store is None else Path(store)
-    blocks = cut(given, block, MAX_STORED if path is not None and path.suffix == ".zarr" else MAX_POINTS)
+    path = None if store is None else local_path(store)
+    most = MAX_STORED if path is not None and path.suffix == ".zarr" else MAX_POINTS
+    blocks = cut(given, block, most, int(getattr(work, "bytes_per_point", 0)))
     header = _header(work, blocks, dict(about or getattr(work, "about", {})), version)
     target = _open(path, blocks, header, resume, retry)
     try:
@@ -155,7 +168,7 @@ def _in_order_of_layout(
     order = [int(n) for n in np.flatnonzero(~target.done)]
     held: dict[int, Outcome] = {}
     ahead = 0
-    for number, outcome in _outcomes(work, blocks, order, executor, in_flight):
+    for number, outcome in _outcomes(work, blocks, order, executor, in_flight, held):
         if target.layout is not None:
             if outcome.layout is not None:
                 check_alike(target.layout, outcome.layout)
@@ -166,10 +179,12 @@ def _in_order_of_layout(
             layout = held[order[ahead]].layout
             ahead += 1
             if layout is not None:
+                waiting = 1 if executor is None else in_flight or 2 * _workers(executor)
+                _check_blocks(blocks, layout.bytes_per_point, waiting)
                 target.begin(layout)
         if target.layout is not None:
             yield from _checked(target.layout, held)
-            held = {}
+            held.clear()
     if target.layout is None:  # every point failed
         target.begin(Layout())
         yield from held.items()
@@ -183,21 +198,26 @@ def _checked(layout: Layout, held: Mapping[int, Outcome]) -> Iterator[tuple[int,
 
 
 def _outcomes(
-    work: Work, blocks: Blocks, order: list[int], executor: Executor | None, in_flight: int | None
+    work: Work,
+    blocks: Blocks,
+    order: list[int],
+    executor: Executor | None,
+    in_flight: int | None,
+    held: Mapping[int, Outcome],
 ) -> Iterator[tuple[int, Outcome]]:
-    """Blocks as they finish, with a bounded number handed out."""
+    """Blocks as they finish, with a bounded number handed out; results that are `held` back count too."""
     if executor is None:
         for number in order:
             values = blocks.values(number)
             yield number, run_block(work, values, _size(blocks, number))
         return
-    workers = getattr(executor, "_max_workers", None) or os.cpu_count() or 1
-    most = in_flight or 2 * workers
+    most = in_flight or 2 * _workers(executor)
     todo = iter(order)
     pending: dict[Future[Outcome], int] = {}
     try:
         while True:
-            for number in islice(todo, most - len(pending)):
+            kept = sum(bool(outcome.arrays) for outcome in held.values())
+            for number in islice(todo, max(0 if pending else 1, most - len(pending) - kept)):
                 values = blocks.values(number)
                 pending[executor.submit(run_block, work, values, _size(blocks, number))] = number
             if not pending:
@@ -208,6 +228,17 @@ def _outcomes(
     finally:
         for future in pending:
             future.cancel()
+
+
+def _workers(executor: Executor) -> int:
+    return getattr(executor, "_max_workers", None) or os.cpu_count() or 1
+
+
+def _check_blocks(blocks: Blocks, each: int, number: int) -> None:
+    """Refuse results of blocks that do not fit in memory side by side. Raises LimitError."""
+    points, number = math.prod(blocks.tile), min(number, blocks.count)
+    what = f"the results of {number:,} blocks of {points:,} points, {each:,} bytes each,"
+    check_memory(what, float(number) * points * each, "give a smaller block=, or a smaller in_flight=")
 
 
 def _size(blocks: Blocks, number: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -44,6 +45,11 @@ class Layout:
 
     variables: dict[str, Kind] = field(default_factory=dict)
     coords: dict[str, tuple[tuple[str, ...], Any, dict[str, Any]]] = field(default_factory=dict)
+
+    @property
+    def bytes_per_point(self) -> int:
+        """Bytes of all variables at one point."""
+        return sum(math.prod(k.shape) * np.dtype(k.dtype).itemsize for k in self.variables.values())
 
 
 @dataclass(frozen=True)

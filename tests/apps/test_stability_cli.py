@@ -240,7 +240,7 @@ def test_a_store_is_taken_up_where_it_was_left(answer, tmp_path):
     words = ("stability", "t-refwa", *GAINS, "--reading", "delayed", "--output", str(store))
     first = answer(*words)
     whole = _content(store)
-    lost = [name for name in whole if name.startswith("status/c.")][:3]
+    lost = [name for name in whole if name.startswith("status/records/c.")][:3]
     assert lost
     for name in lost:
         (store / name).unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import random
 import signal
 import subprocess
@@ -23,6 +24,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tcpdynamics.limits import LimitError
 from tcpdynamics.models import LotkaVolterraWindows, PftkFull, SubPacketFull, per_flow
 from tcpdynamics.solvers import (
     DomainError,
@@ -75,7 +77,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "code").mkdir()
     (tmp_path / "code/swept_work.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path / "code")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "code"))
+    before = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(tmp_path / "code"), before])))
     sys.modules.pop("swept_work", None)
     yield importlib.import_module("swept_work")
     sys.modules.pop("swept_work", None)
@@ -580,3 +583,113 @@ def test_values_per_flow_stay_in_the_model() -> None:
 def test_a_status_that_is_no_code_is_refused(code: int) -> None:
     with pytest.raises(DynamicsError, match=f"work gave the status {code}; give codes from 0 to 254"):
         sweep(lambda block: {"y": block["x"], "status": np.where(block["x"] > 1, code, 0)}, {"x": [1.0, 2.0]})
+
+
+def test_results_that_do_not_fit_in_memory_are_refused_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first block, which tells how large they are; a store of Zarr holds them."""
+
+    def work(block: dict[str, Any]) -> dict[str, Any]:
+        return {"y": (("point", "state"), np.broadcast_to(1.0, (len(block["x"]), 1000)))}
+
+    grid = {"x": np.arange(2_000_000.0)}
+    with pytest.raises(
+        LimitError, match=r"2,000,000 points of 8,000 bytes each need about 16 GB of memory, at most 8"
+    ):
+        sweep(work, grid, block=10)
+    with pytest.raises(StoreError, match=r"would hold 16 GB, and NetCDF files are put together in memory"):
+        sweep(work, grid, block=10, store=tmp_path / "x.nc")
+    monkeypatch.setenv("TCPDYNAMICS_MAX_MEMORY", "1e6")
+    with ThreadPoolExecutor(1) as threads:
+        more: dict[str, Any] = {"block": 10, "executor": threads, "store": tmp_path / "x.zarr"}
+        with pytest.raises(
+            LimitError, match="the results of 20 blocks of 10 points, 8,000 bytes each, need about"
+        ):
+            sweep(work, {"x": np.arange(300.0)}, in_flight=20, **more)
+        assert not list(tmp_path.iterdir())
+        sweep(work, {"x": np.arange(300.0)}, in_flight=2, **more)
+
+
+def test_few_results_wait_for_a_slow_first_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results that come before the layout is known count among those that are handed out."""
+    most, module_of_sweep = [], sys.modules["tcpdynamics.solvers.sweeps.sweep"]
+    late = NewestFirst()
+    real = module_of_sweep.wait
+
+    def wait(pending: Any, **options: Any) -> Any:
+        """Everything but the first block finishes; that one once nothing else is left to do."""
+        most.append(len(pending))
+        while len(late.held) > 1:
+            future, call = late.held.pop()
+            future.set_result(call())
+        if not any(future.done() for future in pending):
+            late.run()
+        return real(pending, **options)
+
+    monkeypatch.setattr(module_of_sweep, "wait", wait)
+    done: list[float] = []
+
+    def work(block: dict[str, Any]) -> dict[str, Any]:
+        done.append(block["x"][0])
+        return {"y": block["x"]}
+
+    sweep(work, {"x": np.arange(20.0)}, block=1, executor=late, in_flight=4)
+    assert done.index(0.0) == 3 and len(done) == 20 and max(most) == 4
+
+
+def test_blocks_of_large_problems_are_small() -> None:
+    """By default; 300 states take 5.8 MB of matrices a point. A model counts as its problem does."""
+    model = LotkaVolterraWindows(flows=300, epsilon=np.linspace(1.0, 2.0, 1_000_000))
+    for problem in (model, model.ode()):
+        work = sweep_of(problem, spectral_abscissa)
+        assert work.bytes_per_point == 64 * 300**2
+        blocks = cut({"epsilon": model.epsilon}, bytes_per_point=work.bytes_per_point)
+        assert math.prod(blocks.tile) == 44
+    small = sweep_of(LotkaVolterraWindows(flows=2, epsilon=model.epsilon), spectral_abscissa)
+    assert cut(small.parameters, bytes_per_point=small.bytes_per_point).tile == (15_625,)
+    with pytest.raises(
+        LimitError, match=r"1,000,000 points of 300 states need about 10 GB of memory, at most 8 GB"
+    ):
+        spectral_abscissa(model)
+
+
+def test_a_block_that_does_not_fit_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a solver refuses for want of memory is no failed point as long as smaller parts fit."""
+    model = LotkaVolterraWindows(flows=3, epsilon=np.linspace(1.0, 1.5, 40))
+    expected = sweep(sweep_of(model, spectral_abscissa), block=40)
+    monkeypatch.setenv("TCPDYNAMICS_MAX_MEMORY", "3000")
+    result = sweep(sweep_of(model, spectral_abscissa), block=40)
+    np.testing.assert_array_equal(result.spectral_abscissa.values, expected.spectral_abscissa.values)
+    assert (result.status == 0).all()
+
+
+#: Says when a block is done, then waits to be interrupted in the middle of the next one.
+INTERRUPTED = """
+import sys, time
+from tcpdynamics.solvers.sweeps.sweep import sweep
+
+def work(block):
+    if block["x"][0] == 4:
+        print("waiting", flush=True)
+        while True:
+            time.sleep(0.01)
+    return {"y": block["x"]}
+
+try:
+    sweep(work, {"x": [float(i) for i in range(10)]}, block=2, store=sys.argv[1], version="1")
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("name", ["x.zarr", "x.nc"])
+def test_an_interrupt_keeps_finished_blocks(tmp_path: Path, name: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / name)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        assert process.wait(60) == 0
+    report = explain(tmp_path / name, verify=True)
+    assert (report.done, report.blocks_done, report.damaged) == (4, 2, ())
