@@ -40,7 +40,9 @@ def build(name: str) -> click.Command:
     command = click.Command(name, callback=_runner(name), help=text, short_help=about_model(name))
     command.params += options(name)
     command.params.append(
-        click.Option(["--verdict"], is_flag=True, help="One line on one point: stable, marginal or unstable.")
+        click.Option(
+            ["--verdict"], is_flag=True, help="One line on one point: stable, marginal, unstable or unknown."
+        )
     )
     return common_options(command)
 
@@ -101,11 +103,10 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
 
 
 def chart_points(problem: Any) -> xr.Dataset:
-    """A chart without what belongs to no point, or not to each: work for a sweep."""
+    """A chart without what belongs to no point: work for a sweep."""
     from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
-    whole = ["disagreements", "abscissa_side", "radius_side"]
-    return stability_chart(problem, trace=False).drop_vars(whole, errors="ignore")
+    return stability_chart(problem, trace=False).drop_vars("disagreements", errors="ignore")
 
 
 def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json: bool) -> None:

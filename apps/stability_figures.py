@@ -209,7 +209,7 @@ def spectrum_figure(roots: xr.Dataset) -> go.Figure:
     else:
         figure.add_vline(0, line={"color": BLACK, "width": 1})
     shown = {"roots": (z, "x", RED)}
-    if f"{name}_side" in roots:  # on a switch
+    if f"{name}_side" in roots and np.isnan(z.real).all():  # on a switch
         below, above = roots[f"{name}_side"].values.reshape(2, -1)
         shown = {"roots below the switch": (below, "x", RED), "roots above it": (above, "cross", BLUE)}
     for label, (values, symbol, colour) in shown.items():

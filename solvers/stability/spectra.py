@@ -13,6 +13,7 @@ from ..problems import DDE, ODE, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .linear_stability import linear_roots, switched
 from .operating_point import NOT_POLISHED, ON_SWITCH, operating_point
+from .switch_programs import has_switches
 from .switches import linearisation
 
 Array = NDArray[Any]
@@ -37,8 +38,9 @@ def eigenvalues(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
     -------
     xarray.Dataset
         `eigenvalue` (*grid dimensions, root), complex: an ODE's [1/time] rightmost first, a map's [1] largest modulus
-        first; `status`. At a point on a switch (see Notes) they are NaN, with a status of its own, and
-        `eigenvalue_side` (*grid dimensions, side, root) holds those below and above the switch.
+        first; `status`. At a point on a switch (see Notes) they are NaN, with a status of its own. Equations with
+        switches have `eigenvalue_side` (*grid dimensions, side, root) too: those below and above the switch on which a
+        point lies, else NaN.
 
     Notes
     -----
@@ -199,14 +201,15 @@ def roots_at(
     system : System
     roots, residuals : (size, count) arrays, NaN where `status` is not 0
     status : (size,) array of codes
-    side : (size, 2, count) array, or None without a point on a switch
-        Roots below and above the switch, NaN elsewhere.
+    side : (size, 2, count) array, or None where no switch of the equations depends on the states
+        Roots below and above the switch, NaN off it.
     """
     system, states, status = operating_point(problem, at, *kinds)
     fine = np.flatnonzero(status == 0)
     here = np.ascontiguousarray(states[:, fine])
     width = count or len(states)
-    roots, side = np.full((system.size, width), complex(np.nan, np.nan)), None
+    roots = np.full((system.size, width), complex(np.nan, np.nan))
+    side = np.full((system.size, 2, width), complex(np.nan, np.nan))
     residuals = np.full(roots.shape, np.nan)
     if fine.size:
         matrices, groups = linearisation(system, here, fine)
@@ -216,11 +219,11 @@ def roots_at(
         width = max(found.shape[1], 0 if on is None else on.roots.shape[2])
         roots = np.full((system.size, width), complex(np.nan, np.nan))
         residuals = np.full(roots.shape, np.nan)
+        side = np.full((system.size, 2, width), complex(np.nan, np.nan))
         roots[fine, : found.shape[1]], residuals[fine, : found.shape[1]] = found, bad
         status[fine[~certain]] = NOT_POLISHED
         if on is not None:
             points = fine[on.index]
-            side = np.full((system.size, 2, width), complex(np.nan, np.nan))
             side[points, :, : on.roots.shape[2]] = on.roots
             roots[points], residuals[points] = complex(np.nan, np.nan), np.nan
             status[points] = ON_SWITCH
@@ -230,7 +233,7 @@ def roots_at(
         raise DynamicsError(
             f"{system.problem.name}: {REASONS[status[first]]}" + (f" at {where}" if where else "")
         )
-    return system, roots, residuals, status, side
+    return system, roots, residuals, status, side if has_switches(system) else None
 
 
 def root_variable(system: System, roots: Array, name: str) -> xr.DataArray:

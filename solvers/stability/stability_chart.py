@@ -20,6 +20,7 @@ from .linear_stability import linear_roots, switched
 from .operating_point import NOT_POLISHED, ON_SWITCH, operating_point
 from .points import POINT, at_points, swept
 from .resting import refine
+from .switch_programs import has_switches
 from .switched_verdict import growth
 from .switches import linearisation
 
@@ -142,7 +143,7 @@ class _Points:
     error : (size,) bound of its error
     status : (size,) codes
     exact : (size,) whether `value` is the growth of small deviations, not only its sign; inexact zeros have no verdict
-    side : (size, 2) abscissas, or radii, below and above the switch; None where no point lies on one
+    side : (size, 2) abscissas, or radii, below and above the switch; None for equations without one
     """
 
     value: Array
@@ -157,7 +158,7 @@ def _measure(system: System, states: Array, status: NDArray[Any]) -> _Points:
     is_map = isinstance(system.problem, Map)
     value, error = np.full(size, np.nan), np.full(size, np.nan)
     code, exact = np.asarray(status, np.uint8).copy(), np.ones(size, bool)
-    side = None
+    side = np.full((size, 2), np.nan) if has_switches(system) else None
     fine = np.flatnonzero(status == 0)
     block = max(1, BLOCK_NUMBERS // (n * n * (1 + len(system.delayed))))
     for low in range(0, fine.size, block):
@@ -176,7 +177,7 @@ def _measure(system: System, states: Array, status: NDArray[Any]) -> _Points:
         if on is not None:
             at = points[on.index]
             value[at], error[at], exact[at], code[at] = on.value, on.error, on.exact, ON_SWITCH
-            side = np.full((size, 2), np.nan) if side is None else side
+            assert side is not None
             side[at] = np.abs(on.roots[:, :, 0]) if is_map else on.roots[:, :, 0].real
     return _Points(value, error, code, exact, side)
 

@@ -155,7 +155,7 @@ def _sampled(
     switches: tuple[int, ...],
     tau: Array,
 ) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
-    """One point on many switches: one side where random deviations find no difference, none where they do."""
+    """One point on many switches: what random deviations find if that is all there is, else no sides."""
     n, lags = len(states), tau.shape[1]
     cache = vars(system).setdefault("_signs", {})
     if switches not in cache:
@@ -169,8 +169,9 @@ def _sampled(
     arguments = system.evaluate(cache[switches], values, np.repeat(points, SAMPLES))
     signs = np.unique(np.where(arguments >= 0, 1.0, -1.0).T, axis=0)
     found = list(_compared(system, states, points, index, switches, tau, map(tuple, signs)))
-    if len(found) == 1 and not found[0][1].any():
-        yield found[0]
+    alike = len(found) == 1 and not found[0][1].any()
+    if alike or shape[0] == 1:  # of one state without delays the random deviations take both sides there are
+        yield from found
         return
     empty, none = np.empty((1, 0, n, n)), np.empty((1, 0, 0, n * (1 + lags)))
     past = np.empty((1, 0, lags, n, n))

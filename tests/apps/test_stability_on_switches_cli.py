@@ -38,7 +38,7 @@ def test_json_and_files_hold_both_sides(answer, tmp_path):
     assert sides["dims"] == ["side", "root"] and np.allclose(sides["values"], [[[-0.5, 0]], [[-1.4, 0]]])
     assert found["results"]["eigenvalue"]["values"] == [[None, None]]
     off = json.loads(answer("stability", "t-refwa", "--phi", "1", "--json"))
-    assert off["on_switch"] is False and "eigenvalue_side" not in off["results"]
+    assert off["on_switch"] is False and off["results"]["eigenvalue"]["values"] == [[-0.5, 0.0]]
     answer(*words, "--output", str(tmp_path / "x.nc"), "--output", str(tmp_path / "x.html"))
     with xr.open_dataset(tmp_path / "x.nc") as stored:
         assert stored.eigenvalue_side.sel(part="real").values.ravel().tolist() == pytest.approx([-0.5, -1.4])

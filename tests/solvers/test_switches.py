@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import sympy
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tcpdynamics.models import LotkaVolterraHeld, TRefwaIntegrating, TRefwaMeasuredRtt
+from tcpdynamics.models import LotkaVolterraHeld, TRefwaIntegrating, TRefwaMeasuredRtt, TRefwaWindow
 from tcpdynamics.solvers import (
     DDE,
     ODE,
@@ -28,6 +28,8 @@ from tcpdynamics.solvers import (
     spectral_abscissa,
     spectral_radius,
     stability_chart,
+    sweep,
+    sweep_of,
 )
 from tcpdynamics.solvers.dynamics import compile_system
 from tcpdynamics.solvers.results import REASONS
@@ -125,6 +127,36 @@ def test_all_sign_cases_of_a_map_by_iteration() -> None:
     expected = np.where(np.abs(truth - 1) < 1e-12, MARGINAL, np.sign(truth - 1))
     assert (chart.verdict.values == expected).all()
     assert (chart.status.values == ON_SWITCH).all()
+
+
+def composed(rng: np.random.Generator, depth: int) -> Any:
+    """A random function of x made of Max, Min, Abs, Piecewise, sums and lines through 0."""
+    kind = int(rng.integers(7)) if depth else 0
+    if kind == 0:
+        return sympy.Rational(int(rng.integers(-30, 31)), 10) * x
+    one, other = composed(rng, depth - 1), composed(rng, depth - 1)
+    pieces = sympy.Piecewise((one, x > 0), (other, True))
+    return (sympy.Max(one, other), sympy.Min(one, other), sympy.Abs(one), one + other, one - other, pieces)[
+        kind - 1
+    ]
+
+
+@settings(max_examples=25)
+@example(2854073)  # more corners at once than are tried one by one
+@given(st.integers(0, 10**9))
+def test_corners_of_corners_have_the_slopes_of_the_function(seed: int) -> None:
+    """Such a function is a line on each side of 0: its values at -1 and 1 are its slopes."""
+    function = composed(np.random.default_rng(seed), 3)
+    left, right = -float(sympy.sympify(function).subs(x, -1)), float(sympy.sympify(function).subs(x, 1))
+    flow, steps = (
+        stability_chart(kind(rhs={"x": function}, parameters={"p": [1.0]}), at={"x": 0}, trace=False)
+        for kind in (ODE, Map)
+    )
+    growth = max(left, right), abs(left) if left == right else growth_of_map(left, right)
+    assert flow.abscissa.values == pytest.approx([growth[0]], abs=1e-9)
+    assert steps.radius.values == pytest.approx([growth[1]], abs=1e-9)
+    if abs(left - right) > 1e-6:
+        assert flow.status.values.tolist() == steps.status.values.tolist() == [ON_SWITCH]
 
 
 def test_the_systems_that_were_misjudged() -> None:
@@ -257,7 +289,7 @@ def test_equilibria_that_are_searched_for_are_found_on_their_switch() -> None:
 def test_a_switch_that_changes_nothing_is_none(rhs: Any) -> None:
     result = eigenvalues(ODE(rhs={"x": rhs}, parameters={"a": 1.0}), {"x": 0})
     assert int(result.status) == 0 and result.eigenvalue.values.real[0] == -1
-    assert "eigenvalue_side" not in result
+    assert "eigenvalue_side" not in result or np.isnan(result.eigenvalue_side.values).all()
 
 
 def test_many_switches_that_change_nothing_are_seen_to_do_so() -> None:
@@ -269,14 +301,22 @@ def test_many_switches_that_change_nothing_are_seen_to_do_so() -> None:
 
 
 def test_too_many_switches_at_once_are_not_judged() -> None:
-    rhs = -x + sum(sympy.Rational(1, k) * sympy.Max(k * x, x**2 * k) for k in range(2, 10))
-    chart = stability_chart(ODE(rhs={"x": rhs}, parameters={"a": [1.0]}), at={"x": 0})
-    assert chart.verdict.values.tolist() == [UNKNOWN] and chart.status.values.tolist() == [ON_SWITCH]
+    terms = sum(sympy.Rational(1, k) * sympy.Max(k * x + y, 0) for k in range(2, 10))
+    for rhs, verdict in (({"x": -x - terms, "y": -y}, UNKNOWN), ({"x": -x - terms.subs(y, 0)}, STABLE)):
+        chart = stability_chart(ODE(rhs=rhs, parameters={"a": [1.0]}), at=dict.fromkeys(rhs, 0))
+        assert chart.verdict.values.tolist() == [verdict] and chart.status.values.tolist() == [ON_SWITCH]
 
 
 def test_the_status_has_its_sentence() -> None:
     assert REASONS[ON_SWITCH].startswith("the point lies on a switch of the equations")
     assert REASONS.index(REASONS[ON_SWITCH]) == ON_SWITCH
+
+
+@pytest.mark.parametrize("solver", [eigenvalues, convergence])
+def test_a_sweep_may_meet_a_switch_in_one_block(solver: Any) -> None:
+    """Which variables there are depends on the equations, not on the points."""
+    work = sweep_of(TRefwaWindow(phi=np.array([0.0, 0.5, 1.0]), psi=0.5), solver)
+    assert sweep(work, work.parameters, block=1).status.values.tolist() == [ON_SWITCH, 0, 0]
 
 
 # -- several states -------------------------------------------------------------------------------------------
