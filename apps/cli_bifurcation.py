@@ -157,11 +157,13 @@ def _tell_failures(result: xr.Dataset, growth: xr.Dataset | None) -> None:
     """A line where most points failed."""
     from tcpdynamics.solvers.stability.failing import most_failed
 
+    from .dynamic_results import without_advice
+
     parts = {"the diagram": result} | ({} if growth is None else {"the Lyapunov exponents": growth})
     for what, part in parts.items():
         text = most_failed(what, part["status"].values)
         if text:
-            click.echo(f"Warning: {text}", err=True)
+            click.echo(f"Warning: {without_advice(text)}", err=True)
 
 
 def _renamed(growth: xr.Dataset) -> xr.Dataset:

@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 _STEPS = 60
 #: Where Newton's last correction is below this, relative to the box, an iteration has arrived.
 _DONE = 1e-11
+#: Residual of an iteration that rounding keeps from arriving: some fifty roundings.
+_STUCK = 1e-14
 #: Equilibria closer than this, relative to the box, are one.
 _SAME = 1e-8
 #: Directions in which the scaled linearisation is this much weaker than in others count as none.
@@ -89,7 +91,8 @@ def _block(system: System, x: Array, points: Any, width: Array, times: Any) -> t
         far = (np.abs(new) > 1e3 * unit + 1e3 * np.abs(at)).any(axis=0)
         alive = alive[usable & ~settled & ~far & (new != at).any(axis=0)]
     if alive.size:  # corrections that rounding keeps large
-        arrived[alive] = rests(system, x[:, alive], points[alive], width[:, alive], times=times)
+        last = x[:, alive], points[alive], width[:, alive]
+        arrived[alive] = rests(system, *last, tolerance=_STUCK, times=times)
     x[:, ~arrived] = np.nan
     return x, error
 

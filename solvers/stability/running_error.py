@@ -49,20 +49,23 @@ def running_error(
     value: list[Array] = []
     error: list[Array] = []
     lost: list[NDArray[np.bool_]] = []
-    one_step = {op.kind: _program(op) for op in program.ops if op.kind not in ("input", "const")}
+    none = np.zeros(count, bool)
     with np.errstate(all="ignore"):
         for op in program.ops:
+            gone = none
             if op.kind in ("input", "const"):
                 v = np.broadcast_to(np.float64(op.value if op.kind == "const" else values[op.value]), count)
                 e = np.abs(v)
                 if op.kind == "input" and op.value in sizes:
                     e = np.maximum(e, sizes[op.value])
-                gone = np.zeros(count, bool)
             else:
                 a, b = op.a, op.b if op.b >= 0 else op.a
-                v = np.asarray(run(one_step[op.kind], {"a": value[a], "b": value[b]})[0], float)
-                e = _error(op.kind, v, value[a], value[b], error[a], error[b] if op.b >= 0 else 0 * error[a])
-                gone = _lost(op, v, value[a], value[b], lost[a], lost[b])
+                v = _value(op, value[a], value[b])
+                own = np.abs(v)
+                e = _error(op.kind, v, own, value[a], value[b], error[a], error[b] if op.b >= 0 else 0.0)
+                small = own < _TINY
+                if small.any():
+                    gone = _lost(op, small, value[a], value[b], lost[a], lost[b])
             value.append(v)
             error.append(e)
             lost.append(gone)
@@ -74,20 +77,25 @@ def running_error(
     )
 
 
-def _program(op: Op) -> Program:
-    """One step of this kind, of inputs a and b."""
-    return Program(
+_FAST = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
+
+
+def _value(op: Op, x: Array, y: Array) -> Array:
+    """One step, by the same arithmetic as every other evaluation."""
+    if op.kind in _FAST:
+        return np.asarray(_FAST[op.kind](x, y))
+    step = Program(
         (Op("input", value="a"), Op("input", value="b"), Op(op.kind, 0, 1 if op.b >= 0 else -1)), (2,)
     )
+    return np.asarray(run(step, {"a": x, "b": y})[0], float)
 
 
-def _error(kind: str, v: Array, x: Array, y: Array, dx: Array, dy: Array) -> Array:
-    """The error of a step: what it adds itself, and what its operands bring."""
-    own = np.abs(v)
+def _error(kind: str, v: Array, own: Array, x: Array, y: Array, dx: Array, dy: Any) -> Array:
+    """The error of a step of value v, |v| = own: what it adds itself, and what its operands bring."""
     if kind == "mul":
-        return own + np.abs(x) * dy + np.abs(y) * dx
+        return np.asarray(own + np.abs(x) * dy + np.abs(y) * dx)
     if kind == "div":
-        return own + (dx + own * dy) / np.abs(y)
+        return np.asarray(own + (dx + own * dy) / np.abs(y))
     if kind in ("min", "max"):
         return np.asarray(np.where(v == x, dx, dy))
     if kind == "pow":
@@ -99,11 +107,11 @@ def _error(kind: str, v: Array, x: Array, y: Array, dx: Array, dy: Array) -> Arr
         return own + dx / np.abs(x)
     if kind == "step":
         return np.zeros_like(own)
-    return own + dx + dy  # sums, and functions whose slope is at most 1
+    return np.asarray(own + dx + dy)  # sums, and functions whose slope is at most 1
 
 
-def _lost(op: Op, v: Array, x: Array, y: Array, before: Any, after: Any) -> NDArray[np.bool_]:
-    small = np.abs(v) < _TINY
+def _lost(op: Op, small: NDArray[np.bool_], x: Array, y: Array, before: Any, after: Any) -> NDArray[np.bool_]:
+    """Which of the small values of a step are so by underflow."""
     if op.kind in ("mul", "div", "pow"):
         exact = ((x == 0) & ~before) | ((y == 0) & ~after & (op.kind == "mul"))
         return np.asarray(small & ~exact)

@@ -8,6 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import xarray as xr
+from click.testing import CliRunner
+
+from tcpdynamics.apps.cli import cli
 
 
 def _ranges(text: str) -> list[tuple[float, float, int, str]]:
@@ -104,3 +107,14 @@ def test_refusals(refused, tmp_path, monkeypatch, words, says):
     monkeypatch.chdir(tmp_path)
     assert says in refused("bifurcation", *words)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_line_where_most_points_failed():
+    words = ("bifurcation", "logistic", "--delay", "0.0005", "--epsilon", "1000:2000:3")
+    done = CliRunner().invoke(cli, [*words, "--transient", "500"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "Warning: the diagram: 3 of 3 points failed; most often: the steps ran out" in done.stderr
+    assert "shorten transient and keep" in done.stderr
+    own = CliRunner().invoke(cli, list(words), catch_exceptions=False)
+    assert own.stderr == ""
+    assert [row[3] for row in _ranges(own.stdout)] == ["equilibrium"]
