@@ -275,7 +275,7 @@ def _check_gamma(gamma: Value) -> None:
         return
     try:
         values = np.asarray(gamma, dtype=float).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return  # check_parameters says what is wrong with it
     high = values[np.isfinite(values) & (values >= 1)]
     if high.size:

@@ -88,7 +88,7 @@ def _start(start: str | Mapping[str, float], labels: Sequence[str]) -> NDArray[n
             raise ChainError(
                 f"start {shown(state)} is not a state; the states are {bare(', '.join(labels[:20]), 200)}"
             )
-        if not chance >= 0:
+        if not 0 <= chance <= 1e300:
             raise ChainError(f"start gives {shown(state)} the probability {shown(chance)}; it must be >= 0")
         pi[labels.index(state)] = chance
     if abs(pi.sum() - 1) > 1e-12:

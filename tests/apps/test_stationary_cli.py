@@ -1,0 +1,70 @@
+"""What `stationary` refuses: hostile numbers, files that are not its own, work and digits without end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcpdynamics.apps.ranges import RangeError, parse_range
+
+WORDS = ("stationary", "sub-packet", "--loss")
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "1" * 40_000, "nan", "inf", "-inf", "1e400", "1e-400", "0.1:0.2:10**9", "0.1:0.2:-5",
+        "0.1:0.2:1e18", "0.1:0.2:0", "9" * 401, "9" * 4301, "0.1:0.2:" + "9" * 59, "\u0660.\u0661", "0.1_5", "\u00bd",
+        "true", "True", "0x1p-3",
+        ":" * 10_000, "0.1:" + "x" * 10_000 + ":3", "1e1" + "0" * 55, "\x00", "0.1\n0.2", "--", "1e+-5",
+    ],
+)  # fmt: skip
+def test_hostile_loss_rates(refused: Callable[..., str], loss: str) -> None:
+    assert len(refused(*WORDS, loss)) < 700
+
+
+@pytest.mark.parametrize("option", ["--base-timeout", "--retransmission-loss", "--w-max", "--stages"])
+@pytest.mark.parametrize("value", ["9" * 4301, "1" * 40_000, "nan", "1e400", "True", "-1", "x" * 10_000])
+def test_hostile_options(refused: Callable[..., str], option: str, value: str) -> None:
+    if len(value) > 2000 and option in ("--w-max", "--stages"):
+        return  # click's own message, which repeats the value; the top of the command cuts it
+    assert len(refused(*WORDS, "0.1", f"{option}={value}")) < 700
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        values = parse_range(text, 1000)
+    except RangeError as error:
+        assert len(str(error)) < 700
+    else:
+        assert 0 < len(values) <= 1000
+
+
+def test_exact_results_have_a_bound(refused: Callable[..., str], answer: Callable[..., str]) -> None:
+    for loss in ("0.01:0.4999:2000", "0.123456789:0.4:500"):
+        assert "digits" in refused(*WORDS, loss, "--exact", "--w-max", "60")
+    assert "/" in answer(
+        *WORDS, "0.123457", "--exact", "--w-max", "40", "--json"
+    )  # beyond Python's 4,300 digits
+
+
+def test_a_file_of_others_is_kept(
+    refused: Callable[..., str], answer: Callable[..., str], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.nc"
+    path.write_text("a diary")
+    assert "--force" in refused(*WORDS, "0.1", "--output", str(path))
+    assert path.read_text() == "a diary"
+    answer(*WORDS, "0.1", "--output", str(path), "--force")
+    answer(*WORDS, "0.1,0.2", "--output", str(path))  # its own
+    with xr.open_dataset(path, engine="h5netcdf") as held:
+        assert held.sizes["loss"] == 2
+    assert "SubPacketFull" in refused(*WORDS, "0.1", "--model", "exact", "--output", str(path))
+    xr.Dataset({"x": 1.0}).to_netcdf(path, engine="h5netcdf")
+    assert "--force" in refused(*WORDS, "0.1", "--output", str(path))
