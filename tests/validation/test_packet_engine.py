@@ -212,6 +212,27 @@ def test_pools_grow_without_changing_the_result(monkeypatch):
         assert roomy.sizes[name] > 2 * first, name
 
 
+def test_a_pool_that_runs_low_in_the_middle_of_a_burst_grows(monkeypatch):
+    """Whatever the margin promises, a slot is taken only where one is left."""
+    burst = Flows(3, "newreno", "rfc", rtt=0.1, window_limit=200, initial_window=200)
+    scenario = Scenario((burst,), Bottleneck(1e6, 50), duration=20.0, warm_up=1.0, clock="grid")
+    roomy, build, grow, sizes = simulate(scenario), engine.build, engine._more_events, []
+
+    def tight(sim, more):
+        sizes.append(len(sim.events))
+        return grow(sim, 24 if len(sim.events) == 0 else 16)
+
+    def careless(scenario, seed):
+        sim = build(scenario, seed)
+        sim.world["margin"] = 8
+        return sim
+
+    monkeypatch.setattr(engine, "_more_events", tight)
+    monkeypatch.setattr(engine, "build", careless)
+    same(roomy, simulate(scenario))
+    assert len(sizes) > 10
+
+
 def test_kinds_and_slices_add_up():
     for scenario in (CROWD, CITY):
         result = simulate(scenario)

@@ -28,6 +28,7 @@ from .records import (
     GROW_TRACE,
     GROW_WINDOWS,
     HELD_BACK,
+    LEAST_FREE,
     NOTHING,
     NS2,
     PAUSED,
@@ -74,6 +75,8 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             joining = -1
             continue
         if w.out_head < w.out_count:
+            if w.free_count < LEAST_FREE:
+                return GROW_EVENTS
             i = w.out_flow
             slot = new_slot(w)
             seq = at.out_seq(w)[w.out_head]

@@ -77,6 +77,9 @@ AFTER_END, DELAYED = 1, 2
 
 UNLIMITED = 1 << 62
 
+#: Slots that must be free before a packet is sent: one for it, the rest for timers that its turn sets.
+LEAST_FREE = 8
+
 
 def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
     return [(name, kind) for name in names.split()]

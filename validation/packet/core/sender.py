@@ -14,6 +14,9 @@ from .records import ARRIVE, DELAYED, NEW
 def emit(w: Any, f: Any, i: Any, seq: Any, repeat_kind: Any) -> None:
     """Decide to send a segment now; the loop puts it on the first link once the sender has done."""
     kind = NEW if seq >= f.top else repeat_kind
+    if w.out_count >= w.n_out:  # more than two windows at once
+        w.broken = 1
+        return
     at.out_seq(w)[w.out_count] = seq
     at.out_kind(w)[w.out_count] = kind
     w.out_count += 1
