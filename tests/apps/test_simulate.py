@@ -80,7 +80,7 @@ def tcpdynamics(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def process(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=600, check=False)
 
 
 #: Runs once, so that everything is compiled; from then on no file may grow above 20 kB, as on a full disk.

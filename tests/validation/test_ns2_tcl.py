@@ -244,7 +244,7 @@ def test_failures_in_one_sentence(monkeypatch, tmp_path):
     program("echo 'no class Agent/Reno' >&2; exit 1")
     with pytest.raises(Ns2Error, match=r"status 1.*no class Agent/Reno"):
         run_ns2(single())
-    program("exec sleep 5")
+    program("exec sleep 600")
     with pytest.raises(Ns2Error, match=r"longer than 0\.1 s"):
         run_ns2(single(), timeout=0.1)
     monkeypatch.setattr(shutil, "which", lambda name: None)

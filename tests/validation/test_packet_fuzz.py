@@ -5,6 +5,7 @@
 
 import dataclasses
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -25,9 +26,9 @@ from tcpdynamics.validation.packet import (
 
 #: Packets that a drawn scenario may send at most: what its duration is cut to.
 MOST_PACKETS = 200_000
-#: The loop comes back every million events. Each packet and its acknowledgement meet at most 5 links each, with at
-#: most 3 events per link; timers and ticks come on top. Three million events is a loop that does not advance.
-MOST_PAUSES = 3
+#: Each packet and its acknowledgement meet at most 5 links each, with at most 3 events per link; timers and ticks come
+#: on top. Three million events is a loop that does not advance.
+MOST_EVENTS = 3_000_000
 
 
 def seconds(least, most):
@@ -191,13 +192,16 @@ def scenarios(draw):
 
 def run_to_the_end(scenario):
     """The run and its dataset; fails if the loop goes round without an end."""
-    pauses = []
+    events = 0
 
-    def count(share):
-        pauses.append(share)
-        assert len(pauses) < MOST_PAUSES, f"millions of events and no end, now at {share:.3g} of the time"
+    def count(budget, seconds):
+        nonlocal events
+        events += budget
+        assert events < MOST_EVENTS, "millions of events and no end"
+        return engine._BUDGET  # however long the last ones took
 
-    run = engine.execute(scenario, scenario.seed, count)
+    with mock.patch.object(engine, "_next_budget", count):
+        run = engine.execute(scenario, scenario.seed)
     return run, result.dataset(scenario, scenario.seed, run)
 
 
