@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..grid import Grid, make_grid
 from ..problems import ChainError, MarkovChain
-from ..straightline import Builder, Program, run, run_blocks
+from ..straightline import RATIONAL, Builder, Program, run, run_blocks
 
 #: Rounding allowed when the transitions that leave a state are summed (a few hundred roundings).
 SUM_TOLERANCE = 1e-13
@@ -118,7 +118,7 @@ def _is_one(builder: Builder, steps: list[int]) -> bool:
     import flint
 
     program = builder.build(steps)
-    if not steps or any(op.kind in ("exp", "log", "pow") for op in program.ops):
+    if not steps or any(op.kind not in RATIONAL for op in program.ops):
         return False
 
     def residue(value: Fraction | float) -> Any:
