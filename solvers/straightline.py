@@ -2,7 +2,8 @@
 
 A `Program` is a list of additions, subtractions, multiplications, divisions and elementary functions without
 branches. It is built once (from a chain's expressions, by state reduction) and then run on floats in cache-sized
-NumPy blocks, on JAX arrays, on exact rationals or on SymPy's rational functions: one set of formulas, several arithmetics.
+NumPy blocks, on JAX arrays, on exact rationals or on SymPy's rational functions: one set of formulas, several
+arithmetics.
 Programs are data: no source text is made, so none is ever evaluated.
 """
 

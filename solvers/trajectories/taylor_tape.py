@@ -37,6 +37,36 @@ class Tape:
     past: NDArray[np.int64]
     past_names: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        """Machine code reads rows by address: no slot may lie outside. Raises ValueError."""
+        from . import taylor_kernel as kernel
+
+        two = (
+            kernel.ADD, kernel.SUB, kernel.MUL, kernel.DIV, kernel.POW, kernel.MULC, kernel.ADDC, kernel.SUBC,
+            kernel.CSUB, kernel.DIVC,
+        )  # fmt: skip
+        self._within("states", np.concatenate([self.states, self.rhs, self.recorded, self.inputs]))
+        self._within("what is looked back at", np.concatenate([self.delayed, self.past]))
+        self._within("guards", self.guards[:, 0] if self.guards.ndim == 2 else self.guards)
+        self._within("ages", self.ages, self.past.size)
+        self._within("the clock", np.array([max(self.clock, 0)]))
+        for code in (self.code0, self.code1, self.code2):
+            kind = code[:, 0]
+            self._within("operations", code[:, 1:3])
+            read = two if code is not self.code2 else (*two, *kernel.WITH_SLOPE)
+            self._within("operands", code[np.isin(kind, read), 3])
+            self._within("switches", code[kind == kernel.STEP, 3], len(self.guards))
+            self._within("delays", code[kind == kernel.LAG, 3], self.delayed.size)
+        moving = self.code2[:, 0]
+        roots = (kernel.EXP, kernel.LOG, kernel.POW)
+        self._within("derivatives", self.code2[np.isin(moving, (*roots, *kernel.WITH_SLOPE)), 4])
+        self._within("derivatives", self.code2[np.isin(moving, roots), 5])
+
+    def _within(self, what: str, slots: NDArray[np.int64], bound: int | None = None) -> None:
+        bound = self.slots if bound is None else bound
+        if slots.size and (slots.min() < 0 or slots.max() >= bound):
+            raise ValueError(f"a slot of {what} lies outside of the {bound} there are")
+
 
 def write_tape(system: System) -> Tape:
     """The tape of a system: its parameters and constants are inputs, one slot each.

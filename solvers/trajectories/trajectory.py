@@ -22,7 +22,7 @@ from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map
 from ..results import REASONS, provenance, status_variable
 from .forcing import stops
 from .maps import Iteration
-from .past import past_polynomials
+from .past import check_sizes, past_polynomials
 
 Array = NDArray[np.float64]
 
@@ -320,6 +320,7 @@ def _by_taylor(task: _Task) -> None:
     all_lags = system.lag_values() if system.delayed else np.empty((0, size))
     past = past_polynomials(system, tape.past_names, beginning, all_lags, order)
     halts = stops(system, ticks[-1], order, task.rtol) if tape.clock >= 0 else np.empty((0, 1))
+    check_sizes(tape, past, halts, order, size)
     varying = (past.coefficients, past.edges, past.levels, halts, params, beginning, all_lags)
     taken = np.zeros(size, np.int64)
     codes = np.zeros(size, np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import os
 import subprocess
 import sys
@@ -15,6 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.solvers import DDE, Delayed, DomainError, DynamicsError, tabulated, trajectory
+from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.trajectories.past import check_sizes, past_polynomials
+from tcpdynamics.solvers.trajectories.taylor_tape import write_tape
 
 t, x, x_d, a, lag = sympy.symbols("t x x_d a lag")
 HALF = sympy.Rational(1, 2)
@@ -104,6 +109,7 @@ def test_a_bend_or_a_jump_of_the_past_is_met_and_carried_forward(
     place: float, before: float, after: float
 ) -> None:
     """Polynomials between breaks, so that steps which end there are exact at any tolerance, over two delays."""
+    nodes, weights = np.polynomial.legendre.leggauss(4)
     for history, first in (
         (sympy.Piecewise((before, t < place), (after, True)), "jump"),
         (before + after * sympy.Max(0, t - place), "bend"),
@@ -112,13 +118,12 @@ def test_a_bend_or_a_jump_of_the_past_is_met_and_carried_forward(
     ):
         value = sympy.lambdify(t, history, [{"Heaviside": lambda s, _: np.heaviside(s, 1.0)}, "numpy"])
         knots = np.array([-1.0, place, 0.0])
-        nodes, weights = np.polynomial.legendre.leggauss(4)
 
         def whole(end: float, value: Any = value, knots: Any = knots) -> float:
             """Minus the integral of the history from -1 to end."""
             marks = np.append(knots[knots < end], end)
             total = 0.0
-            for low, high in zip(marks[:-1], marks[1:], strict=True):
+            for low, high in itertools.pairwise(marks):
                 s = (low + high) / 2 + (high - low) / 2 * nodes
                 total += (high - low) / 2 * float(np.sum(weights * np.broadcast_to(value(s), s.shape)))
             return -total
@@ -129,7 +134,7 @@ def test_a_bend_or_a_jump_of_the_past_is_met_and_carried_forward(
         for time in times[3:]:  # x = x(1) - integral of x from 0 to time - 1, cut at the break
             marks = sorted({0.0, min(1 + place, time - 1), time - 1})
             total = 0.0
-            for low, high in zip(marks[:-1], marks[1:], strict=True):
+            for low, high in itertools.pairwise(marks):
                 s = (low + high) / 2 + (high - low) / 2 * nodes
                 total += (high - low) / 2 * float(np.sum(weights * [whole(float(u) - 1) for u in s]))
             exact.append(whole(0.0) - total)
@@ -258,13 +263,45 @@ print("all of them")
 """
 
 
+@pytest.mark.parametrize(
+    ("field", "column"),
+    [("code1", 1), ("code2", 1), ("code2", 2), ("code2", 4), ("guards", 0), ("past", None)],
+)
+def test_a_tape_whose_slots_leave_its_rows_is_not_made(field: str, column: int | None) -> None:
+    """Rows are read by address: what a tape may hold is checked where it is made."""
+    problem = DDE(
+        rhs={"x": sympy.Max(sympy.sin(x), x_d) - x * x_d}, delayed={"x_d": Delayed("x", 1)}, start={"x": 1.0}
+    )
+    tape = write_tape(compile_system(problem))
+    for wrong in (tape.slots, -2):
+        rows = getattr(tape, field).copy()
+        row = int(np.argmax(rows[:, column])) if column is not None and rows.ndim == 2 else 0
+        rows[(row, column) if rows.ndim == 2 else row] = wrong
+        with pytest.raises(ValueError, match="slot"):
+            dataclasses.replace(tape, **{field: rows})
+
+
+def test_arrays_of_other_sizes_do_not_reach_the_kernel() -> None:
+    system = compile_system(backwards(sympy.exp(t)))
+    tape = write_tape(system)
+    past = past_polynomials(system, tape.past_names, system.start_values(), system.lag_values(), 12)
+    check_sizes(tape, past, np.empty((0, 1)), 12, 1)
+    for wrong in (
+        dataclasses.replace(past, edges=past.edges[:-1]),
+        dataclasses.replace(past, levels=past.levels[:0]),
+        dataclasses.replace(past, coefficients=past.coefficients[:, :, :-1]),
+    ):
+        with pytest.raises(ValueError, match="do not fit"):
+            check_sizes(tape, wrong, np.empty((0, 1)), 12, 1)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_no_index_leaves_its_array(seed: int, tmp_path: Path) -> None:
     """Drawn histories, delays, orders and grids, with every index checked by Numba.
 
     The rows that machine code and vector operations read go by address, which that check does not see; they are slots
-    of the tape times the size of a row, and a test of their own holds the tape to them.
+    of the tape times the size of a row, and a tape checks its own slots.
     """
     done = subprocess.run(
         [sys.executable, "-c", FUZZ, str(seed), "60"],
