@@ -19,6 +19,7 @@ from .problems import Map as Map
 from .problems import MarkovChain as MarkovChain
 from .problems import Reward as Reward
 from .problems import RewardBalance as RewardBalance
+from .problems import tabulated as tabulated
 from .results import failures as failures
 from .stability.basin import basin as basin
 from .stability.bifurcation import bifurcation as bifurcation

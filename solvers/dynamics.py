@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tcpdynamics.limits import check_memory
 
 from .grid import Grid, make_grid
-from .problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map
+from .problems import DDE, ODE, TIME, ChainError, DomainError, Dynamics, DynamicsError, Map
 from .straightline import Builder, Program, differentiate, run_blocks
 
 Array = NDArray[np.float64]
@@ -233,6 +233,8 @@ def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
         Parameters that are not finite, lie outside their domain, or span too large a grid.
     LimitError
         More points times states than memory holds.
+    DynamicsError
+        A function that cannot be computed.
 
     Examples
     --------
@@ -242,8 +244,6 @@ def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
     >>> system.jacobians(np.array([[1.0, 1.0]]))[0].ravel().tolist()
     [-1.0, -2.0]
     """
-    from .symbolic import emit
-
     given = as_problem(problem, *kinds)
     arrays = {
         f"start_{k}": v for k, v in given.start.items() if not hasattr(v, "free_symbols") and np.ndim(v)
@@ -255,9 +255,9 @@ def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
         f"{grid.size:,} points of {len(given.labels):,} states", 32.0 * grid.size * len(given.labels), _FEWER
     )
 
-    def program(expressions: Sequence[Any]) -> Program:
+    def program(expressions: Mapping[str, Any]) -> Program:
         builder = Builder()
-        return builder.build([emit(builder, e) for e in expressions])
+        return builder.build([write(builder, label, e) for label, e in expressions.items()])
 
     def start() -> Program:
         builder = Builder()
@@ -266,17 +266,27 @@ def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
             if f"start_{label}" in arrays:
                 rows.append(builder.input(f"start_{label}"))
             else:
-                rows.append(emit(builder, given.start.get(label, float("nan"))))
+                rows.append(write(builder, f"start of {label}", given.start.get(label, float("nan"))))
         return builder.build(rows)
 
     return System(
         given,
         grid,
-        program(list(given.rhs.values())),
-        program(list(given.outputs.values())),
+        program(given.rhs),
+        program(given.outputs),
         start(),
-        program([d.by for d in given._lagged.values()]),
+        program({f"delay of {name}": d.by for name, d in given._lagged.items()}),
     )
+
+
+def write(builder: Builder, label: str, expression: Any) -> int:
+    """An expression's steps. Raises DynamicsError, which names the state, for functions that are not known."""
+    from .symbolic import emit
+
+    try:
+        return emit(builder, expression)
+    except ChainError as error:
+        raise DynamicsError(f"{label}: {error}") from None
 
 
 def _check_values(problem: Dynamics, grid: Grid) -> None:

@@ -21,6 +21,10 @@ FUNCTIONS: dict[str, Any] = {
     "max": jnp.maximum,
     "exp": jnp.exp,
     "log": jnp.log,
+    "sin": jnp.sin,
+    "cos": jnp.cos,
+    "tanh": jnp.tanh,
+    "atan": jnp.arctan,
     "step": lambda x: jnp.heaviside(x, 1.0),
 }
 

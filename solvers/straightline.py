@@ -1,8 +1,9 @@
 """Straight-line programs: formulas once, arithmetic of any kind.
 
-A `Program` is a list of additions, subtractions, multiplications and divisions without branches. It is built
-once (from a chain's expressions, by state reduction) and then run on floats in cache-sized NumPy blocks, on
-JAX arrays, on exact rationals or on SymPy's rational functions: one set of formulas, several arithmetics.
+A `Program` is a list of additions, subtractions, multiplications, divisions and elementary functions without
+branches. It is built once (from a chain's expressions, by state reduction) and then run on floats in cache-sized
+NumPy blocks, on JAX arrays, on exact rationals or on SymPy's rational functions: one set of formulas, several
+arithmetics.
 Programs are data: no source text is made, so none is ever evaluated.
 """
 
@@ -40,7 +41,21 @@ def _step_function(x: Any, out: Any = None) -> Any:
     return np.heaviside(x, 1.0, out=out)
 
 
-_UNARY: dict[str, Callable[..., Any]] = {"exp": np.exp, "log": np.log, "step": _step_function}
+_UNARY: dict[str, Callable[..., Any]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "step": _step_function,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "atan": np.arctan,
+}
+
+#: Steps that any field has; others need floating-point numbers.
+RATIONAL = frozenset({"input", "const", "add", "sub", "mul", "div"})
+
+#: Steps with a switch: they jump or bend where an argument passes zero.
+SWITCHES = frozenset({"min", "max", "step"})
 
 
 @dataclass(frozen=True)
@@ -145,7 +160,7 @@ class Builder:
         return self._powers[a, n]
 
     def apply(self, kind: str, a: int, b: int = -1) -> int:
-        """A step of another kind: min, max, pow, exp, log, step (1 where a >= 0, else 0)."""
+        """A step of another kind: min, max, pow, exp, log, sin, cos, tanh, atan, step (1 where a >= 0, else 0)."""
         return self._emit(Op(kind, a, b))
 
     def total(self, terms: Iterable[int]) -> int:
@@ -186,6 +201,24 @@ class Builder:
         return Program(ops, tuple(new[i] for i in outputs))
 
 
+def slope_of(builder: Builder, kind: str, a: int, value: int) -> int:
+    """The derivative of an elementary function (exp, log, sin, cos, tanh, atan) at step `a`, where it is `value`."""
+    one = builder.const(1)
+    if kind == "exp":
+        return value
+    if kind == "log":
+        return builder.div(one, a)
+    if kind == "sin":
+        return builder.apply("cos", a)
+    if kind == "cos":
+        return builder.sub(builder.const(0), builder.apply("sin", a))
+    if kind == "tanh":
+        return builder.sub(one, builder.mul(value, value))
+    if kind == "atan":
+        return builder.div(one, builder.add(one, builder.mul(a, a)))
+    raise ValueError(f"no derivative of {kind}")
+
+
 def differentiate(program: Program, wrt: str) -> Program:
     """The program of d(output)/d(input `wrt`), output by output (forward mode).
 
@@ -217,10 +250,10 @@ def differentiate(program: Program, wrt: str) -> Program:
             slope.append(builder.add(builder.mul(da, b), builder.mul(a, db)))
         elif op.kind == "div":
             slope.append(builder.div(builder.sub(da, builder.mul(value[i], db)), b))
-        elif op.kind == "exp":
-            slope.append(builder.mul(value[i], da))
         elif op.kind == "log":
             slope.append(builder.div(da, a))
+        elif op.kind in ("exp", "sin", "cos", "tanh", "atan"):
+            slope.append(builder.mul(slope_of(builder, op.kind, a, value[i]), da))
         elif op.kind == "pow":  # d(a^b) = a^b (b da/a + log(a) db)
             steps = builder.div(builder.mul(b, da), a)
             if db != zero:
@@ -248,7 +281,7 @@ def run(
     number : callable
         Turns a constant (Fraction or float) into that arithmetic.
     functions : mapping, optional
-        Its min, max, exp, log and step; NumPy's when left out.
+        Its min, max, exp, log, sin, cos, tanh, atan and step; NumPy's when left out.
     """
     functions = functions or {**_BINARY, **_UNARY}
     done: list[Any] = []

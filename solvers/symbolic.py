@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import sympy
 
+from tcpdynamics.limits import shown
+
 from .problems import ChainError
-from .straightline import Builder, Program, run
+from .straightline import RATIONAL, Builder, Program, run
 
 
 def emit(builder: Builder, expression: Any) -> int:
@@ -44,8 +46,11 @@ def _emit(builder: Builder, expression: Any) -> int:
         if e.exp.is_Integer:
             return builder.power(base, int(e.exp))
         return builder.apply("pow", base, emit(builder, e.exp))
-    if isinstance(e, sympy.exp | sympy.log):
-        return builder.apply("exp" if isinstance(e, sympy.exp) else "log", emit(builder, e.args[0]))
+    name = type(e).__name__
+    if isinstance(e, sympy.Function) and name in ELEMENTARY:
+        return builder.apply(name, emit(builder, e.args[0]))
+    if isinstance(e, sympy.Function) and name in _WRITTEN_OUT:
+        return _WRITTEN_OUT[name](builder, emit(builder, e.args[0]))
     if isinstance(e, sympy.Max | sympy.Min):
         kind = "max" if isinstance(e, sympy.Max) else "min"
         first, *rest = (emit(builder, a) for a in e.args)
@@ -60,16 +65,66 @@ def _emit(builder: Builder, expression: Any) -> int:
     if isinstance(e, sympy.Piecewise):
         return _emit_pieces(builder, e)
     raise ChainError(
-        f"cannot compute {e!r} ({type(e).__name__}): use numbers, symbols, + - * / **, exp, log, Max, Min, Abs, "
-        "Heaviside and Piecewise (with comparisons) of SymPy"
+        f"cannot compute {shown(e)} ({name}): use numbers, symbols, + - * / **, "
+        f"{', '.join((*ELEMENTARY, *_WRITTEN_OUT))}, Max, Min, Abs, Heaviside and Piecewise (with comparisons) of SymPy"
     )
+
+
+#: SymPy's functions that a program knows under the same names.
+ELEMENTARY = ("exp", "log", "sin", "cos", "tanh", "atan")
+
+
+def _sinh(b: Builder, a: int) -> int:
+    """By tanh, which keeps its digits near zero; where that is one, cosh is right."""
+    return b.mul(b.apply("tanh", a), _cosh(b, a))
+
+
+def _cosh(b: Builder, a: int) -> int:
+    grows = b.apply("exp", a)
+    return b.mul(b.const(Fraction(1, 2)), b.add(grows, b.div(b.const(1), grows)))
+
+
+def _root(b: Builder, a: int) -> int:
+    return b.apply("pow", a, b.const(Fraction(1, 2)))
+
+
+def _asin(b: Builder, a: int) -> int:
+    one = b.const(1)
+    return b.apply("atan", b.div(a, _root(b, b.mul(b.sub(one, a), b.add(one, a)))))
+
+
+def _acos(b: Builder, a: int) -> int:
+    one = b.const(1)
+    return b.mul(b.const(2), b.apply("atan", _root(b, b.div(b.sub(one, a), b.add(one, a)))))
+
+
+def _sign(b: Builder, a: int) -> int:
+    """Two switches, so that it is 0 where its argument is."""
+    return b.sub(b.apply("step", a), b.apply("step", b.sub(b.const(0), a)))
+
+
+#: SymPy's functions that are written in terms of those.
+_WRITTEN_OUT: dict[str, Callable[[Builder, int], int]] = {
+    "tan": lambda b, a: b.div(b.apply("sin", a), b.apply("cos", a)),
+    "cot": lambda b, a: b.div(b.apply("cos", a), b.apply("sin", a)),
+    "sec": lambda b, a: b.div(b.const(1), b.apply("cos", a)),
+    "csc": lambda b, a: b.div(b.const(1), b.apply("sin", a)),
+    "sinh": _sinh,
+    "cosh": _cosh,
+    "coth": lambda b, a: b.div(b.const(1), b.apply("tanh", a)),
+    "sech": lambda b, a: b.div(b.const(1), _cosh(b, a)),
+    "csch": lambda b, a: b.div(b.const(1), _sinh(b, a)),
+    "asin": _asin,
+    "acos": _acos,
+    "sign": _sign,
+}
 
 
 def _emit_pieces(builder: Builder, e: Any) -> int:
     """other + condition (this - other), from the last piece to the first; every piece must be finite everywhere."""
     *pieces, (last, condition) = e.args
     if condition != sympy.true:
-        raise ChainError(f"{e!r} has no value everywhere: end it with (value, True)")
+        raise ChainError(f"{shown(e)} has no value everywhere: end it with (value, True)")
     result = emit(builder, last)
     for value, condition in reversed(pieces):
         here = emit(builder, value)
@@ -95,7 +150,7 @@ def _emit_condition(builder: Builder, condition: Any) -> int:
         if isinstance(condition, sympy.Ge | sympy.Le):
             return builder.apply("step", builder.sub(large, small))
         return builder.sub(one, builder.apply("step", builder.sub(small, large)))
-    raise ChainError(f"cannot compute the condition {condition!r}: use <, <=, >, >=, And, Or and Not")
+    raise ChainError(f"cannot compute the condition {shown(condition)}: use <, <=, >, >=, And, Or and Not")
 
 
 def _emit_sum(builder: Builder, e: sympy.Add) -> int:
@@ -114,7 +169,16 @@ def _emit_sum(builder: Builder, e: sympy.Add) -> int:
 
 
 def rational_functions(program: Program, symbols: Sequence[sympy.Symbol]) -> list[sympy.Expr]:
-    """The program's outputs as cancelled, factored rational functions of `symbols` over the rationals."""
+    """The program's outputs as cancelled, factored rational functions of `symbols` over the rationals.
+
+    Raises ChainError for inexact numbers and for functions that are no ratio of polynomials.
+    """
+    others = sorted({op.kind for op in program.ops} - RATIONAL)
+    if others:
+        raise ChainError(
+            f"a closed form is a ratio of polynomials, but the expressions hold {', '.join(others)}: "
+            "solve it at numbers instead"
+        )
     field = sympy.QQ.frac_field(*symbols)
 
     def number(value: Any) -> Any:

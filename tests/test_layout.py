@@ -96,7 +96,7 @@ def test_public_names() -> None:
         "closed_form", "continuation", "convergence", "eigenvalues", "equilibria", "explain",
         "failures", "first_passage", "lyapunov", "self_consistent", "sensitivity", "sojourn",
         "spectral_abscissa", "spectral_gap", "spectral_radius", "stability_chart", "stationary", "sweep", "sweep_of",
-        "trajectory", "transient", "windowed",
+        "tabulated", "trajectory", "transient", "windowed",
     }  # fmt: skip
     public = {n for n in vars(models) if not n.startswith("_") and not _is_module(models, n)}
     assert public == {

@@ -18,7 +18,7 @@ from tcpdynamics.limits import check_memory, shown
 from ..grid import Grid, make_grid
 from ..problems import ChainError, MarkovChain
 from ..problems.chain import bare
-from ..straightline import Builder, Program, run, run_blocks
+from ..straightline import RATIONAL, Builder, Program, run, run_blocks
 
 #: Rounding allowed when the transitions that leave a state are summed (a few hundred roundings).
 SUM_TOLERANCE = 1e-13
@@ -123,7 +123,7 @@ def _is_one(builder: Builder, steps: list[int]) -> bool:
     import flint
 
     program = builder.build(steps)
-    if not steps or any(op.kind in ("exp", "log", "pow") for op in program.ops):
+    if not steps or any(op.kind not in RATIONAL for op in program.ops):
         return False
 
     def residue(value: Fraction | float) -> Any:

@@ -17,3 +17,4 @@ from .dynamics import Delayed as Delayed
 from .dynamics import Dynamics as Dynamics
 from .dynamics import DynamicsError as DynamicsError
 from .dynamics import Map as Map
+from .tables import tabulated as tabulated

@@ -248,7 +248,7 @@ def _tape(system: System, program: Program, symbols: tuple[str, ...], values: in
     """
     from .lyapunov_kernel import KINDS
 
-    slots = len(program.ops)
+    slots, moving = len(program.ops), set(symbols) - {TIME}
     code, own, names = [], [], []
     constants = np.zeros(slots + len(symbols))
     put = np.arange(slots, slots + len(symbols))
@@ -267,17 +267,24 @@ def _tape(system: System, program: Program, symbols: tuple[str, ...], values: in
     for row, name in zip(params, names, strict=True):
         row[:] = system.grid.values[name]
     tape = np.array(code, dtype=np.int64).reshape(-1, 4)
-    take, jumps = np.array(program.outputs, np.int64), np.array(_jumps(program, values), np.int64)
+    take, jumps = np.array(program.outputs, np.int64), np.array(_jumps(program, values, moving), np.int64)
     return tape, constants, np.array(own, np.int64), params, put, take, jumps
 
 
-def _jumps(program: Program, values: int) -> list[int]:
-    """Switches in the equations themselves (those of the derivatives belong to Max and Min)."""
+def _jumps(program: Program, values: int, symbols: set[str]) -> list[int]:
+    """Switches in the equations themselves (those of the derivatives belong to Max and Min).
+
+    Those of time alone are left out: deviations have no part in when they come, and stay as they are.
+    """
     needed = set(program.outputs[:values])
     for i in range(len(program.ops) - 1, -1, -1):
         if i in needed:
             needed |= {j for j in (program.ops[i].a, program.ops[i].b) if j >= 0}
-    return [i for i in sorted(needed) if program.ops[i].kind == "step"]
+    moving: set[int] = set()
+    for i, op in enumerate(program.ops):
+        if op.a in moving or op.b in moving or (op.kind == "input" and op.value in symbols):
+            moving.add(i)
+    return [i for i in sorted(needed & moving) if program.ops[i].kind == "step"]
 
 
 def _processors() -> int:

@@ -20,8 +20,8 @@ from ..markov.kernels import jit
 
 Array = Any
 
-ADD, SUB, MUL, DIV, MIN, MAX, POW, EXP, LOG, STEP = range(10)
-KINDS = ("add", "sub", "mul", "div", "min", "max", "pow", "exp", "log", "step")
+ADD, SUB, MUL, DIV, MIN, MAX, POW, EXP, LOG, STEP, SIN, COS, TANH, ATAN = range(14)
+KINDS = ("add", "sub", "mul", "div", "min", "max", "pow", "exp", "log", "step", "sin", "cos", "tanh", "atan")
 
 #: Status of a point, see solvers.results.REASONS; RETRY asks for half the step.
 OK, STEPS, OVERFLOW, JUMPED, RETRY = 0, 8, 9, 13, -1
@@ -76,6 +76,14 @@ def _run_tape(code: Array, v: Array) -> None:
             v[to] = math.exp(a)
         elif kind == LOG:
             v[to] = math.log(a)
+        elif kind == SIN:
+            v[to] = math.sin(a)
+        elif kind == COS:
+            v[to] = math.cos(a)
+        elif kind == TANH:
+            v[to] = math.tanh(a)
+        elif kind == ATAN:
+            v[to] = math.atan(a)
         else:
             v[to] = 1.0 if a >= 0 else 0.0
 

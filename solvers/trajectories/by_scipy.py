@@ -39,6 +39,8 @@ def follow(
     rtol: float,
     atol: float,
     max_steps: int,
+    max_step: float,
+    halts: Array,
 ) -> tuple[Array, int, Array]:
     """One trajectory of an ODE without switches; a step ends at each time of the result, so that none is interpolated.
 
@@ -47,6 +49,8 @@ def follow(
     start : (n,) array
     ticks : (nt,) increasing times >= 0
     method : a key of METHODS
+    max_step : float
+    halts : (m,) increasing times at which a step must end too, inf behind the last (see `forcing`)
 
     Returns
     -------
@@ -79,10 +83,18 @@ def follow(
             try:
                 more: dict[str, Any] = {"jac": jacobian} if method == "radau" else {}
                 solver = getattr(integrate, METHODS[method])(
-                    slope, 0.0, start, ticks[-1], rtol=max(rtol, 1e-13), atol=max(atol, SMALLEST), **more
+                    slope,
+                    0.0,
+                    start,
+                    ticks[-1],
+                    rtol=max(rtol, 1e-13),
+                    atol=max(atol, SMALLEST),
+                    max_step=max_step,
+                    **more,
                 )
                 while reached < ticks.size and status == OK:
-                    if _steps_to(solver, ticks[reached]):
+                    between = halts[(halts > solver.t) & (halts < ticks[reached])]
+                    if all(_steps_to(solver, t) for t in [*between, ticks[reached]]):
                         states[:, reached] = solver.y
                         reached += 1
                     else:

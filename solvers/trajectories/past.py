@@ -2,32 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from ..dynamics import System
+from tcpdynamics.limits import check_memory
+
+from ..dynamics import System, write
 from ..problems import TIME, DynamicsError
 from ..straightline import Builder, Program
+from .curves import ROUNDING, Curves, breaks, resolve, shifted_powers
+from .taylor_tape import Tape
 
 Array = NDArray[np.float64]
 
-#: Pieces of a given history; halved until its polynomials have converged.
-MAX_PIECES = 128
+#: Pieces of one point's history.
+MAX_PIECES = 4096
 
-#: Relative error at which a history is taken to be met, and above which it is refused.
+#: Error at which a history is taken to be met, and above which it is refused, as shares of a piece's size.
 ROUGH, MISSED = 1e-12, 1e-9
 
-#: Values of a history that are compared with its polynomials, over all points of the grid.
-CHECKS = 2_000_000
+#: Levels of discontinuities, as in the kernel: a jump of the value, a jump of the slope, none.
+JUMP, KINK, SOFT = -1, 0, 1 << 30
+
+
+@dataclass(frozen=True)
+class Past:
+    """Polynomials that follow what is looked back at, for t <= 0; the last axis is 1 where all points agree.
+
+    Attributes
+    ----------
+    coefficients : (names, pieces, order + 1, size or 1) array
+        In powers of the time since the piece's beginning.
+    edges : (pieces + 1, size or 1) array
+        From -(longest delay) to 0; pieces may be empty.
+    levels : (pieces, size or 1) array of int
+        The discontinuity at each piece's end.
+    """
+
+    coefficients: Array
+    edges: Array
+    levels: NDArray[np.int64]
 
 
 def past_polynomials(
     system: System, names: tuple[str, ...], beginning: Array, lags: Array, order: int
-) -> Array:
+) -> Past:
     """Taylor coefficients of states and outputs before time 0, over the longest delay of each point.
+
+    The past is cut where the history, or an output of it, bends or jumps, and then until a polynomial follows it on
+    every piece: to ROUGH of its size there, or to the rounding of its largest value.
 
     Parameters
     ----------
@@ -36,130 +63,132 @@ def past_polynomials(
     lags : (delayed symbols, size)
     order : degree of the polynomials
 
-    Returns
-    -------
-    (len(names), pieces, order + 1, size) array
-        Each piece about its own beginning; pieces are evenly spaced.
-
     Raises
     ------
     DynamicsError
-        A history with a switch, or one too rough for a polynomial of this degree on a hundredth of the delay.
+        A history that is not a finite number everywhere, or one that no number of pieces follows.
+    LimitError
+        More polynomials than memory should hold.
     """
-    size = beginning.shape[1]
+    longest = lags.max(axis=0) if len(lags) else np.zeros(beginning.shape[1])
     if not names:
-        return np.empty((0, 1, order + 1, size))
+        return Past(np.zeros((0, 1, order + 1, 1)), np.zeros((2, 1)), np.full((1, 1), SOFT))
     history = getattr(system.problem, "history", {})
-    if not history:
-        flat = np.zeros((len(names), 1, order + 1, size))
-        flat[:, 0, 0] = _observe(system, names, beginning, 0.0)
-        return flat
-    past = _history_program(system)
-    if any(op.kind in ("min", "max", "step") for op in past.ops):
-        raise DynamicsError(
-            "a history must be smooth, without Max, Min, Abs, Heaviside or Piecewise; begin earlier, from a smooth "
-            "history, and let the equations make the jump or the kink (a Piecewise in t will do)"
-        )
-    longest = lags.max(axis=0)
-    pieces = 1
-    while True:
-        fitted, rough = _fit(system, names, past, beginning, longest, pieces, order)
-        if rough < ROUGH:
-            rough = _missed(system, names, past, beginning, longest, fitted)
-        if rough < ROUGH or pieces == MAX_PIECES:
-            break
-        pieces *= 2
-    if rough > MISSED:
-        raise DynamicsError(
-            f"the history changes too fast for its delay {longest.max():g}: polynomials of degree {order} on "
-            f"{pieces} pieces still miss it by {rough:.1g} of its size; give a smoother one, or begin later"
-        )
-    return fitted
-
-
-def _observe(
-    system: System, names: tuple[str, ...], states: Array, t: float | Array, points: Any = None
-) -> Array:
-    now = dict(zip(system.labels, states, strict=True)) | {TIME: t}
-    rows = dict(zip(system.labels, states, strict=True))
-    if any(name in system.problem.outputs for name in names):
-        values = system.evaluate(system.outputs, now | {d: np.zeros(states.shape[1]) for d in system.delayed})
-        rows |= dict(zip(system.problem.outputs, values, strict=True))
-    return np.stack([rows[name] for name in names])
-
-
-def _history_program(system: System) -> Program:
-    from ..symbolic import emit
-
-    builder = Builder()
-    history = getattr(system.problem, "history", {})
-    return builder.build(
-        [emit(builder, history[s]) if s in history else builder.input(s) for s in system.labels]
+    fixed = dict(zip(system.labels, beginning, strict=True))
+    curves = Curves(system, _program(system, history, names), fixed)
+    alike = not curves.varies and np.ptp(longest) == 0
+    points = np.arange(1 if alike else longest.size)
+    longest = longest[: points.size]
+    if TIME not in curves.program.inputs:
+        flat = np.zeros((len(names), 1, order + 1, points.size))
+        flat[:, 0, 0] = curves.at(np.zeros(points.size), points)
+        level = JUMP if history else KINK
+        return Past(flat, np.stack([-longest, np.zeros_like(longest)]), np.full((1, points.size), level))
+    where, when = breaks(curves, points, -longest, np.zeros_like(longest))
+    p, low, high = _segments(points, -longest, where, when)
+    cells = resolve(curves, p, low, high, order, ROUGH, ROUNDING, MAX_PIECES, in_powers=True)
+    _check(cells.series, cells.missed * ROUGH, cells.points, longest, order)
+    hard = (cells.high == 0.0) | _is_among(cells.points, cells.high, where, when)
+    return _arranged(
+        cells.points, cells.low, cells.high, _powers(cells.series, cells.low, cells.high), hard, longest
     )
 
 
-def _fit(
-    system: System,
-    names: tuple[str, ...],
-    past: Program,
-    beginning: Array,
-    longest: Array,
-    pieces: int,
-    order: int,
-) -> tuple[Array, float]:
-    """Interpolation at Chebyshev points, piece by piece, and the relative size of the last two terms."""
-    nodes = np.cos(np.pi * (np.arange(order + 1) + 0.5) / (order + 1))
-    to_series = np.linalg.inv(chebyshev.chebvander(nodes, order))
-    out = np.zeros((len(names), pieces, order + 1, longest.size))
-    fixed = dict(zip(system.labels, beginning, strict=True))
-    half = longest / (2 * pieces)
-    rough = 0.0
-    for p in range(pieces):
-        middle = -longest + (2 * p + 1) * half
-        samples = []
-        for node in nodes:
-            t = middle + node * half
-            states = system.evaluate(past, fixed | {TIME: t})
-            samples.append(_observe(system, names, states, t))
-        series = np.einsum("kj,jvs->kvs", to_series, np.stack(samples))
-        size = np.abs(series).max(axis=0) + 1e-300
-        rough = max(rough, float((np.abs(series[-2:]).max(axis=0) / size).max()))
-        powers = _shifted_powers(order)  # Chebyshev in x = -1 + u: powers of u, the time since the beginning
-        scale = np.where(half > 0, half, 1.0)[None, None, :] ** -np.arange(order + 1)[:, None, None]
-        out[:, p] = np.moveaxis(np.einsum("ik,kvs->ivs", powers, series) * scale, 0, 1)
-    return out, rough
+def check_sizes(tape: Tape, past: Past, stops: Array, order: int, size: int) -> None:
+    """What the kernel takes for granted of its arrays. Raises ValueError: a mistake of ours, not of the problem."""
+    names, pieces, terms, columns = past.coefficients.shape
+    wide = (1, size)
+    if not (
+        (names, terms) == (tape.past.size, order + 1)
+        and pieces >= 1
+        and columns in wide
+        and past.edges.shape == (pieces + 1, columns)
+        and past.levels.shape == (pieces, columns)
+        and stops.shape[1] in wide
+    ):
+        raise ValueError(
+            f"arrays of the past do not fit each other: {past.coefficients.shape}, {past.edges.shape}, "
+            f"{past.levels.shape}, stops {stops.shape}, order {order}, {size} points"
+        )
 
 
-def _missed(
-    system: System, names: tuple[str, ...], past: Program, beginning: Array, longest: Array, fitted: Array
-) -> float:
-    """Largest relative distance from the history at many other places: what falls between nodes is seen there."""
-    pieces, size = fitted.shape[1], longest.size
-    count = int(np.clip(CHECKS // size, 64, 4096))
-    # Multiples of the golden section: spread evenly, aligned with no node.
-    shares = (np.arange(1, count + 1) * 0.6180339887498949) % 1.0
-    worst, scale = np.zeros(len(names)), np.abs(fitted[:, :, 0]).max(axis=(1, 2)) + 1e-300
-    for some in np.array_split(shares, -(-count * size // CHECKS)):
-        points = np.tile(np.arange(size), some.size)
-        share, span = np.repeat(some, size), longest[points]
-        p = np.minimum((share * pieces).astype(int), pieces - 1)
-        t, since = (share - 1.0) * span, (share - p / pieces) * span
-        values = np.zeros((len(names), points.size))
-        for k in range(fitted.shape[2] - 1, -1, -1):
-            values = values * since + fitted[:, p, k, points]
-        fixed = dict(zip(system.labels, beginning[:, points], strict=True))
-        states = system.evaluate(past, fixed | {TIME: t}, points)
-        exact = _observe(system, names, states, t, points)
-        scale = np.maximum(scale, np.abs(exact).max(axis=1))
-        worst = np.maximum(worst, np.abs(values - exact).max(axis=1))
-    return float((worst / scale).max()) * 0.1  # rounding of the powers costs a digit
+def _program(system: System, history: Mapping[str, Any], names: tuple[str, ...]) -> Program:
+    """What is looked back at, in terms of time, parameters and the states that stay at their beginning."""
+    builder = _Replacing()
+    states = {s: write(builder, f"history of {s}", history[s]) for s in history}
+    builder.place = states
+    placed = builder.extend(system.outputs)
+    rows = dict(zip(system.problem.outputs, (placed[i] for i in system.outputs.outputs), strict=True))
+    return builder.build([rows[name] if name in rows else builder.input(name) for name in names])
 
 
-def _shifted_powers(order: int) -> Array:
-    """Column k: coefficients of T_k(u - 1) in powers of u."""
-    columns = np.zeros((order + 1, order + 1))
-    for k in range(order + 1):
-        inside = np.polynomial.Polynomial(chebyshev.cheb2poly(np.eye(order + 1)[k]))
-        coefficients = inside(np.polynomial.Polynomial([-1.0, 1.0])).coef
-        columns[: coefficients.size, k] = coefficients
-    return columns
+class _Replacing(Builder):
+    """Writes steps in the place of inputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.place: Mapping[str, int] = {}
+
+    def input(self, name: str) -> int:
+        return self.place[name] if name in self.place else super().input(name)
+
+
+def _segments(points: Any, low: Array, where: Any, when: Array) -> tuple[Any, Array, Array]:
+    """From each point's beginning to 0, cut at its breaks: points, beginnings and ends."""
+    p, begins = np.concatenate([points, where]), np.concatenate([low, when])
+    ranks = np.lexsort((begins, p))
+    p, begins = p[ranks], begins[ranks]
+    ends = np.append(begins[1:], 0.0)
+    ends[np.append(p[1:] != p[:-1], True)] = 0.0
+    long = (ends > begins + 1e-13 * -low[p]) | (low[p] == 0.0)  # breaks that coincide make one
+    p, begins = p[long], begins[long]
+    ends = np.append(begins[1:], 0.0)
+    ends[np.append(p[1:] != p[:-1], True)] = 0.0
+    return p, begins, ends
+
+
+def _is_among(p: Any, t: Array, where: Any, when: Array) -> NDArray[np.bool_]:
+    times = set(zip(where.tolist(), when.tolist(), strict=True))
+    return np.array([key in times for key in zip(p.tolist(), t.tolist(), strict=True)], bool)
+
+
+def _check(series: Array, missed: Array, points: Any, longest: Array, order: int) -> None:
+    if not np.isfinite(series).all():
+        raise DynamicsError("the history is not a finite number everywhere within the delay before time 0")
+    worst = int(np.argmax(missed))
+    if missed[worst] > MISSED:
+        pieces = int(np.count_nonzero(points == points[worst]))
+        raise DynamicsError(
+            f"the history changes too fast for its delay {longest[points[worst]]:g}: polynomials of degree {order} on "
+            f"{pieces} pieces still miss it by {missed[worst]:.1g} of its size; give a smoother one, or begin later"
+        )
+
+
+def _powers(series: Array, low: Array, high: Array) -> Array:
+    """Chebyshev series over spans as (outputs, order + 1, m) coefficients in powers of the time since `low`."""
+    order = series.shape[1] - 1
+    half = (high - low) / 2  # x = -1 + u: powers of u, then of the time u half
+    with np.errstate(over="ignore"):
+        scale = np.where(half > 0, half, 1.0) ** -np.arange(order + 1)[:, None]
+    powers = np.einsum("ik,vkm->vim", shifted_powers(order), series)
+    powers[:, 1:, half == 0] = 0.0
+    return np.where(powers == 0.0, 0.0, powers * scale)
+
+
+def _arranged(p: Any, low: Array, high: Array, powers: Array, hard: Any, longest: Array) -> Past:
+    """Pieces point by point, their ends aligned: a point that has fewer begins with empty ones."""
+    count = np.bincount(p, minlength=longest.size)
+    most, (names, terms, _) = int(count.max()), powers.shape
+    check_memory(
+        f"histories of {longest.size:,} points in {most:,} pieces", 16.0 * names * most * terms * longest.size,
+        "take fewer points at a time, or a smoother history",
+    )  # fmt: skip
+    row = np.arange(p.size) - np.cumsum(count)[p] + most
+    coefficients = np.zeros((names, most, terms, longest.size))
+    edges = np.tile(-longest, (most + 1, 1))
+    levels = np.full((most, longest.size), SOFT)
+    for k in range(terms):
+        coefficients[:, row, k, p] = powers[:, k]
+    edges[row + 1, p] = high
+    levels[row, p] = np.where(hard, JUMP, SOFT)
+    return Past(coefficients, edges, levels)

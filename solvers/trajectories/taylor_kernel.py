@@ -37,6 +37,10 @@ LANES = 16
 ROW = LANES * 8  # bytes
 
 ADD, SUB, MUL, DIV, EXP, LOG, POW, STEP, LAG, MULC, ADDC, SUBC, CSUB, DIVC = range(14)
+SIN, COS, TANH, ATAN = range(14, 18)
+
+#: Functions c(a) whose derivative by a is itself a value of the tape, `b`: c' = b a'.
+WITH_SLOPE = (SIN, COS, TANH, ATAN)
 
 #: Status of a trajectory, see solvers.results.REASONS; the last two are the kernel's own names of reasons there.
 OK, STEPS, OVERFLOW, SLIDES, SINGULAR = 0, 8, 9, -1, -2
@@ -205,6 +209,14 @@ def _order_zero(code: Any, T: Any, sides: Any, lags: Any) -> None:
                     T[c, 0, lane] = math.exp(x)
                 elif kind == LOG:
                     T[c, 0, lane] = math.log(x)
+                elif kind == SIN:
+                    T[c, 0, lane] = math.sin(x)
+                elif kind == COS:
+                    T[c, 0, lane] = math.cos(x)
+                elif kind == TANH:
+                    T[c, 0, lane] = math.tanh(x)
+                elif kind == ATAN:
+                    T[c, 0, lane] = math.atan(x)
                 else:
                     T[c, 0, lane] = x ** T[b, 0, lane]
 
@@ -238,6 +250,11 @@ def _higher_order(code: Any, T: Any, base: Any, slot: Any, k: Any, lags: Any, tm
             for lane in range(LANES):
                 if lags[code[i, 3], lane] == 0.0:
                     T[code[i, 1], k, lane] = T[code[i, 2], k, lane]
+        elif kind >= SIN:  # c' = b a'
+            da = base + code[i, 4] * slot
+            _scale(da + k * ROW, here + a, float(k))
+            _convolve(tmp, da, base + b, 1, k, k)
+            _scale(here + c, tmp, 1.0 / k)
         else:
             da, dc = base + code[i, 4] * slot, base + code[i, 5] * slot  # j a_j and j c_j
             _scale(da + k * ROW, here + a, float(k))
@@ -373,6 +390,8 @@ def _roundings(code: Any, T: Any, E: Any) -> None:
                 E[c, lane] = value + E[a, lane] / abs(T[a, 0, lane])
             elif kind == POW:
                 E[c, lane] = value + value * abs(T[b, 0, lane]) * E[a, lane] / abs(T[a, 0, lane])
+            elif kind == SIN or kind == COS or kind == TANH or kind == ATAN:
+                E[c, lane] = value + abs(T[b, 0, lane]) * E[a, lane]
             else:
                 E[c, lane] = value + E[a, lane]
 
@@ -615,9 +634,9 @@ def _snap(length: Any, s: Any, lane: Any, begins: Any, lengths: Any, newest: Any
 @_entry
 def integrate(
     code0: Any, code1: Any, code2: Any, slots: Any, states: Any, rhs: Any, outputs: Any, inputs: Any, clock: Any,
-    guards: Any, delayed: Any, ages: Any, past: Any, history: Any, params: Any, start: Any, all_lags: Any,
-    times: Any, begin: Any, out: Any, status: Any, taken: Any, low: Any, high: Any, order: Any, rtol: Any,
-    atol: Any, max_steps: Any, capacity: Any, final_order: Any,
+    guards: Any, delayed: Any, ages: Any, past: Any, history: Any, edges: Any, ends_in: Any, stops: Any, params: Any,
+    start: Any, all_lags: Any, times: Any, begin: Any, out: Any, status: Any, taken: Any, low: Any, high: Any,
+    order: Any, rtol: Any, atol: Any, max_steps: Any, max_step: Any, capacity: Any, final_order: Any,
     values: Any,
     series: Any,
     advance: Any,
@@ -636,16 +655,24 @@ def integrate(
         where it changes its sign, the root has left its branch, and the motion ends there
     delayed, ages : slots of delayed values; which entry of `past` each of them looks back at
     past : slots whose polynomials are remembered
-    history : (past, pieces, order + 1, size) Taylor coefficients of the past before `begin`, from piece beginnings
-        that are evenly spaced over the longest delay
+    history : (past, pieces, order + 1, size or 1) Taylor coefficients of the past before `begin`, one set for all
+        trajectories where its last axis has length 1; the same holds for the next three
+    edges : (pieces + 1, size or 1) where pieces of the past begin and end, from -(longest delay) to 0
+    ends_in : (pieces, size or 1) level of the discontinuity at a piece's end, or SOFT
+    stops : (m, size or 1) times, increasing, at which a step must end though nothing happens there; inf where none
     params (P, size), start (n, size), all_lags (D, size), times (nt,)
     out : (recorded, size, nt), written here; `status` (size,), `taken` (size,) steps as well
-    capacity : pieces of the past that a lane remembers, a power of two
+    max_step : longest step
+    capacity : pieces of the past that a lane remembers at least; the next power of two that holds the history is taken
     final_order : highest order that is wanted of values other than states
     values, series, advance : addresses of machine code for this tape (see `taylor_native`), or 0
     stop : (1,) what another thread makes 1 to have this one return at once
     end : (2 n + 2, size) states and slopes where a trajectory failed, the time and the last step, written here
     """
+    room = 1
+    while room < capacity or room < history.shape[1]:
+        room *= 2
+    capacity = room
     T = np.zeros((slots, order + 1, LANES))
     tmp = np.zeros((2, LANES))
     sides = np.zeros((max(1, guards.shape[0]), LANES), np.int64)
@@ -667,6 +694,7 @@ def integrate(
     levels = np.full((capacity, LANES), SOFT)
     newest, hard = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
     pointer = np.zeros((max(1, delayed.shape[0]), LANES), np.int64)
+    next_stop = np.zeros(LANES, np.int64)
     shift, reach, cut = np.zeros(LANES), np.full(LANES, np.inf), np.full(LANES, SOFT)
     work, stack = np.zeros(order + 1), np.zeros((128, order + 3))
     binomial = np.zeros((order + 1, order + 1))
@@ -700,20 +728,20 @@ def integrate(
                     E[inputs[i], lane] = abs(params[i, m])
                 for i in range(states.shape[0]):
                     E[states[i], lane] = abs(start[i, m])
-            longest = 0.0
             for d in range(delayed.shape[0]):
                 lags[d, lane] = all_lags[d, m]
-                longest = max(longest, lags[d, lane])
                 pointer[d, lane] = 0
-            pieces = history.shape[1]
+            pieces, column = history.shape[1], min(m, history.shape[3] - 1)
             for p in range(pieces):
                 for v in range(past.shape[0]):
                     for k in range(order + 1):
-                        H[p, lane, v, k] = history[v, p, k, m]
-                begins[p, lane] = begin - longest * (pieces - p) / pieces
-                lengths[p, lane] = radii[p, lane] = valid[p, lane] = longest / pieces
-                levels[p, lane] = 0 if p == pieces - 1 else SOFT
+                        H[p, lane, v, k] = history[v, p, k, column]
+                begins[p, lane] = begin + edges[p, column]
+                lengths[p, lane] = edges[p + 1, column] - edges[p, column]
+                radii[p, lane] = valid[p, lane] = lengths[p, lane] / STRETCH  # a fit holds nowhere else
+                levels[p, lane] = ends_in[p, column]
             newest[lane] = hard[lane] = pieces - 1
+            next_stop[lane] = 0
         if active == 0:
             break
         if fresh:
@@ -783,6 +811,13 @@ def integrate(
             elif delayed.shape[0] and lags[0, lane] > 0.0:
                 s = now[lane] - lags[0, lane]
                 length = _snap(length, s, lane, begins, lengths, newest, pointer[0, lane])
+            length = min(length, max_step)
+            if stops.shape[0]:
+                column = min(m, stops.shape[1] - 1)
+                while next_stop[lane] < stops.shape[0] and stops[next_stop[lane], column] <= now[lane]:
+                    next_stop[lane] += 1
+                if next_stop[lane] < stops.shape[0]:
+                    length = min(length, stops[next_stop[lane], column] - now[lane])
             final = times[times.shape[0] - 1] - now[lane]
             ends = length >= final
             length = min(length, final) if not ends else final

@@ -75,6 +75,7 @@ class _Writer:
 def products(tape: Tape, order: int) -> int:
     """Row products that writing a tape out takes: a measure of compile time."""
     heavy = {kernel.MUL: 1, kernel.DIV: 1, kernel.EXP: 1, kernel.LOG: 1, kernel.POW: 2}
+    heavy |= dict.fromkeys(kernel.WITH_SLOPE, 1)
     each = sum(heavy.get(int(kind), 0) for kind in tape.code2[:, 0])
     return (each * (order + 1) // 2 + len(tape.code2)) * (order + 1)
 
@@ -168,6 +169,9 @@ def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any) -> None:
         lag = w.b.load(w.b.inttoptr(address, _VECTOR.as_pointer()), align=8)
         none = w.b.fcmp_ordered("==", lag, w.number(0.0))
         w.put(c, k, w.b.select(none, w.row(a, k), w.row(c, k)))
+    elif kind in kernel.WITH_SLOPE:
+        w.put(da, k, w.b.fmul(w.row(a, k), w.number(float(k))))
+        w.put(c, k, w.b.fmul(w.convolve(da, b, 1, k, k), w.number(1.0 / k)))
     else:
         w.put(da, k, w.b.fmul(w.row(a, k), w.number(float(k))))
         if kind == kernel.EXP:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..dynamics import System
 from ..problems import TIME
-from ..straightline import Builder, Program
+from ..straightline import Builder, Program, slope_of
 
 #: How a value varies: with the parameters only; also with the sides of switches; along the trajectory.
 FIXED, HELD, MOVING = range(3)
@@ -37,6 +37,36 @@ class Tape:
     past: NDArray[np.int64]
     past_names: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        """Machine code reads rows by address: no slot may lie outside. Raises ValueError."""
+        from . import taylor_kernel as kernel
+
+        two = (
+            kernel.ADD, kernel.SUB, kernel.MUL, kernel.DIV, kernel.POW, kernel.MULC, kernel.ADDC, kernel.SUBC,
+            kernel.CSUB, kernel.DIVC,
+        )  # fmt: skip
+        self._within("states", np.concatenate([self.states, self.rhs, self.recorded, self.inputs]))
+        self._within("what is looked back at", np.concatenate([self.delayed, self.past]))
+        self._within("guards", self.guards[:, 0] if self.guards.ndim == 2 else self.guards)
+        self._within("ages", self.ages, self.past.size)
+        self._within("the clock", np.array([max(self.clock, 0)]))
+        for code in (self.code0, self.code1, self.code2):
+            kind = code[:, 0]
+            self._within("operations", code[:, 1:3])
+            read = two if code is not self.code2 else (*two, *kernel.WITH_SLOPE)
+            self._within("operands", code[np.isin(kind, read), 3])
+            self._within("switches", code[kind == kernel.STEP, 3], len(self.guards))
+            self._within("delays", code[kind == kernel.LAG, 3], self.delayed.size)
+        moving = self.code2[:, 0]
+        roots = (kernel.EXP, kernel.LOG, kernel.POW)
+        self._within("derivatives", self.code2[np.isin(moving, (*roots, *kernel.WITH_SLOPE)), 4])
+        self._within("derivatives", self.code2[np.isin(moving, roots), 5])
+
+    def _within(self, what: str, slots: NDArray[np.int64], bound: int | None = None) -> None:
+        bound = self.slots if bound is None else bound
+        if slots.size and (slots.min() < 0 or slots.max() >= bound):
+            raise ValueError(f"a slot of {what} lies outside of the {bound} there are")
+
 
 def write_tape(system: System) -> Tape:
     """The tape of a system: its parameters and constants are inputs, one slot each.
@@ -46,7 +76,7 @@ def write_tape(system: System) -> Tape:
     """
     from . import taylor_kernel as kernel
 
-    program, rhs, recorded, of, lagged = _one_program(system)
+    program, slopes, rhs, recorded, of, lagged = _one_program(system)
     kinds = _kinds(program, set(system.labels), set(system.delayed))
     ops = program.ops
     count = len(ops)
@@ -60,6 +90,10 @@ def write_tape(system: System) -> Tape:
     states: dict[str, int] = {}
     delayed: dict[str, int] = {}
     clock = -1
+    functions = {
+        "exp": kernel.EXP, "log": kernel.LOG, "pow": kernel.POW,
+        "sin": kernel.SIN, "cos": kernel.COS, "tanh": kernel.TANH, "atan": kernel.ATAN,
+    }  # fmt: skip
     codes = {"add": kernel.ADD, "sub": kernel.SUB, "mul": kernel.MUL, "div": kernel.DIV}
     for i, op in enumerate(ops):
         if op.kind == "const":
@@ -90,7 +124,8 @@ def write_tape(system: System) -> Tape:
         kind = codes.get(op.kind)
         a, b, first, second = op.a, op.b, -1, -1
         if kind is None:
-            kind = {"exp": kernel.EXP, "log": kernel.LOG, "pow": kernel.POW}[op.kind]
+            kind = functions[op.kind]
+            b = slopes.get(i, b)
         step = [kind, i, a, b, -1, -1]
         if kinds[i] == FIXED:
             code0.append(step)
@@ -100,7 +135,9 @@ def write_tape(system: System) -> Tape:
             continue
         if kind == kernel.POW:
             guards += [[i, b], [a, b]]  # behind a zero of even order of the one, the other changes its sign
-        if kind in (kernel.EXP, kernel.LOG, kernel.POW):
+        if kind in kernel.WITH_SLOPE:
+            first, count = count, count + 1
+        elif kind in (kernel.EXP, kernel.LOG, kernel.POW):
             first, second, count = count, count + 1, count + 2
         elif kinds[b] < MOVING:
             kind = {
@@ -127,7 +164,9 @@ def write_tape(system: System) -> Tape:
     )  # fmt: skip
 
 
-def _one_program(system: System) -> tuple[Program, list[int], list[int], dict[str, int], dict[str, Any]]:
+def _one_program(
+    system: System,
+) -> tuple[Program, dict[int, int], list[int], list[int], dict[str, int], dict[str, Any]]:
     """Outputs that are looked back at first, then the delayed values, then the equations: slots in that order."""
     lagged = dict(system.problem._lagged)
     builder = _Lowering({*system.labels, *lagged, TIME})
@@ -144,7 +183,7 @@ def _one_program(system: System) -> tuple[Program, list[int], list[int], dict[st
     rhs = [slopes[i] for i in system.rhs.outputs]
     recorded = [*states.values(), *(others[i] for i in system.outputs.outputs)]
     of = {name: source[d.of] for name, d in lagged.items()}
-    return Program(tuple(builder.ops), ()), rhs, recorded, of, lagged
+    return Program(tuple(builder.ops), ()), builder.slopes, rhs, recorded, of, lagged
 
 
 def _only(program: Program, rows: list[int]) -> Program:
@@ -159,6 +198,7 @@ class _Lowering(Builder):
     def __init__(self, moving: set[str]) -> None:
         super().__init__()
         self._moving = moving
+        self.slopes: dict[int, int] = {}  # functions whose derivative is a step of its own
 
     def apply(self, kind: str, a: int, b: int = -1) -> int:
         if kind in ("min", "max"):
@@ -168,7 +208,15 @@ class _Lowering(Builder):
         exponent = self.ops[b] if kind == "pow" else None
         if exponent and not (exponent.kind == "const" or exponent.value not in {None, *self._moving}):
             return self.apply("exp", self.mul(b, self.apply("log", a)))
-        return super().apply(kind, a, b)
+        step = super().apply(kind, a, b)
+        if step in self.slopes:
+            return step
+        if kind in ("sin", "cos"):  # each is the other's derivative, so that both are needed
+            sine, cosine = super().apply("sin", a), super().apply("cos", a)
+            self.slopes |= {sine: cosine, cosine: self.sub(self.const(0), sine)}
+        elif kind in ("tanh", "atan"):
+            self.slopes[step] = slope_of(self, kind, a, step)
+        return step
 
 
 def _kinds(program: Program, states: set[str], delayed: set[str]) -> list[int]:

@@ -21,8 +21,9 @@ from ..grid import span
 from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .by_scipy import METHODS, OVERFLOW, SINGULAR, STEPS, follow
+from .forcing import stops
 from .maps import Iteration
-from .past import past_polynomials
+from .past import check_sizes, past_polynomials
 from .stiffness import is_stiff
 
 Array = NDArray[np.float64]
@@ -40,6 +41,7 @@ class _Task:
     rtol: float
     atol: float
     max_steps: int
+    max_step: float
 
 
 #: Trajectories that a thread takes at a time.
@@ -60,6 +62,7 @@ def trajectory(
     rtol: float = 1e-8,
     atol: float = 0.0,
     max_steps: int = 100_000,
+    max_step: float | None = None,
     method: str = "taylor",
     throw: bool = False,
 ) -> xr.Dataset:
@@ -78,6 +81,9 @@ def trajectory(
         `atol`, what almost dies out and grows again keeps its digits, down to 1e-270 (1e-100 with SciPy's methods).
     max_steps : int
         Steps that one trajectory may take.
+    max_step : float, optional
+        Longest step, > 0, in the problem's unit of time: shorter than the narrowest event that the equations may hide.
+        Not used for maps.
     method : {"taylor", "scipy", "radau"}
         "taylor": Taylor series of the equations, many trajectories at once, compiled; the first call on a machine
         takes some seconds. "scipy": DOP853, one trajectory after the other, for a second opinion. "radau": Radau IIA
@@ -98,15 +104,24 @@ def trajectory(
         Times that do not increase, parameters outside their domain, or a delay longer than the horizon of a
         problem without a history.
     DynamicsError
-        No initial value for a state; with `throw`, a trajectory that failed.
+        No initial value for a state; a function that is not known; a history that is not finite or changes too fast
+        to be followed; with `throw`, a trajectory that failed.
     LimitError
-        More memory or work than is allowed. The work is what the request takes at least; `max_steps` bounds the rest.
+        More memory or work than is allowed, for a history too. The work is what the request takes at least;
+        `max_steps` bounds the rest.
 
     Notes
     -----
     Switches (Max, Min, Piecewise, ...) are located to rounding and steps end there; delayed values come from the
-    Taylor polynomials of earlier steps, and discontinuities of the past are carried forward, so that the error
-    control holds across both. The number of steps grows as 1/delay for delays below the natural step.
+    Taylor polynomials of earlier steps, and discontinuities of the past, those of a history too, are carried forward,
+    so that the error control holds across both. The number of steps grows as 1/delay for delays below the natural step.
+
+    A step sees the equations at its beginning. Terms that depend on time (and parameters) alone are looked at over
+    all of the motion beforehand, by bounds on their values, so that a pulse is not jumped over, however narrow it is
+    (down to 1e-12 of the motion); what may hide is a pulse in a product below 1e-6 of the product's largest value,
+    or among more than 2000 places of one motion that all need a look. Not looked at are terms in which states and
+    time stand together, as in exp(-(x - t)^2), and narrow places in a state's own space, as exp(-1e6 (x - 5)^2): give
+    a `max_step` shorter than the time that the motion spends there.
 
     Examples
     --------
@@ -127,6 +142,7 @@ def trajectory(
             raise DomainError(f"{name} must be a number in [{low:g}, 1), got {value!r}")
     if not (isinstance(max_steps, Integral) and 1 <= max_steps <= 10**12):
         raise DomainError(f"max_steps must be a whole number in [1, 1e12], got {max_steps!r}")
+    longest = _check_max_step(max_step)
     system = compile_system(given)
     recorded = (*system.labels, *given.outputs)
     values = np.full((len(recorded), system.size, ticks.size), np.nan)
@@ -136,7 +152,7 @@ def trajectory(
         row = int(np.flatnonzero(~np.isfinite(beginning).all(axis=1))[0])
         bad = beginning[row][~np.isfinite(beginning[row])][0]
         raise DomainError(f"the initial value of {system.labels[row]} must be a finite number, got {bad:g}")
-    task = _Task(system, beginning, ticks, values, status, rtol, atol, max_steps)
+    task = _Task(system, beginning, ticks, values, status, rtol, atol, max_steps, longest)
     if isinstance(given, Map):
         _iterate(task)
     else:
@@ -147,6 +163,8 @@ def trajectory(
         at = int(np.flatnonzero(status)[0])
         raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
     n, settings = len(system.labels), {"rtol": rtol, "atol": atol, "method": method}
+    if max_step is not None:
+        settings["max_step"] = max_step
     data = labelled(system, system.labels, values[:n], "time")
     data |= labelled(system, list(given.outputs), values[n:], "time")
     coords = system.grid.coords | {"time": ("time", ticks, {"units": given.time_units, "long_name": "time"})}
@@ -165,6 +183,16 @@ def _start_from_history(problem: Dynamics) -> Dynamics:
         for k, e in missing.items()
     }
     return problem.starting(ends) if ends else problem
+
+
+def _check_max_step(max_step: Any) -> float:
+    if max_step is None:
+        return math.inf
+    if not isinstance(max_step, Real) or isinstance(max_step, bool) or not float(max_step) > 0:
+        raise DomainError(
+            f"max_step must be a number above 0, in the problem's unit of time, got {shown(max_step)}"
+        )
+    return float(max_step)
 
 
 def _check_times(times: ArrayLike, problem: Dynamics) -> Array:
@@ -281,9 +309,19 @@ def _by_scipy(task: _Task, method: str) -> Array:
     """Returns where each trajectory ended: (states, slopes, time, last step; size)."""
     system, ticks, values = task.system, task.ticks, task.values
     n, ends = len(system.labels), np.zeros((2 * len(system.labels) + 2, system.size))
+    halts = stops(system, ticks[-1], _order(task.rtol, False), task.rtol)
     for i in range(system.size):
         states, task.status[i], ends[:, i] = follow(
-            system, i, task.beginning[:, i], ticks, method, task.rtol, task.atol, task.max_steps
+            system,
+            i,
+            task.beginning[:, i],
+            ticks,
+            method,
+            task.rtol,
+            task.atol,
+            task.max_steps,
+            task.max_step,
+            halts[:, min(i, halts.shape[1] - 1)],
         )
         reached = states.shape[1]
         values[:n, i, :reached] = states
@@ -316,7 +354,10 @@ def _by_taylor(task: _Task) -> Array:
     for row, name, constant in zip(params, tape.names, tape.constants, strict=True):
         row[:] = system.grid.values[name] if name else constant
     all_lags = system.lag_values() if system.delayed else np.empty((0, size))
-    history = past_polynomials(system, tape.past_names, beginning, all_lags, order)
+    past = past_polynomials(system, tape.past_names, beginning, all_lags, order)
+    halts = stops(system, ticks[-1], order, task.rtol) if tape.clock >= 0 else np.empty((0, 1))
+    check_sizes(tape, past, halts, order, size)
+    varying = (past.coefficients, past.edges, past.levels, halts, params, beginning, all_lags)
     taken, ends = np.zeros(size, np.int64), np.zeros((2 * len(system.labels) + 2, size))
     stop = np.zeros(1, np.int64)
     codes = np.zeros(size, np.int64)
@@ -327,7 +368,7 @@ def _by_taylor(task: _Task) -> Array:
         out = values if points is None else np.empty((values.shape[0], many, ticks.size))
         reason, count = np.zeros(many, np.int64), np.zeros(many, np.int64)
         end = np.zeros((ends.shape[0], many))
-        own = [np.ascontiguousarray(x[..., local]) for x in (history, params, beginning, all_lags)]
+        own = [np.ascontiguousarray(x[..., local] if x.shape[-1] == size else x) for x in varying]
         workers = min(_processors(), max(1, many // LANES))
         shares = 1 if workers == 1 else max(1, many // SHARE)  # small enough that no processor waits for long
         bounds = np.linspace(0, many, max(shares, workers) + 1).astype(int)
@@ -336,8 +377,8 @@ def _by_taylor(task: _Task) -> Array:
             integrate(
                 tape.code0, tape.code1, tape.code2, tape.slots, tape.states, tape.rhs, tape.recorded, tape.inputs,
                 tape.clock, tape.guards, tape.delayed, tape.ages, tape.past, *own, ticks, 0.0, out, reason, count,
-                low, high, order, 0.1 * task.rtol, 0.1 * task.atol, task.max_steps, capacity, final_order, *code,
-                stop, end,
+                low, high, order, 0.1 * task.rtol, 0.1 * task.atol, task.max_steps, task.max_step, capacity,
+                final_order, *code, stop, end,
             )  # fmt: skip
 
         if not integrate.signatures:
@@ -347,12 +388,13 @@ def _by_taylor(task: _Task) -> Array:
             values[:, points] = out
         codes[local], taken[local], ends[:, local] = reason, count, end
 
-    run(None, 64 if tape.past.size else 1)
+    room = 2 * past.levels.shape[0]  # beside what a lane remembers of its own way
+    run(None, max(64, room) if tape.past.size else 1)
     # Some looked further back than they remember: once more, with a longer memory (at most 2 GB).
     for capacity in (16_384, 262_144) if tape.past.size else ():
         short = np.flatnonzero((codes == STEPS) & (taken < task.max_steps))
         piece = LANES * tape.past.size * (order + 1) * 8 * min(_processors(), max(1, short.size // LANES))
-        if short.size and capacity * piece < 2**31:
+        if short.size and capacity > room and capacity * piece < 2**31:
             run(short, capacity)
     codes[codes == kernel.SLIDES], codes[codes == kernel.SINGULAR] = SLIDES, SINGULAR
     task.status[:] = codes

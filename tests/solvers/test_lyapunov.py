@@ -249,3 +249,30 @@ def test_settings_that_are_no_numbers(name: str, bad: Any) -> None:
         lyapunov(LORENZ, **{name: bad})
     with pytest.raises(DomainError, match=r"rtol must lie in \[1e-14, 0.1\], got 0"):
         lyapunov(LORENZ, rtol=0)
+
+
+def test_waves_and_sigmoids_have_their_slopes() -> None:
+    """A map of each function: the exponent is the mean logarithm of its slope along the orbit."""
+    x, a = sympy.symbols("x a")
+    for function, value, slope in (
+        (sympy.sin, np.sin, np.cos),
+        (sympy.cos, np.cos, lambda s: -np.sin(s)),
+        (sympy.tanh, np.tanh, lambda s: 1 - np.tanh(s) ** 2),
+        (sympy.atan, np.arctan, lambda s: 1 / (1 + s**2)),
+    ):
+        got = lyapunov(
+            Map(rhs={"x": a * function(x)}, parameters={"a": 1.5}, start={"x": 0.4}), time=200, transient=0
+        )
+        orbit, total = 0.4, 0.0
+        for _ in range(200):
+            total += np.log(abs(1.5 * slope(orbit)))
+            orbit = 1.5 * value(orbit)
+        assert got.exponent.item() == pytest.approx(total / 200, rel=1e-9)
+
+
+def test_a_jump_that_time_alone_throws_does_not_end_an_orbit() -> None:
+    """x' = -x + a step at t = 3: deviations shrink at rate 1 whatever the step does."""
+    x, t = sympy.symbols("x t")
+    got = lyapunov(ODE(rhs={"x": -x + sympy.Heaviside(t - 3)}, start={"x": 1.0}), time=20, transient=1)
+    assert got.status.item() == 0
+    assert got.exponent.item() == pytest.approx(-1, abs=1e-5)

@@ -12,9 +12,11 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tcpdynamics.solvers.on_jax import run_jax
 from tcpdynamics.solvers.problems import ChainError
 from tcpdynamics.solvers.straightline import BLOCK, Builder, Program, differentiate, run, run_blocks
 from tcpdynamics.solvers.symbolic import emit, rational_functions
+from tcpdynamics.solvers.trajectories.intervals import Interval, bounds
 
 EPS = np.finfo(float).eps
 x, y = sympy.symbols("x y", positive=True)
@@ -89,6 +91,49 @@ def test_transcendental_steps() -> None:
     assert run(differentiate(program, "y"), values)[2] == pytest.approx(2**1.5 * np.log(2), rel=10 * EPS)
 
 
+ELEMENTARY = [
+    getattr(sympy, name)
+    for name in "exp log sin cos tanh atan tan cot sec csc sinh cosh coth sech csch asin acos sqrt".split()
+]
+
+
+@pytest.mark.parametrize("function", ELEMENTARY, ids=str)
+@given(st.floats(-0.97, 0.97).filter(lambda v: abs(v) > 1e-3))
+def test_elementary_functions_agree_with_sympy_in_every_arithmetic(function: Any, at: float) -> None:
+    """Values, slopes, NumPy's blocks and JAX; each is a few operations, so that a few roundings are allowed."""
+    at = abs(at) if function in (sympy.log, sympy.sqrt) else at
+    x = sympy.Symbol("x")
+    program = program_of(function(x))
+    for step, written in ((program, function(x)), (differentiate(program, "x"), sympy.diff(function(x), x))):
+        exact = float(written.subs(x, sympy.Float(at, 30)))
+        bound = {"rel": 1e-12, "abs": 1e-14}
+        assert float(run(step, {"x": at})[0]) == pytest.approx(exact, **bound)
+        out = np.empty((1, 2))
+        run_blocks(step, {"x": np.full(2, at)}, 2, out)
+        assert out[0] == pytest.approx([exact, exact], **bound)
+        low, high = bounds(step, {"x": Interval(np.array([at - 1e-4]), np.array([at + 1e-4]))}, 1)
+        assert low[0, 0] - 1e-9 <= exact <= high[0, 0] + 1e-9
+
+
+def test_elementary_functions_run_on_jax() -> None:
+    x = sympy.Symbol("x")
+    program = program_of(*(f(x) for f in ELEMENTARY))
+    at = np.linspace(0.1, 0.9, 9)
+    out = np.empty((len(ELEMENTARY), 9))
+    run_blocks(program, {"x": at}, 9, out)
+    np.testing.assert_allclose(run_jax(program, {"x": at}, 9), out, rtol=1e-13)
+
+
+def test_the_sign_is_zero_at_zero() -> None:
+    x = sympy.Symbol("x")
+    values = np.array([-2.0, -0.0, 0.0, 1e-300])
+    got = run(program_of(sympy.sign(x)), {"x": values})[0]
+    assert got.tolist() == [-1.0, 0.0, 0.0, 1.0]
+    # small arguments keep their digits: no difference of exponentials
+    tiny = run(program_of(sympy.sinh(x)), {"x": np.array([1e-12])})[0].item()
+    assert tiny == pytest.approx(1e-12, rel=1e-15)
+
+
 @pytest.mark.parametrize("size", [1, BLOCK - 1, BLOCK, BLOCK + 1, 9 * BLOCK + 17])
 def test_blocks_and_threads_give_the_bytes_of_one_run(size: int) -> None:
     written = [x / (1 + x), (x + y) ** 5 / (1 + x), x, sympy.Integer(3), x / (1 + x), y]
@@ -146,8 +191,10 @@ def test_pieces_are_chosen_by_their_conditions() -> None:
 
 
 def test_functions_that_are_not_known_are_named() -> None:
-    with pytest.raises(ChainError, match=r"cannot compute sin\(x\).*use numbers, symbols"):
-        program_of(sympy.sin(x))
+    with pytest.raises(ChainError, match=r"cannot compute gamma\(x\).*use numbers, symbols"):
+        program_of(sympy.gamma(x))
+    with pytest.raises(ChainError, match=r"ratio of polynomials, but the expressions hold cos, exp"):
+        rational_functions(program_of(sympy.exp(x) + sympy.cos(y)), [x, y])
     with pytest.raises(ChainError, match=r"closed form needs exact numbers, got 0\.5"):
         rational_functions(program_of(0.5 * x), [x])
 
