@@ -105,7 +105,7 @@ def follow(
                 status = _UNKNOWN
         y, t, step = (solver.y, solver.t, solver.step_size or 0.0) if solver else (start, 0.0, 0.0)
         last = system.slope(y[:, None], [point], t)[:, 0]
-        status = _reason(y, last) if status == _UNKNOWN else status
+        status = _reason(y, last, step) if status == _UNKNOWN else status
     return states[:, :reached], status, np.array([*y, *last, t, step])
 
 
@@ -119,7 +119,8 @@ def _steps_to(solver: Any, tick: float) -> bool:
     return solver.status == "finished" and bool(np.isfinite(solver.y).all())
 
 
-def _reason(y: Array, slope: Array) -> int:
-    """Why no step is small enough: the state is large and grows, or the equations have no value there."""
+def _reason(y: Array, slope: Array, step: float) -> int:
+    """Why no step is small enough: the state runs away, or the equations have no value there (as in the kernel)."""
     grows = ~np.isfinite(y) | ((abs(y) > 1e10) & ~(y * slope <= 0))
+    grows |= (y * slope > 0) & (abs(slope) * step > 1e-3 * abs(y))
     return OVERFLOW if grows.any() else SINGULAR

@@ -514,11 +514,17 @@ def _careful_length(T: Any, states: Any, order: Any, rtol: Any, atol: Any, strid
 
 
 @_inner
-def _reason(T: Any, states: Any, lane: Any) -> Any:
-    """Why a series is not finite: the state is large and grows, or the equations have no value there."""
+def _reason(T: Any, states: Any, stride: Any, lane: Any) -> Any:
+    """Why a series is not finite: the state runs away, or the equations have no value there.
+
+    Towards a pole, a state grows by some share of itself in every step, however short; towards a place where only the
+    slope is not finite, by less and less of itself.
+    """
     for i in range(states.shape[0]):
         x, slope = T[states[i], 0, lane], T[states[i], 1, lane]
         if not abs(x) < np.inf or (abs(x) > 1e10 and not x * slope <= 0.0):
+            return OVERFLOW
+        if x * slope > 0.0 and abs(slope) * stride[lane] > 1e-3 * abs(x):
             return OVERFLOW
     return SINGULAR
 
@@ -795,7 +801,7 @@ def integrate(
             length = lengths_now[lane]
             level, radius = SOFT, length
             if length < 0.0 or (delayed.shape[0] and reach[lane] <= 0.0) or steps[lane] >= max_steps:
-                status[m] = _reason(T, states, lane) if length < 0.0 else STEPS
+                status[m] = _reason(T, states, stride, lane) if length < 0.0 else STEPS
                 for i in range(states.shape[0]):
                     end[i, m], end[states.shape[0] + i, m] = T[states[i], 0, lane], T[states[i], 1, lane]
                 end[2 * states.shape[0], m], end[2 * states.shape[0] + 1, m] = now[lane], stride[lane]

@@ -190,6 +190,8 @@ def test_equations_at_rest_at_zero_stay_there() -> None:
     [
         (x**2, 1.0, GREW),
         (1 + x**2, 0.0, GREW),
+        (x**7, 2.0, GREW),
+        (sympy.exp(x), 0.0, GREW),
         (-1 / x, 1.0, SINGULAR),
         (1 / x, 0.0, SINGULAR),
         (sympy.log(x) - 1, 1.0, SINGULAR),
