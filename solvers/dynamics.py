@@ -312,9 +312,21 @@ def quantities(labels: Sequence[str]) -> dict[str, list[int]]:
     return found
 
 
-def labelled(
-    system: System, labels: Sequence[str], values: NDArray[Any], *extra: str
-) -> dict[str, xr.DataArray]:
+class Variables(dict[str, Any]):
+    """Variables of a result by name. A name that is taken is refused, so that none replaces another."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name in self:
+            raise DomainError(f"the problem calls a quantity {name!r}, and so is one of the results; rename it")
+        super().__setitem__(name, value)
+
+    def __ior__(self, more: Any) -> Variables:  # type: ignore[override,misc]
+        for name, value in dict(more).items():
+            self[name] = value
+        return self
+
+
+def labelled(system: System, labels: Sequence[str], values: NDArray[Any], *extra: str) -> Variables:
     """Rows of numbers as variables, vectors with the dimension `flow`.
 
     Parameters
@@ -324,7 +336,7 @@ def labelled(
     extra : names of the dimensions behind `size`
     """
     problem, grid = system.problem, system.grid
-    out = {}
+    out = Variables()
     for name, rows in quantities(labels).items():
         block = values[rows].reshape(len(rows), *grid.shape, *values.shape[2:])
         attrs = {"units": problem.units.get(name, "1"), "long_name": problem.meanings.get(name, name)}

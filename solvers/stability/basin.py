@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..dynamics import System, as_problem, compile_system, labelled, quantities
+from ..dynamics import System, Variables, as_problem, compile_system, labelled, quantities
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .bifurcation import attractor_variable
@@ -201,11 +201,11 @@ def _labelled(system: System, base: System, of: str, ends: _Ends, floor: float) 
     is_point, is_cycle = (shaped(ends.outcome == kind) for kind in (EQUILIBRIUM, CYCLE))
     point_index, points = _tell_apart(shaped(ends.states), is_point, _closed_points(base), SAME_POINT)
     cycle_index, cycles = _tell_apart(shaped(ends.cycle), is_cycle, np.empty((0, 3, base.size)), SAME_CYCLE)
-    data: dict[str, Any] = {
-        "outcome": attractor_variable(system, ends.outcome, OUTCOMES),
-        "equilibrium_index": _index(system, point_index, "equilibrium"),
-        "cycle_index": _index(system, cycle_index, "cycle"),
-    }
+    data = Variables(
+        outcome=attractor_variable(system, ends.outcome, OUTCOMES),
+        equilibrium_index=_index(system, point_index, "equilibrium"),
+        cycle_index=_index(system, cycle_index, "cycle"),
+    )
     alive = np.where(ends.outcome == ESCAPE, np.nan, ends.states)
     dead = _dead(system.labels, alive, floor).reshape(n, *grid.shape)
     data["dead"] = (("state", *grid.dims), dead, {"long_name": "died out", "floor": floor})

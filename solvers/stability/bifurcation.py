@@ -127,11 +127,12 @@ def bifurcation(
 
 def _of_map(system: System, found: Orbits) -> dict[str, Any]:
     attractor = np.where(found.period > 1, CYCLE, np.where(found.period == 1, EQUILIBRIUM, UNDECIDED))
-    data: dict[str, Any] = dict(labelled(system, system.labels, found.states, "iterate"))
+    data = labelled(system, system.labels, found.states, "iterate")
     data["attractor"] = attractor_variable(system, attractor.astype(np.int8))
     data["cycle_length"] = _variable(system, found.period, "1", "steps of the cycle (0: none found)")
     data["multiplier"] = _variable(system, found.multiplier, "1", "largest multiplier of the cycle, modulus")
-    return data | {"status": status_variable(system.grid, found.status)}
+    data["status"] = status_variable(system.grid, found.status)
+    return data
 
 
 def _of_flow(system: System, of: str, found: FlowOrbits) -> dict[str, Any]:

@@ -257,7 +257,7 @@ def _dataset(branch: Branch, nodes: list[Node], special: list[Special], attrs: d
     bare = replace(system, grid=replace(system.grid, coords={}))
     u = np.stack([n.u for n in nodes], axis=1) * branch.scale[:, None]
     s = np.array([p.u for p in special]).reshape(-1, len(branch.scale)).T * branch.scale[:, None]
-    data: dict[str, Any] = dict(labelled(bare, system.labels, u[:-1, None], "step"))
+    data = labelled(bare, system.labels, u[:-1, None], "step")
     for name, array in labelled(bare, system.labels, s[:-1, None], "crossing").items():
         data[f"special_{name}"] = array
     leading = np.array([n.roots[0] for n in nodes])

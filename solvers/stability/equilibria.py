@@ -178,7 +178,7 @@ def _dataset(
     steps = isinstance(problem, Map)
     size = np.abs(roots) if steps else roots.real
     unit, long = ("1", "spectral radius") if steps else (f"1/{problem.time_units}", "spectral abscissa")
-    data: dict[str, Any] = dict(labelled(system, system.labels, states, "equilibrium"))
+    data = labelled(system, system.labels, states, "equilibrium")
     data["residual"] = variable(
         residual, f"per {problem.time_units}", "largest rate of change at the equilibrium"
     )

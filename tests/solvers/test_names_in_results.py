@@ -133,3 +133,20 @@ def test_states_with_the_name_of_a_result(name: str) -> None:
     state = sympy.Symbol(name)
     with pytest.raises((DomainError, DynamicsError), match=name):
         trajectory(ODE(rhs={name: -state}, start={name: 1.0}), np.linspace(0.0, 1.0, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "solve"),
+    [
+        ("status", lambda p: trajectory(p, [0.0, 1.0])),
+        ("residual", lambda p: equilibria(p, {"residual": (0, 2)})),
+        ("stable", lambda p: equilibria(p, {"stable": (0, 2)})),
+        ("attractor", lambda p: bifurcation(Map(rhs=p.rhs, start=p.start))),
+        ("status", lambda p: bifurcation(Map(rhs=p.rhs, start=p.start))),
+        ("status", lambda p: basin(p, {"status": [0.5, 1.5]}, transient=1.0, keep=1.0)),
+    ],
+)
+def test_a_state_with_the_name_of_a_result_is_refused(name: str, solve: Callable[[Any], Any]) -> None:
+    x = sympy.Symbol(name)
+    with pytest.raises(DomainError, match=f"'{name}'.*rename it"):
+        solve(ODE(rhs={name: x * (1 - x)}, start={name: 0.5}))

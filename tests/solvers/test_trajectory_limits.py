@@ -65,6 +65,7 @@ def test_a_long_memory_of_a_map_is_refused() -> None:
 
 #: A child announces by itself that a call which would take days has begun; then it waits for its interrupt.
 CHILD = """
+import os
 import sys
 import sympy
 from tcpdynamics.solvers import DDE, ODE, Delayed, Map, trajectory
@@ -76,7 +77,7 @@ threads, advance = module.in_threads, maps.Iteration.advance
 
 def announced(work, bounds, workers, stop):
     def share(low, high):
-        print("began", flush=True)
+        os.write(1, b"began\n")  # at once, whichever thread it is
         work(low, high)
     threads(share, bounds, workers, stop)
 
