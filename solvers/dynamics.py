@@ -317,7 +317,9 @@ class Variables(dict[str, Any]):
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name in self:
-            raise DomainError(f"the problem calls a quantity {name!r}, and so is one of the results; rename it")
+            raise DomainError(
+                f"the problem calls a quantity {name!r}, and so is one of the results; rename it"
+            )
         super().__setitem__(name, value)
 
     def __ior__(self, more: Any) -> Variables:  # type: ignore[override,misc]

@@ -18,8 +18,9 @@ from tcpdynamics.limits import check_memory, check_work, shown
 
 from ..dynamics import System, as_problem, compile_system, labelled
 from ..grid import span
-from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map
+from ..problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
+from ..straightline import Builder
 from .by_scipy import METHODS, OVERFLOW, SINGULAR, STEPS, follow
 from .forcing import stops
 from .maps import Iteration
@@ -46,6 +47,9 @@ class _Task:
 
 #: Trajectories that a thread takes at a time.
 SHARE = 512
+
+#: Values of an output that are computed together.
+TOGETHER = 1_000_000
 
 #: Trajectories for which compiling their equations pays.
 NATIVE_FROM = 2000
@@ -300,9 +304,41 @@ def _integrate(task: _Task, method: str) -> None:
     if method in METHODS and not plain:
         raise DynamicsError(f"method {method} takes ODEs without switches; use taylor")
     ends = _by_scipy(task, method) if method in METHODS else _by_taylor(task)
+    if method not in METHODS:
+        _outputs_of_states(task)
     short = np.flatnonzero(task.status == STEPS)
     if short.size and method != "radau":
         task.status[short[is_stiff(system, short, ends[:, short])]] = STIFF
+
+
+def _outputs_of_states(task: _Task) -> None:
+    """Outputs once more, from the states: a steep one's own series is not what the steps were chosen for.
+
+    Those that hold delayed values, or jump, stay as the steps gave them: the steps know the past, and the side.
+    """
+    system, values, n = task.system, task.values, len(task.system.labels)
+    builder = Builder()
+    place = builder.extend(system.outputs)
+    programs = [builder.build([place[i]]) for i in system.outputs.outputs]
+    rows = [
+        row
+        for row, program in enumerate(programs)
+        if not any(op.kind == "step" or op.value in system.delayed for op in program.ops)
+    ]
+    if not rows:
+        return
+    program = builder.build([place[system.outputs.outputs[row]] for row in rows])
+    many = max(1, TOGETHER // task.ticks.size)
+    for low in range(0, system.size, many):
+        part = slice(low, min(low + many, system.size))
+        states = values[:n, part].reshape(n, -1)
+        count = states.shape[1] // task.ticks.size
+        now = dict(zip(system.labels, states, strict=True)) | {TIME: np.tile(task.ticks, count)}
+        points = np.repeat(np.arange(low, low + count), task.ticks.size)
+        with np.errstate(all="ignore"):
+            fresh = system.evaluate(program, now, points)
+        fresh[:, np.isnan(states).any(axis=0)] = np.nan
+        values[[n + row for row in rows], part] = fresh.reshape(len(rows), count, -1)
 
 
 def _by_scipy(task: _Task, method: str) -> Array:

@@ -555,3 +555,20 @@ def test_results_say_what_they_are() -> None:
     assert got.w.attrs["units"] == "packet" and got.time.attrs["units"] == "s"
     assert got.attrs["solver"] == "trajectory"
     assert compile_system(logistic(1.0)).labels == ("w",)
+
+
+def test_steep_outputs_are_those_of_the_states() -> None:
+    """Steps are chosen for the states; an output that is far steeper is computed from them."""
+    x, k = sympy.symbols("x k")
+    problem = ODE(
+        rhs={"x": -x / 10},
+        parameters={"k": [1.0, 40.0]},
+        outputs={"z": sympy.exp(k * x), "top": sympy.Max(x, sympy.Rational(1, 2)), "seven": sympy.Integer(7)},
+        start={"x": 1.0},
+    )
+    done = trajectory(problem, np.linspace(0, 50, 401))
+    exact = np.exp(-done.time.values / 10)
+    np.testing.assert_allclose(done.x.values, np.broadcast_to(exact, (2, 401)), rtol=1e-7)
+    np.testing.assert_allclose(done.z.values, np.exp(np.outer([1.0, 40.0], exact)), rtol=40 * 1e-7)
+    np.testing.assert_allclose(done.top.values[0], np.maximum(exact, 0.5), rtol=1e-7)
+    assert (done.seven == 7).all()
