@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpdynamics.limits import check_memory
+
 from .dynamic_models import ModelGroup, options
 from .dynamic_models import about as about_model
 from .dynamic_outputs import about, check_outputs, common_options, document, heading, table, write_outputs
 from .dynamic_values import MAX_STORED, Chosen, check_steps, choose
-from .ranges import MAX_POINTS
+from .ranges import MAX_POINTS, count_values
 from .written_numbers import check_points, only_number, read_numbers
 
 if TYPE_CHECKING:
@@ -77,6 +79,10 @@ def _runner(name: str) -> Callable[..., None]:
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
         most = MAX_STORED if stores else MAX_POINTS
         chosen = starting(choose(name, given, most=most), starts, most)
+        many = count_values(times["time"]) if times["time"] is not None else times["points"] or 1
+        check_memory(
+            f"{chosen.points:,} points at {many:,} times", 8.0 * chosen.points * many, "ask for fewer of them"
+        )
         ticks = _times(chosen, times)
         if isinstance(chosen.problem, Map) and ticks.size:
             check_steps(chosen, float(ticks[-1]), "--time or --until", stores)

@@ -12,7 +12,7 @@ import click
 from tcpdynamics.limits import shown
 
 from .dynamic_models import SEVERAL, VIEWS, candidates, reading_of, views_of
-from .ranges import MAX_POINTS
+from .ranges import MAX_POINTS, count_values
 from .written_numbers import check_packet_size, check_points, flag, only_number, read_numbers
 
 if TYPE_CHECKING:
@@ -136,6 +136,12 @@ def _given(
     """Single values by parameter, and those of ranges."""
     import numpy as np
 
+    sizes = {
+        key: count_values(options[key][0])
+        for key in cls.__dataclass_fields__
+        if key in options and key not in SEVERAL and len(options[key] or ()) == 1
+    }
+    check_points({key: n for key, n in sizes.items() if n > 1}, most)
     given: dict[str, Any] = {}
     swept: dict[str, Array] = {}
     for key in {k for c in candidates(name).values() for k in c.__dataclass_fields__} & set(options):

@@ -11,7 +11,7 @@ import click
 from tcpdynamics.limits import shown
 from tcpdynamics.solvers.problems.chain import bare
 
-from .ranges import MAX_POINTS, RangeError, parse_range
+from .ranges import MAX_POINTS, RangeError, parse_floats
 
 _PLAIN = re.compile(r"[-+]?[\d.]+([eE][-+]?\d+)?(/\d+)?")
 
@@ -36,7 +36,7 @@ def read_numbers(
     pieces = pieces if keep else text.split(",")
     plain = [_in_unit(option, p, unit, packet_size) for p in pieces[: len(pieces) - keep]]
     try:
-        return [float(x) for x in parse_range(separator.join(plain + pieces[len(pieces) - keep :]), most)]
+        return parse_floats(separator.join(plain + pieces[len(pieces) - keep :]), most)
     except (RangeError, OverflowError) as error:
         raise click.UsageError(f"{option}: {error}") from None
 

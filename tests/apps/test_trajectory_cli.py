@@ -187,7 +187,7 @@ def test_a_file_that_is_no_whole_result_is_not_replaced(answer, refused, tmp_pat
         (["logistic", "--epsilon", "1:2:100000", "--start", "w=1:2:100000"], "10,000,000,000 points"),
         (["logistic", "--epsilon", "1,2", "--delay", "0,1", "--output", "x.html"], "at most 1 ranges"),
         (["t-refwa-window", "--view", "ode"], "No such option"),
-        (["t-refwa", "--view", "dde"], "--view dde is not a view of TRefwaWindow"),
+        (["t-refwa", "--view", "dde"], "--view 'dde' is not a view of TRefwaWindow"),
         (["logistic", "--output", "x.csv"], "ends in .nc, .html, .png or .zarr"),
     ],
 )  # fmt: skip

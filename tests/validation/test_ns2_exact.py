@@ -158,6 +158,13 @@ def test_each_single_loss_of_the_first_packets(ns, sender, handshake, limited_tr
 
 
 @pytest.mark.parametrize("sender", SENDERS)
+def test_a_stop_is_an_opportunity_to_send(ns, sender):
+    """ns-2's sender looks what it may send when its application stops: here the retransmission of segment 39."""
+    for packets in ((), (7,), (7, 8, 20)):
+        compare(Case(sender, packets, (1,), 40, 20, 1, 4, 1.5e6, 0.01, 1e8, 0.0, min_rto=1.0, stop=1.7))
+
+
+@pytest.mark.parametrize("sender", SENDERS)
 def test_drawn_losses(ns, sender):
     @_drawn(60)
     @given(cases(sender))

@@ -267,6 +267,10 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
         done = f.top if f.algorithm >= CBR else f.una
         if done >= f.limit and f.finish == math.inf:
             f.finish = w.now
+        if f.book == NS2 and f.algorithm < CBR and f.stop > f.start:
+            # ns-2 tells its sender how much data there is, and at each word of that it looks whether it may send.
+            w.send = SEND
+            w.send_most = 0
     elif what == TICK:
         _tick(w, f, i)
     else:  # START, HELD_BACK
