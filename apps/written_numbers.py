@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 import click
 
-from tcpdynamics.limits import shown
-from tcpdynamics.solvers.problems.chain import bare
+from tcpdynamics.limits import bare, shown
 
 from .ranges import MAX_POINTS, RangeError, parse_floats
 

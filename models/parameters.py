@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import shown
+from tcpdynamics.limits import bare, shown
 from tcpdynamics.solvers.problems import DomainError
-from tcpdynamics.solvers.problems.chain import bare
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -12,10 +12,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import shown
+from tcpdynamics.limits import bare, shown
 
 from .problems import DomainError
-from .problems.chain import bare
 
 #: Points of one grid: two arrays of this size are 3 GB.
 MAX_POINTS = 200_000_000

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_memory, shown
+from tcpdynamics.limits import bare, check_memory, shown
 
 from ..grid import Grid, make_grid
 from ..problems import ChainError, MarkovChain
-from ..problems.chain import bare
 from ..straightline import RATIONAL, Builder, Program, run, run_blocks
 
 #: Rounding allowed when the transitions that leave a state are summed (a few hundred roundings).

@@ -11,11 +11,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_memory, check_work, shown
+from tcpdynamics.limits import bare, check_memory, check_work, shown
 
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain
-from ..problems.chain import bare
 from ..results import TOO_LARGE, TOO_RARE, as_dataset, provenance, raise_if_failed, status_variable
 from ..straightline import Program, run_blocks
 from .chains import (

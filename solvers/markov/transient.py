@@ -9,10 +9,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_work, shown
+from tcpdynamics.limits import bare, check_work, shown
 
 from ..problems import ChainError, MarkovChain
-from ..problems.chain import bare
 from ..results import REASONS, TOO_SLOW, as_dataset, provenance, raise_if_failed, status_variable
 from .chains import Entrywise, as_chain, checked_matrix, describe_point, entrywise, explicit
 from .first_passage import MAX_TIME, SCALE, _check_epochs, whole_times

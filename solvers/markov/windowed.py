@@ -12,11 +12,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_memory, check_work, shown
+from tcpdynamics.limits import bare, check_memory, check_work, shown
 
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain, Reward
-from ..problems.chain import bare
 from ..results import TOO_LARGE, as_dataset, provenance, raise_if_failed, status_variable
 from ..straightline import Builder, Program, run_blocks
 from .chains import (

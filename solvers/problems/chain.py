@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from tcpdynamics.limits import shown
+from tcpdynamics.limits import bare, shown
 
 if TYPE_CHECKING:
     import sympy
@@ -18,12 +18,6 @@ Edge = tuple[str, str]
 
 #: Levels of an expression: each takes several frames of Python's stack, which has a thousand.
 MAX_DEPTH = 150
-
-
-def bare(label: object, most: int = 60) -> str:
-    """A label without quotation marks, cut to `most` characters: for error messages."""
-    text = str(label)
-    return text if len(text) <= most else f"{text[:most]}..."
 
 
 class ChainError(ValueError):

@@ -85,6 +85,18 @@ def shown(value: object, most: int = MAX_SHOWN) -> str:
     return text if length <= most else f"{text[: most // 2 - 1]}... ({length} characters)"
 
 
+def bare(label: object, most: int = 60) -> str:
+    """A label without quotation marks, cut to `most` characters: for error messages.
+
+    Examples
+    --------
+    >>> bare("x" * 100, 3)
+    'xxx...'
+    """
+    text = str(label)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def _gigabytes(size: float) -> str:
     return f"{size / 1e9:,.0f}" if 1e9 <= size < 1e15 else f"{size / 1e9:.2g}"
 
