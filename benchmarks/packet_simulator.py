@@ -3,9 +3,10 @@
 S1r: 100 SACK flows of 500-byte packets, 1 Mbit/s, RTTs of 190 to 210 ms, a queue of 50 packets, 1000 s.
 S2: 32 NewReno flows of 1000-byte packets, 155 Mbit/s, RTTs of 20 to 160 ms, a queue of 190 packets, 30 s.
 
-Three ways: ns-2 on a dumbbell of six hops a round trip with finite access links, and nothing traced; ours on the
-same network ("six hops"); ours with the access links as pure delays and acknowledgements that never wait, one event
-per packet ("one bottleneck", a network that is a little simpler). The three take turns, pinned to one core; a row is
+ns-2 on a dumbbell of six hops a round trip with finite access links, and nothing traced; ours on the same network
+("six hops"); ours with the access links as pure delays and acknowledgements that never wait, one event per packet ("one
+bottleneck", a network that is a little simpler); and both with times on a grid (`clock="grid"`), which by default
+only senders by the RFCs have: flows by ns-2's rules keep ns-2's clock. They take turns, pinned to one core; a row is
 the median of five runs with different seeds, in CPU seconds, which on an idle core is the time by the clock. A packet
 delivered is a segment acknowledged, repeats left out. Start-up is the time of the same with 1 ms of simulated time
 (ns-2: a process that reads the script, makes the nodes and finds the routes; ours: `simulate` in a process that has
@@ -126,7 +127,12 @@ class Timing(NamedTuple):
 
 def compare(case: Case, with_ns2: bool) -> None:
     """Print the rows of one case."""
-    networks = {"six hops": six_hops, "one bottleneck": one_bottleneck}
+    networks = {
+        "six hops": six_hops,
+        "one bottleneck": one_bottleneck,
+        "six hops, grid": lambda case: dataclasses.replace(six_hops(case), clock="grid"),
+        "one bottleneck, grid": lambda case: dataclasses.replace(one_bottleneck(case), clock="grid"),
+    }
     timings: dict[str, list[Timing]] = {name: [] for name in ("ns-2", *networks)}
     instant = case._replace(duration=0.001)
     for seed in range(1, RUNS + 1):
@@ -139,7 +145,7 @@ def compare(case: Case, with_ns2: bool) -> None:
     if with_ns2:
         row(case, "ns-2, six hops", timings["ns-2"], timings["ns-2"])
     else:
-        print(f"{case.name:5}{'ns-2, six hops':22} there is no program ns here: install Debian's ns2")
+        print(f"{case.name:5}{'ns-2, six hops':28} there is no program ns here: install Debian's ns2")
     for name, network in networks.items():
         row(case, f"ours, {name}", timings[name], timings["ns-2"], events(network(case)))
 
@@ -155,7 +161,7 @@ def row(case: Case, what: str, timings: list[Timing], peer: list[Timing], happen
         else "--"
     )
     print(
-        f"{case.name:5}{what:22}{statistics.mean(t.acked for t in timings):9,.0f}{start_up:9.3f}{run:8.3f}"
+        f"{case.name:5}{what:28}{statistics.mean(t.acked for t in timings):9,.0f}{start_up:9.3f}{run:8.3f}"
         f"{speed / 1e6:13.2f}{ratios[0]:>7}{ratios[1]:>8}"
         f"{f'{happened / run / 1e6:.1f}' if happened else '-':>12}",
         flush=True,
