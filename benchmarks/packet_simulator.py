@@ -267,7 +267,7 @@ def main() -> None:
         print(ns2_dumbbell.version(), "against this package; CPU seconds, medians of", RUNS)
     for network in (six_hops, one_bottleneck):
         simulate(network(CASES[1]._replace(duration=1.0)))  # compiles, or loads what was compiled
-    print(f"{'':27} segments start-up     run M segments/s  ratio  all in  M events/s")
+    print(f"{'':33} segments start-up     run M segments/s  ratio  all in  M events/s")
     for case in CASES:
         compare(case, with_ns2)
     own_rule()
