@@ -69,6 +69,7 @@ bifurcation = ModelGroup(
 def _runner(name: str) -> Callable[..., None]:
     def run(**given: Any) -> None:
         paths: tuple[Path, ...] = given.pop("output")
+        force: bool = given.pop("force")
         in_json, exponents, starts = given.pop("as_json"), given.pop("lyapunov"), given.pop("start")
         settings = {k: given.pop(k) for k in ("transient", "keep", "max_period", "of")}
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
@@ -79,7 +80,7 @@ def _runner(name: str) -> Callable[..., None]:
         if stores and exponents:
             raise click.UsageError("--lyapunov does not go into a store; leave one of them out")
         _check_lengths(chosen, settings, stores)
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, chosen.problem.name)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, chosen.problem.name, force)
         result, growth = _solve(chosen, settings, store, exponents)
         _tell_failures(result, growth)
 

@@ -13,7 +13,8 @@ import click
 
 from tcpdynamics.limits import shown
 
-from .files import check_netcdf_name, write_netcdf
+from .dynamic_outputs import force_option
+from .files import check_netcdf_name, check_replaceable, write_netcdf
 from .overrides import override
 from .packet_outputs import check_outputs, recording, write_page, write_sends
 from .packet_summary import as_json, goodput, print_summary
@@ -74,8 +75,8 @@ _MOST = 200
     metavar="FILE.html",
     help="Write a page with windows, queues, throughput and segments against time.",
 )
-@click.option("--force", is_flag=True, help="Overwrite files that no simulation has written, too.")
 @click.option("--list", "show_list", is_flag=True, help="List the ready scenarios and stop.")
+@force_option
 def simulate(
     scenario: str | None,
     seed: int | None,
@@ -96,7 +97,7 @@ def simulate(
     SCENARIO.toml describes links and flows (docs/scenarios.md lists the keys); a ready scenario's name will do.
 
     Ctrl-C ends a run; what it has recorded until then is still written to --output, --trace and --plot. A file that is
-    there is replaced if a simulation wrote it, any other with --force only.
+    there is replaced if tcpdynamics wrote it, any other with --force only.
 
     \b
     tcpdynamics simulate sub_packet --set flows.0.count=50 --set duration=200s
@@ -271,12 +272,14 @@ def validate() -> None:
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write the comparison as NetCDF."
 )
+@force_option
 def validate_sub_packet(
-    quick: bool, flows: str | None, sender: str, seed: int, as_json: bool, output: Path | None
+    quick: bool, flows: str | None, sender: str, seed: int, as_json: bool, output: Path | None, force: bool
 ) -> None:
     """The sub-packet chains against simulated flows: 1 Mbit/s, 200 ms, 50 packets (Fig. 9 of Chen et al.)."""
     if output is not None:
         check_netcdf_name(output)
+        check_replaceable(output, force)
     from dataclasses import replace
 
     from tcpdynamics.paper_figures.chen_sub_packet import fig9
@@ -343,10 +346,12 @@ def _print_verdicts(result: xr.Dataset) -> None:
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write the comparison as NetCDF."
 )
-def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path | None) -> None:
+@force_option
+def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path | None, force: bool) -> None:
     """The packet simulator against ns-2.35 on crowded links: eight seeds each, 99 % intervals."""
     if output is not None:
         check_netcdf_name(output)
+        check_replaceable(output, force)
     from tcpdynamics.validation.comparisons import ns2
     from tcpdynamics.validation.ns2 import Ns2Error
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from .files import OutputError, check_writable, write_text
+from .dynamic_outputs import force_option
+from .files import OutputError, check_replaceable, check_writable, write_text
 
 
 @click.command()
@@ -21,7 +22,8 @@ from .files import OutputError, check_writable, write_text
 @click.option(
     "--quick", is_flag=True, help="A few seconds: fewer loads, 600 s instead of 5000 s, 5 runs instead of 8."
 )
-def report(output: Path, quick: bool) -> None:
+@force_option
+def report(output: Path, quick: bool, force: bool) -> None:
     """Write the report: one self-contained HTML page.
 
     It solves the models and runs the comparisons (about a minute).
@@ -31,6 +33,7 @@ def report(output: Path, quick: bool) -> None:
     except OSError as error:
         raise OutputError(f"cannot make the folder {output.parent}: {error.strerror or error}") from None
     check_writable(output)
+    check_replaceable(output, force)
     from .report import build
 
     write_text(output, build(quick, lambda step: click.echo(f"  {step} ...", err=True)))

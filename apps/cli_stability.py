@@ -60,6 +60,7 @@ stability = ModelGroup(
 def _runner(name: str) -> Callable[..., None]:
     def run(**given: Any) -> None:
         paths: tuple[Path, ...] = given.pop("output")
+        force: bool = given.pop("force")
         in_json, verdict = given.pop("as_json"), given.pop("verdict")
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
         chosen = choose(name, given, most=MAX_STORED if stores else MAX_POINTS)
@@ -70,7 +71,7 @@ def _runner(name: str) -> Callable[..., None]:
                 "leave --verdict out"
             )
         chosen = _linearisable(chosen)
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json, chosen.problem.name)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json, chosen.problem.name, force)
         if chosen.swept:
             _chart(chosen, paths, store, in_json)
         else:

@@ -11,7 +11,8 @@ import click
 
 from tcpdynamics.limits import check_work
 
-from .files import check_netcdf_name, check_same_model, write_netcdf
+from .dynamic_outputs import force_option
+from .files import check_netcdf_name, check_replaceable, write_netcdf
 from .ranges import MAX_POINTS, RangeError, parse_range
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ def stationary() -> None:
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write NetCDF instead of printing."
 )
-@click.option("--force", is_flag=True, help="Replace a file that is not a result of this model.")
 @click.option("--exact", is_flag=True, help="Rationals a/b instead of floating-point numbers.")
+@force_option
 def sub_packet(**options: Any) -> None:
     """TCP at high loss: packets sent per round-trip time.
 
@@ -107,8 +108,8 @@ def sub_packet(**options: Any) -> None:
     model = build_model(options, loss)
     from tcpdynamics.solvers import stationary as solve
 
-    if output is not None and not options["force"]:
-        check_same_model(output, type(model).__name__, "--force replaces it")
+    if output is not None:
+        check_replaceable(output, options["force"], type(model).__name__)
     states = len(model.chain().labels)
     if states * len(loss) > MAX_CELLS:
         raise click.BadParameter(

@@ -74,19 +74,20 @@ def _runner(name: str) -> Callable[..., None]:
         from tcpdynamics.solvers import Map
 
         paths: tuple[Path, ...] = given.pop("output")
+        force: bool = given.pop("force")
         in_json = given.pop("as_json")
         starts, times = given.pop("start"), {k: given.pop(k) for k in ("time", "until", "points")}
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
         most = MAX_STORED if stores else MAX_POINTS
         chosen = starting(choose(name, given, most=most), starts, most)
         many = count_values(times["time"]) if times["time"] is not None else times["points"] or 1
-        check_memory(
-            f"{chosen.points:,} points at {many:,} times", 8.0 * chosen.points * many, "ask for fewer of them"
-        )
+        if many <= MAX_POINTS:  # else the reader of times refuses
+            size = 8.0 * chosen.points * many
+            check_memory(f"a grid of {chosen.points:,} and {many:,} times", size, "ask for fewer of them")
         ticks = _times(chosen, times)
         if isinstance(chosen.problem, Map) and ticks.size:
             check_steps(chosen, float(ticks[-1]), "--time or --until", stores)
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, chosen.problem.name)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, chosen.problem.name, force)
         result = _solve(chosen, ticks, store)
         _check_single(result)
         if starts:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from .dynamic_outputs import check_outputs, finite, write_outputs
+from .dynamic_outputs import check_outputs, finite, force_option, write_outputs
 
 #: Command -> module, class, one line, and what the quick setting changes.
 _COMPARISONS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
@@ -45,13 +45,13 @@ _COMPARISONS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
 def _runner(name: str) -> Callable[..., None]:
     module, kind, _, short = _COMPARISONS[name]
 
-    def run(quick: bool, as_json: bool, output: tuple[Path, ...]) -> None:
+    def run(quick: bool, as_json: bool, output: tuple[Path, ...], force: bool) -> None:
         for path in output:
             if path.suffix.lower() == ".zarr":
                 raise click.UsageError(
                     f"cannot write {path}: a comparison is no sweep; give x.nc, x.html or x.png"
                 )
-        check_outputs(output, 1, 0, 2, False)
+        check_outputs(output, 1, 0, 2, False, force=force)
         compared = import_module(f"tcpdynamics.validation.comparisons.{module}")
         comparison = getattr(compared, kind)(**(short if quick else {}))
         result = comparison.run()
@@ -85,22 +85,25 @@ def _document(result: Any, text: str) -> dict[str, Any]:
 def commands() -> Sequence[click.Command]:
     """One command for each comparison."""
     return [
-        click.Command(
-            name,
-            callback=_runner(name),
-            help=text + "\n\nMeasures how small disturbances die out or grow, and prints verdicts in words.",
-            short_help=text,
-            params=[
-                click.Option(["--quick"], is_flag=True, help="Fewer cases and coarser critical values."),
-                click.Option(["--json", "as_json"], is_flag=True, help="Print JSON with all numbers."),
-                click.Option(
-                    ["--output"],
-                    type=click.Path(path_type=Path),
-                    multiple=True,
-                    metavar="FILE",
-                    help="Write x.nc, x.html or x.png; may be repeated.",
-                ),
-            ],
+        force_option(
+            click.Command(
+                name,
+                callback=_runner(name),
+                help=text
+                + "\n\nMeasures how small disturbances die out or grow, and prints verdicts in words.",
+                short_help=text,
+                params=[
+                    click.Option(["--quick"], is_flag=True, help="Fewer cases and coarser critical values."),
+                    click.Option(["--json", "as_json"], is_flag=True, help="Print JSON with all numbers."),
+                    click.Option(
+                        ["--output"],
+                        type=click.Path(path_type=Path),
+                        multiple=True,
+                        metavar="FILE",
+                        help="Write x.nc, x.html or x.png; may be repeated.",
+                    ),
+                ],
+            )
         )
         for name, (_, _, text, _) in _COMPARISONS.items()
     ]

@@ -12,7 +12,7 @@ import click
 
 from .dynamic_values import Chosen
 from .figure_parts import titled
-from .files import OutputError, check_netcdf_name, check_same_model, check_writable, write_netcdf, write_text
+from .files import OutputError, check_netcdf_name, check_replaceable, check_writable, write_netcdf, write_text
 from .pictures import check_png, page, write_png
 
 if TYPE_CHECKING:
@@ -24,8 +24,16 @@ MAX_PRINTED = 1_000_000
 MAX_DRAWN = 1_000_000
 
 
+#: --force, the same for every command that writes files.
+force_option = click.option(
+    "--force",
+    is_flag=True,
+    help="Replace files, too, that tcpdynamics did not write, or that hold another model.",
+)
+
+
 def common_options(command: click.Command) -> click.Command:
-    """--json and --output."""
+    """--json, --output and --force."""
     command.params += [
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON instead of a table."),
         click.Option(
@@ -36,11 +44,17 @@ def common_options(command: click.Command) -> click.Command:
             help="Write x.nc, x.html, x.png, or x.zarr, which goes on where a run was killed; may be repeated.",
         ),
     ]
-    return command
+    return force_option(command)
 
 
 def check_outputs(
-    paths: Sequence[Path], points: int, swept: int, most_swept: int, in_json: bool, model: str = ""
+    paths: Sequence[Path],
+    points: int,
+    swept: int,
+    most_swept: int,
+    in_json: bool,
+    model: str = "",
+    force: bool = False,
 ) -> Path | None:
     """Refuse what cannot be written before anything is computed; the store among the paths, if there is one.
 
@@ -52,7 +66,9 @@ def check_outputs(
     in_json : bool
         Whether all is to be printed.
     model : str, optional
-        Whose result it is: a NetCDF file that is there and not of this model is not replaced.
+        Whose result it is.
+    force : bool
+        Whether files that are there and not of this package, or of another model, may be replaced.
     """
     if in_json:
         _check_printed(points)
@@ -65,10 +81,10 @@ def check_outputs(
         taken.add(os.path.realpath(path))
         if suffix == ".nc":
             check_netcdf_name(path)
-            if model:
-                check_same_model(path, model)
+            check_replaceable(path, force, model)
         elif suffix in (".html", ".png"):
             check_writable(path)
+            check_replaceable(path, force)
             if swept > most_swept or points > MAX_DRAWN:
                 raise OutputError(
                     f"cannot draw {path}: a picture shows at most {most_swept} ranges and {MAX_DRAWN:,} points, got "

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 import tempfile
+import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from tcpdynamics.limits import bare
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,36 +67,61 @@ def check_writable(path: Path) -> None:
         raise OutputError(f"cannot write {path}: the folder {path.parent} cannot be written to")
 
 
-def check_same_model(path: Path, model: str, otherwise: str = "") -> None:
-    """Raise OutputError if a file is there that is not a whole result of the same model.
+#: How the pages, tables and pictures of this package begin: by this they are known again.
+PAGE = '<!doctype html>\n<html lang="en"><head><meta name="generator" content="tcpdynamics">'
+TABLE = "time_s,flow,sequence,retransmission\n"
+_TEXT_OF_PICTURE = b"tEXtSoftware\0tcpdynamics"
 
-    `otherwise` names a further way out, such as an option that replaces the file.
+
+def check_replaceable(path: Path, force: bool, model: str = "") -> None:
+    """Raise OutputError if a file is there that this package did not write, or that holds another model.
+
+    An empty file, as `mktemp` makes it, may be replaced.
     """
-    more = f", or {otherwise}" if otherwise else ""
-    if not path.exists():
+    if force or not path.is_file():
         return
-    held = _model_of(path)
-    if held is None:
+    try:
+        with path.open("rb") as file:
+            start = file.read(1024)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+    if not start or start.startswith((PAGE.encode(), TABLE.encode())) or _TEXT_OF_PICTURE in start:
+        return
+    attributes = _attributes(path)
+    if not {"version", "comparison"} & set(attributes):
         raise OutputError(
-            f"cannot write {path}: the file that is there is not a whole NetCDF file of tcpdynamics; give another "
-            f"name or remove it{more}"
+            f"cannot write {path}: the file that is there is not whole, or tcpdynamics did not write it; give another "
+            "name, remove it, or give --force"
         )
-    if held != model:
+    held = str(attributes.get("model", model))
+    if model and held != model:
         raise OutputError(
-            f"cannot write {path}: {path.name} holds {held}, not {model}; give another name or remove it{more}"
+            f"cannot write {path}: {path.name} holds {bare(held)}, not {model}; give another name, remove it, or give "
+            "--force"
         )
 
 
-def _model_of(path: Path) -> str | None:
-    """What a file of ours says its model is; None for any other file, and for one that was cut off."""
-    from tcpdynamics.solvers.sweeps.netcdf_store import open_netcdf
+def _attributes(path: Path) -> dict[str, Any]:
+    """What a NetCDF file says of itself; nothing for any other file, and for one that was cut off."""
+    from tcpdynamics.solvers.sweeps.netcdf_store import read_netcdf_attributes
 
     try:
-        with open_netcdf(path.resolve())[0] as held:
-            ours = {"model", "solver", "version"} <= set(held.attrs)
-            return str(held.attrs["model"]) if ours else None
+        return read_netcdf_attributes(path.resolve())[0]
     except Exception:  # whatever the libraries raise on what is not theirs
-        return None
+        return {}
+
+
+def marked_picture(png: bytes) -> bytes:
+    """A PNG that says what made it, in a text chunk behind its header."""
+    end = 8 + 25  # signature and IHDR
+    crc = zlib.crc32(_TEXT_OF_PICTURE)
+    return (
+        png[:end]
+        + struct.pack(">I", len(_TEXT_OF_PICTURE) - 4)
+        + _TEXT_OF_PICTURE
+        + struct.pack(">I", crc)
+        + png[end:]
+    )
 
 
 def write_netcdf(path: Path, result: xr.Dataset) -> None:

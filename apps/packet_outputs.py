@@ -9,17 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .files import OutputError, check_netcdf_name, check_writable, write_whole
+from .files import PAGE, TABLE, OutputError, check_netcdf_name, check_replaceable, check_writable, write_whole
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from tcpdynamics.validation.packet import Scenario
 
-HEADER = "time_s,flow,sequence,retransmission\n"
 
 #: How a page begins, by which it is known.
-_HEAD = '<!doctype html>\n<html lang="en"><head><meta name="generator" content="tcpdynamics simulate">'
 _ROWS = 100_000  # at a time
 
 #: Samples of windows or queues that a page takes, and packets whose sending it records.
@@ -47,31 +45,7 @@ def check_outputs(
                     f"cannot write {path}: it is in use for something else here; give another name"
                 )
             taken.add(os.path.realpath(path))
-            if not force and path.exists() and not _is_ours(path):
-                raise OutputError(
-                    f"cannot write {path}: the file that is there is not whole, or no simulation wrote it; "
-                    "give another name, remove it, or give --force"
-                )
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether an ordinary file that is there is empty or was written by `tcpdynamics simulate`."""
-    try:
-        if path.stat().st_size == 0:
-            return True
-        if path.suffix.lower() in (".csv", ".html"):
-            with path.open("rb") as file:
-                start = file.read(len(_HEAD))
-            return start.startswith((HEADER.encode(), _HEAD.encode()))
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
-    import xarray as xr
-
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as held:
-            return {"what_you_ran", "scenario", "version"} <= set(held.attrs)
-    except Exception:  # whatever the libraries raise on what is not theirs
-        return False
+            check_replaceable(path, force)
 
 
 def write_sends(path: Path, result: xr.Dataset) -> None:
@@ -82,7 +56,7 @@ def write_sends(path: Path, result: xr.Dataset) -> None:
 
     def write(temporary: Path) -> None:
         with temporary.open("w", encoding="ascii", newline="") as file:
-            file.write(HEADER)
+            file.write(TABLE)
             file.writelines(_rows(result))
 
     write_whole(path, write)
@@ -143,7 +117,7 @@ def page(result: xr.Dataset) -> str:
             bodies.append(to_html(figure, include_plotlyjs=False, full_html=False, div_id=name))
     name = html.escape(f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', '')}")
     return (
-        f'{_HEAD}<meta charset="utf-8"><title>{name}</title>\n'
+        f'{PAGE}<meta charset="utf-8"><title>{name}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif"><h1>{name}</h1>\n'
         + "\n".join(bodies)
         + "\n</body></html>\n"

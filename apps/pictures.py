@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .files import OutputError, write_whole
+from .files import PAGE, OutputError, marked_picture, write_whole
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -33,7 +33,7 @@ def page(figure: go.Figure, title: str, *, tools: bool = True) -> str:
         div_id="figure",  # else drawn anew each time: the same result is to give the same bytes
     )
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>\n'
+        f'{PAGE}<meta charset="utf-8"><title>{html.escape(title)}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif; margin: 0">\n{body}\n'
         "</body></html>\n"
     )
@@ -48,7 +48,7 @@ def write_png(path: Path, figure: go.Figure) -> None:
     else:
         still = page(figure.update_layout(width=_SIZE[0]), path.stem, tools=False)
         content = _photograph(still, height, _browser(path))
-    write_whole(path, lambda temporary: _write_bytes(temporary, content))
+    write_whole(path, lambda temporary: _write_bytes(temporary, marked_picture(content)))
 
 
 def check_png(path: Path) -> None:

@@ -147,7 +147,7 @@ def test_a_file_of_another_model_is_not_replaced(answer, refused, tmp_path):
     answer("trajectory", "logistic-map", "--until", "5", "--output", str(target))
     held = target.read_bytes()
     said = refused("trajectory", "t-refwa", "--until", "5", "--output", str(target))
-    assert "z.nc holds LogisticMap, not TRefwaWindow; give another name or remove it" in said
+    assert "z.nc holds LogisticMap, not TRefwaWindow; give another name, remove it, or give --force" in said
     assert target.read_bytes() == held
     answer("trajectory", "logistic-map", "--until", "9", "--output", str(target))
     with xr.open_dataset(target) as stored:
@@ -161,7 +161,7 @@ def test_a_file_that_is_no_whole_result_is_not_replaced(answer, refused, tmp_pat
     for content in (b"notes", whole.read_bytes()[:2000]):
         target.write_bytes(content)
         said = refused(command, "logistic-map", "--epsilon", "1,2", "--output", str(target))
-        assert "not a whole NetCDF file of tcpdynamics" in said
+        assert "not whole, or tcpdynamics did not write it" in said
         assert target.read_bytes() == content
 
 
