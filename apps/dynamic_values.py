@@ -141,7 +141,7 @@ def _given(
         for key in cls.__dataclass_fields__
         if key in options and key not in SEVERAL and len(options[key] or ()) == 1
     }
-    check_points({key: n for key, n in sizes.items() if n > 1}, most)
+    check_points({key: n for key, n in sizes.items() if 1 < n <= most}, most)
     given: dict[str, Any] = {}
     swept: dict[str, Array] = {}
     for key in {k for c in candidates(name).values() for k in c.__dataclass_fields__} & set(options):

@@ -687,6 +687,14 @@ def integrate(
     flips = np.zeros((max(1, guards.shape[0]), LANES), np.int64)
     E = np.zeros((slots if guards.shape[0] else 1, LANES))
     lags = np.zeros((max(1, delayed.shape[0]), LANES))
+    # What is looked back at sets the steps too: an output may be steeper than the states that it is made of.
+    followed = np.empty(states.shape[0] + past.shape[0], np.int64)
+    followed[: states.shape[0]], many = states, states.shape[0]
+    for v in range(past.shape[0]):
+        if not (states == past[v]).any():
+            followed[many] = past[v]
+            many += 1
+    followed = followed[:many]
     now, h, lengths_now = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     last, before, total, stride = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     mine = np.full(LANES, -1)
@@ -783,7 +791,7 @@ def integrate(
                         slope, bend = abs(T[states[i], 1, lane]), abs(T[states[i], 2, lane])
                         if slope > 0.0 and bend > 0.0:
                             stride[lane] = min(stride[lane], max(1e-30, slope / bend))
-        _step_lengths(T, states, running, order, rtol, atol, stride, last, before, total, lengths_now)
+        _step_lengths(T, followed, running, order, rtol, atol, stride, last, before, total, lengths_now)
         if guards.shape[0]:
             for lane in range(LANES):
                 if clock >= 0:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -572,3 +573,22 @@ def test_steep_outputs_are_those_of_the_states() -> None:
     np.testing.assert_allclose(done.z.values, np.exp(np.outer([1.0, 40.0], exact)), rtol=40 * 1e-7)
     np.testing.assert_allclose(done.top.values[0], np.maximum(exact, 0.5), rtol=1e-7)
     assert (done.seven == 7).all()
+
+
+@pytest.mark.parametrize("steepness", [1.0, 40.0, 100.0])
+def test_a_steep_output_that_is_looked_back_at_sets_the_steps(steepness: float) -> None:
+    """y' = z(t - 1), z = exp(k x), x = exp(-t/10) behind t = 0, 1 before: y is an integral of elementary functions."""
+    x, z_d, k = sympy.symbols("x z_d k")
+    problem = DDE(
+        rhs={"x": -x / 10, "y": z_d},
+        delayed={"z_d": Delayed("z", 1)},
+        parameters={"k": steepness},
+        outputs={"z": sympy.exp(k * x)},
+        start={"x": 1.0, "y": 0.0},
+    )
+    done = trajectory(problem, [1.0, 2.0, 9.0])
+    ei = scipy.special.expi
+    exact = [
+        np.exp(steepness) + 10 * (ei(steepness) - ei(steepness * np.exp(-(t - 1) / 10))) for t in (1, 2, 9)
+    ]
+    np.testing.assert_allclose(done.y.values, exact, rtol=1e-8 * max(1.0, steepness / 10))

@@ -77,7 +77,7 @@ threads, advance = module.in_threads, maps.Iteration.advance
 
 def announced(work, bounds, workers, stop):
     def share(low, high):
-        os.write(1, b"began\n")  # at once, whichever thread it is
+        os.write(1, b"began\\n")  # at once, whichever thread it is
         work(low, high)
     threads(share, bounds, workers, stop)
 
