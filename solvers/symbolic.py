@@ -121,15 +121,18 @@ _WRITTEN_OUT: dict[str, Callable[[Builder, int], int]] = {
 
 
 def _emit_pieces(builder: Builder, e: Any) -> int:
-    """other + condition (this - other), from the last piece to the first; every piece must be finite everywhere."""
+    """condition this + (1 - condition) other, from the last piece to the first; every piece must be finite everywhere.
+
+    A choice, not a correction of what stood there: neither rounding errors nor bounds on them add up over pieces.
+    """
     *pieces, (last, condition) = e.args
     if condition != sympy.true:
         raise ChainError(f"{shown(e)} has no value everywhere: end it with (value, True)")
     result = emit(builder, last)
     for value, condition in reversed(pieces):
-        here = emit(builder, value)
-        change = builder.sub(here, result)
-        result = builder.add(result, builder.mul(_emit_condition(builder, condition), change))
+        here, holds = emit(builder, value), _emit_condition(builder, condition)
+        other = builder.mul(builder.sub(builder.const(1), holds), result)
+        result = builder.add(builder.mul(holds, here), other)
     return result
 
 

@@ -514,6 +514,31 @@ def _careful_length(T: Any, states: Any, order: Any, rtol: Any, atol: Any, strid
 
 
 @_inner
+def _length_of_guards(
+    T: Any, E: Any, guards: Any, order: Any, rtol: Any, atol: Any, stride: Any, lane: Any, h: Any
+) -> Any:  # fmt: skip
+    """The step `h`, or a shorter one in which each argument of a switch is the polynomial that is searched for zeros.
+
+    The tolerance is relative to the terms that the argument is made of, and to what it changes by in such a step.
+    """
+    reach = min(stride, h)
+    while True:
+        last, before = 1e-300, 1e-300
+        for g in range(guards.shape[0]):
+            if guards[g, 1] >= 0:
+                continue  # of a root: its zero is where the motion ends
+            s = guards[g, 0]
+            scale = 1.0 / (atol + rtol * (E[s, lane] + reach * abs(T[s, 1, lane])) + 1e-280)
+            x, y = abs(T[s, order, lane]) * scale, abs(T[s, order - 1, lane]) * scale
+            if x + y < 1e300:
+                last, before = max(last, x), max(before, y)
+        length = min(h, _exp2(-max(_log2(last) / order, _log2(before) / (order - 1))))
+        if length >= 0.25 * reach:
+            return length
+        reach = length
+
+
+@_inner
 def _reason(T: Any, states: Any, stride: Any, lane: Any) -> Any:
     """Why a series is not finite: the state runs away, or the equations have no value there.
 
@@ -531,10 +556,13 @@ def _reason(T: Any, states: Any, stride: Any, lane: Any) -> Any:
 
 @_inner
 def _step_lengths(
-    T: Any, states: Any, running: Any, order: Any, rtol: Any, atol: Any, stride: Any, last: Any, before: Any,
-    total: Any, h: Any
+    T: Any, E: Any, states: Any, guards: Any, running: Any, order: Any, rtol: Any, atol: Any, stride: Any, last: Any,
+    before: Any, total: Any, h: Any
 ) -> None:  # fmt: skip
     """Steps at which the last two terms of every state are below its tolerance; -1 where a number is not finite.
+
+    The same holds for arguments of switches, relative to the terms that they are made of: a zero of their polynomials
+    is one of the arguments.
 
     The tolerance is relative to the state and to what it changes by in a step as long as the last (`stride`): a
     population that almost dies out keeps its digits, and a state that passes zero does not stop the motion.
@@ -558,6 +586,8 @@ def _step_lengths(
             h[lane] = _exp2(-max(_log2(last[lane]) / order, _log2(before[lane]) / (order - 1)))
         if running[lane] and not h[lane] >= 0.25 * stride[lane]:
             h[lane] = _careful_length(T, states, order, rtol, atol, stride[lane], lane)
+        if running[lane] and guards.shape[0] and h[lane] > 0.0:
+            h[lane] = _length_of_guards(T, E, guards, order, rtol, atol, stride[lane], lane, h[lane])
 
 
 @_inner
@@ -639,7 +669,8 @@ def _snap(length: Any, s: Any, lane: Any, begins: Any, lengths: Any, newest: Any
 
 @_entry
 def integrate(
-    code0: Any, code1: Any, code2: Any, slots: Any, states: Any, rhs: Any, outputs: Any, inputs: Any, clock: Any,
+    code0: Any, code1: Any, code2: Any, slots: Any, states: Any, rhs: Any, outputs: Any, inputs: Any, followed: Any,
+    clock: Any,
     guards: Any, delayed: Any, ages: Any, past: Any, history: Any, edges: Any, ends_in: Any, stops: Any, params: Any,
     start: Any, all_lags: Any, times: Any, begin: Any, out: Any, status: Any, taken: Any, low: Any, high: Any,
     order: Any, rtol: Any, atol: Any, max_steps: Any, max_step: Any, capacity: Any, final_order: Any,
@@ -656,6 +687,7 @@ def integrate(
     code0, code1, code2 : (m, 6) operations on constants; on values; on higher coefficients
     slots : number of slots
     states, rhs, outputs, inputs : slots of states, of their slopes, of what is recorded, of parameters
+    followed : slots that set the steps: states, what is looked back at, outputs that are recorded from their series
     clock : slot of time, or -1
     guards : (switches, 2) slots of their arguments, and -1; or of roots (or what they are of) and their exponents:
         where it changes its sign, the root has left its branch, and the motion ends there
@@ -687,14 +719,6 @@ def integrate(
     flips = np.zeros((max(1, guards.shape[0]), LANES), np.int64)
     E = np.zeros((slots if guards.shape[0] else 1, LANES))
     lags = np.zeros((max(1, delayed.shape[0]), LANES))
-    # What is looked back at sets the steps too: an output may be steeper than the states that it is made of.
-    followed = np.empty(states.shape[0] + past.shape[0], np.int64)
-    followed[: states.shape[0]], many = states, states.shape[0]
-    for v in range(past.shape[0]):
-        if not (states == past[v]).any():
-            followed[many] = past[v]
-            many += 1
-    followed = followed[:many]
     now, h, lengths_now = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     last, before, total, stride = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     mine = np.full(LANES, -1)
@@ -791,7 +815,6 @@ def integrate(
                         slope, bend = abs(T[states[i], 1, lane]), abs(T[states[i], 2, lane])
                         if slope > 0.0 and bend > 0.0:
                             stride[lane] = min(stride[lane], max(1e-30, slope / bend))
-        _step_lengths(T, followed, running, order, rtol, atol, stride, last, before, total, lengths_now)
         if guards.shape[0]:
             for lane in range(LANES):
                 if clock >= 0:
@@ -801,6 +824,9 @@ def integrate(
                     E[delayed[d], lane] = abs(T[delayed[d], 0, lane]) + blur
             _roundings(code0, T, E)
             _roundings(code1, T, E)
+        _step_lengths(
+            T, E, followed, guards, running, order, rtol, atol, stride, last, before, total, lengths_now
+        )
         for lane in range(LANES):
             h[lane] = 0.0
             if not running[lane]:

@@ -311,22 +311,28 @@ def _integrate(task: _Task, method: str) -> None:
         task.status[short[is_stiff(system, short, ends[:, short])]] = STIFF
 
 
+def _from_series(system: System) -> NDArray[np.bool_]:
+    """Which outputs the steps record from their own series: those that hold delayed values, or jump."""
+    builder = Builder()
+    place = builder.extend(system.outputs)
+    programs = [builder.build([place[i]]) for i in system.outputs.outputs]
+    kept = [
+        any(op.kind == "step" or op.value in system.delayed for op in program.ops) for program in programs
+    ]
+    return np.array(kept, dtype=bool)
+
+
 def _outputs_of_states(task: _Task) -> None:
     """Outputs once more, from the states: a steep one's own series is not what the steps were chosen for.
 
     Those that hold delayed values, or jump, stay as the steps gave them: the steps know the past, and the side.
     """
     system, values, n = task.system, task.values, len(task.system.labels)
+    rows = np.flatnonzero(~_from_series(system))
+    if not rows.size:
+        return
     builder = Builder()
     place = builder.extend(system.outputs)
-    programs = [builder.build([place[i]]) for i in system.outputs.outputs]
-    rows = [
-        row
-        for row, program in enumerate(programs)
-        if not any(op.kind == "step" or op.value in system.delayed for op in program.ops)
-    ]
-    if not rows:
-        return
     program = builder.build([place[system.outputs.outputs[row]] for row in rows])
     many = max(1, TOGETHER // task.ticks.size)
     for low in range(0, system.size, many):
@@ -338,7 +344,7 @@ def _outputs_of_states(task: _Task) -> None:
         with np.errstate(all="ignore"):
             fresh = system.evaluate(program, now, points)
         fresh[:, np.isnan(states).any(axis=0)] = np.nan
-        values[[n + row for row in rows], part] = fresh.reshape(len(rows), count, -1)
+        values[n + rows, part] = fresh.reshape(len(rows), count, -1)
 
 
 def _by_scipy(task: _Task, method: str) -> Array:
@@ -397,6 +403,9 @@ def _by_taylor(task: _Task) -> Array:
     taken, ends = np.zeros(size, np.int64), np.zeros((2 * len(system.labels) + 2, size))
     stop = np.zeros(1, np.int64)
     codes = np.zeros(size, np.int64)
+    # What is steeper than the states that it is made of sets the steps too.
+    own_series = tape.recorded[len(system.labels) :][_from_series(system)]
+    followed = np.unique(np.concatenate([tape.states, tape.past, own_series]))
 
     def run(points: Any, capacity: int) -> None:
         local = slice(None) if points is None else points
@@ -412,6 +421,7 @@ def _by_taylor(task: _Task) -> Array:
         def share(low: int, high: int) -> None:
             integrate(
                 tape.code0, tape.code1, tape.code2, tape.slots, tape.states, tape.rhs, tape.recorded, tape.inputs,
+                followed,
                 tape.clock, tape.guards, tape.delayed, tape.ages, tape.past, *own, ticks, 0.0, out, reason, count,
                 low, high, order, 0.1 * task.rtol, 0.1 * task.atol, task.max_steps, task.max_step, capacity,
                 final_order, *code, stop, end,

@@ -132,3 +132,12 @@ def test_the_longest_step_counts_steps() -> None:
 def test_the_longest_step_is_checked(wrong: Any) -> None:
     with pytest.raises(DomainError, match="max_step must be a number above 0"):
         trajectory(ODE(rhs={"x": -x}, start={"x": 1.0}), [1.0], max_step=wrong)
+
+
+@pytest.mark.parametrize("rows", [48, 61, 301])
+def test_a_switch_on_a_table_sees_every_row(rows: int) -> None:
+    """A zigzag between 0 and 1, of which the part above one half is added up: 1/4 in each two units of time."""
+    t = sympy.Symbol("t")
+    table = tabulated(t, np.arange(rows), np.arange(rows) % 2)
+    done = trajectory(ODE(rhs={"x": sympy.Max(0, table - 0.5)}, start={"x": 0.0}), [0, rows - 1])
+    assert done.x.values[-1] == pytest.approx(0.125 * (rows - 1), rel=1e-8)

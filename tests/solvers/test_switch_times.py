@@ -207,3 +207,56 @@ def test_switches_that_come_ever_faster_end(friction: float, start: float) -> No
 def test_switches_wait_for_the_taylor_method() -> None:
     with pytest.raises(ValueError, match=r"ODEs without switches; use taylor"):
         trajectory(relay(1.0), [1.0], method="scipy")
+
+
+def _when(value: sympy.Expr, condition: sympy.Expr, otherwise: float = 0) -> sympy.Expr:
+    return sympy.Piecewise((value, condition), (otherwise, True))
+
+
+_Y, _Q = sympy.symbols("y q")
+
+
+@pytest.mark.parametrize(
+    ("rate", "start", "end", "exact"),
+    [
+        (_when(1, sympy.log(_Y) > 1, -1), 0.1, 10.0, 10 - 2 * (np.e - 0.1)),
+        (_when(1, 1 / _Y < sympy.Rational(1, 3), -1), 0.1, 10.0, 10 - 2 * 2.9),
+        (_when(1, 1 / (1 + (_Y - 5) ** 2) > sympy.Rational(3, 10)), 0.0, 100.0, 2 * np.sqrt(7 / 3)),
+        (_when(1, 1 / (1 + _Y**2) < sympy.Rational(1, 10)), 0.0, 10.0, 7.0),
+        (_when(1, sympy.tanh(20 * (_Y - 6)) > 0), 0.0, 10.0, 4.0),
+    ],
+)
+def test_switches_on_steep_functions_are_not_jumped_over(
+    rate: sympy.Expr, start: float, end: float, exact: float
+) -> None:
+    """x' switches on a function of y, y' = 1: the states are polynomials, the argument of the switch is none."""
+    problem = ODE(rhs={"x": rate, "y": sympy.Integer(1)}, start={"x": 0.0, "y": start})
+    assert trajectory(problem, [end]).x.item() == pytest.approx(exact, abs=1e-6)
+
+
+def test_a_feedback_that_saturates_smoothly_holds_the_queue() -> None:
+    problem = ODE(rhs={"q": 1 - 5 * sympy.Max(0, sympy.tanh(5 * (_Q - 3)))}, start={"q": 0.0})
+    rest = 3 + np.arctanh(0.2) / 5
+    np.testing.assert_allclose(trajectory(problem, [2.0, 4.0, 6.0]).q.values, [2, rest, rest], rtol=1e-6)
+
+
+def test_outputs_that_jump_or_look_back_are_followed() -> None:
+    x, x_d = sympy.symbols("x x_d")
+    times = np.array([0.1, 0.5, 1.0, 2.0, 6.0])
+    problem = DDE(
+        rhs={"x": 1 - x},
+        delayed={"x_d": Delayed("x", 1)},
+        history={"x": sympy.Integer(0)},
+        start={"x": 0.0},
+        outputs={
+            "wave": sympy.sin(20 * x_d),
+            "split": sympy.Piecewise(
+                (sympy.sin(1000 * x), x > sympy.Rational(3, 10)), (sympy.exp(-100 * x), True)
+            ),
+        },
+    )
+    done = trajectory(problem, times)
+    now, past = -np.expm1(-times), -np.expm1(-np.maximum(times - 1, 0))
+    split = np.where(now > 0.3, np.sin(1000 * now), np.exp(-100 * now))
+    np.testing.assert_allclose(done.wave.values, np.sin(20 * past), atol=1e-6)
+    np.testing.assert_allclose(done.split.values, split, atol=1e-5)
