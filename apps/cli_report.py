@@ -20,14 +20,16 @@ from .files import OutputError, check_replaceable, check_writable, write_text
     help="Where the page goes.",
 )
 @click.option(
-    "--quick", is_flag=True, help="A few seconds: fewer loads, 600 s instead of 5000 s, 5 runs instead of 8."
+    "--quick", is_flag=True, help="About a minute: fewer loads, 600 s instead of 5000 s, 5 runs instead of 8."
 )
 @force_option
 def report(output: Path, quick: bool, force: bool) -> None:
     """Write the report: one self-contained HTML page.
 
-    It solves the models and runs the comparisons (about a minute).
+    It solves the models and runs the comparisons: some minutes; with --quick, one.
     """
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise OutputError(f"cannot write {output}: the report is a page; give a name that ends in .html")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -15,7 +15,7 @@ import click
 def explain(store: str, as_json: bool, verify: bool) -> None:
     """Say what STORE holds: model, parameters, version, points missing, failed or damaged.
 
-    STORE is a Zarr folder or a NetCDF file, finished or not.
+    STORE is a Zarr folder or a NetCDF file, finished or not. The exit code is 1 if something in it is damaged.
 
     \b
     tcpdynamics explain chart.zarr
@@ -25,3 +25,5 @@ def explain(store: str, as_json: bool, verify: bool) -> None:
 
     found = look(store, verify=verify)
     click.echo(json.dumps(dataclasses.asdict(found)) if as_json else str(found))
+    if found.damaged:
+        raise click.exceptions.Exit(1)

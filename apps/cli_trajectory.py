@@ -212,11 +212,14 @@ def _print(chosen: Chosen, result: xr.Dataset) -> None:
 
 
 def _picked(size: int) -> list[int]:
-    """Rows of a table: all, or evenly spaced ones and the last."""
+    """Rows of a table: all, or evenly spaced ones and the last.
+
+    Their distance is odd, so that a motion that alternates is seen to do so.
+    """
     if size <= ROWS:
         return list(range(size))
-    least = -(-(size - 1) // ROWS)
-    even = (s for s in range(least, 2 * least) if (size - 1) % s == 0)
+    least = -(-(size - 1) // ROWS) | 1
+    even = (s for s in range(least, 2 * least, 2) if (size - 1) % s == 0)
     rows = list(range(0, size, next(even, least)))
     rows += [size - 1] if rows[-1] != size - 1 else []
     click.echo(f"{len(rows)} of {size:,} rows; --json or --output has all")

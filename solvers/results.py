@@ -44,6 +44,7 @@ REASONS = (
     "smooth the switch, or write down the motion along it",
     "the equations or their derivatives are not finite where the motion arrived (a division by zero, a root or a "
     "logarithm of what is not positive, a singular point): change the start or the parameters",
+    "the point of at= is no equilibrium: a linearisation there judges nothing",
 )
 
 

@@ -39,6 +39,7 @@ def operating_point(
     problem : ODE, DDE, Map, or a model with such a view
     at : mapping state (or vector) -> number, array, DataArray or expression; or a Dataset of `equilibria`, optional
         Default: the model's first closed-form fixed point, else the first stable (or least unstable) one found.
+        Nobody checks that the equations are at rest at `at`: a linearisation may be wanted anywhere. A chart does.
 
     Returns
     -------

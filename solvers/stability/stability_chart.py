@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..dynamics import System, compile_system
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
+from .at_rest import rests
 from .boundary import Boundary
 from .boundary import trace as find_boundary
 from .checks import real
@@ -22,9 +23,14 @@ from .points import POINT, at_points, swept
 from .resting import refine
 from .switch_programs import has_switches
 from .switched_verdict import growth
-from .switches import linearisation
+from .switches import linearisation, sides
 
 Array = NDArray[np.float64]
+
+NOT_AT_REST = REASONS.index("the point of at= is no equilibrium: a linearisation there judges nothing")
+
+#: How far a point of `at` may be off: people write it with four or five digits.
+_ROUNDED = 1e-4
 
 #: Numbers in the matrices of one block of points, 160 MB.
 BLOCK_NUMBERS = 20_000_000
@@ -110,6 +116,9 @@ def stability_chart(
     """
     tolerance = real("tolerance", tolerance, 1e-14, 0.1)
     system, states, status = operating_point(problem, at, DDE, ODE, Map)
+    if at is not None:
+        status[(status == 0) & _moves(system, states)] = NOT_AT_REST
+        states = np.where(status == 0, states, np.nan)
     grid = system.grid
     if not grid.dims:
         raise DomainError(
@@ -180,6 +189,15 @@ def _measure(system: System, states: Array, status: NDArray[Any]) -> _Points:
             assert side is not None
             side[at] = np.abs(on.roots[:, :, 0]) if is_map else on.roots[:, :, 0].real
     return _Points(value, error, code, exact, side)
+
+
+def _moves(system: System, states: Array) -> NDArray[np.bool_]:
+    """Where a point that a user gave is no equilibrium, by more than the digits that people write."""
+    moves = ~rests(system, np.where(np.isfinite(states), states, 0.0), tolerance=_ROUNDED)
+    if has_switches(system):  # on a jump a motion may rest, though neither side does
+        for group in sides(system, np.ascontiguousarray(states), np.arange(system.size)):
+            moves[group.index] = False
+    return np.asarray(moves)
 
 
 def _verdicts(system: System, points: _Points) -> dict[str, Any]:

@@ -124,7 +124,8 @@ def trajectory(
     all of the motion beforehand, by bounds on their values, so that a pulse is not jumped over, however narrow it is
     (down to 1e-12 of the motion); what may hide is a pulse in a product below 1e-6 of the product's largest value,
     or among more than 2000 places of one motion that all need a look. Not looked at are terms in which states and
-    time stand together, as in exp(-(x - t)^2), and narrow places in a state's own space, as exp(-1e6 (x - 5)^2): give
+    time stand together, as in exp(-(x - t)^2), and narrow places in a state's own space, as exp(-1e6 (x - 5)^2), nor an
+    argument of a switch that is flat to rounding on the way to its zero, as tanh(100 (x - 5)): give
     a `max_step` shorter than the time that the motion spends there.
 
     Examples

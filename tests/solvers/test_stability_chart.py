@@ -278,3 +278,13 @@ def test_map_with_a_problem_only() -> None:
     chart = stability_chart(Map(rhs={"x": a_ * x_}, parameters={"a": [-2.0, 0.0, 2.0]}), at={"x": 0})
     assert sorted(chart.boundary_a.values) == pytest.approx([-1, 1], abs=1e-10)
     assert "margin" not in chart
+
+
+def test_a_point_that_is_no_equilibrium_is_not_judged() -> None:
+    w, a = sympy.symbols("w a")
+    problem = ODE(rhs={"w": a - w**2}, parameters={"a": [1.0, 2.0]})
+    wrong = stability_chart(problem, at={"w": 57.0})
+    assert set(wrong.verdict.values.tolist()) == {2}
+    assert "no equilibrium" in failures(wrong)[0][1]
+    written = stability_chart(problem.at(a=[2.0, 2.0]), at={"w": 1.4142})  # five digits, as people write them
+    assert written.verdict.values.tolist() == [-1, -1]

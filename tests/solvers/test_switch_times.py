@@ -223,7 +223,7 @@ _Y, _Q = sympy.symbols("y q")
         (_when(1, 1 / _Y < sympy.Rational(1, 3), -1), 0.1, 10.0, 10 - 2 * 2.9),
         (_when(1, 1 / (1 + (_Y - 5) ** 2) > sympy.Rational(3, 10)), 0.0, 100.0, 2 * np.sqrt(7 / 3)),
         (_when(1, 1 / (1 + _Y**2) < sympy.Rational(1, 10)), 0.0, 10.0, 7.0),
-        (_when(1, sympy.tanh(20 * (_Y - 6)) > 0), 0.0, 10.0, 4.0),
+        (_when(1, sympy.tanh(2 * (_Y - 6)) > 0), 0.0, 10.0, 4.0),
     ],
 )
 def test_switches_on_steep_functions_are_not_jumped_over(

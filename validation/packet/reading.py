@@ -31,7 +31,7 @@ _MOST = {"flows": MAX_GROUPS, "drops": MAX_DROPS, "links": MAX_LINKS, "nodes": M
 
 #: What nesting and dotted keys are made of; strings and comments are passed over, closed or not.
 _TOKEN = re.compile(
-    r""""{3}(?:[^\\"]|\\.|"{1,2}(?!"))*(?:"{3}|\Z)|'{3}.*?(?:'{3}|\Z)|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?"""
+    r""""{3}(?:[^\\"]|\\.|"{1,2}(?!"))*(?:"{3,5}|\Z)|'{3}.*?(?:'{3,5}|\Z)|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?"""
     r"|#[^\n]*|(?P<open>[\[{])|(?P<close>[\]}])|(?P<dot>\.)|(?P<end>[=,\n])",
     re.DOTALL,
 )
