@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
+import threading
+import warnings
 from typing import NoReturn
 
 import click
@@ -61,6 +64,17 @@ _register()
 
 def main() -> NoReturn:
     """Run the command; a user's mistake is one sentence on standard error and exit code 2."""
+    interrupts: list[int] = []
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread() and (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):
+        signal.signal(signal.SIGINT, interrupt)
+    warnings.showwarning = _show_warning
     try:
         code = cli.main(standalone_mode=False)
         for stream in (sys.stdout, sys.stderr):
@@ -86,14 +100,23 @@ def main() -> NoReturn:
     except RecursionError:
         _fail("the input is nested too deeply to be read; write it flatter")
     except Exception as error:
+        if interrupts:  # compiled code that was cut short leaves its compiler in disorder
+            _fail("interrupted", 130)
         if type(error).__name__ not in _EXPECTED:
             raise
         _fail(str(error))
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:
-    print(f"Error: {_one_line(message)}", file=sys.stderr)
+    print(f"Error: {_one_line(message)}", file=sys.stderr, flush=True)
+    if code == 130:
+        os._exit(code)  # the interpreter's own end could be interrupted again
     sys.exit(code)
+
+
+def _show_warning(message: object, *more: object, **others: object) -> None:
+    """A warning as one line, without the place in our sources that raised it."""
+    print(f"Warning: {_one_line(str(message))}", file=sys.stderr)
 
 
 def _one_line(message: str) -> str:

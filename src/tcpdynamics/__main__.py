@@ -1,6 +1,20 @@
-"""`python -m tcpdynamics`: the command."""
+"""`python -m tcpdynamics`, and the command `tcpdynamics`."""
 
-from tcpdynamics.apps.cli import main
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run the command. An interrupt is answered from the first import on."""
+    try:
+        from tcpdynamics.apps.cli import main as run
+    except KeyboardInterrupt:
+        print("Error: interrupted", file=sys.stderr, flush=True)
+        os._exit(130)
+    run()
+
 
 if __name__ == "__main__":
     main()

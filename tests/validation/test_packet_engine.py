@@ -460,3 +460,15 @@ def test_a_flow_without_an_acknowledgement_has_the_epoch_of_its_way():
     long = simulate(Scenario(tuple(flows), links=tuple(links), **options))
     assert long["epoch"].values[20] == pytest.approx(short["epoch"].values[20], rel=1e-9)
     assert short["epoch"].values[20] > 0.15 + 10 * 8 * 500 / 1e6  # a queue that is at least a third full
+
+
+def test_losses_of_packets_from_before_are_no_share_of_those_that_came() -> None:
+    """A backlog of the warm-up passes a lossy link while almost nothing new arrives."""
+    links = (
+        Link(source="a", target="b", rate=1e5),
+        Link(source="b", target="c", rate=1e6, loss=0.3),
+    )
+    flow = Flows(sender="cbr", rate=2e5, source="a", target="c", stop=10.05)
+    result = simulate(Scenario((flow,), duration=20.0, warm_up=10.0, links=links))
+    assert result.dropped.sum() > result.sent.sum()
+    assert np.isnan(result.loss_rate)

@@ -200,8 +200,12 @@ FLOW = b"duration = 10\nwarm_up = 1\n[[flows]]\n"
         (b"flows = [" + b"{}," * 100_001 + b"]", "100,001 entries"),
         (b"#" * (MAX_BYTES + 1), f"at most {MAX_BYTES:,} are read"),
         (b'name = "a\\nb"\n' + FLOW, "name must be a name of 1 to 100 printable characters"),
+        # A string may end in quotes of its own: what stands behind it is no string.
+        (b"flows = [{}]\na = ['''x'''', {" + b".".join([b"a"] * 9999) + b"=1}]", "line 2 is nested"),
+        (b'flows = [{}]\na = ["""x""""", {' + b".".join([b"a"] * 9999) + b"=1}]", "line 2 is nested"),
+        (b"flows = [{}]\na = ['''x'''', " + b"[" * 9999, "line 2 is nested"),
     ],
-    ids=range(37),
+    ids=range(40),
 )  # fmt: skip
 def test_hostile_files_are_refused_in_one_sentence(tmp_path, content, says):
     path = tmp_path / "scenario.toml"

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import bare
+
 from .core import records as k
 from .parts import Flows
 from .scenario import Scenario
@@ -34,10 +36,9 @@ SPREAD, CERTAIN = 0.25, 4.0
 TIED, MANY = 0.1, 20
 
 TEXT = (
-    "This is a phase effect, in ns-2 as here: a flow's packets meet the full drop-tail queue at their own place "
-    "between two departures. Another start, clock or simulator may turn the result around. A random delay (overhead, "
-    "or jitter, of a packet's sending time or several) lessens it but is no full remedy: compare several delays and "
-    "seeds before you trust who wins"
+    "This is a phase effect, in ns-2 as here: a flow's packets meet the full queue at their own place between two "
+    "departures, and another start or clock may turn the result around. A random delay (overhead or jitter) lessens "
+    "it but is no full remedy: compare several delays and seeds before you trust who wins"
 )
 
 
@@ -139,17 +140,17 @@ def phase_warning(scenario: Scenario, run: Run) -> str:
     if unfair:
         worst = max(unfair, key=lambda cell: cell.spread)
         signs.append(
-            f"the same flows lost more than others all the time: loss ratios of {len(worst.flows)} alike flows "
-            f"differ for good by {worst.spread:.0%} of their mean, {worst.certain:.0f} standard errors from chance, "
-            f"and not as their RTTs do; no law of TCP explains their shares (Jain's index of goodput: {worst.jain:.2f})"
+            f"the same flows lost more than others all the time: loss ratios of {len(worst.flows)} alike flows differ "
+            f"by {worst.spread:.0%} of their mean ({worst.certain:.0f} standard errors), and not as their RTTs do "
+            f"(Jain's index of goodput: {worst.jain:.2f})"
         )
     met, tied = run.links["met"], run.links["tied"]
     ties = np.flatnonzero((tied >= MANY) & (tied > TIED * met))
     if ties.size:
         worst_link = int(ties[np.argmax(tied[ties] / met[ties])])
         signs.append(
-            f"of the packets that came to link {scenario.link_names[worst_link]} when its queue was full or nearly, "
-            f"{tied[worst_link] / met[worst_link]:.0%} came just as another left, within a thousandth of its sending "
-            "time, so that rounding or the order of events decided who was dropped"
+            f"of the packets that came to link {bare(scenario.link_names[worst_link])} when its queue was nearly full, "
+            f"{tied[worst_link] / met[worst_link]:.0%} came just as another left, so that rounding decided "
+            "who was dropped"
         )
     return f"{'; and '.join(signs)}. {TEXT}" if signs else ""

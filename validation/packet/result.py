@@ -113,20 +113,20 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         ),
         "loss_rate": (
             (),
-            _ratio(dropped.sum(), arrived.sum()),
+            _loss(dropped.sum(), arrived.sum()),
             "1",
-            "data packets lost over data packets that arrived at their first link",
+            "data packets lost over data packets that arrived at their first link; NaN if more were lost",
         ),
-        "loss_rate_by_kind": ("kind", _ratio(dropped, arrived), "1", "loss rate by kind of transmission"),
+        "loss_rate_by_kind": ("kind", _loss(dropped, arrived), "1", "loss rate by kind of transmission"),
         "loss_rate_timeout": (
             (),
-            _ratio(dropped[rto], arrived[rto]),
+            _loss(dropped[rto], arrived[rto]),
             "1",
             "loss rate of timeout retransmissions",
         ),
         "loss_rate_other": (
             (),
-            _ratio(dropped[others].sum(), arrived[others].sum()),
+            _loss(dropped[others].sum(), arrived[others].sum()),
             "1",
             "loss rate of all packets but timeout retransmissions",
         ),
@@ -311,6 +311,12 @@ _QUEUE_COLUMNS = (
     ("packets", "packets", "packets waiting, the one being sent excluded"),
     ("bytes", "B", "bytes waiting"),
 )
+
+
+def _loss(part: Any, whole: Any) -> Any:
+    """A share of what arrived; NaN where more was lost, of packets that had come before the measured part."""
+    with np.errstate(invalid="ignore"):
+        return _ratio(np.where(np.asarray(part) <= whole, part, np.nan), whole)
 
 
 def _ratio(a: Any, b: Any) -> Any:
