@@ -258,6 +258,43 @@ def test_slopes_and_windows_at_the_edge_of_floats() -> None:
     assert windowed(coin, {"1": 1e-200}, 10).jain.item() == pytest.approx(one.jain.item(), rel=1e-12)
 
 
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(2, 5), seed=seeds)
+def test_constants_that_are_floats_are_not_folded_below_the_range_of_floats(n: int, seed: int) -> None:
+    """Decades drawn evenly: products of constants leave the range of floats in most of these chains."""
+    rng = np.random.default_rng(seed)
+    P = np.where(rng.random((n, n)) < 0.6, 10 ** (-290 * rng.random((n, n))) / n, 0)
+    i = np.arange(n)
+    P[i, (i + 1) % n] = 10 ** (-290 * rng.random(n)) / n
+    P[i, i] = 0
+    labels = [str(k) for k in range(n)]
+    chain = MarkovChain({(str(k), str(m)): float(P[k, m]) for k, m in np.argwhere(P)}, states=labels)
+    solved = stationary(chain)
+    assert int(solved.status) == 0
+    assert_right(solved.probability.values, exact_law(P))
+
+
+def test_slopes_of_chains_whose_constants_multiply_below_the_range_of_floats() -> None:
+    chain = MarkovChain(
+        {("a", "b"): a, ("b", "c"): 1e-215, ("c", "a"): 1e-177, ("c", "b"): 1e-35}, {"a": [1e-162]}
+    )
+    # With c -> b far above c -> a, pi_a = 1/(1 + a x) with x = 1e-35/(1e-177 * 1e-215) = 1e357; pi_c = 1e-180 pi_b.
+    exact = [-1e-33, 1e-33, 1e-213]
+    np.testing.assert_allclose(sensitivity(chain).derivative.values[0], exact, rtol=1e-12)
+
+
+def test_times_that_overflow_only_on_the_way_are_infinite_not_lost() -> None:
+    entries = {("a", "b"): 4.776995732002921e-250, ("a", "c"): 3.8139804130315154e-47,
+               ("b", "c"): 2.5898211064323348e-222, ("c", "a"): 3.080073100738696e-188,
+               ("c", "b"): 1.2846534663730057e-76}  # fmt: skip
+    wait = first_passage(MarkovChain(entries), "a", times=[1, 2])
+    assert REASONS[int(wait.status)].startswith("a value lies beyond floating-point numbers")
+    assert wait["mean"].values.tolist() == [0, np.inf, np.inf]
+    np.testing.assert_allclose(
+        wait.distribution.sel(state="c"), np.array([1, 2]) * entries["c", "a"], rtol=1e-12
+    )
+
+
 def test_balances_of_tiny_rates() -> None:
     """The reward is earned in state 0, whose probability is 1/(1 + a)."""
     chain = MarkovChain({("0", "1"): a * b**2, ("1", "0"): b**2}, {"b": 1e-200})
