@@ -216,9 +216,12 @@ def _over_states(grid: Grid, values: NDArray[Any], units: str, name: str) -> xr.
 
 
 def whole_times(times: Sequence[int]) -> NDArray[np.int64]:
-    """Check a list of epochs: whole, increasing, within MAX_TIME."""
+    """Check a list of epochs: whole numbers, none missing, increasing, within MAX_TIME."""
+    if isinstance(times, np.ma.MaskedArray):
+        raise DomainError("times are a masked array, and no time may be missing; give times.compressed()")
     t = np.atleast_1d(np.asarray(times))
-    if t.size == 0 or t.dtype.kind not in "iu" or (t < 0).any() or (np.diff(t) <= 0).any():
+    truths = isinstance(times, Sequence) and any(isinstance(x, bool | np.bool_) for x in times)
+    if truths or t.size == 0 or t.dtype.kind not in "iu" or (t < 0).any() or (np.diff(t) <= 0).any():
         raise DomainError(f"times must be increasing whole numbers of epochs >= 0, got {shown(times)}")
     if t[-1] > MAX_TIME:
         raise DomainError(f"times must not exceed {MAX_TIME:,} epochs, got {t[-1]:,}; use the stationary law")
