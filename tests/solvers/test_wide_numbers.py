@@ -199,6 +199,34 @@ def test_passage_times_are_right_or_say_that_they_are_too_large(n: int, seed: in
                                                   "the others are right") if large else 0)  # fmt: skip
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.floats(-150, -1), st.integers(2, 5), seeds)
+def test_variances_of_many_jumps_before_a_rare_exit(exit_rate: float, n: int, seed: int) -> None:
+    """Rates of order one inside, so that one over the exit rate is the number of jumps: their roundings do not add."""
+    rng = np.random.default_rng(seed)
+    P = rng.random((n, n)) / n
+    P[1:, 0] = 0
+    P[-1, 0] = 10.0**exit_rate
+    np.fill_diagonal(P, 0)
+    _, variance = exact_passage(P)
+    labels = [str(k) for k in range(n)]
+    symbolic = MarkovChain({(str(k), str(m)): float(P[k, m]) for k, m in np.argwhere(P)}, states=labels)
+    for chain in (symbolic, MarkovChain(P + np.diag(1 - P.sum(axis=1)))):
+        wait = first_passage(chain, "0")
+        assert_right_or_infinite(wait["variance"].values[1:], variance, 1e-12)
+
+
+def test_the_variance_of_a_rare_excursion_of_many_jumps() -> None:
+    """State 1 leads to the target at once, but for a chance of 1e-80 of some 1e40 jumps among the others."""
+    P = np.zeros((5, 5))
+    P[1, 0], P[1, 2], P[3, 0] = 1.0, 1e-80, 1e-40
+    P[2, 3], P[2, 4], P[3, 2], P[4, 2], P[4, 3] = 0.3, 0.2, 0.4, 0.1, 0.7
+    chain = MarkovChain({(str(k), str(m)): float(P[k, m]) for k, m in np.argwhere(P)})
+    _, variance = exact_passage(P)
+    found = first_passage(chain, "0")["variance"].sel(state=["1", "2", "3", "4"]).values
+    assert_right_or_infinite(found, variance, 1e-12)
+
+
 def test_sojourns_that_almost_never_begin() -> None:
     chain = MarkovChain({("0", "1"): a, ("1", "0"): b}, {"a": [1e-200, 1e-320], "b": 0.25})
     stays = sojourn(chain, ["1"], longest=2)
