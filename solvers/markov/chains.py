@@ -18,6 +18,7 @@ from tcpdynamics.limits import bare, check_memory, shown
 from ..grid import Grid, make_grid
 from ..problems import ChainError, MarkovChain
 from ..straightline import RATIONAL, Builder, Program, run, run_blocks
+from .extended import Unfolded
 
 #: Rounding allowed when the transitions that leave a state are summed (a few hundred roundings).
 SUM_TOLERANCE = 1e-13
@@ -80,7 +81,7 @@ def entries_of(chain: MarkovChain, *, ergodic: bool = True) -> Entries:
     from ..symbolic import emit
 
     index = {label: i for i, label in enumerate(chain.labels)}
-    builder = Builder()
+    builder = Unfolded()
     rows: dict[int, dict[int, int]] = {i: {} for i in index.values()}
     loops: dict[int, int] = {}
     for (source, target), expression in chain.transitions.items():

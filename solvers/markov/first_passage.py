@@ -38,6 +38,10 @@ from .reduction import absorbing_solve, reduce_states
 MAX_TIME = 1_000_000
 #: The largest numeric chain: elimination on a dense matrix, a minute or so.
 MAX_DENSE = 4_000
+#: Relative rounding of a float.
+EPS = 2.0**-53
+#: Roundings that the second moment and the squared mean are taken to have, in all.
+MOMENT_ERROR = 16.0
 #: Unit of probabilities that are followed epoch by epoch: exact, and far above the smallest float.
 SCALE = 2.0**900
 
@@ -47,8 +51,8 @@ def first_passage(
 ) -> xr.Dataset:
     """Time from each state to the first visit of `target`: mean, variance and, at `times`, the distribution.
 
-    The mean and the variance come from state reduction without subtraction; with holding times they count
-    epochs, not visits.
+    The mean comes from state reduction without subtraction, and the variance from squares of differences of means or
+    from the second moment, whichever has fewer roundings; with holding times they count epochs, not visits.
     A start inside the target takes no time.
 
     Parameters
@@ -132,9 +136,10 @@ def _targets(chain: MarkovChain, target: str | Collection[str]) -> tuple[int, ..
 def _passage_program(key: Any, goal: tuple[int, ...]) -> Program:
     """Mean and variance by state, then the checks.
 
-    With m the mean and h the holding time, the variance solves v_i = sum_j P_ij (v_j + (h_i + m_j - m_i)^2):
-    squares, not a
-    difference of moments.
+    With m the mean and h the holding time, the variance v solves v_i = sum_j P_ij (v_j + (h_i + m_j - m_i)^2). These
+    squares do not cancel, but each has the rounding of m, and 1e30 jumps add them up. The second moment
+    s_i = h_i (2 m_i - h_i) + sum_j P_ij s_j has no rounding that adds up, but s - m^2 cancels where v is far below
+    m^2. Both errors are estimated, the first by the same equations, and each state takes the better way.
     """
     labels, transitions, holding = key
     entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)), ergodic=False)
@@ -146,15 +151,28 @@ def _passage_program(key: Any, goal: tuple[int, ...]) -> Program:
     removals = reduce_states(b, {i: dict(row) for i, row in rows.items()}, ())
     held = {i: entries.holding.get(i, one) for i in rows}
     mean = absorbing_solve(b, removals, held)
-    spread = {}
+    spread, slack = {}, {}
+    rounding = b.const(EPS)
     for i, row in rows.items():
         stay = entries.loops.get(i, b.sub(one, b.total(row.values())))
-        terms = [b.mul(stay, b.mul(held[i], held[i]))]
+        terms, errors = [b.mul(stay, b.mul(held[i], held[i]))], []
         for j, rate in row.items():
             gap = b.sub(b.add(held[i], mean.get(j, zero)), mean[i])
             terms.append(b.mul(rate, b.mul(gap, gap)))
-        spread[i] = b.total(terms)
-    variance = absorbing_solve(b, removals, spread)
+            # (gap + e)^2 - gap^2 where e is the rounding of the means
+            error = b.mul(rounding, b.add(mean[i], b.add(held[i], mean.get(j, zero))))
+            size = b.apply("max", gap, b.sub(zero, gap))
+            errors.append(b.mul(rate, b.mul(error, b.add(error, b.add(size, size)))))
+        spread[i], slack[i] = b.total(terms), b.total(errors)
+    variance, doubt = absorbing_solve(b, removals, spread), absorbing_solve(b, removals, slack)
+    earned = {i: b.mul(h, b.sub(b.add(mean[i], mean[i]), h)) for i, h in held.items()}
+    second = absorbing_solve(b, removals, earned)
+    for i in rows:
+        square = b.mul(mean[i], mean[i])
+        apart = b.apply("max", zero, b.sub(second[i], square))
+        cancelled = b.mul(b.const(MOMENT_ERROR * EPS), b.add(second[i], square))
+        direct = b.apply("step", b.sub(cancelled, doubt[i]))
+        variance[i] = b.add(b.mul(direct, variance[i]), b.mul(b.sub(one, direct), apart))
     n = range(len(labels))
     return b.build([*(mean.get(i, zero) for i in n), *(variance.get(i, zero) for i in n), *entries.checks()])
 
@@ -180,7 +198,7 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
     """The same elimination on rows of numbers that neither under- nor overflow."""
     from scipy.sparse import csr_array
 
-    from .wide import absorb_wide, as_floats, eliminate_wide, wide_spread
+    from .wide import absorb_wide, as_floats, eliminate_wide, wide_choice, wide_spread
 
     e = entrywise(chain)
     n = e.stay.shape[0]
@@ -203,10 +221,28 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
     once, level = np.ones(shape[0]), np.zeros(shape[0], np.int64)
     average = absorb_wide(factors, once, level)
     stay = np.r_[0.0, e.stay[others, 0]]
-    spread, spread_level = np.zeros(shape[0]), np.zeros(shape[0], np.int64)
-    wide_spread(Q.indptr, Q.indices, Q.data, stay, *average, spread, spread_level)
+    (spread, slack, twice), levels = np.zeros((3, shape[0])), np.zeros((3, shape[0]), np.int64)
+    wide_spread(
+        Q.indptr,
+        Q.indices,
+        Q.data,
+        stay,
+        *average,
+        EPS,
+        spread,
+        levels[0],
+        slack,
+        levels[1],
+        twice,
+        levels[2],
+    )
+    squares, doubt, second = (
+        absorb_wide(factors, source, level)
+        for source, level in zip((spread, slack, twice), levels, strict=True)
+    )
+    wide_choice(*average, *squares, *doubt, *second, MOMENT_ERROR * EPS)
     mean[others, 0] = as_floats(*average)[1:]
-    variance[others, 0] = as_floats(*absorb_wide(factors, spread, spread_level))[1:]
+    variance[others, 0] = as_floats(*squares)[1:]
     return mean, variance
 
 
@@ -216,9 +252,12 @@ def _over_states(grid: Grid, values: NDArray[Any], units: str, name: str) -> xr.
 
 
 def whole_times(times: Sequence[int]) -> NDArray[np.int64]:
-    """Check a list of epochs: whole, increasing, within MAX_TIME."""
+    """Check a list of epochs: whole numbers, none missing, increasing, within MAX_TIME."""
+    if isinstance(times, np.ma.MaskedArray):
+        raise DomainError("times are a masked array, and no time may be missing; give times.compressed()")
     t = np.atleast_1d(np.asarray(times))
-    if t.size == 0 or t.dtype.kind not in "iu" or (t < 0).any() or (np.diff(t) <= 0).any():
+    truths = isinstance(times, Sequence) and any(isinstance(x, bool | np.bool_) for x in times)
+    if truths or t.size == 0 or t.dtype.kind not in "iu" or (t < 0).any() or (np.diff(t) <= 0).any():
         raise DomainError(f"times must be increasing whole numbers of epochs >= 0, got {shown(times)}")
     if t[-1] > MAX_TIME:
         raise DomainError(f"times must not exceed {MAX_TIME:,} epochs, got {t[-1]:,}; use the stationary law")

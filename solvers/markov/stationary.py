@@ -17,7 +17,7 @@ from tcpdynamics.limits import check_memory, check_work, shown
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain
 from ..results import as_dataset, provenance, raise_if_failed, status_variable
-from ..straightline import Builder, Program, differentiate, run
+from ..straightline import Program, run
 from .chains import (
     SUM_TOLERANCE,
     as_chain,
@@ -28,7 +28,7 @@ from .chains import (
     entries_of,
     grid_of,
 )
-from .extended import solve_blocks
+from .extended import Unfolded, differentiate_unfolded, solve_blocks
 from .reduction import stationary_steps
 
 #: Derivatives double the steps of a program, about, each time.
@@ -235,7 +235,7 @@ def _symbols(chain: MarkovChain, program: Program) -> list[Any]:
 def _program(key: Any) -> Program:
     """State reduction of one chain: pi in the order of the labels, without the checks."""
     full = _float_program(key)
-    builder = Builder()
+    builder = Unfolded()
     place = builder.extend(full)
     return builder.build([place[i] for i in full.outputs[:-CHECKS]])
 
@@ -254,8 +254,8 @@ def _slope_program(key: Any, parameter: str, order: int) -> Program:
     """Derivatives of pi, then the same checks."""
     slope = _program(key)
     for _ in range(order):
-        slope = differentiate(slope, parameter)
-    builder = Builder()
+        slope = differentiate_unfolded(slope, parameter)
+    builder = Unfolded()
     place = builder.extend(slope)
     derivative = [place[i] for i in slope.outputs]
     full = _float_program(key)

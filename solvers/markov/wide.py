@@ -336,21 +336,58 @@ def wide_solve(
 
 @jit
 def wide_spread(
-    indptr: Array, indices: Array, data: Array, stay: Array, mean: Array, mean_level: Array, source: Array,
-    source_level: Array,
+    indptr: Array, indices: Array, data: Array, stay: Array, mean: Array, mean_level: Array, rounding: float,
+    source: Array, source_level: Array, slack: Array, slack_level: Array, twice: Array, twice_level: Array,
 ) -> None:  # fmt: skip
-    """source_i = stay_i + sum_j P_ij (1 + mean_j - mean_i)^2, the self-loop counted in `stay`."""
+    """What the variance, its error and the second moment earn at each step.
+
+    source_i = stay_i + sum_j P_ij g_ij^2 with the gap g_ij = 1 + mean_j - mean_i, the self-loop counted in `stay`;
+    slack_i = sum_j P_ij e_ij (e_ij + 2 |g_ij|) with e_ij = rounding * (1 + mean_j + mean_i); twice_i = 2 mean_i - 1.
+    """
     for i in range(1, mean.size):
         v, e = _settled(stay[i], 0)
+        total, total_level = 0.0, 0
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
             if j == i or data[p] == 0.0:
                 continue
-            g, at = _plus(1.0, 0, mean[j], mean_level[j])
-            g, at = _distance(g, at, mean[i], mean_level[i])
-            g, at = _settled(g * g, 2 * at)
             w, f = _settled(data[p], 0)
+            g, at = _plus(1.0, 0, mean[j], mean_level[j])
+            error, error_at = _plus(g, at, mean[i], mean_level[i])
+            error, error_at = _settled(rounding * error, error_at)
+            g, at = _distance(g, at, mean[i], mean_level[i])
+            both, both_at = _plus(error, error_at, 2.0 * g, at)
+            both, both_at = _settled(both * error, both_at + error_at)
+            both, both_at = _settled(w * both, f + both_at)
+            total, total_level = _plus(total, total_level, both, both_at)
+            g, at = _settled(g * g, 2 * at)
             w, f = _settled(w * g, f + at)
             v, e = _plus(v, e, w, f)
         source[i] = v
         source_level[i] = e
+        slack[i] = total
+        slack_level[i] = total_level
+        twice[i], twice_level[i] = _distance(2.0 * mean[i], mean_level[i], 1.0, 0)
+
+
+@jit
+def _ratio(value: float, level: int, whole: float) -> float:
+    """value * 2**(500 * level) / whole for a level <= 0."""
+    return value / whole if level == 0 else (value * _DOWN / whole if level == -1 else 0.0)
+
+
+@jit
+def wide_choice(
+    mean: Array, mean_level: Array, variance: Array, level: Array, doubt: Array, doubt_level: Array, second: Array,
+    second_level: Array, rounding: float,
+) -> None:  # fmt: skip
+    """Replace a variance by second - mean^2 where that has the smaller error; `doubt` is that of the variance."""
+    for i in range(1, mean.size):
+        square, at = _settled(mean[i] * mean[i], 2 * mean_level[i])
+        error, error_at = _plus(second[i], second_level[i], square, at)
+        error, error_at = _settled(rounding * error, error_at)
+        largest, largest_at = _plus(error, error_at, doubt[i], doubt_level[i])
+        if _ratio(doubt[i], doubt_level[i] - largest_at, largest) > _ratio(
+            error, error_at - largest_at, largest
+        ):
+            variance[i], level[i] = _distance(second[i], second_level[i], square, at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,8 @@ def windowed(
     ------
     ChainError
         The reward names a transition that the chain does not have.
+    DomainError
+        A reward is not a finite real number.
 
     Examples
     --------
@@ -75,6 +77,7 @@ def windowed(
         raise DomainError(
             f"length must be a whole number of epochs in [1, {MAX_LENGTH:,}], got {shown(length)}"
         )
+    _check_reward(reward)
     law = _laws(chain, reward)
     grid, status = law.grid, law.status
     if throw:
@@ -134,7 +137,7 @@ def _accumulate(law: _Law, at: NDArray[Any], length: int) -> tuple[Any, Any, Any
     chance, pi = law.chances[:, at], law.pi[:, at]
     earned = law.rewards[:, None]
     per_epoch = (pi[law.sources] * chance * earned).sum(axis=0)
-    centred = earned - per_epoch
+    centred = _from_the_mean(law, pi[law.sources] * chance)
     dry = law.rewards == 0
     first = np.zeros_like(pi)  # E[sum of centred rewards | state]
     second = np.zeros_like(pi)
@@ -146,6 +149,19 @@ def _accumulate(law: _Law, at: NDArray[Any], length: int) -> tuple[Any, Any, Any
         nothing = _collect(pi, law.sources[dry], chance[dry] * nothing[law.targets[dry]])
     variance = (pi * second).sum(axis=0) - (pi * first).sum(axis=0) ** 2
     return length * per_epoch, np.maximum(variance, 0.0), (pi * nothing).sum(axis=0)
+
+
+def _from_the_mean(law: _Law, share: NDArray[Any]) -> NDArray[Any]:
+    """Rewards of the events less their mean, (events, points), by way of the reward that is earned most often.
+
+    What that reward lacks of the mean is then a sum over the others, and right even where they have a share of 1e-200.
+    """
+    values, which = np.unique(law.rewards, return_inverse=True)
+    weight = np.zeros((values.size, share.shape[1]))
+    np.add.at(weight, which, share)
+    offset = law.rewards[:, None] - values[weight.argmax(axis=0)]
+    centred: NDArray[Any] = offset - (share * offset).sum(axis=0)
+    return centred
 
 
 def _collect(like: NDArray[Any], rows: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
@@ -176,6 +192,25 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     _check_consistent(events, chances, stay, pi, status, whole[0])
     status[(status == 0) & ((chances < 0).any(axis=0) | (stay < -1e-12).any(axis=0))] = 2
     return _with_stays(grid, status, events, chances, stay, pi, reward, [origin(s, chain) for s in whole[0]])
+
+
+def _check_reward(reward: Any) -> None:
+    """Raise TypeError for what is neither a Reward nor a mapping, DomainError for rewards that are no real numbers."""
+    if isinstance(reward, Reward):
+        return
+    if not isinstance(reward, Mapping):
+        raise TypeError(
+            f"reward must be a Reward or a mapping state -> number, got {type(reward).__name__}: give "
+            "dict(zip(chain.labels, values)) for an array"
+        )
+    for state, earned in reward.items():
+        plain = np.ndim(earned) == 0 and not isinstance(earned, np.ma.MaskedArray)
+        kind = getattr(getattr(earned, "dtype", None), "kind", "")
+        real = isinstance(earned, Real) or getattr(earned, "is_real", False) or kind in tuple("biuf")
+        if not (plain and real):
+            raise DomainError(
+                f"the reward of state {shown(state, 60)} must be a real number, got {shown(earned)}"
+            )
 
 
 def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[Any, ...]:

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.models import SubPacketExact, SubPacketFull, SubPacketLevels
-from tcpdynamics.solvers import ChainError, DomainError, MarkovChain, first_passage, sojourn, stationary
+from tcpdynamics.solvers import (
+    ChainError,
+    DomainError,
+    MarkovChain,
+    first_passage,
+    sojourn,
+    stationary,
+    transient,
+)
 
 EPS = np.finfo(float).eps
 p = sympy.symbols("p", positive=True)
@@ -193,10 +201,17 @@ def test_targets_out_of_reach() -> None:
             first_passage(chain, "b")
 
 
-@pytest.mark.parametrize("times", [[], [-1], [2, 1], [1, 1], [0.5], [10**9]])
+@pytest.mark.parametrize("times", [[], [-1], [2, 1], [1, 1], [0.5], [10**9], [True, 2], [1j]])
 def test_times_are_whole_and_increasing(times: Any) -> None:
     with pytest.raises(DomainError, match="times must"):
         first_passage(SubPacketFull(loss=0.1), "S3", times=times)
+
+
+def test_no_time_is_missing() -> None:
+    times = np.ma.array([1, 2], mask=[0, 1])
+    for ask in (first_passage, transient):
+        with pytest.raises(DomainError, match="masked array"):
+            ask(SubPacketFull(loss=0.1), "S3", times=times)
 
 
 @pytest.mark.parametrize("longest", [0, 2.5, 10**9])

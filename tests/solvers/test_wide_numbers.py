@@ -199,6 +199,34 @@ def test_passage_times_are_right_or_say_that_they_are_too_large(n: int, seed: in
                                                   "the others are right") if large else 0)  # fmt: skip
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.floats(-150, -1), st.integers(2, 5), seeds)
+def test_variances_of_many_jumps_before_a_rare_exit(exit_rate: float, n: int, seed: int) -> None:
+    """Rates of order one inside, so that one over the exit rate is the number of jumps: their roundings do not add."""
+    rng = np.random.default_rng(seed)
+    P = rng.random((n, n)) / n
+    P[1:, 0] = 0
+    P[-1, 0] = 10.0**exit_rate
+    np.fill_diagonal(P, 0)
+    _, variance = exact_passage(P)
+    labels = [str(k) for k in range(n)]
+    symbolic = MarkovChain({(str(k), str(m)): float(P[k, m]) for k, m in np.argwhere(P)}, states=labels)
+    for chain in (symbolic, MarkovChain(P + np.diag(1 - P.sum(axis=1)))):
+        wait = first_passage(chain, "0")
+        assert_right_or_infinite(wait["variance"].values[1:], variance, 1e-12)
+
+
+def test_the_variance_of_a_rare_excursion_of_many_jumps() -> None:
+    """State 1 leads to the target at once, but for a chance of 1e-80 of some 1e40 jumps among the others."""
+    P = np.zeros((5, 5))
+    P[1, 0], P[1, 2], P[3, 0] = 1.0, 1e-80, 1e-40
+    P[2, 3], P[2, 4], P[3, 2], P[4, 2], P[4, 3] = 0.3, 0.2, 0.4, 0.1, 0.7
+    chain = MarkovChain({(str(k), str(m)): float(P[k, m]) for k, m in np.argwhere(P)})
+    _, variance = exact_passage(P)
+    found = first_passage(chain, "0")["variance"].sel(state=["1", "2", "3", "4"]).values
+    assert_right_or_infinite(found, variance, 1e-12)
+
+
 def test_sojourns_that_almost_never_begin() -> None:
     chain = MarkovChain({("0", "1"): a, ("1", "0"): b}, {"a": [1e-200, 1e-320], "b": 0.25})
     stays = sojourn(chain, ["1"], longest=2)
@@ -256,6 +284,43 @@ def test_slopes_and_windows_at_the_edge_of_floats() -> None:
     assert large.jain.item() == pytest.approx(one.jain.item(), rel=1e-12)
     assert np.isinf(large.variance.item()) and "beyond" in REASONS[int(large.status)]
     assert windowed(coin, {"1": 1e-200}, 10).jain.item() == pytest.approx(one.jain.item(), rel=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(2, 5), seed=seeds)
+def test_constants_that_are_floats_are_not_folded_below_the_range_of_floats(n: int, seed: int) -> None:
+    """Decades drawn evenly: products of constants leave the range of floats in most of these chains."""
+    rng = np.random.default_rng(seed)
+    P = np.where(rng.random((n, n)) < 0.6, 10 ** (-290 * rng.random((n, n))) / n, 0)
+    i = np.arange(n)
+    P[i, (i + 1) % n] = 10 ** (-290 * rng.random(n)) / n
+    P[i, i] = 0
+    labels = [str(k) for k in range(n)]
+    chain = MarkovChain({(str(k), str(m)): float(P[k, m]) for k, m in np.argwhere(P)}, states=labels)
+    solved = stationary(chain)
+    assert int(solved.status) == 0
+    assert_right(solved.probability.values, exact_law(P))
+
+
+def test_slopes_of_chains_whose_constants_multiply_below_the_range_of_floats() -> None:
+    chain = MarkovChain(
+        {("a", "b"): a, ("b", "c"): 1e-215, ("c", "a"): 1e-177, ("c", "b"): 1e-35}, {"a": [1e-162]}
+    )
+    # With c -> b far above c -> a, pi_a = 1/(1 + a x) with x = 1e-35/(1e-177 * 1e-215) = 1e357; pi_c = 1e-180 pi_b.
+    exact = [-1e-33, 1e-33, 1e-213]
+    np.testing.assert_allclose(sensitivity(chain).derivative.values[0], exact, rtol=1e-12)
+
+
+def test_times_that_overflow_only_on_the_way_are_infinite_not_lost() -> None:
+    entries = {("a", "b"): 4.776995732002921e-250, ("a", "c"): 3.8139804130315154e-47,
+               ("b", "c"): 2.5898211064323348e-222, ("c", "a"): 3.080073100738696e-188,
+               ("c", "b"): 1.2846534663730057e-76}  # fmt: skip
+    wait = first_passage(MarkovChain(entries), "a", times=[1, 2])
+    assert REASONS[int(wait.status)].startswith("a value lies beyond floating-point numbers")
+    assert wait["mean"].values.tolist() == [0, np.inf, np.inf]
+    np.testing.assert_allclose(
+        wait.distribution.sel(state="c"), np.array([1, 2]) * entries["c", "a"], rtol=1e-12
+    )
 
 
 def test_balances_of_tiny_rates() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.models import SubPacketExact, SubPacketFull
@@ -164,6 +165,41 @@ def test_labels_may_hold_a_plus() -> None:
     chain = MarkovChain({("a", "a+b"): p, ("a+b", "a"): p}, {"p": 0.25})
     assert windowed(chain, {"a+b": 1}, 4)["mean"].item() == pytest.approx(2)
     assert windowed(chain, {"a": 1}, 4).nothing.item() == pytest.approx(0.5 * 0.75**3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.floats(-150, 0), st.floats(-150, -0.01), st.integers(1, 6), st.sampled_from([0, 1, -2, 0.3]),
+    st.sampled_from([4, 5, 0.7]),
+)  # fmt: skip
+def test_variance_of_a_reward_that_is_almost_always_the_same(
+    up: float, down: float, length: int, low: float, high: float
+) -> None:
+    """Two states: the covariance of j epochs is share (1 - share) (high - low)^2 (1 - p - q)^j."""
+    leave, back = Fraction(10.0**up), Fraction(10.0**down)
+    chain = MarkovChain({("a", "b"): float(leave), ("b", "a"): float(back)})
+    share, fade = back / (leave + back), 1 - leave - back
+    sums = length + 2 * sum((length - j) * fade**j for j in range(1, length))
+    exact = share * (1 - share) * (Fraction(high) - Fraction(low)) ** 2 * sums
+    assume(sums > Fraction(1, 1000))  # what nearly cancels between epochs loses digits
+    result = windowed(chain, {"a": low, "b": high}, length)
+    assert result.variance.item() == pytest.approx(float(exact), rel=1e-11, abs=1e-300)
+
+
+@pytest.mark.parametrize(
+    ("reward", "words"),
+    [
+        (np.ma.array([1.0, 2.0], mask=[0, 1]), "MaskedArray"),
+        ([1, 2], "list"),
+        ({"a": np.ma.masked}, "real number"),
+        ({"a": 1j}, "real number"),
+        ({"a": "1"}, "real number"),
+    ],
+)
+def test_rewards_that_are_no_numbers_by_state(reward: Any, words: str) -> None:
+    coin = MarkovChain({("a", "b"): 0.5, ("b", "a"): 0.25})
+    with pytest.raises((TypeError, DomainError), match=words):
+        windowed(coin, reward, 3)
 
 
 def test_units_and_dimensions() -> None:
