@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,13 +15,12 @@ from tcpdynamics.limits import check_memory
 
 from .grid import Grid, make_grid
 from .problems import DDE, ODE, TIME, ChainError, DomainError, Dynamics, DynamicsError, Map
+from .problems.dynamics import ENTRY
 from .straightline import Builder, Program, differentiate, run_blocks
 
 Array = NDArray[np.float64]
 
 _FEWER = "give fewer values, or sweep them in blocks to a store such as x.zarr"
-
-_ENTRY = re.compile(r"(.+)\[(\d+)\]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +305,7 @@ def quantities(labels: Sequence[str]) -> dict[str, list[int]]:
     """
     found: dict[str, list[int]] = {}
     for row, label in enumerate(labels):
-        match = _ENTRY.fullmatch(label)
+        match = ENTRY.fullmatch(label)
         found.setdefault(match[1] if match else label, []).append(row)
     return found
 
@@ -342,8 +340,8 @@ def labelled(system: System, labels: Sequence[str], values: NDArray[Any], *extra
     for name, rows in quantities(labels).items():
         block = values[rows].reshape(len(rows), *grid.shape, *values.shape[2:])
         attrs = {"units": problem.units.get(name, "1"), "long_name": problem.meanings.get(name, name)}
-        if _ENTRY.fullmatch(labels[rows[0]]):
-            flow = np.array([int(_ENTRY.fullmatch(labels[r])[2]) for r in rows])  # type: ignore[index]
+        if ENTRY.fullmatch(labels[rows[0]]):
+            flow = np.array([int(ENTRY.fullmatch(labels[r])[2]) for r in rows])  # type: ignore[index]
             coords = {"flow": ("flow", flow, {"long_name": "flow"})}
             out[name] = xr.DataArray(block, coords, ("flow", *grid.dims, *extra), name, attrs)
         else:
