@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,7 @@ from tcpdynamics.limits import check_memory
 from .grid import Grid, make_grid
 from .problems import DDE, ODE, TIME, ChainError, DomainError, Dynamics, DynamicsError, Map
 from .problems.dynamics import ENTRY
+from .problems.numbers import real_array
 from .straightline import Builder, Program, differentiate, run_blocks
 
 Array = NDArray[np.float64]
@@ -264,7 +266,10 @@ def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
             if f"start_{label}" in arrays:
                 rows.append(builder.input(f"start_{label}"))
             else:
-                rows.append(write(builder, f"start of {label}", given.start.get(label, float("nan"))))
+                value = given.start.get(label, float("nan"))
+                if not hasattr(value, "free_symbols") and not isinstance(value, int | float | Fraction):
+                    value = float(real_array(f"start of {label}", value))  # NumPy's numbers
+                rows.append(write(builder, f"start of {label}", value))
         return builder.build(rows)
 
     return System(

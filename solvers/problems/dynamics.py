@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tcpdynamics.limits import shown
 
+from .numbers import real_array
+
 if TYPE_CHECKING:
     import sympy
 
@@ -99,6 +101,8 @@ class Dynamics:
                 raise DynamicsError(f"start names {label!r}, which is not a state")
             if hasattr(expression, "free_symbols"):
                 _check(f"start of {label}", expression, set(self.parameters), "parameters")
+            else:
+                real_array(f"start of {label}", expression)
         for point in self.fixed_points:
             if set(point) != set(self.rhs):
                 raise DynamicsError("a fixed point must give a value to every state and to nothing else")

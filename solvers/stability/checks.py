@@ -70,7 +70,7 @@ def tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
 def _real(value: Any) -> float:
     """The value of a real number, NaN for anything else."""
     plain = np.ndim(value) == 0 and getattr(getattr(value, "dtype", None), "kind", "") in tuple("iuf")
-    if isinstance(value, bool) or not (plain or isinstance(value, Real)):
+    if isinstance(value, bool | np.ma.MaskedArray) or not (plain or isinstance(value, Real)):
         return math.nan
     try:
         return float(value)
