@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_work
+from tcpdynamics.limits import check_work, shown
 
 from ..dynamics import as_problem, compile_system, labelled
 from ..problems import DomainError, Dynamics, DynamicsError, Map
@@ -145,7 +145,7 @@ def _check(
             )
     ends = real_array(f"bounds of {parameter}", bounds)
     if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] == ends[1]:
-        raise DomainError(f"bounds of {parameter} must be two different finite numbers, got {bounds!r}")
+        raise DomainError(f"bounds of {parameter} must be two different finite numbers, got {shown(bounds)}")
     real("step", step, 0, 1, above=True, error=DynamicsError)
     compile_system(replace(problem.at(**{parameter: ends}), start={}))  # checks the domain
     return float(ends[0]), float(ends[1])

@@ -144,9 +144,9 @@ def trajectory(
     _check_size(given, ticks)
     for name, value, low in (("rtol", rtol, 1e-15), ("atol", atol, 0.0)):
         if not (isinstance(value, Real) and not isinstance(value, bool) and low <= value < 1):
-            raise DomainError(f"{name} must be a number in [{low:g}, 1), got {value!r}")
+            raise DomainError(f"{name} must be a number in [{low:g}, 1), got {shown(value)}")
     if not (isinstance(max_steps, Integral) and not isinstance(max_steps, bool) and 1 <= max_steps <= 10**12):
-        raise DomainError(f"max_steps must be a whole number in [1, 1e12], got {max_steps!r}")
+        raise DomainError(f"max_steps must be a whole number in [1, 1e12], got {shown(max_steps)}")
     longest = _check_max_step(max_step)
     system = compile_system(given)
     recorded = (*system.labels, *given.outputs)
@@ -193,11 +193,17 @@ def _start_from_history(problem: Dynamics) -> Dynamics:
 def _check_max_step(max_step: Any) -> float:
     if max_step is None:
         return math.inf
-    if not isinstance(max_step, Real) or isinstance(max_step, bool) or not float(max_step) > 0:
+    try:
+        longest = (
+            float(max_step) if isinstance(max_step, Real) and not isinstance(max_step, bool) else math.nan
+        )
+    except OverflowError:
+        longest = math.nan
+    if not longest > 0:
         raise DomainError(
             f"max_step must be a number above 0, in the problem's unit of time, got {shown(max_step)}"
         )
-    return float(max_step)
+    return longest
 
 
 def _check_times(times: ArrayLike, problem: Dynamics) -> Array:

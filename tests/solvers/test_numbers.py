@@ -15,7 +15,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpdynamics.solvers import ODE, DomainError, Map, continuation, eigenvalues, tabulated, trajectory
+from tcpdynamics.solvers import ODE, DomainError, Map, basin, continuation, eigenvalues, tabulated, trajectory
 from tcpdynamics.solvers.problems.numbers import real_array
 from tcpdynamics.solvers.stability.checks import real
 
@@ -41,6 +41,18 @@ HOSTILE: dict[str, Any] = {
     "ragged": [1.0, [2.0, 3.0]],
 }
 
+#: What is no setting.
+SETTINGS: dict[str, Any] = {
+    "truth": True,
+    "NumPy's truth": np.True_,
+    "masked": np.ma.masked,
+    "masked array": np.ma.array(0.5, mask=True),
+    "complex": 0.5j,
+    "text": "0.5",
+    "nothing": None,
+    "too large for Python to print": 10**5000,
+}
+
 READERS: dict[str, Callable[[Any], Any]] = {
     "reader": lambda v: real_array("x", v),
     "times": lambda v: trajectory(DECAY, v),
@@ -50,6 +62,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "bounds": lambda v: continuation(DECAY, "r", v),
     "at": lambda v: eigenvalues(DECAY, {"x": v}),
     "start": lambda v: trajectory(DECAY, [1.0], start={"x": v}),
+    "starts of basins": lambda v: basin(DECAY, {"x": v}),
     "start of a search": lambda v: continuation(DECAY.starting({"x": v}), "r", (0.0, 1.0)),
 }
 
@@ -82,22 +95,18 @@ def test_exact_numbers_become_floats() -> None:
 
 
 @pytest.mark.parametrize("name", ["rtol", "atol", "max_steps", "max_step"])
-@pytest.mark.parametrize(
-    "value", [True, np.True_, np.ma.masked, np.ma.array(0.5, mask=True), 0.5j, "0.5", None]
-)
-def test_settings_are_real_numbers_too(name: str, value: Any) -> None:
-    if name == "max_step" and value is None:
+@pytest.mark.parametrize("value", SETTINGS)
+def test_settings_are_real_numbers_too(name: str, value: str) -> None:
+    if name == "max_step" and value == "nothing":
         return
     with pytest.raises(DomainError, match=name):
-        trajectory(DECAY, [1.0], **{name: value})
+        trajectory(DECAY, [1.0], **{name: SETTINGS[value]})
 
 
-@pytest.mark.parametrize(
-    "value", [True, np.True_, np.ma.masked, np.ma.array(0.5, mask=True), 0.5j, "0.5", None]
-)
-def test_settings_of_long_motions(value: Any) -> None:
+@pytest.mark.parametrize("value", SETTINGS)
+def test_settings_of_long_motions(value: str) -> None:
     with pytest.raises(DomainError, match="keep must"):
-        real("keep", value, 0)
+        real("keep", SETTINGS[value], 0)
 
 
 @pytest.mark.parametrize(
