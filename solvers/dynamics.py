@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -16,13 +16,13 @@ from tcpdynamics.limits import check_memory
 
 from .grid import Grid, make_grid
 from .problems import DDE, ODE, TIME, ChainError, DomainError, Dynamics, DynamicsError, Map
+from .problems.dynamics import ENTRY
+from .problems.numbers import real_array
 from .straightline import Builder, Program, differentiate, run_blocks
 
 Array = NDArray[np.float64]
 
 _FEWER = "give fewer values, or sweep them in blocks to a store such as x.zarr"
-
-_ENTRY = re.compile(r"(.+)\[(\d+)\]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,7 +266,10 @@ def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
             if f"start_{label}" in arrays:
                 rows.append(builder.input(f"start_{label}"))
             else:
-                rows.append(write(builder, f"start of {label}", given.start.get(label, float("nan"))))
+                value = given.start.get(label, float("nan"))
+                if not hasattr(value, "free_symbols") and not isinstance(value, int | float | Fraction):
+                    value = float(real_array(f"start of {label}", value))  # NumPy's numbers
+                rows.append(write(builder, f"start of {label}", value))
         return builder.build(rows)
 
     return System(
@@ -307,7 +310,7 @@ def quantities(labels: Sequence[str]) -> dict[str, list[int]]:
     """
     found: dict[str, list[int]] = {}
     for row, label in enumerate(labels):
-        match = _ENTRY.fullmatch(label)
+        match = ENTRY.fullmatch(label)
         found.setdefault(match[1] if match else label, []).append(row)
     return found
 
@@ -342,8 +345,8 @@ def labelled(system: System, labels: Sequence[str], values: NDArray[Any], *extra
     for name, rows in quantities(labels).items():
         block = values[rows].reshape(len(rows), *grid.shape, *values.shape[2:])
         attrs = {"units": problem.units.get(name, "1"), "long_name": problem.meanings.get(name, name)}
-        if _ENTRY.fullmatch(labels[rows[0]]):
-            flow = np.array([int(_ENTRY.fullmatch(labels[r])[2]) for r in rows])  # type: ignore[index]
+        if ENTRY.fullmatch(labels[rows[0]]):
+            flow = np.array([int(ENTRY.fullmatch(labels[r])[2]) for r in rows])  # type: ignore[index]
             coords = {"flow": ("flow", flow, {"long_name": "flow"})}
             out[name] = xr.DataArray(block, coords, ("flow", *grid.dims, *extra), name, attrs)
         else:

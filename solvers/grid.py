@@ -124,7 +124,7 @@ def _labelled(name: str, value: Any) -> xr.DataArray:
     else:
         array = _from_plain(name, value)
     if array.dtype == object:
-        array = _from_objects(label, array)
+        array = array.copy(data=_from_objects(label, array.values))
     if array.dtype.kind not in "iuf":
         raise DomainError(
             f"{label} must be numeric, got {array.dtype} values such as {shown(array.values.flat[:1])}"
@@ -145,13 +145,15 @@ def _from_plain(name: str, value: Any) -> xr.DataArray:
         raise DomainError(
             f"{bare(name)} has {plain.ndim} dimensions; give a number, a 1-D array or a DataArray"
         )
+    if plain.dtype == object:  # before xarray asks pandas for a type, which long integers break
+        plain = _from_objects(bare(name), plain)
     array = xr.DataArray(plain, dims=(name,) * plain.ndim, name=name)
     return array.assign_coords({name: plain}) if plain.ndim else array
 
 
-def _from_objects(label: str, array: xr.DataArray) -> xr.DataArray:
+def _from_objects(label: str, array: NDArray[Any]) -> NDArray[Any]:
     """Fractions and long integers as floats."""
-    held = list(array.values.flat)
+    held = list(array.flat)
     if not held or any(isinstance(x, bool) or not isinstance(x, Rational) for x in held):
         return array
     try:

@@ -64,6 +64,8 @@ def _emit(builder: Builder, expression: Any) -> int:
         return builder.apply("step", emit(builder, e.args[0]))
     if isinstance(e, sympy.Piecewise):
         return _emit_pieces(builder, e)
+    if isinstance(e, sympy.re | sympy.im | sympy.conjugate):
+        return _emit_real(builder, e)
     raise ChainError(
         f"cannot compute {shown(e)} ({name}): use numbers, symbols, + - * / **, "
         f"{', '.join((*ELEMENTARY, *_WRITTEN_OUT))}, Max, Min, Abs, Heaviside and Piecewise (with comparisons) of SymPy"
@@ -134,6 +136,17 @@ def _emit_pieces(builder: Builder, e: Any) -> int:
         other = builder.mul(builder.sub(builder.const(1), holds), result)
         result = builder.add(builder.mul(holds, here), other)
     return result
+
+
+def _emit_real(builder: Builder, e: Any) -> int:
+    """Every symbol is real, also where SymPy was not told so and wrote Abs(exp(x)) as exp(re(x))."""
+    real = e.xreplace({s: sympy.Symbol(s.name, real=True) for s in e.free_symbols})
+    if isinstance(real, type(e)):
+        raise ChainError(
+            f"cannot compute {shown(e)} ({type(e).__name__}), which is not known to be real: make its symbols "
+            'real, as in Symbol("x", real=True), and write it without complex numbers'
+        )
+    return emit(builder, real)
 
 
 def _emit_condition(builder: Builder, condition: Any) -> int:

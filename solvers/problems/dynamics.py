@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
+
+from tcpdynamics.limits import shown
+
+from .numbers import real_array
 
 if TYPE_CHECKING:
     import sympy
 
 #: The symbol of time (of the step's number, for a map).
 TIME = "t"
+
+#: An entry of a vector: "N[2]".
+ENTRY = re.compile(r"(.+)\[(\d{1,18})\]")
 
 
 class DynamicsError(ValueError):
@@ -93,6 +101,8 @@ class Dynamics:
                 raise DynamicsError(f"start names {label!r}, which is not a state")
             if hasattr(expression, "free_symbols"):
                 _check(f"start of {label}", expression, set(self.parameters), "parameters")
+            else:
+                real_array(f"start of {label}", expression)
         for point in self.fixed_points:
             if set(point) != set(self.rhs):
                 raise DynamicsError("a fixed point must give a value to every state and to nothing else")
@@ -101,6 +111,7 @@ class Dynamics:
         for label in self.outputs:
             if label in self.rhs:
                 raise DynamicsError(f"{label!r} is both a state and an output")
+        _check_vectors((*self.rhs, *self.outputs))
         for label, delayed in self._lagged.items():
             if delayed.of not in self.rhs and delayed.of not in self.outputs:
                 raise DynamicsError(
@@ -214,6 +225,24 @@ def _distinct(kinds: Mapping[str, Mapping[str, Any]]) -> None:
             if name in seen or name == TIME:
                 raise DynamicsError(f"{name!r} is both a {seen.get(name, 'symbol of time')} and a {kind}")
             seen[name] = kind
+
+
+def _check_vectors(labels: Iterable[str]) -> None:
+    """A result holds one variable a name, with one value an entry."""
+    entries: dict[tuple[str, int | None], str] = {}
+    for label in labels:
+        match = ENTRY.fullmatch(label)
+        name, index = (match[1], int(match[2])) if match else (label, None)
+        if (name, index) in entries:
+            raise DynamicsError(
+                f"{shown(label)} and {shown(entries[name, index])} are the same entry; rename one"
+            )
+        entries[name, index] = label
+    for (name, index), label in entries.items():
+        if index is not None and (name, None) in entries:
+            raise DynamicsError(
+                f"{shown(name)} is both a scalar and, by {shown(label)}, a vector; rename one of them"
+            )
 
 
 def _check(label: str, expression: Any, allowed: set[str], what: str) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from tcpdynamics.limits import shown
 
 from .chain import DomainError
+from .numbers import real_array
 
 if TYPE_CHECKING:
     import sympy
@@ -39,7 +40,7 @@ def tabulated(argument: Any, times: ArrayLike, values: ArrayLike) -> sympy.Expr:
     Raises
     ------
     DomainError
-        Fewer than 2 or more than 1000 rows, times that do not increase, or numbers that are not finite.
+        Fewer than 2 or more than 1000 rows, times that do not increase, or numbers that are not finite and real.
 
     Examples
     --------
@@ -75,10 +76,7 @@ def tabulated(argument: Any, times: ArrayLike, values: ArrayLike) -> sympy.Expr:
 
 
 def _column(name: str, given: Any) -> Any:
-    try:
-        column = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DomainError(f"{name} of a table must be numbers, got {shown(given)}") from None
+    column = real_array(f"{name} of a table", given)
     if column.ndim != 1 or not np.isfinite(column).all():
         raise DomainError(f"{name} of a table must be a 1-D array of finite numbers, got {shown(given)}")
     return column

@@ -10,8 +10,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import bare, shown
+
 from ..dynamics import System, Variables, as_problem, compile_system, labelled, quantities
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
+from ..problems.numbers import real_array
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .bifurcation import attractor_variable
 from .checks import real, whole
@@ -123,10 +126,12 @@ def basin(
 
 def _check_starts(starts: Any) -> None:
     if not isinstance(starts, Mapping):
-        raise DomainError(f"starts must be a mapping state -> 1-D array, got {starts!r}")
+        raise DomainError(f"starts must be a mapping state -> 1-D array, got {shown(starts)}")
     for name, values in starts.items():
-        if np.ndim(values) != 1 or np.asarray(values).dtype.kind not in "iuf":
-            raise DomainError(f"the starts of {name} must be a 1-D array of numbers, got {values!r}")
+        if real_array(f"the starts of {bare(name)}", values).ndim != 1:
+            raise DomainError(
+                f"the starts of {bare(name)} must be a 1-D array of numbers, got {shown(values)}"
+            )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tcpdynamics.limits import shown
+
 from ..problems import DomainError
 
 
@@ -36,7 +38,7 @@ def real(
         bound = f"lie in {'(' if above else '['}{low:g}, {high:g}]"
         if high == math.inf:
             bound = f"be finite and {'>' if above else '>='} {low:g}"
-        raise error(f"{name} must {bound}, got {value!r}")
+        raise error(f"{name} must {bound}, got {shown(value)}")
     return found
 
 
@@ -58,7 +60,7 @@ def whole(
     exact = int(value) if math.isfinite(found) and found == math.floor(found) else None
     if exact is None or exact < low or (high is not None and exact > high):
         bound = f">= {low}" if high is None else f"in {low}..{high}"
-        raise error(f"{name} must be a whole number {bound}, got {value!r}")
+        raise error(f"{name} must be a whole number {bound}, got {shown(value)}")
     return exact
 
 
@@ -70,7 +72,7 @@ def tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
 def _real(value: Any) -> float:
     """The value of a real number, NaN for anything else."""
     plain = np.ndim(value) == 0 and getattr(getattr(value, "dtype", None), "kind", "") in tuple("iuf")
-    if isinstance(value, bool) or not (plain or isinstance(value, Real)):
+    if isinstance(value, bool | np.ma.MaskedArray) or not (plain or isinstance(value, Real)):
         return math.nan
     try:
         return float(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,10 +11,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_work
+from tcpdynamics.limits import check_work, shown
 
 from ..dynamics import as_problem, compile_system, labelled
 from ..problems import DomainError, Dynamics, DynamicsError, Map
+from ..problems.numbers import real_array
 from ..results import as_dataset, provenance
 from .checks import real, whole
 from .continuation_branch import Branch
@@ -141,18 +143,22 @@ def _check(
             raise DynamicsError(
                 f"continuation follows {parameter} alone, but {name} has {np.size(value)} values; give one number"
             )
-    if np.size(bounds) != 2 or not np.isfinite(bounds).all() or bounds[0] == bounds[1]:
-        raise DomainError(f"bounds of {parameter} must be two different finite numbers, got {bounds!r}")
+    ends = real_array(f"bounds of {parameter}", bounds)
+    if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] == ends[1]:
+        raise DomainError(f"bounds of {parameter} must be two different finite numbers, got {shown(bounds)}")
     real("step", step, 0, 1, above=True, error=DynamicsError)
-    compile_system(replace(problem.at(**{parameter: np.array(bounds, float)}), start={}))  # checks the domain
-    return float(bounds[0]), float(bounds[1])
+    compile_system(replace(problem.at(**{parameter: ends}), start={}))  # checks the domain
+    return float(ends[0]), float(ends[1])
 
 
 def _begin(
     problem: Dynamics, parameter: str, bounds: tuple[float, float], start: dict[str, float], step: float
 ) -> tuple[Branch, Array]:
     """The branch with its scales, and a first point on it."""
-    value = float(start.pop(parameter, bounds[0]))
+    begin: Any = start.pop(parameter, bounds[0])
+    value = real(
+        f"start of {parameter}", float(begin) if hasattr(begin, "free_symbols") else begin, -math.inf
+    )
     if not min(bounds) <= value <= max(bounds):
         raise DomainError(f"start has {parameter} = {value:g}, outside its bounds {bounds}")
     there = problem.at(**{parameter: value})

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..dynamics import System, as_problem, compile_system, quantities
 from ..grid import RESERVED
 from ..problems import Dynamics, DynamicsError, Map
+from ..problems.numbers import real_array
 from ..results import REASONS
 from ..straightline import Builder
 from .at_rest import rests
@@ -100,17 +101,21 @@ def _spread(problem: Dynamics, at: Any) -> dict[str, Any]:
 def _plain(label: str, value: Any) -> Any:
     if isinstance(value, xr.DataArray):
         array = value.drop_vars([c for c in RESERVED if c in value.coords and c not in value.dims])
-        return array.rename(f"at_{label}") if array.ndim else float(array)
-    if hasattr(value, "free_symbols") or np.ndim(value) == 0:
+        return array.rename(f"at_{label}") if array.ndim else float(real_array(f"at of {label}", array))
+    if hasattr(value, "free_symbols"):
         return value
-    values = np.asarray(value, float)
+    values = real_array(f"at of {label}", value)
+    if values.ndim == 0:
+        return float(values)
     return xr.DataArray(values, {f"at_{label}": values}, (f"at_{label}",), f"at_{label}")
 
 
 def scalar_start(problem: Dynamics) -> Dynamics:
     """The problem with one initial value a state: of arrays the first, as a start for a search."""
     start = {
-        k: v if hasattr(v, "free_symbols") or np.ndim(v) == 0 else float(np.asarray(v).flat[0])
+        k: v
+        if hasattr(v, "free_symbols") or np.ndim(v) == 0
+        else float(real_array(f"start of {k}", v).flat[0])
         for k, v in problem.start.items()
     }
     return replace(problem, start=start)

@@ -54,7 +54,9 @@ def running_error(
         for op in program.ops:
             gone = none
             if op.kind in ("input", "const"):
-                v = np.broadcast_to(np.float64(op.value if op.kind == "const" else values[op.value]), count)
+                v = np.broadcast_to(
+                    np.asarray(op.value if op.kind == "const" else values[op.value], float), count
+                )
                 e = np.abs(v)
                 if op.kind == "input" and op.value in sizes:
                     e = np.maximum(e, sizes[op.value])

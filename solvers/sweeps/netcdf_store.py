@@ -148,8 +148,10 @@ def _no_cluster() -> AbstractContextManager[Any]:
     if "distributed" not in sys.modules:
         return nullcontext()
     import dask.config
+    import dask.local
 
-    local: AbstractContextManager[Any] = dask.config.set(scheduler="synchronous")
+    # The function, not its name, which some versions of Dask warn of while a client is about.
+    local: AbstractContextManager[Any] = dask.config.set(scheduler=dask.local.get_sync)
     return local
 
 

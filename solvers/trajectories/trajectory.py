@@ -19,6 +19,7 @@ from tcpdynamics.limits import check_memory, check_work, shown
 from ..dynamics import System, as_problem, compile_system, labelled
 from ..grid import span
 from ..problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map
+from ..problems.numbers import real_array
 from ..results import REASONS, as_dataset, provenance, status_variable
 from ..straightline import Builder
 from .by_scipy import METHODS, OVERFLOW, SINGULAR, STEPS, follow
@@ -143,10 +144,10 @@ def trajectory(
     ticks = _check_times(times, given)
     _check_size(given, ticks)
     for name, value, low in (("rtol", rtol, 1e-15), ("atol", atol, 0.0)):
-        if not (isinstance(value, Real) and low <= value < 1):
-            raise DomainError(f"{name} must be a number in [{low:g}, 1), got {value!r}")
-    if not (isinstance(max_steps, Integral) and 1 <= max_steps <= 10**12):
-        raise DomainError(f"max_steps must be a whole number in [1, 1e12], got {max_steps!r}")
+        if not (isinstance(value, Real) and not isinstance(value, bool) and low <= value < 1):
+            raise DomainError(f"{name} must be a number in [{low:g}, 1), got {shown(value)}")
+    if not (isinstance(max_steps, Integral) and not isinstance(max_steps, bool) and 1 <= max_steps <= 10**12):
+        raise DomainError(f"max_steps must be a whole number in [1, 1e12], got {shown(max_steps)}")
     longest = _check_max_step(max_step)
     system = compile_system(given)
     recorded = (*system.labels, *given.outputs)
@@ -193,22 +194,21 @@ def _start_from_history(problem: Dynamics) -> Dynamics:
 def _check_max_step(max_step: Any) -> float:
     if max_step is None:
         return math.inf
-    if not isinstance(max_step, Real) or isinstance(max_step, bool) or not float(max_step) > 0:
+    try:
+        longest = (
+            float(max_step) if isinstance(max_step, Real) and not isinstance(max_step, bool) else math.nan
+        )
+    except OverflowError:
+        longest = math.nan
+    if not longest > 0:
         raise DomainError(
             f"max_step must be a number above 0, in the problem's unit of time, got {shown(max_step)}"
         )
-    return float(max_step)
+    return longest
 
 
 def _check_times(times: ArrayLike, problem: Dynamics) -> Array:
-    if hasattr(times, "magnitude"):
-        raise DomainError(
-            f"times must be plain numbers [{problem.time_units}], got {times!r}; convert it first"
-        )
-    try:
-        ticks = np.atleast_1d(np.asarray(times, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise DomainError(f"times must be a 1-D array of numbers, got {times!r}") from None
+    ticks = np.atleast_1d(real_array(f"times [{problem.time_units}]", times))
     if ticks.ndim != 1 or ticks.size == 0:
         raise DomainError(f"times must be a 1-D array of numbers, got shape {ticks.shape}")
     if not np.isfinite(ticks).all() or ticks[0] < 0 or (np.diff(ticks) <= 0).any():

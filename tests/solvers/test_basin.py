@@ -125,7 +125,7 @@ def test_settings_that_are_no_numbers(name: str, bad: Any) -> None:
         basin(competition(1.5), starts, **{name: bad})
     with pytest.raises(DomainError, match="starts must be a mapping state -> 1-D array, got 'a'"):
         basin(competition(1.5), "a")  # type: ignore[arg-type]
-    with pytest.raises(DomainError, match=r"starts of N\[1\] must be a 1-D array of numbers"):
+    with pytest.raises(DomainError, match=r"starts of N\[1\] must be real numbers"):
         basin(competition(1.5), {"N[1]": ["a"]})
 
 

@@ -150,3 +150,31 @@ def test_a_state_with_the_name_of_a_result_is_refused(name: str, solve: Callable
     x = sympy.Symbol(name)
     with pytest.raises(DomainError, match=f"'{name}'.*rename it"):
         solve(ODE(rhs={name: x * (1 - x)}, start={name: 0.5}))
+
+
+@pytest.mark.parametrize(
+    ("states", "outputs"),
+    [
+        (["N[1]", "N"], []),
+        (["N", "N[1]"], []),
+        (["N[1]"], ["N"]),
+        (["N"], ["N[2]"]),
+        (["N[1]", "N[01]"], []),
+        (["N[1]"], ["N[01]"]),
+    ],
+)
+@pytest.mark.parametrize("kind", [ODE, DDE, Map])
+def test_a_name_is_a_scalar_or_a_vector(kind: Any, states: list[str], outputs: list[str]) -> None:
+    rhs = {k: -sympy.Symbol(k) for k in states}
+    with pytest.raises(
+        DynamicsError, match=r"is both a scalar and, by 'N\[.\]', a vector|are the same entry"
+    ):
+        kind(rhs=rhs, outputs={k: sympy.Integer(1) for k in outputs}, start=dict.fromkeys(states, 1.0))
+
+
+def test_vectors_of_other_names_stand_beside_each_other() -> None:
+    labels = ["N[1]", "N[2]", "N[2][1]", "M"]
+    motion = trajectory(
+        ODE(rhs={k: -sympy.Symbol(k) for k in labels}, start=dict.fromkeys(labels, 1.0)), [1.0]
+    )
+    assert set(motion.data_vars) == {"N", "N[2]", "M", "status"} and motion.N.sizes["flow"] == 2

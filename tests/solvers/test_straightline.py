@@ -190,6 +190,33 @@ def test_pieces_are_chosen_by_their_conditions() -> None:
             assert got.item() == float(pieces.subs({x: a, y: b}))
 
 
+@pytest.mark.parametrize(
+    ("write", "value"),
+    [
+        (lambda a, b: sympy.Abs(sympy.exp(-a)), lambda a, b: np.exp(-a)),  # SymPy: exp(-re(a))
+        (lambda a, b: sympy.Abs(sympy.exp(a) * b), lambda a, b: abs(np.exp(a) * b)),
+        (lambda a, b: sympy.Abs(sympy.exp(sympy.exp(-a))), lambda a, b: np.exp(np.exp(-a))),  # with im(a)
+        (lambda a, b: sympy.Abs(sympy.exp(a * sympy.sin(b))), lambda a, b: np.exp(a * np.sin(b))),
+        (lambda a, b: sympy.Abs(2**a) + sympy.im(a * b), lambda a, b: 2**a),
+        (lambda a, b: sympy.conjugate(a * b) - sympy.re(a), lambda a, b: a * b - a),
+    ],
+)
+@given(st.floats(-3, 3), st.floats(-3, 3))
+def test_symbols_are_real_whatever_sympy_was_told(write: Any, value: Any, a: float, b: float) -> None:
+    program = program_of(write(*sympy.symbols("a b")))
+    assert run(program, {"a": a, "b": b})[0] == pytest.approx(value(a, b), rel=1e-14, abs=1e-14)
+
+
+def test_what_may_not_be_real_is_not_taken_for_real() -> None:
+    """The imaginary part of asin(3) is not 0, though asin takes real numbers."""
+    a = sympy.Symbol("a")
+    for part in (sympy.re, sympy.im, sympy.conjugate):
+        with pytest.raises(ChainError, match=r"which is not known to be real: make its symbols real"):
+            program_of(part(sympy.asin(a)))
+    with pytest.raises(ChainError, match="cannot compute"):
+        program_of(sympy.im(sympy.sqrt(a)))
+
+
 def test_functions_that_are_not_known_are_named() -> None:
     with pytest.raises(ChainError, match=r"cannot compute gamma\(x\).*use numbers, symbols"):
         program_of(sympy.gamma(x))

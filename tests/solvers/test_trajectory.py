@@ -508,7 +508,7 @@ def test_steps_are_bounded_for_scipy_too() -> None:
         ([-1.0, 0.5], ">= 0"),
         ([float("nan")], "finite"),
         ([float("inf")], "finite"),
-        ("soon", "1-D array"),
+        ("soon", "real numbers"),
         ([[1.0, 2.0]], "1-D array"),
     ],
 )
