@@ -161,3 +161,22 @@ def test_roots_close_together_stay_apart(apart: float) -> None:
     found = equilibria(ODE(rhs={"x": (x - 0.5) * (x - near)}), {"x": (0, 1)})
     assert int(found["count"]) == 2
     assert found.x.values == pytest.approx([0.5, near], abs=1e-3 * apart)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (-1 + 1j, 1), (0, 1j), "ab", ("0", "1"), (None, 1), (0, 1, 2), (1, [2, 3]), (0, np.inf), (1, 0), 5,
+        np.array([0, 1]), np.ma.array([0.0, 1.0], mask=[False, True]), np.arange(1e5), (0, 10**400), ["x" * 5000, 1],
+    ],
+)  # fmt: skip
+def test_a_box_that_is_none_is_refused_in_one_line(pair: Any) -> None:
+    """Whatever is given: one sentence of one line, which does not repeat a long value."""
+    if isinstance(pair, np.ndarray) and pair.dtype.kind == "i":
+        assert (
+            int(equilibria(ODE(rhs={"x": x}), {"x": pair})["count"]) == 1
+        )  # an array of two numbers is a box
+        return
+    with pytest.raises(DynamicsError, match=r"the box of 'x' must be \(low, high\)") as raised:
+        equilibria(ODE(rhs={"x": x}), {"x": pair})
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
