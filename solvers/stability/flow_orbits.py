@@ -13,7 +13,7 @@ from tcpdynamics.limits import check_memory
 from ..dynamics import System, compile_system, quantities
 from ..problems import DynamicsError
 from ..results import REASONS
-from ..trajectories.trajectory import trajectory
+from ..trajectories.trajectory import STIFF, STIFF_SWITCHED, trajectory
 from .checks import tolerances, whole
 from .extrema import maxima, repetition
 from .own_times import MAX_STEPS, check_motion, flow_times
@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 
 STEPS = REASONS.index("the steps ran out before the last time: raise max_steps or loosen the tolerance")
 TOO_LONG = REASONS.index("the steps ran out before the end of the motion: shorten transient and keep")
+TOO_STIFF = next(i for i, reason in enumerate(REASONS) if "this solver has no method for stiff" in reason)
 
 #: Terms of a step's Taylor series, for estimates of the work.
 _ORDER = 25
@@ -165,6 +166,7 @@ def _one_block(
     samples = samples.reshape(points.size, -1)[:, early.size :]
     status = done.status.values.ravel().astype(np.uint8)
     status[status == STEPS] = TOO_LONG
+    status[(status == STIFF) | (status == STIFF_SWITCHED)] = TOO_STIFF  # advise what this solver offers
     with np.errstate(invalid="ignore"):
         reach = np.fmax.reduce(np.abs(states), axis=2)
     reach = np.where(np.isfinite(reach), reach, 0.0)

@@ -91,6 +91,22 @@ def test_motions_that_cannot_end_are_not_started() -> None:
     assert (bifurcation(problem).attractor == 1).all()
 
 
+def test_a_stiff_motion_is_advised_what_the_solver_has() -> None:
+    """No word of options that neither has, of equations with switches as of others; the trajectory's own for those."""
+    forced = sympy.Max(0, sympy.sin(sympy.Symbol("t")))
+    for rate in (x, forced):
+        problem = ODE(rhs={"x": 1e-4 * (1 - x), "y": 1e4 * (rate - y)}, start={"x": 0.0, "y": 0.0})
+        with pytest.warns(
+            FailureWarning, match="this solver has no method for stiff problems: shorten transient"
+        ):
+            one = bifurcation(problem, transient=4000.0, keep=1000.0)
+        with pytest.warns(
+            FailureWarning, match="this solver has no method for stiff problems: shorten transient"
+        ):
+            two = basin(problem, {"x": [0.0], "y": [0.0]}, transient=4000.0, keep=1000.0)
+        assert not any("method=" in reason for result in (one, two) for _, reason in failures(result))
+
+
 @pytest.mark.parametrize("solver", [bifurcation, basin, lyapunov])
 def test_reasons_advise_what_the_solver_has(solver: Any) -> None:
     """Every option that a reason names is one of the solver's."""
