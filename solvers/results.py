@@ -49,6 +49,8 @@ REASONS = (
     "the steps ran out, held small by stability and not by accuracy: the problem is stiff, and this solver has no "
     "method for stiff problems: shorten transient and keep (an ODE without switches can be followed by trajectory with "
     "its method radau)",
+    "the motion has not settled in the default times, which are too short for the slowest mode since the fastest one "
+    "bounds the steps: give transient and keep",
 )
 
 
