@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import shown
+from tcpdynamics.limits import bare, shown
 
 from ..dynamics import System, as_problem, compile_system, labelled, quantities
 from ..problems import Dynamics, DynamicsError, Map
@@ -155,7 +155,7 @@ def _interval(name: str, pair: Any) -> Array:
     )
     if not (np.isfinite(ends).all() and ends[0] < ends[1]):
         raise DynamicsError(
-            f"the box of {shown(name)} must be (low, high) with finite low < high, got {shown(pair)}"
+            f"the box of {bare(name)} must be (low, high) with finite low < high, got {shown(pair)}"
         )
     return ends
 
