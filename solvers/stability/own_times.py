@@ -60,7 +60,7 @@ class Scales:
         return np.where(unit > 0, 2.0 ** np.round(np.log2(np.where(unit > 0, unit, 1.0))), 1.0)
 
     @property
-    def too_short(self) -> Array:
+    def too_short(self) -> NDArray[np.bool_]:
         """(size,) whether default times let the slowest mode die out by less than e^-20."""
         return np.asarray(np.isfinite(self.slowest) & (_TRANSIENT * self.unit < 20 * self.slowest))
 
