@@ -45,6 +45,13 @@ REASONS = (
     "the equations or their derivatives are not finite where the motion arrived (a division by zero, a root or a "
     "logarithm of what is not positive, a singular point): change the start or the parameters",
     "the point of at= is no equilibrium: a linearisation there judges nothing",
+    "the steps ran out, held small by stability and not by accuracy: the problem is stiff, and switched and delay "
+    "equations have no method for stiff problems here: raise max_steps",
+    "the steps ran out, held small by stability and not by accuracy: the problem is stiff, and this solver has no "
+    "method for stiff problems: shorten transient and keep (an ODE without switches can be followed by trajectory with "
+    "its method radau)",
+    "the motion has not settled in the default times, which are too short for the slowest mode since the fastest one "
+    "bounds the steps: give transient and keep",
 )
 
 

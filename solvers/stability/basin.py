@@ -19,7 +19,7 @@ from ..results import REASONS, as_dataset, provenance, status_variable
 from .bifurcation import attractor_variable
 from .checks import real, whole
 from .failing import warn_if_most_failed
-from .flow_orbits import CYCLE, EQUILIBRIUM, UNDECIDED, flow_orbits
+from .flow_orbits import CYCLE, EQUILIBRIUM, TOO_SHORT, UNDECIDED, flow_orbits
 from .operating_point import closed_forms
 from .orbits import OVERFLOW, map_orbits
 from .own_times import one_or_range
@@ -193,7 +193,8 @@ def _of_flow(
         place = np.arange(-found.lows.shape[1], 0)[None] >= -length[rows, None]
         cycle[1, cycling] = np.where(place, found.lows[cycling], np.inf).min(axis=1)
     times = one_or_range(found.transient), one_or_range(found.keep)
-    return _Ends(outcome.astype(np.int8), last, cycle, np.where(escaped, 0, found.status), times)
+    settled = escaped | (resting & (found.status == TOO_SHORT))
+    return _Ends(outcome.astype(np.int8), last, cycle, np.where(settled, 0, found.status), times)
 
 
 def _labelled(system: System, base: System, of: str, ends: _Ends, floor: float) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import bare, shown
+
 from ..dynamics import System, as_problem, compile_system, labelled, quantities
 from ..problems import Dynamics, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
@@ -133,15 +135,29 @@ def _bounds(system: System, box: Mapping[str, tuple[float, float]] | None) -> Ar
         rows = vectors.get(name) or [i for i, label in enumerate(system.labels) if label == name]
         if not rows:
             raise DynamicsError(
-                f"box names {name!r}, which is not a state; there are {', '.join(system.labels)}"
+                f"box names {shown(name)}, which is not a state; there are {', '.join(system.labels)}"
             )
-        if np.size(pair) != 2 or not (np.isfinite(pair).all() and pair[0] < pair[1]):
-            raise DynamicsError(f"the box of {name} must be (low, high) with finite low < high, got {pair!r}")
-        out[rows] = pair
+        out[rows] = _interval(name, pair)
     missing = [label for label, row in zip(system.labels, out, strict=True) if np.isnan(row[0])]
     if missing:
         raise DynamicsError(f"the box leaves out {', '.join(missing)}; give (low, high) for every state")
     return out
+
+
+def _interval(name: str, pair: Any) -> Array:
+    """(2,) low and high, of anything that holds two finite real numbers in order."""
+    try:
+        numbers = np.array(np.ma.filled(pair, np.nan) if np.ma.isMaskedArray(pair) else pair)
+    except (TypeError, ValueError):  # ragged, or no array at all
+        numbers = np.empty(0)
+    ends = (
+        numbers.astype(float) if numbers.shape == (2,) and numbers.dtype.kind in "iuf" else np.full(2, np.nan)
+    )
+    if not (np.isfinite(ends).all() and ends[0] < ends[1]):
+        raise DynamicsError(
+            f"the box of {bare(name)} must be (low, high) with finite low < high, got {shown(pair)}"
+        )
+    return ends
 
 
 def _leading(system: System, states: Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:

@@ -13,7 +13,7 @@ from tcpdynamics.limits import check_memory
 from ..dynamics import System, compile_system, quantities
 from ..problems import DynamicsError
 from ..results import REASONS
-from ..trajectories.trajectory import trajectory
+from ..trajectories.trajectory import STIFF, STIFF_SWITCHED, trajectory
 from .checks import tolerances, whole
 from .extrema import maxima, repetition
 from .own_times import MAX_STEPS, check_motion, flow_times
@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 
 STEPS = REASONS.index("the steps ran out before the last time: raise max_steps or loosen the tolerance")
 TOO_LONG = REASONS.index("the steps ran out before the end of the motion: shorten transient and keep")
+TOO_STIFF = next(i for i, reason in enumerate(REASONS) if "this solver has no method for stiff" in reason)
+TOO_SHORT = next(i for i, reason in enumerate(REASONS) if "has not settled in the default times" in reason)
 
 #: Terms of a step's Taylor series, for estimates of the work.
 _ORDER = 25
@@ -80,7 +82,9 @@ def flow_orbits(
 ) -> FlowOrbits:
     """Follow a flow from its start and look for cycles in the maxima of `of`, block by block.
 
-    Points with the same times share a block. Rest is rest of all states (`at_rest.rests`), not of `of` alone.
+    Points with the same times share a block. What neither repeats nor has arrived at rest, in default times that are
+    too short for the slowest mode, is as it was seen, with a status that says so.
+    Rest is rest of all states (`at_rest.rests`), not of `of` alone.
     """
     problem, size, n = system.problem, system.size, len(system.labels)
     if of not in (*system.labels, *problem.outputs):
@@ -97,6 +101,7 @@ def flow_orbits(
     each = _ORDER**2 * system.rhs.arithmetic, 50.0 * numbers * samples
     check_motion(what, system, samples / 8, *each)  # before the roots are found that tell more
     before, kept, own = flow_times(system, transient, keep)
+    short = own.too_short & (transient is None or keep is None)
     check_motion(what, system, np.minimum(own.likely_steps(before + kept), MAX_STEPS) + samples / 8, *each)
     block = max(1, BLOCK_NUMBERS // (numbers * samples))
     pairs, group = np.unique(np.stack([before, kept]), axis=1, return_inverse=True)
@@ -108,7 +113,7 @@ def flow_orbits(
         for chosen, run in ((members[~hopeless], _one_block), (members[hopeless], _not_followed)):
             for low in range(0, chosen.size, block):
                 order.append(chosen[low : low + block])
-                parts.append(run(system, order[-1], of, times, max_period, rtol, atol))
+                parts.append(run(system, order[-1], of, times, short[order[-1]], max_period, rtol, atol))
     back = np.argsort(np.concatenate(order), kind="stable")
     joined: dict[str, Any] = {}
     for field in fields(FlowOrbits):
@@ -125,6 +130,7 @@ def _not_followed(
     points: NDArray[np.int64],
     of: str,
     times: Array,
+    short: NDArray[np.bool_],
     max_period: int,
     rtol: float,
     atol: float,
@@ -143,6 +149,7 @@ def _one_block(
     points: NDArray[np.int64],
     of: str,
     times: Array,
+    short: NDArray[np.bool_],
     max_period: int,
     rtol: float,
     atol: float,
@@ -165,15 +172,18 @@ def _one_block(
     samples = samples.reshape(points.size, -1)[:, early.size :]
     status = done.status.values.ravel().astype(np.uint8)
     status[status == STEPS] = TOO_LONG
+    status[(status == STIFF) | (status == STIFF_SWITCHED)] = TOO_STIFF  # advise what this solver offers
     with np.errstate(invalid="ignore"):
         reach = np.fmax.reduce(np.abs(states), axis=2)
     reach = np.where(np.isfinite(reach), reach, 0.0)
-    return _classify(local, samples, states[:, :, early.size :], reach, times, status, max_period, rtol, atol)
+    return _classify(
+        local, samples, states[:, :, early.size :], reach, times, short, status, max_period, rtol, atol
+    )
 
 
 def _classify(
-    system: System, samples: Array, states: Array, reach: Array, times: Array, status: NDArray[np.uint8],
-    max_period: int, rtol: float, atol: float,
+    system: System, samples: Array, states: Array, reach: Array, times: Array, short: NDArray[np.bool_],
+    status: NDArray[np.uint8], max_period: int, rtol: float, atol: float,
 ) -> FlowOrbits:  # fmt: skip
     step = times[1] - times[0]
     highs, places, doubt = maxima(samples)
@@ -186,7 +196,9 @@ def _classify(
     first, last = states[:, :, 0], states[:, :, -1]
     rest = at_last(system, last, reach, float(times[-1]))
     with np.errstate(invalid="ignore"):
-        near = np.abs(last - rest) <= NEAR * sizes(rest, reach) + 100 * (rtol * reach + atol)
+        error = 100 * (rtol * reach + atol)
+        near = np.abs(last - rest) <= NEAR * sizes(rest, reach) + error
+        arrived = (np.abs(last - rest) <= error).all(axis=0)
     resting = still & near.all(axis=0)
     period = repetition(highs, noise + 2 * doubt, spans.max(axis=0), max_period)
     period[still | ~ok] = 0
@@ -196,6 +208,7 @@ def _classify(
         late = places[cycling, -1] - places[cycling, -1 - period[cycling]]
         duration[cycling] = late * step
     attractor = np.where(resting, EQUILIBRIUM, np.where(cycling, CYCLE, UNDECIDED)).astype(np.int8)
+    status[short & ok & ~cycling & ~(resting & arrived)] = TOO_SHORT
     highs, lows = np.where(ok[:, None], highs, np.nan), np.where(ok[:, None], -lows, np.nan)
     return FlowOrbits(
         highs, lows, attractor, period, duration, np.where(ok, samples[:, -1], np.nan),

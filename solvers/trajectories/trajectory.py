@@ -56,6 +56,7 @@ TOGETHER = 1_000_000
 NATIVE_FROM = 2000
 
 STIFF = next(i for i, reason in enumerate(REASONS) if "since the problem is stiff" in reason)
+STIFF_SWITCHED = next(i for i, reason in enumerate(REASONS) if "switched and delay equations have no" in reason)
 SLIDES = next(i for i, reason in enumerate(REASONS) if reason.startswith("the motion slides along a switch"))
 
 
@@ -309,7 +310,7 @@ def _integrate(task: _Task, method: str) -> None:
         _outputs_of_states(task)
     short = np.flatnonzero(task.status == STEPS)
     if short.size and method != "radau":
-        task.status[short[is_stiff(system, short, ends[:, short])]] = STIFF
+        task.status[short[is_stiff(system, short, ends[:, short])]] = STIFF if plain else STIFF_SWITCHED
 
 
 def _from_series(system: System) -> NDArray[np.bool_]:

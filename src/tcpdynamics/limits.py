@@ -59,7 +59,7 @@ def check_memory(what: str, size: float, advice: str) -> None:
 
 
 def shown(value: object, most: int = MAX_SHOWN) -> str:
-    """`repr(value)` cut to `most` characters: an error never repeats a long value.
+    """`repr(value)` in one line, cut to `most` characters: an error never repeats a long value.
 
     Integers too long for Python to print are told by their size; a value whose repr fails, by its type.
 
@@ -78,7 +78,7 @@ def shown(value: object, most: int = MAX_SHOWN) -> str:
         text, length = repr(value[:most]), len(value) + 2
     else:
         try:
-            text = repr(value)
+            text = " ".join(line.strip() for line in repr(value).splitlines())
         except Exception:
             return f"a value of type {type(value).__name__}"
         length = len(text)

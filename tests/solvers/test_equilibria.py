@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.solvers import DDE, ODE, Delayed, DynamicsError, Map, equilibria, failures
@@ -161,3 +161,35 @@ def test_roots_close_together_stay_apart(apart: float) -> None:
     found = equilibria(ODE(rhs={"x": (x - 0.5) * (x - near)}), {"x": (0, 1)})
     assert int(found["count"]) == 2
     assert found.x.values == pytest.approx([0.5, near], abs=1e-3 * apart)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (-1 + 1j, 1), (0, 1j), "ab", ("0", "1"), (None, 1), (0, 1, 2), (1, [2, 3]), (0, np.inf), (1, 0), 5,
+        np.array([0, 1]), np.ma.array([0.0, 1.0], mask=[False, True]), np.arange(1e5), (0, 10**400), ["x" * 5000, 1],
+    ],
+)  # fmt: skip
+def test_a_box_that_is_none_is_refused_in_one_line(pair: Any) -> None:
+    """Whatever is given: one sentence of one line, which does not repeat a long value."""
+    if isinstance(pair, np.ndarray) and pair.dtype.kind == "i":
+        assert (
+            int(equilibria(ODE(rhs={"x": x}), {"x": pair})["count"]) == 1
+        )  # an array of two numbers is a box
+        return
+    with pytest.raises(DynamicsError, match=r"the box of x must be \(low, high\)") as raised:
+        equilibria(ODE(rhs={"x": x}), {"x": pair})
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10), st.integers(0, 12), st.integers(-20, 20))
+def test_a_slow_state_that_a_large_one_drives_rests_in_one_point(large: int, slow: int, octave: int) -> None:
+    """The rates' rounding leaves it uncertain at most where |J^-1| carries it; it is no line of points."""
+    level, rate = 10.0**large, 10.0**-slow
+    assume(np.spacing(level) / rate < 0.1)  # else the rates' rounding hides where in the box it rests
+    problem = ODE(rhs={"x": 2.0**octave * (level - x), "y": 2.0**octave * (x - level + rate * (3 - y))})
+    found = equilibria(problem, {"x": (0, 2 * level), "y": (-10, 10)})
+    assert int(found["count"]) == 1 and int(found.status) == 0 and bool(found.stable[0])
+    assert abs(found.x.item() - level) <= np.spacing(level)
+    assert abs(found.y.item() - 3) <= 4 * np.spacing(level) / rate + 1e-9

@@ -19,9 +19,9 @@ from tcpdynamics.solvers.dynamics import compile_system
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, Map
 from tcpdynamics.solvers.results import REASONS
 from tcpdynamics.solvers.stability.failing import FailureWarning
-from tcpdynamics.solvers.stability.flow_orbits import TOO_LONG
+from tcpdynamics.solvers.stability.flow_orbits import TOO_LONG, TOO_SHORT
 from tcpdynamics.solvers.stability.lyapunov_kernel import STEPS
-from tcpdynamics.solvers.stability.own_times import own_unit
+from tcpdynamics.solvers.stability.own_times import own_unit, scales
 
 w, past, r, delay = sympy.symbols("w past r delay")
 x, y = sympy.symbols("x y")
@@ -70,6 +70,50 @@ def test_times_of_ordinary_equations(octave: int) -> None:
     assert exponent.exponent.item() / rate == pytest.approx(-1, abs=0.01)
 
 
+@settings(max_examples=3)
+@given(st.integers(-20, 20), st.integers(17, 40))
+def test_default_times_that_are_too_short_say_so(octave: int, ratio: int) -> None:
+    """A fast mode bounds the times; what the slow one has not brought to rest is marked, what rests is not."""
+    rate = 2.0**octave
+    stiff = ODE(rhs={"x": rate * (1 - x), "y": 2.0**ratio * rate * (x - y)}, start={"x": 0.5, "y": 0.5})
+    with pytest.warns(
+        FailureWarning, match="not settled in the default times, which are too short for the slow"
+    ):
+        found = bifurcation(stiff)
+    assert found.status.item() == TOO_SHORT and 0.5 <= found.level.item() < 1
+    ends = basin(stiff, {"x": [0.5, 1.0], "y": [1.0]})
+    failed = ends.status.values.ravel() == TOO_SHORT
+    assert (failed == (ends.outcome.values.ravel() == 0)).all() and failed.tolist() == [True, False]
+    assert bifurcation(stiff.starting({"x": 1.0, "y": 1.0})).status.item() == 0
+    alone = ODE(rhs={"x": rate * (1 - x)}, start={"x": 0.5})
+    assert bifurcation(alone).attractor.item() == 1 and bifurcation(alone).status.item() == 0
+
+
+@settings(max_examples=10)
+@given(st.sampled_from([2, 3]), st.integers(-20, 20), st.integers(-20, 20), st.booleans())
+def test_an_inexact_zero_is_no_slow_mode(power: int, octave: int, size: int, beside: bool) -> None:
+    """Of x' = -x^k Newton's method leaves over a tiny slope, which is no time; the start has one, in any units."""
+    more = {"y": -(2.0**octave) * y} if beside else {}
+    scale = 2.0**size
+    start = {"x": scale} | dict.fromkeys(more, 1.0)
+    problem = ODE(rhs={"x": -(2.0**octave) * x * (x / scale) ** (power - 1)} | more, start=start)
+    times = own_unit(compile_system(problem)).item()
+    assert 1 / (2 * power) <= times * 2.0**octave <= 2
+    if power == 3:
+        ends = basin(problem, {"x": [scale, -scale / 5]})
+        assert (ends.outcome == 1).all() and not ends.status.any()
+
+
+def test_what_is_conserved_is_no_slow_mode() -> None:
+    """Exchange between three places: the sum keeps, the other two modes take 1/3 and 1."""
+    a, b, c = sympy.symbols("a b c")
+    rhs = {"a": b - a, "b": a - b + c - b, "c": b - c}
+    own = scales(compile_system(ODE(rhs=rhs, start={"a": 0.3, "b": 0.2, "c": 0.1})))
+    assert own.slowest.item() == pytest.approx(1, rel=1e-9) and own.fastest.item() == pytest.approx(
+        1 / 3, rel=1e-9
+    )
+
+
 def test_maps_look_back_in_delays() -> None:
     rhs, seen = {"w": w + r * w * (1 - past)}, {"past": Delayed("w", 7)}
     found = bifurcation(Map(rhs=rhs, delayed=seen, parameters={"r": [0.1]}, start={"w": 0.5}))
@@ -89,6 +133,22 @@ def test_motions_that_cannot_end_are_not_started() -> None:
     with pytest.warns(FailureWarning, match="basin of DDE: 4 of 4 points failed"):
         assert (basin(problem, {"w": [0.5, 1.0]}, transient=500, keep=200).outcome == 0).all()
     assert (bifurcation(problem).attractor == 1).all()
+
+
+def test_a_stiff_motion_is_advised_what_the_solver_has() -> None:
+    """No word of options that neither has, of equations with switches as of others; the trajectory's own for those."""
+    forced = sympy.Max(0, sympy.sin(sympy.Symbol("t")))
+    for rate in (x, forced):
+        problem = ODE(rhs={"x": 1e-4 * (1 - x), "y": 1e4 * (rate - y)}, start={"x": 0.0, "y": 0.0})
+        with pytest.warns(
+            FailureWarning, match="this solver has no method for stiff problems: shorten transient"
+        ):
+            one = bifurcation(problem, transient=4000.0, keep=1000.0)
+        with pytest.warns(
+            FailureWarning, match="this solver has no method for stiff problems: shorten transient"
+        ):
+            two = basin(problem, {"x": [0.0], "y": [0.0]}, transient=4000.0, keep=1000.0)
+        assert not any("method=" in reason for result in (one, two) for _, reason in failures(result))
 
 
 @pytest.mark.parametrize("solver", [bifurcation, basin, lyapunov])

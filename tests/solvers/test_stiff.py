@@ -122,6 +122,12 @@ def test_a_stiff_delay_equation_is_told_so() -> None:
     )
 
 
+def test_a_stiff_switched_equation_is_not_sent_to_a_method_that_refuses_it() -> None:
+    problem = ODE(rhs={"x": -(10**6) * (x - sympy.Max(0, sympy.sin(t)))}, start={"x": 0.0})
+    reason = failures(trajectory(problem, [9.0], max_steps=5000))[0][1]
+    assert "switched and delay equations have no method for stiff" in reason and "radau" not in reason
+
+
 @pytest.mark.parametrize(
     "problem",
     [
