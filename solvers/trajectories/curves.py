@@ -104,8 +104,11 @@ class Cells:
     cut: NDArray[np.bool_]
 
 
-def degrees(program: Program) -> list[float]:
-    """Degree of each step as a polynomial in time between switches; infinite if it is none."""
+def degrees(program: Program, wave: float = np.inf) -> list[float]:
+    """Degree of each step as a polynomial in time between switches; infinite if it is none.
+
+    Sine and cosine of a straight line count as of degree `wave`.
+    """
     found: list[float] = []
     for op in program.ops:
         a, b = (found[i] if i >= 0 else 0.0 for i in (op.a, op.b))
@@ -119,6 +122,8 @@ def degrees(program: Program) -> list[float]:
             found.append(a + b)
         elif op.kind == "div" and b == 0.0:
             found.append(a)
+        elif op.kind in ("sin", "cos") and 0.0 < a <= 1.0:
+            found.append(wave)
         else:
             found.append(0.0 if a == b == 0.0 else np.inf)
     return found

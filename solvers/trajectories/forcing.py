@@ -93,7 +93,7 @@ def _driven(system: System, order: int) -> Program:
     """The terms of the equations and outputs that depend on time and parameters alone.
 
     Terms of a sum are told apart, so that a small one does not hide behind a large one. Polynomials in time are left
-    out: a series is the same everywhere.
+    out, and waves of low degree that no switch depends on: their series tells everywhere what they do.
     """
     builder = Builder()
     steps = [builder.extend(program) for program in (system.rhs, system.outputs)]
@@ -129,5 +129,13 @@ def _driven(system: System, order: int) -> Program:
             pending += [j for j in (op.a, op.b) if timed[j]]
         elif op.kind not in ("input", "step"):
             terms.add(i)
-    degree = degrees(whole)
-    return builder.build(sorted(i for i in terms if degree[i] > order))
+    switched: set[int] = set()
+    for i in reversed(range(len(whole.ops))):
+        op = whole.ops[i]
+        if i in switched or op.kind in ("step", "min", "max"):
+            switched |= {op.a, op.b}
+    strict, degree = (
+        degrees(whole),
+        degrees(whole, wave=3.0),
+    )  # order 14 sees the fourth power of a wave at its zero
+    return builder.build(sorted(i for i in terms if (strict if i in switched else degree)[i] > order))

@@ -83,6 +83,21 @@ def test_more_pulses_than_can_be_looked_at_are_refused(monkeypatch: pytest.Monke
     assert got == pytest.approx(100 * ive(0, 50), rel=1e-6)
 
 
+def test_waves_need_no_look_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their series tells everywhere what they do; those of high powers are pulses."""
+    monkeypatch.setattr(forcing, "MAX_SPANS", 100)
+    monkeypatch.setattr(forcing, "LEAST_SPANS", 100)
+    slopes = {"x": sympy.cos(100 * t), "y": sympy.sin(100 * t + 1) ** 2, "z": t * sympy.sin(100 * t) ** 3}
+    got = trajectory(ODE(rhs=slopes, start=dict.fromkeys(slopes, 0.0)), [10.0, 50.0])
+    ends = np.array([10.0, 50.0])
+    np.testing.assert_allclose(got.x.values, np.sin(100 * ends) / 100, atol=1e-7)
+    np.testing.assert_allclose(got.y.values, ends / 2 - (np.sin(200 * ends + 2) - np.sin(2)) / 400, rtol=1e-6)
+    cubes = sympy.lambdify(t, sympy.integrate(t * sympy.sin(100 * t) ** 3, (t, 0, t)))
+    np.testing.assert_allclose(got.z.values, cubes(ends), rtol=1e-6, atol=1e-6)
+    with pytest.raises(DynamicsError, match="too many places"):
+        trajectory(ODE(rhs={"x": sympy.sin(100 * t) ** 200}, start={"x": 0.0}), [50.0])
+
+
 def test_pulses_in_products_and_behind_delays() -> None:
     pulse = PULSE.subs({place: 3, width: sympy.Rational(1, 1000)})
     times = [2.0, 10.0]
