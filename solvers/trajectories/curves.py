@@ -28,9 +28,6 @@ HIDDEN = 1e-6
 #: Error of samples that is rounding, as a share of a function's largest value.
 ROUNDING = 2e-15
 
-#: Places at which one function of one point is looked at, at most.
-MAX_PROBES = 4096
-
 #: Shortest span, as a share of all of a point's.
 SHORTEST = 1e-12
 
@@ -96,6 +93,7 @@ class Cells:
     points, low, high : (m,) arrays
     series : (outputs, order + 1, m) Chebyshev coefficients over each span
     missed : (m,) largest error as a multiple of what is allowed: above 1 where a span stayed unresolved
+    cut : (m,) whether it stayed so for want of spans
     """
 
     points: Index
@@ -103,10 +101,14 @@ class Cells:
     high: Array
     series: Array
     missed: Array
+    cut: NDArray[np.bool_]
 
 
-def degrees(program: Program) -> list[float]:
-    """Degree of each step as a polynomial in time between switches; infinite if it is none."""
+def degrees(program: Program, wave: float = np.inf) -> list[float]:
+    """Degree of each step as a polynomial in time between switches; infinite if it is none.
+
+    Sine and cosine of a straight line count as of degree `wave`.
+    """
     found: list[float] = []
     for op in program.ops:
         a, b = (found[i] if i >= 0 else 0.0 for i in (op.a, op.b))
@@ -120,6 +122,8 @@ def degrees(program: Program) -> list[float]:
             found.append(a + b)
         elif op.kind == "div" and b == 0.0:
             found.append(a)
+        elif op.kind in ("sin", "cos") and 0.0 < a <= 1.0:
+            found.append(wave)
         else:
             found.append(0.0 if a == b == 0.0 else np.inf)
     return found
@@ -185,10 +189,11 @@ def _crossings(curves: Curves, guard: Program, points: Index, low: Array, high: 
     return where, b
 
 
-def probes(curves: Curves, points: Index, low: Array, high: Array) -> tuple[Index, Array, Index]:
+def probes(curves: Curves, points: Index, low: Array, high: Array, most: int) -> tuple[Index, Array, Index]:
     """Places that have seen all of the functions: between them no bound leaves the range of the samples by much.
 
-    That is by more than this range, where a span's own is meant, and more than HIDDEN of the largest value.
+    That is by more than this range, where a span's own is meant, and more than HIDDEN of the largest value. No more
+    than some `most` spans of one point are looked at.
 
     Returns
     -------
@@ -203,8 +208,10 @@ def probes(curves: Curves, points: Index, low: Array, high: Array) -> tuple[Inde
     where: list[Index] = []
     when: list[Array] = []
     sharp: list[Index] = []
-    budget = np.full(largest.shape[1], MAX_PROBES)
-    whole = np.bincount(points, high - low)
+    budget = np.full(largest.shape[1], most)
+    whole, ends = np.bincount(points, high - low), np.union1d(low, high)
+    for side in (low, high):
+        sharp.append(points[~np.isfinite(curves.at(side, points)).all(axis=0)])
     for _ in range(60):
         if not p.size:
             break
@@ -212,7 +219,7 @@ def probes(curves: Curves, points: Index, low: Array, high: Array) -> tuple[Inde
         some = max(1, BATCH // (2 * (len(program.ops) + len(slope.ops))))
         for begin in range(0, p.size, some):
             here = slice(begin, begin + some)
-            unclear[here] = _unclear(curves, slope, p[here], a[here], b[here], largest)
+            unclear[here] = _unclear(curves, slope, p[here], a[here], b[here], whole, ends, largest)
         where.append(np.tile(p, PLACES.size))
         when.append((a + (b - a) * PLACES).ravel())
         np.subtract.at(budget, p, 1)
@@ -224,23 +231,43 @@ def probes(curves: Curves, points: Index, low: Array, high: Array) -> tuple[Inde
 
 
 def _unclear(
-    curves: Curves, slope: Program, p: Index, a: Array, b: Array, largest: Array
+    curves: Curves, slope: Program, p: Index, a: Array, b: Array, whole: Any, ends: Array, largest: Array
 ) -> NDArray[np.bool_]:
     """Whether a function may leave the range of its samples on a span; `largest` grows with what they show."""
     t = a + (b - a) * PLACES
     samples = curves.at(t.ravel(), np.tile(p, PLACES.size)).reshape(-1, PLACES.size, p.size)
+    middle = PLACES.size // 2
+    return _hides(curves, slope, p, a, b, whole, ends, samples, samples[:, middle], largest)
+
+
+def _hides(
+    curves: Curves,
+    slope: Program,
+    p: Index,
+    a: Array,
+    b: Array,
+    whole: Any,
+    ends: Array,
+    samples: Array,
+    middle: Array,
+    largest: Array,
+) -> NDArray[np.bool_]:
+    """Whether bounds of a function leave the range of its samples (outputs, places, m); `middle`: in the middle."""
     low, high = samples.min(axis=1), samples.max(axis=1)
+    # Where a break is, is rounded: a span that ends there is bounded up to a little before.
+    within = np.minimum(0.02 * (b - a), 0.1 * SHORTEST * whole[p])
+    first, last = a + within * np.isin(a, ends), b - within * np.isin(b, ends)
     with np.errstate(all="ignore"):
         for row, values in zip(
             largest, np.nan_to_num(np.maximum(np.abs(low), np.abs(high)), posinf=0), strict=True
         ):
             np.maximum.at(row, p, values)
-        down, up = curves.within(a, b, p, curves.program)
-        fall, rise = curves.within(a, b, p, slope)
+        down, up = curves.within(first, last, p, curves.program)
+        fall, rise = curves.within(first, last, p, slope)
         reach = (
             np.maximum(np.abs(fall), np.abs(rise)) * (b - a) / 2
         )  # the mean value theorem, about the middle
-        down, up = np.fmax(down, samples[:, 1] - reach), np.fmin(up, samples[:, 1] + reach)
+        down, up = np.fmax(down, middle - reach), np.fmin(up, middle + reach)
         margin = (high - low) + HIDDEN * largest[:, p]
         clear = (down >= low - margin) & (up <= high + margin)
     return np.asarray(~clear.all(axis=0) & np.isfinite(samples).all(axis=(0, 1)))
@@ -282,7 +309,7 @@ def resolve(
     polynomial = max((degrees(curves.program)[i] for i in curves.program.outputs), default=0.0) <= order
     where, when, sharp = np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64)
     if not polynomial:
-        where, when, sharp = probes(curves, points, low, high)
+        where, when, sharp = probes(curves, points, low, high, 2 * most)
     exact = curves.at(when, where)
     nodes = np.cos(np.pi * (np.arange(order + 1) + 0.5) / (order + 1))
     to_series = np.linalg.inv(chebyshev.chebvander(nodes, order))
@@ -295,7 +322,8 @@ def resolve(
     where, when, exact = where[order_of], when[order_of], exact[:, order_of]
     done: list[tuple[Any, ...]] = []
     count = np.bincount(points, minlength=largest.shape[1])
-    whole = np.bincount(points, high - low)
+    whole, ends = np.bincount(points, high - low), np.union1d(low, high)
+    slope = differentiate(curves.program, TIME)
     while p.size:
         ranks = np.lexsort((a, p))
         p, a, b, was = p[ranks], a[ranks], b[ranks], was[ranks]
@@ -315,20 +343,31 @@ def resolve(
             if in_powers:
                 terms = (np.abs(np.einsum("ik,vkc->vic", to_powers, series)) * reach[:, None]).sum(axis=1)
                 missed = np.maximum(missed, (np.finfo(float).eps * terms / allowed).max(axis=0))
+            # Halving a span makes a smooth function's error smaller by far; what stays is rounding.
+            rounded = (missed > was / 8) & (missed * np.maximum(relative, floor) < 1e-9)
+            seems = ((missed <= 1.0) | rounded) & (half > 0)
             cell = _cell_of(p, a, b, where, when)
-            inside = (cell >= 0) & (missed <= 1.0)[np.maximum(cell, 0)]
+            inside = (cell >= 0) & seems[np.maximum(cell, 0)]
             if inside.any():
                 c = cell[inside]
                 x = (when[inside] - middle[c]) / np.where(half[c] > 0, half[c], 1.0)
                 error = np.abs(_clenshaw(series[:, :, c], x) - exact[:, inside]) / allowed[:, c]
                 np.maximum.at(missed, c, 0.1 * error.max(axis=0))
             missed = np.where(half > 0, missed, 0.0)
-            # Halving a span makes a smooth function's error smaller by far; what stays is rounding.
-            stuck = missed > was / 8
-            good = (missed <= 1.0) | (stuck & (missed * np.maximum(relative, floor) < 1e-9))
             small = half <= SHORTEST * whole[p]
-            good |= small | ~np.isfinite(samples).all(axis=(0, 1)) | (count[p] >= most)
-        done.append((p[good], a[good], b[good], series[:, :, good], missed[good]))
+            # Probes show one place of many that are alike: a span that polynomials seem to follow must hide none.
+            some = np.flatnonzero(seems & ~small)
+            if some.size and not polynomial:
+                hides = _hides(
+                    curves, slope, p[some], a[some], b[some], whole, ends, samples[:, :, some],
+                    curves.at(middle[some], p[some]), largest,
+                )  # fmt: skip
+                missed[some[hides]] = np.inf
+            good = (missed <= 1.0) | (rounded & (missed * np.maximum(relative, floor) < 1e-9))
+            good |= small | ~np.isfinite(samples).all(axis=(0, 1))
+            cut = ~good & (count[p] >= most)
+            good |= cut
+        done.append((p[good], a[good], b[good], series[:, :, good], missed[good], cut[good]))
         np.add.at(count, p[~good], 1)
         pending = (cell >= 0) & ~good[np.maximum(cell, 0)]
         where, when, exact = where[pending], when[pending], exact[:, pending]
@@ -336,9 +375,10 @@ def resolve(
         p, a, b = _halves(p[~good], a[~good], b[~good])
     p, a, b = (np.concatenate([d[i] for d in done]) for i in range(3))
     series, missed = np.concatenate([d[3] for d in done], axis=2), np.concatenate([d[4] for d in done])
+    cut = np.concatenate([d[5] for d in done])
     ranks = np.lexsort((a, p))
     missed[np.isin(p, sharp)] = np.inf
-    return Cells(p[ranks], a[ranks], b[ranks], series[:, :, ranks], missed[ranks])
+    return Cells(p[ranks], a[ranks], b[ranks], series[:, :, ranks], missed[ranks], cut[ranks])
 
 
 def _cell_of(p: Index, a: Array, b: Array, where: Index, when: Array) -> Index:

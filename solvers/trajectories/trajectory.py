@@ -111,7 +111,7 @@ def trajectory(
         problem without a history.
     DynamicsError
         No initial value for a state; a function that is not known; a history that is not finite or changes too fast
-        to be followed; with `throw`, a trajectory that failed.
+        to be followed; terms of time that change at too many places; with `throw`, a trajectory that failed.
     LimitError
         More memory or work than is allowed, for a history too. The work is what the request takes at least;
         `max_steps` bounds the rest.
@@ -124,11 +124,11 @@ def trajectory(
 
     A step sees the equations at its beginning. Terms that depend on time (and parameters) alone are looked at over
     all of the motion beforehand, by bounds on their values, so that a pulse is not jumped over, however narrow it is
-    (down to 1e-12 of the motion); what may hide is a pulse in a product below 1e-6 of the product's largest value,
-    or among more than 2000 places of one motion that all need a look. Not looked at are terms in which states and
-    time stand together, as in exp(-(x - t)^2), and narrow places in a state's own space, as exp(-1e6 (x - 5)^2), nor an
-    argument of a switch that is flat to rounding on the way to its zero, as tanh(100 (x - 5)): give
-    a `max_step` shorter than the time that the motion spends there.
+    (down to 1e-12 of the motion); what may hide is a pulse in a product below 1e-6 of the product's largest value.
+    Where more places need a look than there is room for, an error asks for a `max_step`. Not looked at are terms in
+    which states and time stand together, as in exp(-(x - t)^2), and narrow places in a state's own space, as
+    exp(-1e6 (x - 5)^2), nor an argument of a switch that is flat to rounding on the way to its zero, as
+    tanh(100 (x - 5)): give a `max_step` shorter than the time that the motion spends there.
 
     Examples
     --------
@@ -353,7 +353,7 @@ def _by_scipy(task: _Task, method: str) -> Array:
     """Returns where each trajectory ended: (states, slopes, time, last step; size)."""
     system, ticks, values = task.system, task.ticks, task.values
     n, ends = len(system.labels), np.zeros((2 * len(system.labels) + 2, system.size))
-    halts = stops(system, ticks[-1], _order(task.rtol, False), task.rtol)
+    halts = stops(system, ticks[-1], _order(task.rtol, False), task.rtol, task.max_step)
     for i in range(system.size):
         states, task.status[i], ends[:, i] = follow(
             system,
@@ -399,7 +399,7 @@ def _by_taylor(task: _Task) -> Array:
         row[:] = system.grid.values[name] if name else constant
     all_lags = system.lag_values() if system.delayed else np.empty((0, size))
     past = past_polynomials(system, tape.past_names, beginning, all_lags, order)
-    halts = stops(system, ticks[-1], order, task.rtol) if tape.clock >= 0 else np.empty((0, 1))
+    halts = stops(system, ticks[-1], order, task.rtol, task.max_step) if tape.clock >= 0 else np.empty((0, 1))
     check_sizes(tape, past, halts, order, size)
     varying = (past.coefficients, past.edges, past.levels, halts, params, beginning, all_lags)
     taken, ends = np.zeros(size, np.int64), np.zeros((2 * len(system.labels) + 2, size))

@@ -9,9 +9,9 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import erf
+from scipy.special import erf, ive
 
-from tcpdynamics.solvers import DDE, ODE, Delayed, DomainError, tabulated, trajectory
+from tcpdynamics.solvers import DDE, ODE, Delayed, DomainError, DynamicsError, tabulated, trajectory
 from tcpdynamics.solvers.dynamics import compile_system
 from tcpdynamics.solvers.trajectories import forcing
 
@@ -50,6 +50,52 @@ def test_any_pulse_is_seen_at_any_place(
     error = 100 * tolerance + 1e-15 * end / narrow
     np.testing.assert_allclose(got.x.values, risen, atol=error)
     np.testing.assert_allclose(got.y.values, risen + np.sin(3 * times) / 3, atol=error)
+
+
+@pytest.mark.parametrize("thin", [1e-8, 1e-6, 1.93148e-7, 1e-3])
+def test_no_place_hides_a_pulse(thin: float) -> None:
+    """Also where samples met no more than its flank: at some of these places half of it was lost."""
+    some = np.random.default_rng(1).uniform(0.5, 99.5, 300)
+    where = np.sort(np.append(some, [3.475951903807615, 96.52404809619239, 63.86833177154913]))
+    problem = ODE(rhs={"x": PULSE.subs(width, thin)}, parameters={"place": where}, start={"x": 0.0})
+    error = 1e-6 + 1e-15 * 100 / thin
+    np.testing.assert_allclose(trajectory(problem, [100.0]).x.values[:, 0], 1.0, atol=error)
+
+
+@pytest.mark.parametrize(("thin", "end"), [(0.1, 1000.0), (0.03, 1000.5), (0.01, 1000.5), (0.003, 100.5)])
+def test_each_pulse_of_many_counts(thin: float, end: float) -> None:
+    """The area of a pulse is a Bessel function; to half a period they are symmetric."""
+    pulses = sympy.exp(-((sympy.sin(sympy.pi * t) / thin) ** 2))
+    got = trajectory(ODE(rhs={"x": pulses}, start={"x": 0.0}), [end]).x.item()
+    assert got == pytest.approx(end * ive(0, 0.5 / thin**2), rel=1e-5)
+
+
+def test_more_pulses_than_can_be_looked_at_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless a longest step is asked for."""
+    monkeypatch.setattr(forcing, "MAX_SPANS", 100)
+    monkeypatch.setattr(forcing, "LEAST_SPANS", 100)
+    pulses = sympy.exp(-((sympy.sin(sympy.pi * t) * 10) ** 2))
+    problem = ODE(rhs={"x": pulses}, start={"x": 0.0})
+    for method in ("taylor", "scipy"):
+        with pytest.raises(DynamicsError, match=r"too many places in \[0, 100\].*give a max_step"):
+            trajectory(problem, [100.0], method=method)
+    got = trajectory(problem, [100.0], max_step=0.05).x.item()
+    assert got == pytest.approx(100 * ive(0, 50), rel=1e-6)
+
+
+def test_waves_need_no_look_however_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their series tells everywhere what they do; those of high powers are pulses."""
+    monkeypatch.setattr(forcing, "MAX_SPANS", 100)
+    monkeypatch.setattr(forcing, "LEAST_SPANS", 100)
+    slopes = {"x": sympy.cos(100 * t), "y": sympy.sin(100 * t + 1) ** 2, "z": t * sympy.sin(100 * t) ** 3}
+    got = trajectory(ODE(rhs=slopes, start=dict.fromkeys(slopes, 0.0)), [10.0, 50.0])
+    ends = np.array([10.0, 50.0])
+    np.testing.assert_allclose(got.x.values, np.sin(100 * ends) / 100, atol=1e-7)
+    np.testing.assert_allclose(got.y.values, ends / 2 - (np.sin(200 * ends + 2) - np.sin(2)) / 400, rtol=1e-6)
+    cubes = sympy.lambdify(t, sympy.integrate(t * sympy.sin(100 * t) ** 3, (t, 0, t)))
+    np.testing.assert_allclose(got.z.values, cubes(ends), rtol=1e-6, atol=1e-6)
+    with pytest.raises(DynamicsError, match="too many places"):
+        trajectory(ODE(rhs={"x": sympy.sin(100 * t) ** 200}, start={"x": 0.0}), [50.0])
 
 
 def test_pulses_in_products_and_behind_delays() -> None:

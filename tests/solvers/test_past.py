@@ -197,6 +197,30 @@ def test_a_past_that_polynomials_do_not_follow_is_refused(history: Any, message:
         trajectory(backwards(history), [0.5])
 
 
+@pytest.mark.parametrize("narrow", [1e-6, 1e-7, 1e-8])
+def test_a_narrow_quotient_of_the_past_is_met(narrow: float) -> None:
+    peak = narrow / ((t + sympy.Rational(1, 3)) ** 2 + narrow**2)
+    area = np.arctan(1 / (3 * narrow)) + np.arctan(2 / (3 * narrow))
+    assert trajectory(backwards(peak), [1.0]).x.item() == pytest.approx(-area, rel=1e-7)
+
+
+@pytest.mark.parametrize("narrow", [1e-9, 1e-10, 1e-11])
+def test_a_past_narrower_than_times_are_rounded_is_refused(narrow: float) -> None:
+    peak = narrow / ((t + sympy.Rational(1, 3)) ** 2 + narrow**2)
+    with pytest.raises(DynamicsError, match="changes too fast"):
+        trajectory(backwards(peak), [1.0])
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+@pytest.mark.parametrize("method", [sympy.sin, lambda e: sympy.cos(e - sympy.pi / 2)])
+def test_a_past_that_is_zero_up_to_its_bend_is_met(method: Any, shift: float) -> None:
+    """Its bounds at the bend are rounding, which is not small beside zero."""
+    past = sympy.Max(0, method(9 * (t + shift)))
+    assert trajectory(backwards(past, 0.1), [0.1]).x.item() == pytest.approx(
+        0.0 if shift == 0 else -(np.cos(1.8) - np.cos(2.7)) / 9, rel=1e-7, abs=1e-15
+    )
+
+
 def test_an_unknown_function_of_the_past_is_named() -> None:
     with pytest.raises(DynamicsError, match=r"history of x: cannot compute gamma.*use numbers, symbols"):
         trajectory(backwards(sympy.gamma(t + 3)), [0.5])
