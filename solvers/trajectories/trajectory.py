@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -209,6 +209,9 @@ def _check_max_step(max_step: Any) -> float:
 
 
 def _check_times(times: ArrayLike, problem: Dynamics) -> Array:
+    if isinstance(times, Sized) and not hasattr(times, "dtype"):
+        many = len(times)
+        check_memory(f"{many:,} times", 80.0 * many, "ask for fewer, or give a NumPy array")
     ticks = np.atleast_1d(real_array(f"times [{problem.time_units}]", times))
     if ticks.ndim != 1 or ticks.size == 0:
         raise DomainError(f"times must be a 1-D array of numbers, got shape {ticks.shape}")

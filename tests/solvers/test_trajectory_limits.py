@@ -61,6 +61,12 @@ def test_a_long_memory_of_a_map_is_refused() -> None:
         trajectory(problem, [3])
 
 
+def test_times_are_counted_before_they_are_made() -> None:
+    w = sympy.Symbol("w")
+    with pytest.raises(LimitError, match=r"1,000,000,000 times need about 80 GB"):
+        trajectory(Map(rhs={"w": w / 2}, start={"w": 1.0}), range(10**9))
+
+
 # -- interrupts ----------------------------------------------------------------------------------------------
 
 #: A child announces by itself that a call which would take days has begun; then it waits for its interrupt.
