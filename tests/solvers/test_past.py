@@ -234,7 +234,7 @@ def test_tables_are_checked() -> None:
         ([0.0, 2.0, 1.0], [1.0, 2.0, 3.0], "must increase, got 2 before 1"),
         ([0.0, np.nan], [1.0, 2.0], "1-D array of finite numbers"),
         ([[0.0, 1.0]], [1.0, 2.0], "1-D array of finite numbers"),
-        (["a", "b"], [1.0, 2.0], "must be numbers"),
+        (["a", "b"], [1.0, 2.0], "must be real numbers"),
         ([0.0, 1e-300], [0.0, 1e300], "too steep"),
     ):
         with pytest.raises(DomainError, match=message):
