@@ -65,13 +65,17 @@ def stored(
     from tcpdynamics.solvers import sweep, sweep_of
 
     work = sweep_of(target, solver, **settings)
-    with progress_line("sweeping") as line:
-        return sweep(
-            work,
-            {**work.parameters, **chosen.swept},
-            store=path,
-            progress=lambda done, points, left: line(done / points),
-        )
+    try:
+        with progress_line("sweeping") as line:
+            return sweep(
+                work,
+                {**work.parameters, **chosen.swept},
+                store=path,
+                progress=lambda done, points, left: line(done / points),
+            )
+    except KeyboardInterrupt:
+        click.echo(f"what is finished is kept in {path}; the same command goes on from there", err=True)
+        raise
 
 
 def reason(code: int) -> str:

@@ -126,7 +126,8 @@ def _bounds(system: System, box: Mapping[str, tuple[float, float]] | None) -> Ar
         if not system.problem.start:
             raise DynamicsError(
                 f"{system.problem.name} has no closed-form fixed point and no initial values to search around; give "
-                f"box={{{system.labels[0]!r}: (low, high)}}"
+                f"the problem fixed_points= or start=, equilibria box={{{bare(system.labels[0])!r}: (low, high)}}, or "
+                "any other solver at="
             )
         return None
     vectors = quantities(system.labels)

@@ -56,7 +56,9 @@ TOGETHER = 1_000_000
 NATIVE_FROM = 2000
 
 STIFF = next(i for i, reason in enumerate(REASONS) if "since the problem is stiff" in reason)
-STIFF_SWITCHED = next(i for i, reason in enumerate(REASONS) if "switched and delay equations have no" in reason)
+STIFF_SWITCHED = next(
+    i for i, reason in enumerate(REASONS) if "switched and delay equations have no" in reason
+)
 SLIDES = next(i for i, reason in enumerate(REASONS) if reason.startswith("the motion slides along a switch"))
 
 

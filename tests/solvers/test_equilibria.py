@@ -140,7 +140,10 @@ def test_same_seed_same_bytes_and_many_points() -> None:
         ({"x": (1, 0)}, "the box of x must be"),
         ({"x": (0, np.inf)}, "the box of x must be"),
         ({}, "the box leaves out x"),
-        (None, "no closed-form fixed point and no initial values to search around; give box="),
+        (
+            None,
+            "no closed-form fixed point and no initial values to search around; give the problem fixed_points=",
+        ),
     ],
 )
 def test_bad_boxes(box: object, message: str) -> None:
