@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import hypothesis
 import pytest
+
+# A shell that starts the tests in the background has them ignore interrupts, and so would the children of tests.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
 hypothesis.settings.load_profile("default")
