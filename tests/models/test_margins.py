@@ -189,7 +189,7 @@ def test_schur_cohn_on_the_circle() -> None:
 
 
 def test_cut_map_of_the_measured_round_trip_time() -> None:
-    """`cut_margin` by simulation from both sides, the issue's point among them."""
+    """`cut_margin` by simulation from both sides, a point that was misjudged among them."""
     rng = np.random.default_rng(3)
     phi, psi = np.append(rng.uniform(0, 4, 40), 2.4), np.append(rng.uniform(0, 4, 40), 1.5)
     law = TRefwaMeasuredRtt(
