@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 from tcpdynamics.limits import shown
 
 from .numbers import real_array
-from .used import check_used
 
 if TYPE_CHECKING:
     import sympy
@@ -126,11 +125,6 @@ class Dynamics:
                         f"{label} delays the output {delayed.of!r}, which itself holds delayed values; "
                         "make it a state or write it out"
                     )
-        points = (e for point in self.fixed_points for e in point.values())
-        lags = (delayed.by for delayed in self._lagged.values())
-        history = getattr(self, "history", {}).values()
-        parts = (*self.rhs.values(), *self.outputs.values(), *self.start.values(), *lags, *points, *history)
-        check_used(self.parameters, self.domain, parts, DynamicsError)
 
     @property
     def _lagged(self) -> Mapping[str, Delayed]:

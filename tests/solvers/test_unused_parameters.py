@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpdynamics.solvers import (
-    DDE,
-    ODE,
     ChainError,
-    Delayed,
-    DynamicsError,
-    Map,
     MarkovChain,
     Reward,
     RewardBalance,
@@ -27,14 +22,11 @@ from tcpdynamics.solvers import (
 @given(st.text("abcdefgh", min_size=2, max_size=8), st.integers(0, 7), st.sampled_from("xyz"))
 def test_a_misspelt_parameter_beside_the_right_one_is_refused(name: str, place: int, letter: str) -> None:
     wrong = name[:place] + letter + name[place:]
-    rate, w = sympy.Symbol(name), sympy.Symbol("w")
+    rate = sympy.Symbol(name)
     both = {name: 0.25, wrong: [0.1, 0.2]}
     says = f"parameter '{wrong}' stands in no expression"
     with pytest.raises(ChainError, match=says):
         stationary(MarkovChain({("a", "b"): rate, ("b", "a"): 1 - rate}, both))
-    for kind in (ODE, DDE, Map):
-        with pytest.raises(DynamicsError, match=says):
-            kind(rhs={"w": rate * w}, parameters=both, start={"w": 1.0})
 
 
 def test_a_misspelt_parameter_is_told_what_was_meant() -> None:
@@ -49,15 +41,7 @@ def test_a_misspelt_parameter_is_told_what_was_meant() -> None:
         stationary(MarkovChain(chain.transitions, {"p": 0.5}).at(pp=0.1))
 
 
-def test_parameters_of_delays_starts_outputs_and_rewards_are_used() -> None:
-    w, w_d, lag, first, scale = sympy.symbols("w w_d lag first scale")
-    DDE(
-        rhs={"w": -w_d},
-        delayed={"w_d": Delayed("w", lag)},
-        start={"w": first},
-        outputs={"y": scale * w},
-        parameters={"lag": 1.0, "first": 2.0, "scale": 3.0},
-    )  # fmt: skip
+def test_parameters_of_rewards_are_used() -> None:
     high, p = sympy.symbols("high p")
     edges = {("a", "b"): p, ("b", "a"): 1 - p}
     joint = {
