@@ -238,7 +238,8 @@ def _explain(error: Any, plain: Mapping[str, Any]) -> ScenarioError:
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":
         refusal = ScenarioError(str(message))
-        key, index, *_ = (*error["loc"], None, None)
+        place_of: tuple[Any, ...] = (*tuple(error["loc"]), None, None)
+        key, index = place_of[:2]
         # Links are told by their names.
         several = key in ("flows", "drops") and isinstance(index, int)
         return numbered(refusal, key, index, len(plain[key])) if several else refusal
