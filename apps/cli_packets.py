@@ -119,6 +119,7 @@ def simulate(
     check_outputs(path, output, trace, plot, force)
     share = None if until is None else _share(until)
     described = _load(path, settings)
+    _check_recordings(described, replications, until)
     if seed is not None:
         described = dataclasses.replace(described, seed=seed)
     described = recording(described, trace is not None, plot is not None)
@@ -154,6 +155,16 @@ def _check_together(
                 f"{option} shows one run; leave out {'--until' if until is not None else '--replications'}, or "
                 f"repeat one replication with its --seed (--json lists them)"
             )
+
+
+def _check_recordings(scenario: Scenario, replications: int | None, until: str | None) -> None:
+    if scenario.record.anything and (until is not None or (replications or 1) > 1):
+        option = "--replications" if until is None else "--until"
+        raise click.UsageError(
+            f"{option} keeps no recordings, whose lengths differ from run to run, and the scenario's [record] asks for "
+            f"{', '.join(scenario.record.names)}; remove [record] from the scenario, or leave out {option} and record "
+            "one run at a time, each with a --seed of its own"
+        )
 
 
 def _share(text: str) -> float:

@@ -38,7 +38,7 @@ def stationary() -> None:
     "--loss",
     required=True,
     metavar="RANGE",
-    help="Packet-loss probability: start:stop:count or a comma list.",
+    help="Packet-loss probability: start:stop:count or a comma list, such as 0.1 or 10%.",
 )
 @click.option(
     "--model",
@@ -98,7 +98,7 @@ def sub_packet(**options: Any) -> None:
     output: Path | None = options["output"]
     if output is not None:
         check_netcdf_name(output)
-    loss = _read("--loss", options["loss"], _most_points(options))
+    loss = _read("--loss", options["loss"], _most_points(options), shares=True)
     if options["exact"]:
         _check_digits(loss, options["w_max"])
     if options["exact"] and options["w_max"] > MAX_EXACT_WINDOW:
@@ -148,9 +148,9 @@ def _most_points(options: dict[str, Any]) -> int:
     return MAX_POINTS if options["output"] is not None else MAX_PRINTED
 
 
-def _read(option: str, text: str, most: int = 1) -> list[Fraction]:
+def _read(option: str, text: str, most: int = 1, shares: bool = False) -> list[Fraction]:
     try:
-        return parse_range(text, most)
+        return parse_range(text, most, shares=shares)
     except RangeError as error:
         hint = "; --output FILE.nc takes more" if "at most 100,000" in str(error) else ""
         raise click.UsageError(f"{option}: {error}{hint}") from None
@@ -170,7 +170,7 @@ def build_model(options: dict[str, Any], loss: list[Fraction]) -> Any:
         "early_retransmit": options["early_retransmit"],
     }
     if options["retransmission_loss"] is not None:
-        value = _read("--retransmission-loss", options["retransmission_loss"])[0]
+        value = _read("--retransmission-loss", options["retransmission_loss"], shares=True)[0]
         given["retransmission_loss"] = value if exact else float(value)
     for name, only in (("stages", "full"), ("backoff_cap", "exact"), ("collapse", "exact")):
         if options[name] is not None:

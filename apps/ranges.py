@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from tcpdynamics.limits import shown
@@ -41,8 +42,10 @@ def parse_floats(text: str, most: int = MAX_POINTS) -> list[float]:
     return [(first + step * i) / bottom for i in range(count)]
 
 
-def parse_range(text: str, most: int = MAX_POINTS) -> list[Fraction]:
+def parse_range(text: str, most: int = MAX_POINTS, *, shares: bool = False) -> list[Fraction]:
     """Read `start:stop:count` (both ends included) or a comma list, exactly: 0.1 is one tenth.
+
+    With `shares`, the numbers are probabilities and may be written in percent: 10% is one tenth.
 
     Raises
     ------
@@ -55,21 +58,26 @@ def parse_range(text: str, most: int = MAX_POINTS) -> list[Fraction]:
     [0.1, 0.2, 0.3]
     >>> parse_range("1/3, 0.5")
     [Fraction(1, 3), Fraction(1, 2)]
+    >>> parse_range("10%, 1/3", shares=True)
+    [Fraction(1, 10), Fraction(1, 3)]
     """
-    ends, count = _read(text, most)
+    ends, count = _read(text, most, _share if shares else _number)
     if count is None:
         return ends
     start, stop = ends
     return [start + (stop - start) * Fraction(i, max(count - 1, 1)) for i in range(count)]
 
 
-def _read(text: str, most: int) -> tuple[list[Fraction], int | None]:
+def _read(
+    text: str, most: int, number: Callable[[str], Fraction] | None = None
+) -> tuple[list[Fraction], int | None]:
     """The numbers of a list and None, or both ends of a range and how many numbers it has."""
+    number = number or _number
     parts = text.split(":")
     if len(parts) == 1:
         if text.count(",") >= max(2 * most, 1000):
             raise RangeError(f"more than {most:,} points asked for; use fewer points")
-        values = [_number(item) for item in text.split(",") if item.strip()]
+        values = [number(item) for item in text.split(",") if item.strip()]
         if not values:
             raise RangeError("the list is empty; give numbers such as 0.1,0.2 or a range such as 0.05:0.45:9")
         if len(values) > most:
@@ -77,7 +85,7 @@ def _read(text: str, most: int) -> tuple[list[Fraction], int | None]:
         return values, None
     if len(parts) != 3:
         raise RangeError(f"{shown(text)} is not start:stop:count, such as 0.05:0.45:9")
-    start, stop, count = _number(parts[0]), _number(parts[1]), _number(parts[2])
+    start, stop, count = number(parts[0]), number(parts[1]), _number(parts[2])
     if count.denominator != 1 or count < 1:
         raise RangeError(f"the count in {shown(text)} must be a whole number >= 1, got {parts[2].strip()}")
     if count > most:
@@ -90,6 +98,12 @@ def _read(text: str, most: int) -> tuple[list[Fraction], int | None]:
                 f"one point cannot span {parts[0].strip()} to {parts[1].strip()}; give a count of at least 2"
             )
     return [start, stop], int(count)
+
+
+def _share(text: str) -> Fraction:
+    """A number, or a number of percent."""
+    word = text.strip()
+    return _number(word[:-1]) / 100 if word.endswith("%") else _number(word)
 
 
 def _number(text: str) -> Fraction:

@@ -27,11 +27,15 @@ _PRIME = 2**61 - 1
 MAX_HELD = 20_000
 
 
-def as_chain(problem: Any) -> MarkovChain:
-    """A chain, or a model that has one."""
+def as_chain(problem: Any, *more: Any) -> MarkovChain:
+    """A chain, or a model that has one.
+
+    Raises ChainError for a parameter that neither the chain uses nor one of `more` expressions.
+    """
     chain = problem if isinstance(problem, MarkovChain) else getattr(problem, "chain", lambda: None)()
     if not isinstance(chain, MarkovChain):
         raise TypeError(f"expected a MarkovChain or a model with .chain(), got {type(problem).__name__}")
+    chain.check_parameters(*more)
     return chain
 
 
@@ -309,7 +313,8 @@ def explicit(chain: MarkovChain) -> MarkovChain:
         return chain
     events: Events = {edge: {0: e} for edge, e in chain.transitions.items()}
     events, states = explicit_events(chain, events)
-    return replace(chain, transitions={e: law[0] for e, law in events.items()}, states=states, holding={})
+    whole = replace(chain, transitions={e: law[0] for e, law in events.items()}, states=states, holding={})
+    return whole.declared(chain.parameters)  # times that were written out stand in no entry
 
 
 def explicit_events(chain: MarkovChain, events: Events) -> tuple[Events, tuple[str, ...]]:

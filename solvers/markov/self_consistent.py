@@ -50,6 +50,7 @@ def self_consistent(problem: Any, *, window: int | None = None, throw: bool = Fa
     if not isinstance(balance, RewardBalance):
         raise TypeError(f"expected a RewardBalance or a model with .balance(), got {type(problem).__name__}")
     chain = balance.chain
+    chain.check_parameters(*balance.reward.mean().values())
     others = {k: v for k, v in chain.parameters.items() if k != balance.unknown}
     grid = make_grid({"target": balance.target, **others})
     target = np.broadcast_to(grid.values["target"], grid.size)

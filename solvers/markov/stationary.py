@@ -6,13 +6,13 @@ from fractions import Fraction
 from functools import lru_cache
 from math import comb
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_memory, check_work, shown
+from tcpdynamics.limits import bare, check_memory, check_work, shown
 
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain
@@ -30,6 +30,9 @@ from .chains import (
 )
 from .extended import Unfolded, differentiate_unfolded, solve_blocks
 from .reduction import stationary_steps
+
+if TYPE_CHECKING:
+    import sympy
 
 #: Derivatives double the steps of a program, about, each time.
 MAX_ORDER = 6
@@ -106,7 +109,7 @@ def stationary(
 
 def sensitivity(
     problem: Any,
-    parameter: str | None = None,
+    parameter: str | sympy.Symbol | None = None,
     *,
     order: int = 1,
     throw: bool = False,
@@ -117,8 +120,8 @@ def sensitivity(
     Parameters
     ----------
     problem : MarkovChain, or a model with `.chain()`
-    parameter : str, optional
-        Name of the symbol; may be left out when the chain has one only.
+    parameter : str or sympy.Symbol, optional
+        The symbol or its name; may be left out when the chain has one only.
     order : int
         1 for the first derivative, 2 for the second, ...
 
@@ -149,13 +152,15 @@ def sensitivity(
             f"order must be at most {MAX_ORDER}, got {shown(order)}: each doubles the work and more"
         )
     names = sorted(_program(chain_key(chain)).inputs)
-    if parameter is None and len(names) == 1:
-        parameter = names[0]
-    if parameter not in names:
-        raise ChainError(f"parameter must be one of {shown(names)}, got {shown(parameter)}")
+    name = getattr(parameter, "name", parameter)  # of a SymPy symbol
+    if name is None and len(names) == 1:
+        name = names[0]
+    if name not in names:
+        raise ChainError(_which(names, parameter))
+    parameter = str(name)
     grid = grid_of(chain, names)
     n = len(chain.labels)
-    values = _evaluate(_slope_program(chain_key(chain), str(parameter), order), grid, backend)
+    values = _evaluate(_slope_program(chain_key(chain), parameter, order), grid, backend)
     status = _status(chain, grid, values, n)
     if throw:
         raise_if_failed(status, lambda i: describe_point(chain, grid.point(i), int(status[i])))
@@ -170,6 +175,17 @@ def sensitivity(
     return as_dataset(
         {"derivative": derivative.variable, "status": result["status"].variable}, result.coords, result.attrs
     )
+
+
+def _which(names: list[str], parameter: Any) -> str:
+    """What to write in the place of a parameter that the chain does not have."""
+    if not names:
+        return "the chain has no parameters to differentiate by: give it a symbol, such as sympy.Symbol('p')"
+    got = "got none" if parameter is None else f"got {shown(parameter, 60)}"
+    if len(names) == 1:
+        return f'parameter must be "{bare(names[0])}", the chain\'s only one, {got}; write parameter="{bare(names[0])}"'
+    listed = bare(", ".join(names), 120)
+    return f'parameter must be one of {listed}, {got}; write parameter="{bare(names[0])}", for example'
 
 
 def closed_form(problem: Any) -> dict[str, Any]:

@@ -72,7 +72,8 @@ def windowed(
     >>> float(tosses["mean"].round(9)), float(tosses.variance.round(9)), round(float(tosses.nothing), 9)
     (2.5, 1.875, 0.056313515)
     """
-    chain = as_chain(problem)
+    joint = getattr(reward, "joint", {})
+    chain = as_chain(problem, *(chance for law in joint.values() for chance in law.values()))
     if not isinstance(length, Integral) or not 1 <= length <= MAX_LENGTH:
         raise DomainError(
             f"length must be a whole number of epochs in [1, {MAX_LENGTH:,}], got {shown(length)}"
@@ -185,7 +186,8 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     )  # fmt: skip
     chances = np.empty((len(program.outputs), grid.size))
     run_blocks(program, grid.values, grid.size, chances)
-    solved = stationary(MarkovChain(dict(whole[1]), chain.parameters, whole[0], domain=chain.domain))
+    plain = MarkovChain(dict(whole[1]), chain.parameters, whole[0], domain=chain.domain)
+    solved = stationary(plain.declared(chain.parameters))  # some are the reward's, or became numbers
     pi = np.moveaxis(solved.probability.values, -1, 0).reshape(len(whole[0]), -1)
     status = np.maximum(domain_status(chain, grid), solved.status.values.reshape(-1))
     stay = 1 - _sum_by_source(events, chances, len(whole[0]))

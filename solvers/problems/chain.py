@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.limits import bare, shown
+
+from .used import check_used
 
 if TYPE_CHECKING:
     import sympy
@@ -161,6 +164,18 @@ class MarkovChain:
     def _never_held(self, state: str) -> bool:
         held = self.holding.get(state, 1)
         return bool(held == 0)
+
+    def check_parameters(self, *more: Any) -> None:
+        """Raise ChainError for a parameter that no entry uses, nor one of `more` expressions, nor the domain."""
+        if self.is_symbolic:
+            used = (*self.transitions.values(), *self.holding.values(), *more)
+            check_used(self.parameters, self.domain, used, ChainError)
+
+    def declared(self, parameters: Iterable[str]) -> MarkovChain:
+        """The same chain, that keeps these parameters as labels of its points though its entries do not use them."""
+        used = {s.name for e in self.transitions.values() for s in getattr(e, "free_symbols", ())}
+        labels = {k: (-math.inf, math.inf) for k in parameters if k not in used}
+        return replace(self, domain={**labels, **self.domain})
 
     def at(self, **parameters: Any) -> MarkovChain:
         """The same chain with other values of its parameters, by symbol name."""

@@ -16,7 +16,7 @@ from ..results import REASONS
 from ..trajectories.trajectory import STIFF, STIFF_SWITCHED, trajectory
 from .checks import tolerances, whole
 from .extrema import maxima, repetition
-from .own_times import MAX_STEPS, check_motion, flow_times
+from .own_times import MAX_STEPS, Scales, check_motion, flow_times
 from .points import take
 from .resting import NEAR, at_last, sizes
 
@@ -31,6 +31,9 @@ TOO_SHORT = next(i for i, reason in enumerate(REASONS) if "has not settled in th
 _ORDER = 25
 #: Times before the window at which the size of a motion is taken.
 _EARLY = 32
+
+#: How often motions that ran out of steps in default times are followed again, each time in a quarter of the time.
+_SHORTER = 3
 
 #: Sampled numbers that one block of points may hold, 160 MB.
 BLOCK_NUMBERS = 20_000_000
@@ -83,7 +86,8 @@ def flow_orbits(
     """Follow a flow from its start and look for cycles in the maxima of `of`, block by block.
 
     Points with the same times share a block. What neither repeats nor has arrived at rest, in default times that are
-    too short for the slowest mode, is as it was seen, with a status that says so.
+    too short for the slowest mode, is as it was seen, with a status that says so. In default times, motions whose steps
+    run out (a sawtooth of many switches) are followed in shorter ones.
     Rest is rest of all states (`at_rest.rests`), not of `of` alone.
     """
     problem, size, n = system.problem, system.size, len(system.labels)
@@ -103,17 +107,53 @@ def flow_orbits(
     before, kept, own = flow_times(system, transient, keep)
     short = own.too_short & (transient is None or keep is None)
     check_motion(what, system, np.minimum(own.likely_steps(before + kept), MAX_STEPS) + samples / 8, *each)
+    settings = (of, samples, max_period, rtol, atol)
+    found = _followed(system, np.arange(size), before, kept, own, short, *settings)
+    for _ in range(_SHORTER if transient is None and keep is None else 0):
+        late = np.flatnonzero(found.status == TOO_LONG)
+        if not late.size:
+            break
+        # Nobody asked for these times: what repeats within shorter ones is as good an answer.
+        before[late] /= 4
+        kept[late] /= 4
+        short[late] = True
+        rest = np.flatnonzero(found.status != TOO_LONG)
+        again = _followed(system, late, before, kept, own, short, *settings)
+        found = _joined([_rows(found, rest), again], [rest, late])
+    return found
+
+
+def _followed(
+    system: System,
+    points: NDArray[np.int64],
+    before: Array,
+    kept: Array,
+    own: Scales,
+    short: NDArray[np.bool_],
+    of: str,
+    samples: int,
+    max_period: int,
+    rtol: float,
+    atol: float,
+) -> FlowOrbits:
+    """The motions of some points, in their order, block by block."""
+    numbers = len(system.labels) + len(system.problem.outputs)
     block = max(1, BLOCK_NUMBERS // (numbers * samples))
-    pairs, group = np.unique(np.stack([before, kept]), axis=1, return_inverse=True)
+    pairs, group = np.unique(np.stack([before, kept])[:, points], axis=1, return_inverse=True)
     parts, order = [], []
     for g, (time, span) in enumerate(pairs.T):
         times = time + span * np.arange(samples) / (samples - 1)
-        members = np.flatnonzero(group.ravel() == g)
+        members = points[group.ravel() == g]
         hopeless = own.steps(before + kept)[members] > MAX_STEPS
         for chosen, run in ((members[~hopeless], _one_block), (members[hopeless], _not_followed)):
             for low in range(0, chosen.size, block):
                 order.append(chosen[low : low + block])
                 parts.append(run(system, order[-1], of, times, short[order[-1]], max_period, rtol, atol))
+    return _joined(parts, order)
+
+
+def _joined(parts: list[FlowOrbits], order: list[NDArray[np.int64]]) -> FlowOrbits:
+    """Parts of a grid as one, in the order of their points."""
     back = np.argsort(np.concatenate(order), kind="stable")
     joined: dict[str, Any] = {}
     for field in fields(FlowOrbits):
@@ -123,6 +163,13 @@ def flow_orbits(
         else:
             joined[field.name] = np.concatenate(rows, axis=-1)[..., back]
     return FlowOrbits(**joined)
+
+
+def _rows(found: FlowOrbits, points: NDArray[np.int64]) -> FlowOrbits:
+    """Some points of a grid."""
+    picked = {field.name: getattr(found, field.name) for field in fields(FlowOrbits)}
+    wide = ("highs", "lows")
+    return FlowOrbits(**{k: v[points] if k in wide else v[..., points] for k, v in picked.items()})
 
 
 def _not_followed(
@@ -186,8 +233,9 @@ def _classify(
     status: NDArray[np.uint8], max_period: int, rtol: float, atol: float,
 ) -> FlowOrbits:  # fmt: skip
     step = times[1] - times[0]
-    highs, places, doubt = maxima(samples)
-    lows, _, _ = maxima(-samples)
+    with np.errstate(invalid="ignore"):  # what was not followed to its end is not a number
+        highs, places, doubt = maxima(samples)
+        lows, _, _ = maxima(-samples)
     ok = status == 0
     filled = np.where(ok[:, None], samples, 0.0)
     noise = 100 * (rtol * np.abs(filled).max(axis=1) + atol)

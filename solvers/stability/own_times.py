@@ -54,7 +54,8 @@ class Scales:
     def unit(self) -> Array:
         """(size,) the unit of time: see `own_unit`."""
         cap = np.minimum(_DELAYS * self.shortest, _MODES * self.fastest)
-        slow = np.minimum(self.slowest, cap)
+        # Where the slowest mode is not known (the leading root is zero: a full queue), the fastest is all there is.
+        slow = np.minimum(np.where(np.isfinite(self.slowest), self.slowest, self.fastest), cap)
         delay = np.where(np.isfinite(self.longest), self.longest, 0.0)
         unit = np.maximum(np.where(np.isfinite(slow), slow, 0.0), delay)
         return np.where(unit > 0, 2.0 ** np.round(np.log2(np.where(unit > 0, unit, 1.0))), 1.0)

@@ -25,6 +25,13 @@ from .plain_files import brief, local_path
 from .store import FORMAT, StoreError
 from .zarr_rules import Contents, chunk_key, examine
 
+#: What a result is of, by the attributes that say so.
+_MARKS = {
+    "model": {"model", "version"},
+    "scenario": {"scenario", "what_you_ran", "version"},
+    "comparison": {"comparison", "parameters"},
+}
+
 #: Damaged blocks that the text lists.
 _NAMED = 10
 
@@ -56,6 +63,8 @@ class Explanation:
         missing.
     verified : bool
         Whether every byte of the results was held against its hash.
+    kind : str
+        What `model` names: a "model", of `simulate` a "scenario", whose points are runs, of `validate` a "comparison".
     """
 
     path: str
@@ -77,8 +86,10 @@ class Explanation:
     resumable: bool
     damaged: tuple[str, ...] = ()
     verified: bool = False
+    kind: str = "model"
 
     def __str__(self) -> str:
+        model = self.kind == "model"
         grid = " x ".join(f"{d} {n:,}" for d, n in self.dims.items())
         share = f" ({100 * self.done / self.points:.1f} %)" if self.missing else ""
         state = f"resume it: {self.missing:,} points are missing" if self.resumable else "complete"
@@ -91,14 +102,15 @@ class Explanation:
             damaged.append(f"    and {len(self.damaged) - _NAMED:,} more")
         lines = [
             f"{self.path}: {state}",
-            f"  model       {self.model} (tcpdynamics {self.version})",
+            f"  {self.kind:11} {self.model} (tcpdynamics {self.version})",
             *(
                 [f"  function    {self.work}"]
                 if self.work not in ("", self.model) and not self.solver
                 else []
             ),
-            *([f"  solver      {self.solver}"] if self.solver else []),
-            f"  points      {self.points:,}{f' = {grid}' if len(self.dims) > 1 else ''}",
+            *([f"  {'solver' if model else 'command':11} {self.solver}"] if self.solver else []),
+            f"  {'runs' if self.kind == 'scenario' else 'points':11} {self.points:,}"
+            + (f" = {grid}" if len(self.dims) > 1 else ""),
             f"  done        {self.done:,}{share}",
             *([f"  missing     {self.missing:,}"] if self.missing else []),
             f"  failed      {self.failed:,}",
@@ -246,8 +258,11 @@ def _explain_netcdf(path: Path) -> Explanation:
 
 
 def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
-    if not {"model", "version"} <= data.attrs.keys():
+    kind = next((k for k, names in _MARKS.items() if names <= data.attrs.keys()), None)
+    if kind is None:
         raise StoreError(f"{path} does not say which model it is of: not a result of tcpdynamics")
+    if kind != "model":
+        return _of_packets(path, data, whole, kind)
     sweep = _sweep_of(path, data.attrs)
     if sweep is not None and sweep.get("format") == FORMAT and not whole:
         raise not_whole(path, "its checksum is missing: it was changed after the sweep")
@@ -265,7 +280,7 @@ def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
     texts: Any = data["failure_reason"].values.ravel() if "failure_reason" in data else []
     reasons = Counter(_plain(text) for text in texts)
     parameters = {
-        str(name): _range(coord.values) + _unit(coord.attrs)
+        str(name): value_or_range(coord.values, coord.attrs)
         for name, coord in data.coords.items()
         if set(coord.dims) <= set(dims)
     }
@@ -287,6 +302,64 @@ def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
         damaged=(),
         verified=whole,
     )
+
+
+def _of_packets(path: Path, data: xr.Dataset, whole: bool, kind: str) -> Explanation:
+    """A simulation of packets, or a comparison with one: not a grid of points with a status each."""
+    told = _json_of(path, data.attrs, "scenario" if kind == "scenario" else "parameters")
+    if kind == "scenario":
+        runs = {"replication": data.sizes["replication"]} if "replication" in data.sizes else {}
+        notes = [name for name in ("seed", "interrupted_at", "warning") if data.attrs.get(name)]
+        several = ["seed"] if runs else []  # each run has its own
+        told = {
+            "flows": data.sizes.get("flow", 0),
+            "links": data.sizes.get("link", 0),
+            **{
+                k: v
+                for k, v in told.items()
+                if isinstance(v, int | float | str) and k not in ("name", "seed")
+            },
+            **{name: data.attrs[name] for name in notes if name not in several},
+        }
+        model, command = data.attrs.get("name", "scenario"), "simulate"
+    else:
+        verdict = data.get("verdict")
+        runs = {} if verdict is None else {str(d): n for d, n in verdict.sizes.items()}
+        model, command = data.attrs["comparison"], "validate"
+    points = math.prod(runs.values())
+    ranges = {str(k): value_or_range(c.values, c.attrs) for k, c in data.coords.items() if c.ndim < 2}
+    return Explanation(
+        path=str(path),
+        model=_plain(model),
+        version=_plain(data.attrs.get("version", "of a version not stated")),
+        work="",
+        solver=command,
+        dims=runs,
+        parameters={_plain(k): _plain(v) for k, v in told.items()}
+        | {_plain(k): v for k, v in ranges.items()},
+        variables={_plain(n): _described(v.dims, v.attrs) for n, v in data.data_vars.items()},
+        points=points,
+        done=points,
+        failed=0,
+        missing=0,
+        reasons={},
+        blocks=0,
+        blocks_done=0,
+        bytes=path.stat().st_size,
+        resumable=False,
+        verified=whole,
+        kind=kind,
+    )
+
+
+def _json_of(path: Path, attrs: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A mapping that an attribute holds as JSON."""
+    try:
+        return dict(json.loads(attrs[name]))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise StoreError(
+            f"the header of {path} is damaged: its attribute {name} is no JSON; write the file again"
+        ) from None
 
 
 def _sweep_of(path: Path, attrs: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -319,6 +392,11 @@ def _described(dims: Sequence[Any], attrs: Mapping[str, Any]) -> str:
 def _unit(attrs: Mapping[str, Any]) -> str:
     unit = attrs.get("units", "")
     return f" [{_plain(unit)}]" if unit not in ("", "1") else ""
+
+
+def value_or_range(values: Any, attrs: Mapping[str, Any]) -> str:
+    """A coordinate in words: its value, or its ends and how many values it has, with the unit."""
+    return _range(values) + _unit(attrs)
 
 
 def _range(values: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -72,6 +72,7 @@ class Header:
         Fingerprint of all parameter values.
     dims, block : dimensions with their sizes, and sides of a block
     labels : names of the grid's coordinates
+    coords : mapping name -> values of a coordinate with dimensions, unit and meaning
     """
 
     about: dict[str, Any]
@@ -82,6 +83,7 @@ class Header:
     dims: dict[str, int]
     block: tuple[int, ...]
     labels: tuple[str, ...] = ()
+    coords: Mapping[str, xr.Variable] = field(default_factory=dict)
 
     def attributes(self, layout: Layout) -> dict[str, Any]:
         """Attributes of the result; "sweep" holds what a resumed run compares, as JSON."""
@@ -113,7 +115,9 @@ def header_of(blocks: Blocks, about: Mapping[str, Any], work: str, work_version:
     values = {k: (tuple(map(str, c.dims)), c.values) for k, c in coords.items()}
     grid = fingerprint([blocks.columns, values])
     dims = dict(zip(blocks.dims, blocks.shape, strict=True))
-    return Header(dict(about), work, work_version, digest, grid, dims, blocks.tile, tuple(sorted(coords)))
+    return Header(
+        dict(about), work, work_version, digest, grid, dims, blocks.tile, tuple(sorted(coords)), coords
+    )
 
 
 def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str, Any]:
@@ -148,9 +152,18 @@ def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str
                 f"{path} holds another sweep: its {what} is {_said(theirs)}, this one's is "
                 f"{_said(ours)}; give another name"
             )
+    for attribute, what in (("parameters", "parameter"), ("settings", "setting")):
+        other = _differing(found.get(attribute), header.about.get(attribute))
+        if other is not None:
+            name, theirs, ours = other
+            raise StoreError(
+                f"{path} holds another sweep: its {what} {shown(name, 60)} is {theirs}, this one's is {ours}; "
+                "give another name"
+            )
+    if sweep.get("grid") != expected["grid"]:
+        raise StoreError(f"{path} holds another sweep: {_other_values(path, header)}; give another name")
     for key, what in (
         ("digest", f"the text or the settings of {header.work} differ"),
-        ("grid", "the parameter values differ"),
         ("block", f"its blocks are {shown(sweep.get('block'), 60)}, these are {list(header.block)}"),
     ):
         if sweep.get(key) != expected[key]:
@@ -158,6 +171,39 @@ def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str
     if any(found.get(k) != v for k, v in header.about.items()):
         raise StoreError(f"{path} holds another sweep: what it says about itself differs; give another name")
     return sweep
+
+
+def _differing(theirs: Any, ours: Any) -> tuple[str, str, str] | None:
+    """The first name whose value differs in two mappings, written as JSON; with both values."""
+    try:
+        first, second = (json.loads(text) if text else {} for text in (theirs, ours))
+        names = [*second, *(k for k in first if k not in second)]
+        name = next(k for k in names if first.get(k) != second.get(k) or (k in first) != (k in second))
+    except (TypeError, ValueError, AttributeError, RecursionError, StopIteration):
+        return None
+    one, two = (shown(held[name], 120) if name in held else "not given" for held in (first, second))
+    return (name, one, two) if one != two else None
+
+
+def _other_values(path: Path, header: Header) -> str:
+    """Which of the grid's parameters has other values in a store, and both, as far as can be told."""
+    from .explain import explain, value_or_range
+
+    try:
+        held = explain(path).parameters
+    except StoreError:
+        held = {}
+    for name, variable in header.coords.items():
+        ours = value_or_range(variable.values, variable.attrs)
+        if name in held and held[name] != ours:
+            return f"its parameter {shown(name, 60)} is {shown(held[name], 120)}, this one's is {shown(ours, 120)}"
+    lacking = [name for name in held if name not in header.coords]
+    if held and lacking:
+        return f"it has the parameter {shown(lacking[0], 60)}, this one has not"
+    added = [name for name in header.coords if held and name not in held]
+    if added:
+        return f"this one has the parameter {shown(added[0], 60)}, it has not"
+    return "the parameter values differ"
 
 
 def _sizes(dims: Any) -> str:

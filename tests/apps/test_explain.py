@@ -136,3 +136,80 @@ def test_the_command_ends_with_code_2_and_one_line(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1
+
+
+SMALL = ("simulate", "single_flow", "--set", "duration=20s", "--set", "warm_up=5s")
+LOGISTIC = ("logistic", "--epsilon", "1:2:3", "--delay", "0.5")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            SMALL,
+            (
+                "scenario    single_flow (tcpdynamics ",
+                "command     simulate",
+                "runs        1",
+                "duration = 20.0",
+            ),
+        ),
+        (
+            (*SMALL, "--replications", "3"),
+            (
+                "scenario    single_flow",
+                "command     simulate",
+                "runs        3",
+                "goodput (replication, flow)",
+            ),
+        ),
+        (
+            ("validate", "misra", "--quick"),
+            ("comparison  MisraVsLinearisation (tcpdynamics ", "command     validate", "horizon = 25"),
+        ),
+        (("stationary", "sub-packet", "--loss", "0.1,0.2"), ("SubPacketFull", "stationary", "points      2")),
+        (
+            ("stability", *LOGISTIC),
+            ("model ", "stability_chart", "points      3", "epsilon = 1 to 2, 3 values"),
+        ),
+        (("stability", "logistic", "--epsilon", "1"), ("model       Logistic", "settling_time")),
+        (("trajectory", *LOGISTIC, "--until", "5"), ("model ", "trajectory", "points      3")),
+        (
+            ("bifurcation", "logistic-map", "--epsilon", "1.8:2.4:3"),
+            ("LogisticMap", "bifurcation", "points      3"),
+        ),
+    ],
+)
+def test_every_command_s_file_is_explained(
+    tmp_path: Path, words: tuple[str, ...], says: tuple[str, ...]
+) -> None:
+    path = str(tmp_path / "x.nc")
+    done = CliRunner().invoke(cli, [*words, "--output", path], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    text = run(path).output
+    for part in ("complete", "verified    yes", "variables", *says):
+        assert part in text
+    assert json.loads(run(path, "--json").output)["verified"] is True
+
+
+@pytest.mark.parametrize("attribute", ["[", "[1]", "1", "[" * 100_000, "\x1b[2J", ""])
+def test_a_scenario_s_header_that_is_damaged_is_one_sentence(tmp_path: Path, attribute: str) -> None:
+    attrs = {"name": "x", "scenario": attribute, "what_you_ran": "{}", "version": "0"}
+    xr.Dataset({"y": 1.0}, attrs=attrs).to_netcdf(tmp_path / "x.nc", engine="h5netcdf")
+    with pytest.raises(StoreError, match="its attribute scenario is no JSON") as caught:
+        explain(tmp_path / "x.nc")
+    assert "\n" not in str(caught.value)
+
+
+def test_names_in_a_stranger_s_scenario_are_printed_plainly(tmp_path: Path) -> None:
+    ugly = "\x1b[2J" + "x" * 5000
+    attrs = {
+        "name": ugly,
+        "scenario": json.dumps({ugly: ugly}),
+        "what_you_ran": "{}",
+        "version": ugly,
+        "warning": ugly,
+    }
+    xr.Dataset({"y": 1.0}, attrs=attrs).to_netcdf(tmp_path / "x.nc", engine="h5netcdf")
+    text = run(str(tmp_path / "x.nc")).output
+    assert "\x1b" not in text and max(map(len, text.splitlines())) < 1000

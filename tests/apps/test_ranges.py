@@ -49,3 +49,19 @@ def test_a_list_keeps_its_order(numbers: list[object]) -> None:
 def test_mistakes_are_named(text: str, says: str) -> None:
     with pytest.raises(RangeError, match="(?s)" + says.replace("(", r"\(")):
         parse_range(text)
+
+
+@given(decimals, decimals, st.integers(2, 50))
+def test_probabilities_may_be_written_in_percent(start: object, stop: object, count: int) -> None:
+    whole = [x / 100 for x in parse_range(f"{start}:{stop}:{count}")]
+    assert parse_range(f"{start}%:{stop} %:{count}", shares=True) == whole
+    assert parse_range(f"{start}%,{stop}%", shares=True) == [whole[0], whole[-1]]
+    assert parse_range(f"{start},{stop}", shares=True) == parse_range(f"{start},{stop}")
+
+
+@pytest.mark.parametrize("text", ["10%%", "%", "0.1:0.2:300%", "%10", "1%0", "%" * 10_000, "nan%", "1e401%"])
+def test_percent_signs_out_of_place_are_refused(text: str) -> None:
+    with pytest.raises(RangeError):
+        parse_range(text, shares=True)
+    with pytest.raises(RangeError):
+        parse_range("10%")  # of what is no probability

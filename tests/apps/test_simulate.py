@@ -173,6 +173,8 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--until", "nan"], "--until must be a number"),
         (["--most", "9"], "--most belongs to --until"),
         (["--replications", "2", "--trace", "x.csv"], "--trace shows one run"),
+        (["--replications", "2", "--set", "record.sends=true"], "asks for sends; remove [record]"),
+        (["--until", "2%", "--set", "record.queues=0"], "asks for queues; remove [record]"),
         (["--until", "2%", "--plot", "x.html"], "--plot shows one run"),
         (["--trace", "no/such/folder/x.csv"], "does not exist"),
         (["--trace", "x.txt"], "ends in .csv"),

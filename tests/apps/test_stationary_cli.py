@@ -68,3 +68,13 @@ def test_a_file_of_others_is_kept(
     assert "SubPacketFull" in refused(*WORDS, "0.1", "--model", "exact", "--output", str(path))
     xr.Dataset({"x": 1.0}).to_netcdf(path, engine="h5netcdf")
     assert "--force" in refused(*WORDS, "0.1", "--output", str(path))
+
+
+def test_probabilities_in_percent(refused: Callable[..., str], answer: Callable[..., str]) -> None:
+    assert answer(*WORDS, "10%") == answer(*WORDS, "0.1")
+    assert answer(*WORDS, "5%:45%:9", "--json") == answer(*WORDS, "0.05:0.45:9", "--json")
+    assert answer(*WORDS, "1/8,10%", "--exact") == answer(*WORDS, "1/8,0.1", "--exact")
+    chosen = (*WORDS, "0.1", "--retransmission-loss")
+    assert answer(*chosen, "20%") == answer(*chosen, "0.2")
+    assert "number" in refused(*WORDS, "0.1", "--base-timeout", "200%")
+    assert "--loss" in refused(*WORDS, "110%")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import signal
 import warnings
 from typing import Any
@@ -14,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.limits import LimitError
+from tcpdynamics.models import FluidTcpDropTail
 from tcpdynamics.solvers import basin, bifurcation, continuation, equilibria, failures, lyapunov
 from tcpdynamics.solvers.dynamics import compile_system
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, Map
 from tcpdynamics.solvers.results import REASONS
+from tcpdynamics.solvers.stability import flow_orbits
 from tcpdynamics.solvers.stability.failing import FailureWarning
 from tcpdynamics.solvers.stability.flow_orbits import TOO_LONG, TOO_SHORT
 from tcpdynamics.solvers.stability.lyapunov_kernel import STEPS
@@ -244,3 +247,26 @@ def test_exponents_answer_to_an_interrupt(problem: Any, time: float) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_default_times_suffice_on_both_sides_of_a_hopf_point() -> None:
+    """The queue of this link rests full, or runs empty and full: its leading root at rest is zero and sets no time."""
+    model = FluidTcpDropTail(flows=[320 / 7, 60.0], capacity=1000.0, base_rtt=0.1, buffer=50.0)
+    found = bifurcation(model)
+    assert found.status.values.tolist() == [0, 0] and found.attractor.values.tolist() == [2, 1]
+
+
+def test_motions_that_run_out_of_steps_in_default_times_are_followed_in_shorter_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    swing = delayed(2.0, 1.0)
+    whole = bifurcation(swing)
+    monkeypatch.setattr(flow_orbits, "MAX_STEPS", 3000)
+    shorter = bifurcation(swing)
+    assert shorter.status.item() == 0 and shorter.cycle_length.item() == whole.cycle_length.item() == 1
+    assert shorter.duration.item() == pytest.approx(whole.duration.item(), rel=1e-3)
+    times = (json.loads(found.attrs["settings"])["transient"] for found in (shorter, whole))
+    assert next(times) < next(times)
+    with pytest.warns(FailureWarning):
+        asked = bifurcation(swing, transient=500.0, keep=200.0)
+    assert asked.status.item() == TOO_LONG

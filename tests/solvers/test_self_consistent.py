@@ -27,7 +27,7 @@ p, c = sympy.symbols("p c", positive=True)
 
 def balance(target: Any, bounds: tuple[float, float] = (1e-12, 1 - 1e-9), **values: Any) -> RewardBalance:
     """Busy earns c per epoch and stops with probability p, idle starts with 1/2: reward c/(1 + 2p)."""
-    chain = MarkovChain({("busy", "idle"): p, ("idle", "busy"): sympy.Rational(1, 2)}, {"c": 1.0, **values})
+    chain = MarkovChain({("busy", "idle"): p, ("idle", "busy"): sympy.Rational(1, 2)}, values)
     reward = Reward({("busy", "idle"): {1: p}, ("busy", "busy"): {1: 1 - p}}, "work", "task")
     if "c" in values:
         chain = MarkovChain({("busy", "idle"): p / c, ("idle", "busy"): sympy.Rational(1, 2)}, values)

@@ -189,10 +189,18 @@ def test_sensitivity_to_the_base_timeout() -> None:
     assert second.derivative.attrs["units"] == "1/[m_0]^2"
 
 
+def test_sensitivity_takes_a_symbol_for_its_name() -> None:
+    chain = SubPacketExact(loss=0.1, base_timeout=[2.0, 5.0]).chain()
+    by_name, by_symbol = sensitivity(chain, parameter="p"), sensitivity(chain, parameter=sympy.Symbol("p"))
+    assert by_name.identical(by_symbol)
+
+
 def test_sensitivity_says_what_it_needs() -> None:
     chain = SubPacketExact(loss=0.1, base_timeout=[2, 3]).chain()
-    with pytest.raises(ChainError, match=r"parameter must be one of \['m_0', 'p'\], got None"):
+    with pytest.raises(ChainError, match='parameter must be one of m_0, p, got none; write parameter="m_0"'):
         sensitivity(chain)
+    with pytest.raises(ChainError, match="the chain's only one, got 'q'; write parameter=\"p\""):
+        sensitivity(SubPacketExact(loss=0.1).chain(), "q")
     with pytest.raises(ChainError, match="got 'x'"):
         sensitivity(chain, "x")
     with pytest.raises(DomainError, match="order must be at least 1, got 0"):

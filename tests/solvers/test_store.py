@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tcpdynamics.solvers import StoreError, explain, sweep
+from tcpdynamics.solvers import StoreError, explain, sweep, sweep_of
 from tcpdynamics.solvers.sweeps.labels import read_array
 from tcpdynamics.solvers.sweeps.zarr_rules import examine
 
@@ -394,11 +395,23 @@ def test_another_sweeps_store_is_refused(tmp_path: Path, name: str, done: int) -
         ({"work": other}, "its function is .*work, this one's is .*other"),
         ({"about": {**about, "model": "Lotka"}}, "its model is Logistic, this one's is Lotka"),
         ({"about": {**about, "version": "0.0.1"}}, "its version of tcpdynamics is"),
-        ({"about": {**about, "parameters": "{}"}}, "what it says about itself differs"),
+        ({"about": {**about, "parameters": "{}"}}, "its parameter 'gamma' is 1, this one's is not given"),
+        ({"about": {**about, "parameters": '{"gamma": 2}'}}, "its parameter 'gamma' is 1, this one's is 2"),
+        ({"about": {**about, "parameters": "["}}, "what it says about itself differs"),
+        ({"about": {**about, "settings": '{"rtol": 1}'}}, "its setting 'rtol' is not given, this one's is 1"),
+        ({"about": {**about, "who": "me"}}, "what it says about itself differs"),
         ({"version": "2"}, "its version of the function is 1, this one's is 2"),
         ({"parameters": {**GRID, "a": [1.0, 2.0]}}, "its dimensions are|its dimensions is a 5 x row 3"),
-        ({"parameters": {**GRID, "a": [1.0, 2.0, 3.0, 4.0, 5.5]}}, "the parameter values differ"),
-        ({"parameters": {**GRID, "k": 2.6}}, "the parameter values differ"),
+        (
+            {"parameters": {**GRID, "a": [1.0, 2.0, 3.0, 4.0, 5.5]}},
+            "its parameter 'a' is '1 to 5, 5 values', this one's is '1 to 5.5, 5 values'",
+        ),
+        ({"parameters": {**GRID, "a": [1.0, 2.0, 3.5, 4.0, 5.0]}}, "the parameter values differ"),
+        ({"parameters": {**GRID, "k": 2.6}}, "its parameter 'k' is '2.5', this one's is '2.6'"),
+        (
+            {"parameters": {"a": GRID["a"], "b": GRID["b"], "j": 2.5}},
+            "it has the parameter 'k', this one has not",
+        ),
         ({"block": 3}, "its blocks are"),
         ({"resume": False}, "is there already"),
     ):
@@ -565,3 +578,26 @@ def test_what_dead_processes_left_is_removed(tmp_path: Path) -> None:
     sweep(work, GRID, store=tmp_path / "x.zarr", block=6)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.zarr", "x.zarr.unfinished-mine"]
     assert list((tmp_path / "x.zarr").rglob("*.partial")) == []
+
+
+@pytest.mark.parametrize("name", ["x.zarr", "x.nc"])
+def test_a_store_of_another_problem_says_which_parameter_differs(tmp_path: Path, name: str) -> None:
+    @dataclass(frozen=True)
+    class Growth:
+        rate: Any = 1.0
+        gain: Any = 0.5
+
+    def margin(model: Growth, scale: float = 1.0) -> xr.Dataset:
+        return xr.Dataset({"margin": model.rate * model.gain * scale})
+
+    def begin(gain: float, rate: list[float], **settings: Any) -> None:
+        sweep(sweep_of(Growth(rate, gain), margin, **settings), store=tmp_path / name)
+
+    begin(0.5, [0.1, 0.2])
+    for change, told in (
+        (lambda: begin(0.7, [0.1, 0.2]), "its parameter 'gain' is 0.5, this one's is 0.7"),
+        (lambda: begin(0.5, [0.1, 0.3]), r"its parameter 'rate' is \[0.1, 0.2\], this one's is \[0.1, 0.3\]"),
+        (lambda: begin(0.5, [0.1, 0.2], scale=2.0), "its setting 'scale' is not given, this one's is 2.0"),
+    ):
+        with pytest.raises(StoreError, match=told):
+            change()

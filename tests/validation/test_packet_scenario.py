@@ -116,16 +116,16 @@ def changed(path, value, good=GOOD):
         (["bottleneck", "loss"], 16, ["bottleneck.loss", "16", "divide per cent by 100"]),
         (["bottleneck", "buffer"], 0, ["bottleneck.buffer", "got 0"]),
         (["bottleneck", "bufer"], 5, ["bottleneck.bufer", "unknown key"]),
-        (["flows", 0, "rtt"], "-200ms", ["flows.rtt", "-0.2"]),
-        (["flows", 0, "rtt"], ["200ms", "nan"], ["flows.rtt", "nan"]),
+        (["flows", 0, "rtt"], "-200ms", ["flows[0].rtt", "-0.2"]),
+        (["flows", 0, "rtt"], ["200ms", "nan"], ["flows[0].rtt", "nan"]),
         (["flows", 0, "rtt"], ["200ms", "300ms", "400ms"], ["rtt"]),
-        (["flows", 0, "jitter"], "5 Mbit/s", ["flows.jitter", "ms"]),
-        (["flows", 0, "count"], 10**9, ["flows.count", "1000000000", "fewer flows"]),
-        (["flows", 0, "count"], True, ["flows.count", "True"]),
+        (["flows", 0, "jitter"], "5 Mbit/s", ["flows[0].jitter", "ms"]),
+        (["flows", 0, "count"], 10**9, ["flows[0].count", "1000000000", "fewer flows"]),
+        (["flows", 0, "count"], True, ["flows[0].count", "True"]),
         (["flows", 0, "count"], 2.5, ["count", "2.5"]),
         (["flows", 0, "sender"], "vegas", ["sender", "vegas", "newreno"]),
-        (["flows", 0, "max_backoff"], 48, ["flows.max_backoff", "48", "64"]),
-        (["flows", 0, "max_rto"], "100ms", ["flows.max_rto", "0.1", "min_rto"]),
+        (["flows", 0, "max_backoff"], 48, ["flows[0].max_backoff", "48", "64"]),
+        (["flows", 0, "max_rto"], "100ms", ["flows[0].max_rto", "0.1", "min_rto"]),
         (["warm_up"], "20s", ["warm_up", "duration", "20"]),
         (["warm_up"], 0, ["epoch", "auto"]),
         (["epoch"], "often", ["epoch", "often"]),
@@ -134,21 +134,21 @@ def changed(path, value, good=GOOD):
         (["flows"], [], ["flows", "at least one"]),
         (["drops", 0, "flow"], 4, ["drops.flow", "4"]),
         (["flows", 0, "colour"], "red", ["flows.0.colour", "unknown key"]),
-        (["flows", 0, "source"], "a", ["flows.source", "need links"]),
+        (["flows", 0, "source"], "a", ["flows[0].source", "need links"]),
         (["flows", 0, "compat"], "ns3", ["compat", "ns3", "rfc"]),
-        (["flows", 0, "sack"], False, ["flows.sack", "newreno"]),
-        (["flows", 0, "rate"], 1e5, ["flows.rate", "cbr"]),
-        (["flows", 0, "sender"], "cbr", ["flows.rate", "missing"]),
-        (["flows", 0, "initial_window"], 65, ["flows.initial_window", "64", "65"]),
+        (["flows", 0, "sack"], False, ["flows[0].sack", "newreno"]),
+        (["flows", 0, "rate"], 1e5, ["flows[0].rate", "cbr"]),
+        (["flows", 0, "sender"], "cbr", ["flows[0].rate", "missing"]),
+        (["flows", 0, "initial_window"], 65, ["flows[0].initial_window", "64", "65"]),
         (["flows", 0, "handshake"], 7, ["handshake", "7"]),
         (["flows", 0, "timestamps"], "perhaps", ["timestamps", "perhaps"]),
-        (["flows", 0, "segments_shape"], 1.5, ["flows.segments_shape", "flows.segments"]),
-        (["flows", 0, "arrival_rate"], 0, ["flows.arrival_rate", "got 0"]),
-        (["flows", 0, "timer_granularity"], 0, ["flows.timer_granularity", "rfc"]),
-        (["flows", 0, "delayed_ack"], "11s", ["flows.delayed_ack", "11"]),
-        (["flows", 0, "start"], -1, ["flows.start", "-1"]),
-        (["flows", 0, "stop"], "-1s", ["flows.stop", "start"]),
-        (["flows", 0, "parameters"], [1] * 9, ["flows.parameters", "at most 8"]),
+        (["flows", 0, "segments_shape"], 1.5, ["flows[0].segments_shape", "flows[0].segments"]),
+        (["flows", 0, "arrival_rate"], 0, ["flows[0].arrival_rate", "got 0"]),
+        (["flows", 0, "timer_granularity"], 0, ["flows[0].timer_granularity", "rfc"]),
+        (["flows", 0, "delayed_ack"], "11s", ["flows[0].delayed_ack", "11"]),
+        (["flows", 0, "start"], -1, ["flows[0].start", "-1"]),
+        (["flows", 0, "stop"], "-1s", ["flows[0].stop", "start"]),
+        (["flows", 0, "parameters"], [1] * 9, ["flows[0].parameters", "at most 8"]),
         (["drops", 0, "segment"], None, ["drops", "exactly one"]),
         (["drops", 0, "ack"], 3, ["drops", "exactly one"]),
         (["drops", 0, "transmission"], 0, ["drops.transmission", "0"]),
@@ -187,18 +187,18 @@ def test_what_is_wrong_is_named(path, value, words):
         (["links", 1, "target"], "a", ["twice"]),
         (["nodes"], ["a", "r", "b"], ["'c'", "nodes"]),
         (["bottleneck"], {"rate": 1e6}, ["bottleneck and links", "one"]),
-        (["flows", 0, "rtt"], 0.1, ["flows.rtt", "bottleneck"]),
+        (["flows", 0, "rtt"], 0.1, ["flows[0].rtt", "bottleneck"]),
         (["flows", 0, "source"], "z", ["'z'", "no link"]),
         (["flows", 0, "source"], None, ["source and target"]),
         (["flows", 0, "target"], "a", ["different", "('a',)"]),
         (["flows", 0, "target"], "c", ["c", "a", "no links connect"]),
         (["flows", 1, "route"], ["b", "a"], ["b->a"]),
-        (["flows", 1, "route"], ["b"], ["flows.route", "at least two"]),
-        (["flows", 1, "route"], ["b", "r", "b"], ["flows.route", "twice"]),
-        (["flows", 1, "source"], "b", ["flows.route", "one or the other"]),
-        (["flows", 2, "rate"], "1e30bit/s", ["flows.rate"]),
-        (["drops", 0, "link"], "r->z", ["drops.link", "'r->z'", "a->r"]),
-        (["drops", 0, "link"], None, ["drops.packet", "drops.link"]),
+        (["flows", 1, "route"], ["b"], ["flows[1].route", "at least two"]),
+        (["flows", 1, "route"], ["b", "r", "b"], ["flows[1].route", "twice"]),
+        (["flows", 1, "source"], "b", ["flows[1].route", "one or the other"]),
+        (["flows", 2, "rate"], "1e30bit/s", ["flows[2].rate"]),
+        (["drops", 0, "link"], "r->z", ["drops[0].link", "'r->z'", "a->r"]),
+        (["drops", 0, "link"], None, ["drops[0].packet", "drops[0].link"]),
         (["topology"], {"kind": "star"}, ["topology and links"]),
     ],
 )
@@ -348,3 +348,27 @@ def test_flows_that_are_no_tuple_of_flows(flows):
 def test_truths_are_true_or_false(value):
     with pytest.raises(ScenarioError, match=r"timestamps must be true or false"):
         parse_scenario({"flows": [{"timestamps": value}]})
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("rtt", "-1s"), ("rtt", "5 Mbit/s"), ("rtt", True), ("count", 0), ("count", 10**9), 
+        ("rate", 1e5), ("source", "a"), ("segments_shape", 1.5), ("max_backoff", 48),
+    ],
+)  # fmt: skip
+def test_of_several_groups_the_one_that_is_wrong_is_named(index, key, value):
+    groups = [{"rtt": "100ms"}, {"rtt": "200ms"}, {"rtt": "300ms"}]
+    groups[index][key] = value
+    with pytest.raises(ScenarioError, match=rf"flows\[{index}\]\.{key}"):
+        parse_scenario({"flows": groups})
+    with pytest.raises(ScenarioError, match=rf"flows\.{key}"):
+        parse_scenario({"flows": [groups[index]]})
+
+
+def test_of_several_chosen_drops_the_one_that_is_wrong_is_named():
+    for key, value in (("flow", 7), ("segment", -1), ("transmission", 0)):
+        drops = [{"flow": 0, "segment": 1}, {"flow": 0, "segment": 2, key: value}]
+        with pytest.raises(ScenarioError, match=rf"drops\[1\]\.{key}"):
+            parse_scenario({"flows": [{}], "drops": drops})

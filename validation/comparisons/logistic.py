@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics import __version__
 from tcpdynamics.models import LogisticDelayed
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DDE, DomainError
@@ -79,7 +80,8 @@ class LogisticVsFluid:
         closed = [float(LogisticDelayed(epsilon=e).critical_delay()) for e in epsilon]
         result["critical_closed"] = ("epsilon", closed, {"units": "RTT", "long_name": "pi/(2 epsilon)"})
         result.attrs = {
-            "comparison": "LogisticVsFluid", "parameters": json.dumps(asdict(self)), "verdicts": RULE,
+            "comparison": "LogisticVsFluid", "version": __version__,
+            "parameters": json.dumps(asdict(self)), "verdicts": RULE,
         }  # fmt: skip
         return result
 

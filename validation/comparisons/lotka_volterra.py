@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics import __version__
 from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraDelayed
 from tcpdynamics.models.delay_roots import delay_roots
 from tcpdynamics.solvers import characteristic_roots
@@ -113,7 +114,8 @@ class LotkaVolterraVsFluid:
             ("fluid", "flows"), np.reshape(r1, shape), {"units": "RTT", "long_name": "critical delay, reading R1"},
         )  # fmt: skip
         result.attrs = {
-            "comparison": "LotkaVolterraVsFluid", "parameters": json.dumps(asdict(self)), "verdicts": RULE,
+            "comparison": "LotkaVolterraVsFluid", "version": __version__,
+            "parameters": json.dumps(asdict(self)), "verdicts": RULE,
         }  # fmt: skip
         return result
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics import __version__
 from tcpdynamics.models import FluidTcpProportional, FluidTcpRed, TcpLinearisation
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
@@ -98,7 +99,8 @@ class MisraVsLinearisation:
         parts = [self._fluid(fluid) for fluid in FLUIDS]
         result = xr.concat(parts, xr.Variable("fluid", list(FLUIDS)))
         result.attrs = {
-            "comparison": "MisraVsLinearisation", "parameters": json.dumps(asdict(self)), "verdicts": RULE,
+            "comparison": "MisraVsLinearisation", "version": __version__,
+            "parameters": json.dumps(asdict(self)), "verdicts": RULE,
         }  # fmt: skip
         return result
 

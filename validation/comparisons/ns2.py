@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics import __version__
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.validation.ns2 import installed, run_ns2
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate, topologies
@@ -157,6 +158,7 @@ class PacketsVsNs2:
         result = result.assign_coords(quantity_unit=("quantity", list(QUANTITIES.values())))
         result.attrs = {
             "comparison": type(self).__name__,
+            "version": __version__,
             "parameters": json.dumps(asdict(self)),
             "level": self.level,
             "ns2": "run for this comparison" if live else "as recorded with ns-2.35",

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics import __version__
 from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull
 from tcpdynamics.solvers import self_consistent, stationary, windowed
 from tcpdynamics.solvers.problems import DomainError
@@ -171,6 +172,7 @@ class SubPacketChainVsPackets:
         result = result.merge(self._predicted_loss())
         result.attrs = {
             "comparison": type(self).__name__,
+            "version": __version__,
             "parameters": json.dumps(asdict(self)),
             "verdicts": f"upper end of its 95 % interval (not shown here): agrees <= {AGREES}, "
             f"close <= {CLOSE}, differs above",

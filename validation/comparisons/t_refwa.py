@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from tcpdynamics import models
+from tcpdynamics import __version__, models
 from tcpdynamics.models.t_refwa.model import PHI, PSI
 from tcpdynamics.solvers import characteristic_roots, eigenvalues
 from tcpdynamics.solvers.problems import DomainError
@@ -150,7 +150,7 @@ class TRefwaMapVsFluid:
         result["lost"] = ("fluid", [self._lost(n) for n in names], {"units": "1", "long_name": "lost [BDP]"})
         result = result.assign(self._reach()).assign(self._cycle())
         result.attrs = {
-            "comparison": "TRefwaMapVsFluid", "parameters": json.dumps(asdict(self)),
+            "comparison": "TRefwaMapVsFluid", "version": __version__, "parameters": json.dumps(asdict(self)),
             "verdicts": "differs: the multipliers are further apart than the error of the measurement",
         }  # fmt: skip
         return result

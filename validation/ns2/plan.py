@@ -15,7 +15,7 @@ import numpy as np
 from tcpdynamics.validation.packet.network import Routes, ends, in_words
 from tcpdynamics.validation.packet.parts import Flows, Link
 from tcpdynamics.validation.packet.scenario import Scenario
-from tcpdynamics.validation.packet.units import ScenarioError
+from tcpdynamics.validation.packet.units import ScenarioError, numbered
 
 #: ns-2 counts packets, bytes and segments in 32 bits.
 LARGEST = 2**31 - 1
@@ -88,8 +88,11 @@ def plan(scenario: Scenario, seed: int) -> Plan:
         for group in scenario.flows
         for start, segments in zip(_starts(group, rng), _sizes(group, rng), strict=True)
     ]
-    for group in scenario.flows:
-        _refuse_flows(group)
+    for index, group in enumerate(scenario.flows):
+        try:
+            _refuse_flows(group)
+        except ScenarioError as error:
+            raise numbered(error, "flows", index, len(scenario.flows)) from None
     if any(size is not None and size > LARGEST for _, _, size in groups):
         raise ScenarioError(f"flows.segments: ns-2 counts up to {LARGEST:,}; give less, or leave it out")
     if scenario.links:

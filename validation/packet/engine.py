@@ -512,15 +512,26 @@ def base_rtts(sim: k.Sim, scenario: Scenario) -> NDArray[np.float64]:
 
 
 def close_epochs(sim: k.Sim, end: float) -> None:
-    """Count the last whole epoch of each flow; a trailing part of an epoch is left out."""
-    flows = sim.flows
+    """Count the last whole epoch of each flow; a trailing part of an epoch is left out.
+
+    So are the epochs before a flow's start and after its finish: one that has nothing to send is not silent.
+    """
+    flows, begin = sim.flows, sim.world["measure_from"][0]
     epoch = np.where(flows["epoch"] > 0.0, flows["epoch"], 1.0)
-    whole = ((end - sim.world["measure_from"][0]) / epoch).astype(np.int64)
+    whole = ((end - begin) / epoch).astype(np.int64)
     index = flows["epoch_index"]
     behind = np.flatnonzero((flows["epoch"] > 0.0) & (index < whole))
     sim.epochs[behind, 0] += (whole - index - 1)[behind]
     begun = behind[index[behind] >= 0]
     sim.epochs[begun, np.minimum(flows["epoch_count"][begun], k.EPOCH_BINS - 1)] += 1
+    # All whole epochs are counted now, those before the start and after the finish as empty ones.
+    first = np.minimum(
+        np.maximum((np.minimum(flows["start"], end) - begin) / epoch, 0.0).astype(np.int64), whole
+    )
+    last = np.ceil((np.clip(flows["finish"], begin, end) - begin) / epoch).astype(np.int64)
+    last = np.clip(np.maximum(last, index + 1), first, whole)
+    idle = whole - (last - first)
+    sim.epochs[:, 0] -= np.where(flows["epoch"] > 0.0, idle, 0)
 
 
 def under_way(sim: k.Sim) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from tcpdynamics.limits import shown
@@ -519,7 +519,13 @@ class Record:
     @property
     def anything(self) -> bool:
         """Whether anything is to be written down."""
-        return self != Record()
+        return bool(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is to be written down."""
+        kept = {f.name: getattr(self, f.name) for f in fields(self)}
+        return tuple(name for name, value in kept.items() if value is not None and value is not False)
 
 
 def one_of(key: str, value: object, known: tuple[str, ...]) -> None:

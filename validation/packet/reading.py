@@ -17,7 +17,7 @@ from tcpdynamics.limits import MAX_SHOWN, shown
 from . import topologies
 from .parts import MAX_DROPS, MAX_GROUPS, MAX_LINKS, Bottleneck, Drop, Flows, Link, Record
 from .scenario import Scenario
-from .units import ScenarioError, quantity
+from .units import ScenarioError, numbered, quantity
 
 _PARTS = {"bottleneck": Bottleneck, "flows": Flows, "drops": Drop, "links": Link, "record": Record}
 _TRUTHS = {"limited_transmit", "handshake", "sack", "timestamps", "duplex", "sends", "receives", "drops"}
@@ -166,7 +166,9 @@ def parse_scenario(table: Mapping[str, Any]) -> Scenario:
             plain[key] = _plain(part, value, f"{key}.", f"{key}.")
         elif isinstance(value, Sequence) and not isinstance(value, str):
             plain[key] = tuple(
-                _plain(part, v, f"{key}.", f"{key}.{i}.") if isinstance(v, Mapping) else v
+                _plain(part, v, f"{key}[{i}]." if len(value) > 1 else f"{key}.", f"{key}.{i}.")
+                if isinstance(v, Mapping)
+                else v
                 for i, v in enumerate(value)
             )
     if topology is not None:
@@ -176,7 +178,7 @@ def parse_scenario(table: Mapping[str, Any]) -> Scenario:
     try:
         return TypeAdapter(Scenario).validate_python(plain)
     except ValidationError as error:
-        raise ScenarioError(_explain(error.errors(include_url=False)[0])) from error
+        raise _explain(error.errors(include_url=False)[0], plain) from error
 
 
 def _topology(table: Any) -> tuple[Link, ...]:
@@ -230,15 +232,20 @@ def _quantities(value: Any, unit: str, key: str) -> float | tuple[float, ...]:
     return quantity(value, unit, key)
 
 
-def _explain(error: Any) -> str:
-    """One sentence from pydantic's first complaint."""
+def _explain(error: Any, plain: Mapping[str, Any]) -> ScenarioError:
+    """One sentence from pydantic's first complaint about the mappings in `plain`."""
     place = ".".join(_short(part) for part in error["loc"] if not str(part).startswith("tuple["))[:MAX_SHOWN]
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":
-        return str(message)
+        refusal = ScenarioError(str(message))
+        place_of: tuple[Any, ...] = (*tuple(error["loc"]), None, None)
+        key, index = place_of[:2]
+        # Links are told by their names.
+        several = key in ("flows", "drops") and isinstance(index, int)
+        return numbered(refusal, key, index, len(plain[key])) if several else refusal
     if error["type"] == "missing":
-        return f"{place} is missing; docs/scenarios.md lists the keys"
-    return f"{place}: {message[:MAX_SHOWN]}, got {shown(error['input'])}"
+        return ScenarioError(f"{place} is missing; docs/scenarios.md lists the keys")
+    return ScenarioError(f"{place}: {message[:MAX_SHOWN]}, got {shown(error['input'])}")
 
 
 def _short(key: object) -> str:

@@ -48,6 +48,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     slices = run.sim.slices[:whole]
     start = np.where(run.sim.flows["start"] < run.stopped, run.sim.flows["start"], np.nan)
     finish = np.where(run.sim.flows["finish"] < run.stopped, run.sim.flows["finish"], np.nan)
+    there = _there(run, scenario, whole)
     data: dict[str, Any] = {
         "base_rtt": (
             "flow",
@@ -104,12 +105,17 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
             "packets",
             "different packets received in a slice",
         ),
-        "slice_jain": ("slice", _jain(slices), "1", "Jain's index of the flows' goodput in a slice"),
+        "slice_jain": (
+            "slice",
+            _jain(slices, there),
+            "1",
+            "Jain's index of the goodput in a slice of the flows that were there all the while; none if no flow was",
+        ),
         "slice_starved": (
             "slice",
-            (slices == 0).mean(1),
+            _ratio(((slices == 0) & there).sum(1), there.sum(1)),
             "1",
-            "share of flows with no goodput in a slice",
+            "share of flows with no goodput in a slice, of those that were there all the while; none if no flow was",
         ),
         "loss_rate": (
             (),
@@ -336,11 +342,17 @@ def _share(epochs: Any) -> Any:
     return _ratio(epochs.sum(0), np.full(epochs.shape[1], epochs.sum()))
 
 
-def _jain(slices: Any) -> Any:
-    from tcpdynamics.models.fairness import jain
+def _there(run: Run, scenario: Scenario, whole: int) -> Any:
+    """(slices, flows) whether a flow had started and had not finished, from a slice's first moment to its last.
 
-    # A slice in which nobody delivered anything has no index.
-    index = np.full(len(slices), np.nan)
-    live = slices.sum(1) > 0
-    index[live] = jain(slices[live].astype(float), axis=-1)
-    return index
+    One that has finished, or has not begun, does not starve.
+    """
+    edges = scenario.warm_up + scenario.slice * np.arange(whole + 1)[:, None]
+    return (run.sim.flows["start"] <= edges[:-1]) & (run.sim.flows["finish"] >= edges[1:])
+
+
+def _jain(slices: Any, there: Any) -> Any:
+    """Jain's index of the flows that are `there`; a slice in which none of them delivered anything has none."""
+    x = np.where(there, slices, 0).astype(float)
+    # (sum x)^2 / (n sum x^2): those who are not there count only in n.
+    return _ratio(x.sum(1) ** 2, there.sum(1) * (x**2).sum(1))

@@ -127,7 +127,8 @@ def replicate(
         scenario = load_scenario(scenario)
     if scenario.record.anything:
         raise ScenarioError(
-            "record must be empty in replications, whose recordings differ in length; call simulate instead"
+            f"record must be empty in replications, whose recordings differ in length, got "
+            f"{', '.join(scenario.record.names)}; leave record out, or simulate one replication by its seed"
         )
     count = seeds if isinstance(seeds, int) else len(seeds)
     check("seeds", count, 1, 1_000_000, "give a count or a list of seeds", whole=True)

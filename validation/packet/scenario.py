@@ -23,7 +23,7 @@ from .parts import (
     Record,
     in_unit,
 )
-from .units import ScenarioError, check, check_name, listed
+from .units import ScenarioError, check, check_name, listed, numbered
 
 MAX_PACKETS = 1e10
 
@@ -200,16 +200,20 @@ class Scenario:
             raise ScenarioError(
                 f"links names node {shown(missing[0])}, which is not among nodes; add it there"
             )
-        for group in self.flows:
-            if self.links:
-                if group.rtt is not None:
-                    raise ScenarioError("flows.rtt is for a bottleneck; with links the delays are theirs")
-                for there, back in self.routes_of(group):
-                    self._check_round_trip(group, there, back)
-            elif group.source is not None or group.target is not None or group.route is not None:
-                raise ScenarioError(
-                    "flows.source, target and route need links; on a bottleneck give flows.rtt"
-                )
+        for index, group in enumerate(self.flows):
+            try:
+                self._check_ways(group)
+            except ScenarioError as error:
+                raise numbered(error, "flows", index, len(self.flows)) from None
+
+    def _check_ways(self, group: Flows) -> None:
+        if self.links:
+            if group.rtt is not None:
+                raise ScenarioError("flows.rtt is for a bottleneck; with links the delays are theirs")
+            for there, back in self.routes_of(group):
+                self._check_round_trip(group, there, back)
+        elif group.source is not None or group.target is not None or group.route is not None:
+            raise ScenarioError("flows.source, target and route need links; on a bottleneck give flows.rtt")
 
     def _check_round_trip(self, group: Flows, there: tuple[int, ...], back: tuple[int, ...]) -> None:
         """Time must pass on the way, or packets would go round for ever at one instant."""
@@ -234,13 +238,19 @@ class Scenario:
             "use links.loss or bottleneck.loss for many losses",
             whole=True,
         )
-        for drop in self.drops:
-            check("drops.flow", drop.flow, 0, self.count - 1, "flows are numbered from 0", whole=True)
-            if drop.link is not None and drop.link not in self.link_names:
-                known = listed(self.link_names)
-                raise ScenarioError(f"drops.link {shown(drop.link)} is not a link; known: {known}")
-            if drop.ack is not None and not self.links:
-                raise ScenarioError("drops.ack needs links; on a bottleneck acknowledgements cannot be lost")
+        for index, drop in enumerate(self.drops):
+            try:
+                self._check_drop(drop)
+            except ScenarioError as error:
+                raise numbered(error, "drops", index, len(self.drops)) from None
+
+    def _check_drop(self, drop: Drop) -> None:
+        check("drops.flow", drop.flow, 0, self.count - 1, "flows are numbered from 0", whole=True)
+        if drop.link is not None and drop.link not in self.link_names:
+            known = listed(self.link_names)
+            raise ScenarioError(f"drops.link {shown(drop.link)} is not a link; known: {known}")
+        if drop.ack is not None and not self.links:
+            raise ScenarioError("drops.ack needs links; on a bottleneck acknowledgements cannot be lost")
 
     def routes_of(self, group: Flows) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Links there and back for each pair of ends that flows of the group may have; [] on a bottleneck."""

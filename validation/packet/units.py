@@ -83,6 +83,20 @@ def check(key: str, value: object, low: float, high: float, advice: str, *, whol
     raise ScenarioError(f"{key} must be {kind} in [{low:g}, {high:g}], got {shown(value)}; {advice}")
 
 
+def numbered(error: ScenarioError, key: str, index: int, count: int) -> ScenarioError:
+    """An error about one of `count` entries of a list, with its index: flows.rtt becomes flows[2].rtt.
+
+    Examples
+    --------
+    >>> print(numbered(ScenarioError("flows.rtt must be positive"), "flows", 2, 3))
+    flows[2].rtt must be positive
+    """
+    if count < 2:
+        return error
+    text, places = re.subn(rf"\b{key}\.(?=[a-z])", f"{key}[{index}].", str(error))
+    return ScenarioError(text if places else f"{key}[{index}]: {text}")
+
+
 def listed(names: Iterable[str]) -> str:
     """The first names of a list, for a message.
 

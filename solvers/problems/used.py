@@ -1,0 +1,49 @@
+"""Parameters that nothing uses: a misspelt name beside the right one would go unnoticed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from tcpdynamics.limits import bare, shown
+
+
+def check_used(
+    parameters: Iterable[str], declared: Collection[str], expressions: Iterable[Any], error: type[Exception]
+) -> None:
+    """Raise `error` for a parameter that is neither declared nor a symbol of an expression.
+
+    Where no expression has a symbol, no name can be a wrong one: parameters then only label the points.
+
+    Parameters
+    ----------
+    parameters : names that have a value
+    declared : names that are known without an expression
+    expressions : numbers and SymPy expressions, looked at only as far as is needed
+
+    Examples
+    --------
+    >>> import sympy
+    >>> check_used(["rate", "raet"], (), [sympy.Symbol("rate") / 2], ValueError)
+    Traceback (most recent call last):
+    ...
+    ValueError: parameter 'raet' stands in no expression; did you mean 'rate'?
+    """
+    left = [name for name in parameters if name not in declared]
+    known: set[str] = set()
+    for expression in expressions:
+        if not left:
+            return
+        known |= {symbol.name for symbol in getattr(expression, "free_symbols", ())}
+        left = [name for name in left if name not in known]
+    if not left or not known:
+        return
+    wrong = str(left[0])
+    near = get_close_matches(wrong[:200], sorted(known), n=1)
+    near = near or [name for name in sorted(known) if wrong.lower().startswith(name.lower())]
+    if near:
+        advice = f"did you mean {shown(near[0], 60)}?"
+    else:
+        advice = f"leave it out; there are {bare(', '.join(sorted(known)), 120)}"
+    raise error(f"parameter {shown(wrong, 60)} stands in no expression; {advice}")
