@@ -19,15 +19,17 @@ COMPILING = """
 import ctypes, os, sys, time
 from numba.core import event
 kind = sys.argv.pop(1)
+mutex, c = ctypes.create_string_buffer(256), ctypes.CDLL(None)
 class Deaf(event.Listener):
     def on_start(self, _):
-        os.write(1, b"began\\n")
-        if kind == "foreign":
-            mutex, c = ctypes.create_string_buffer(256), ctypes.CDLL(None)
-            c.pthread_mutex_lock(mutex)
-            c.pthread_mutex_lock(mutex)
+        begun = False
         while True:
             try:
+                if not begun:
+                    begun = True
+                    os.write(1, b"began\\n")
+                if kind == "foreign":
+                    c.pthread_mutex_lock(mutex)  # at the second time it waits for ever
                 time.sleep(0.01)
             except KeyboardInterrupt:
                 pass
@@ -41,13 +43,15 @@ import os, sys, time
 library = sys.argv.pop(1)
 class Slow:
     def find_spec(self, name, path=None, target=None):
-        if name == library:
-            os.write(1, b"began\\n")
-            while True:
-                try:
-                    time.sleep(0.01)
-                except KeyboardInterrupt:
-                    pass
+        begun = False
+        while name == library:
+            try:
+                if not begun:
+                    begun = True
+                    os.write(1, b"began\\n")
+                time.sleep(0.01)
+            except KeyboardInterrupt:
+                pass
 sys.meta_path.insert(0, Slow())
 """
 
