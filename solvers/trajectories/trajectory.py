@@ -52,6 +52,9 @@ SHARE = 512
 #: Values of an output that are computed together.
 TOGETHER = 1_000_000
 
+#: Numbers that NumPy handles in one call, after which interrupts are heard: some hundredths of a second.
+PIECE = 1 << 22
+
 #: Trajectories for which compiling their equations pays.
 NATIVE_FROM = 2000
 
@@ -154,7 +157,8 @@ def trajectory(
     longest = _check_max_step(max_step)
     system = compile_system(given)
     recorded = (*system.labels, *given.outputs)
-    values = np.full((len(recorded), system.size, ticks.size), np.nan)
+    shape = (len(recorded), system.size, ticks.size)
+    values = np.empty(shape) if isinstance(given, Map) else _unknown(shape)  # a map writes all of them
     status = np.zeros(system.size, np.uint8)
     beginning = system.start_values()
     if not np.isfinite(beginning).all():
@@ -179,6 +183,15 @@ def trajectory(
     coords = system.grid.coords | {"time": ("time", ticks, {"units": given.time_units, "long_name": "time"})}
     data["status"] = status_variable(system.grid, status)
     return as_dataset(data, coords, provenance(given, "trajectory", **settings))
+
+
+def _unknown(shape: tuple[int, ...]) -> Array:
+    """An array of NaN. Python is asked for interrupts between pieces: the first touch of gigabytes takes seconds."""
+    values = np.empty(shape)
+    flat = values.reshape(-1)
+    for low in range(0, flat.size, PIECE):
+        flat[low : low + PIECE] = np.nan
+    return values
 
 
 def _start_from_history(problem: Dynamics) -> Dynamics:
@@ -281,8 +294,15 @@ def _iterate(task: _Task) -> None:
             values[:n, :, j] = orbit.states
             if system.problem.outputs:
                 values[n:, :, j] = orbit.outputs()
-    lost = ~np.isfinite(values[:n]).all(axis=(0, 2))
-    values[:, ~np.isfinite(values[:n]).all(axis=0)] = np.nan
+    lost = np.zeros(system.size, bool)
+    times = max(1, PIECE // len(values))
+    points = max(1, times // task.ticks.size)
+    for low in range(0, system.size, points):
+        for first in range(0, task.ticks.size, times):
+            part = values[:, low : low + points, first : first + times]
+            unknown = ~np.isfinite(part[:n]).all(axis=0)
+            part[:, unknown] = np.nan
+            lost[low : low + points] |= unknown.any(axis=1)
     if lost.any():
         status[lost] = _why_lost(task, np.flatnonzero(lost))
 

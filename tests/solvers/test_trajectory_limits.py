@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -121,3 +122,37 @@ def test_an_interrupt_is_heard(kind: str, many: int) -> None:
         child.kill()
         child.wait()
     assert rest.splitlines()[-1] == "heard" and child.returncode == 0
+
+
+def test_an_interrupt_is_heard_while_room_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No single call of NumPy touches all of a result, at its beginning, at its end or in between."""
+    module = sys.modules["tcpdynamics.solvers.trajectories.trajectory"]
+    monkeypatch.setattr(module, "PIECE", 1000)
+    largest = 0
+
+    class Counting(types.ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            whole = getattr(np, name)
+            if name not in ("isfinite", "full", "isnan"):
+                return whole
+
+            def counted(first: Any, *more: Any, **others: Any) -> Any:
+                nonlocal largest
+                size = int(np.prod(first)) if name == "full" else np.size(first) * (np.ndim(first) > 1)
+                largest = max(largest, size)
+                return whole(first, *more, **others)
+
+            return counted
+
+    monkeypatch.setattr(module, "np", Counting("numpy"))
+    w, r = sympy.symbols("w r")
+    growing = Map(rhs={"w": r * w}, parameters={"r": [0.5, 100.0, 0.9]}, start={"w": 1.0})
+    result = trajectory(growing, np.arange(5000))
+    assert 0 < largest <= 1000
+    lost = ~np.isfinite(result.w.values)
+    assert lost.any(axis=1).tolist() == (result.status.values != 0).tolist() == [False, True, False]
+    first = int(np.flatnonzero(lost[1])[0])
+    assert lost[1, first:].all() and result.w.values[1, first - 1] == pytest.approx(100.0 ** (first - 1))
+    late = trajectory(ODE(rhs={"w": r * w * w}, parameters={"r": [0.0, 1.0]}, start={"w": 1.0}), np.linspace(0, 2, 3000))
+    assert largest <= 3000  # of one trajectory's
+    assert np.isnan(late.w.values[1, 1600:]).all() and np.isfinite(late.w.values[0]).all()
