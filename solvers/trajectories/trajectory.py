@@ -55,6 +55,9 @@ TOGETHER = 1_000_000
 #: Numbers that NumPy handles in one call, after which interrupts are heard: some hundredths of a second.
 PIECE = 1 << 22
 
+#: Steps that a trajectory may take unless more are asked for.
+STEPS_BY_DEFAULT = 100_000
+
 #: Trajectories for which compiling their equations pays.
 NATIVE_FROM = 2000
 
@@ -72,7 +75,7 @@ def trajectory(
     start: Mapping[str, Any] | None = None,
     rtol: float = 1e-8,
     atol: float = 0.0,
-    max_steps: int = 100_000,
+    max_steps: int = STEPS_BY_DEFAULT,
     max_step: float | None = None,
     method: str = "taylor",
     throw: bool = False,
@@ -171,6 +174,7 @@ def trajectory(
     else:
         _check_horizon(system, ticks)
         _check_delays(system, ticks, int(max_steps))
+        _check_most(system, int(max_steps))
         _integrate(task, method)
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
@@ -257,6 +261,19 @@ def _check_size(problem: Dynamics, ticks: Array) -> None:
         check_work(steps, 3.0 * points * recorded * (ticks[-1] + 1), "ask for fewer steps or points")
     else:
         check_work(what, 20.0 * points * recorded * ticks.size, "ask for fewer times or points")
+
+
+def _check_most(system: System, max_steps: int) -> None:
+    """All that the request may take, where that was asked for: beyond the default, `max_steps` is a budget to keep.
+
+    A step of a Taylor series of order k takes some 2 k + k^2/2 operations for one of the equations; 200 here, a mean.
+    """
+    if max_steps > STEPS_BY_DEFAULT:
+        check_work(
+            f"up to {max_steps:,} steps (max_steps) at {system.size:,} points",
+            200.0 * max_steps * system.size * len(system.labels),
+            "give a smaller max_steps or fewer points",
+        )
 
 
 def _check_delays(system: System, ticks: Array, max_steps: int) -> None:

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 import sympy
 
-from tcpdynamics.limits import LimitError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcpdynamics.limits import MAX_WORK, LimitError
 from tcpdynamics.solvers import DDE, ODE, Delayed, Map, trajectory
 
 x, v, w, w_d, a, b, delay = sympy.symbols("x v w w_d a b delay")
@@ -111,7 +114,10 @@ except KeyboardInterrupt:
 def test_an_interrupt_is_heard(kind: str, many: int) -> None:
     code = f"KIND, MANY = {kind!r}, {many}\n" + CHILD
     child = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=dict(os.environ)
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TCPDYNAMICS_MAX_WORK": "1e30"},  # as if it could be endless
     )
     assert child.stdout is not None
     try:
@@ -153,6 +159,27 @@ def test_an_interrupt_is_heard_while_room_is_made(monkeypatch: pytest.MonkeyPatc
     assert lost.any(axis=1).tolist() == (result.status.values != 0).tolist() == [False, True, False]
     first = int(np.flatnonzero(lost[1])[0])
     assert lost[1, first:].all() and result.w.values[1, first - 1] == pytest.approx(100.0 ** (first - 1))
-    late = trajectory(ODE(rhs={"w": r * w * w}, parameters={"r": [0.0, 1.0]}, start={"w": 1.0}), np.linspace(0, 2, 3000))
+    late = trajectory(
+        ODE(rhs={"w": r * w * w}, parameters={"r": [0.0, 1.0]}, start={"w": 1.0}), np.linspace(0, 2, 3000)
+    )
     assert largest <= 3000  # of one trajectory's
     assert np.isnan(late.w.values[1, 1600:]).all() and np.isfinite(late.w.values[0]).all()
+
+
+@given(st.integers(100_001, 10**12), st.integers(1, 2000))
+def test_steps_that_may_be_taken_are_a_budget(max_steps: int, many: int) -> None:
+    """Whatever is asked for beyond the default: a request of more steps in all than the bound never starts."""
+    decay = ODE(rhs={"x": -a * x}, parameters={"a": np.linspace(1.0, 2.0, many)}, start={"x": 1.0})
+    if 200.0 * max_steps * many <= MAX_WORK:
+        assert trajectory(decay, [1.0], max_steps=max_steps).status.values.max() == 0
+        return
+    with pytest.raises(
+        LimitError, match=r"up to [\d,]+ steps \(max_steps\) at [\d,]+ points need about .* give a"
+    ):
+        trajectory(decay, [1.0], max_steps=max_steps)
+
+
+def test_a_million_steps_at_a_million_points_are_refused() -> None:
+    decay = ODE(rhs={"x": -a * x}, parameters={"a": np.linspace(1.0, 2.0, 10**6)}, start={"x": 1.0})
+    with pytest.raises(LimitError, match=r"up to 1,000,000 steps \(max_steps\) at 1,000,000 points"):
+        trajectory(decay, [1.0], max_steps=10**6)
