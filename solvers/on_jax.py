@@ -95,7 +95,8 @@ def run_jax(
 ) -> NDArray[np.float64]:
     """Evaluate `program` at `size` points; see `straightline.run_blocks` for the arguments.
 
-    Here `strained` is set at just the points at which a step under- or overflowed. 64-bit numbers are switched on for this computation only, not for the caller's program.
+    Here `strained` is set at just the points at which a step under- or overflowed. 64-bit numbers are switched on for
+    this computation only, not for the caller's program.
     """
     names, rows = program.inputs, len(program.outputs)
     out = np.empty((rows, size))

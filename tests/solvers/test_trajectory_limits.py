@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-
 from hypothesis import given
 from hypothesis import strategies as st
 
