@@ -317,7 +317,7 @@ def _iterate(task: _Task) -> None:
     for low in range(0, system.size, points):
         for first in range(0, task.ticks.size, times):
             part = values[:, low : low + points, first : first + times]
-            unknown = ~np.isfinite(part[:n]).all(axis=0)
+            unknown = np.asarray(~np.isfinite(part[:n]).all(axis=0))
             part[:, unknown] = np.nan
             lost[low : low + points] |= unknown.any(axis=1)
     if lost.any():
