@@ -8,11 +8,13 @@ import signal
 import sys
 import threading
 import warnings
+from types import FrameType
 from typing import NoReturn
 
 import click
 
 from tcpdynamics import __version__
+from tcpdynamics.interrupts import INTERRUPTED, answer_at_once, claim_end, is_answered
 from tcpdynamics.limits import MAX_SHOWN, shown
 
 #: What a user's mistake raises; anything else is ours and keeps its traceback.
@@ -66,17 +68,20 @@ def main() -> NoReturn:
     """Run the command; a user's mistake is one sentence on standard error and exit code 2."""
     interrupts: list[int] = []
 
-    def interrupt(number: int, frame: object) -> NoReturn:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         interrupts.append(number)
-        raise KeyboardInterrupt
+        if not is_answered(frame):
+            raise KeyboardInterrupt
 
     if threading.current_thread() is threading.main_thread() and (
         signal.getsignal(signal.SIGINT) is signal.default_int_handler
     ):
         signal.signal(signal.SIGINT, interrupt)
+        answer_at_once()
     warnings.showwarning = _show_warning
     try:
         code = cli.main(standalone_mode=False)
+        claim_end()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
@@ -88,9 +93,9 @@ def main() -> NoReturn:
     except click.ClickException as error:
         _fail(error.format_message())
     except click.Abort:
-        _fail("interrupted", 130)
+        _fail("interrupted", INTERRUPTED)
     except KeyboardInterrupt:
-        _fail("interrupted", 130)
+        _fail("interrupted", INTERRUPTED)
     except OSError as error:
         if sys.stdout is not None:  # what is left in the buffer cannot be written either
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -101,15 +106,17 @@ def main() -> NoReturn:
         _fail("the input is nested too deeply to be read; write it flatter")
     except Exception as error:
         if interrupts:  # compiled code that was cut short leaves its compiler in disorder
-            _fail("interrupted", 130)
+            _fail("interrupted", INTERRUPTED)
         if type(error).__name__ not in _EXPECTED:
             raise
         _fail(str(error))
 
 
 def _fail(message: str, code: int = 2) -> NoReturn:
+    if code == INTERRUPTED:
+        claim_end()
     print(f"Error: {_one_line(message)}", file=sys.stderr, flush=True)
-    if code == 130:
+    if code == INTERRUPTED:
         os._exit(code)  # the interpreter's own end could be interrupted again
     sys.exit(code)
 

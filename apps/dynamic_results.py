@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpdynamics.interrupts import advising
+
 from .dynamic_values import Chosen
 from .progress import progress_line
 
@@ -65,8 +67,9 @@ def stored(
     from tcpdynamics.solvers import sweep, sweep_of
 
     work = sweep_of(target, solver, **settings)
+    advice = f"what is finished is kept in {path}; the same command goes on from there"
     try:
-        with progress_line("sweeping") as line:
+        with advising(advice), progress_line("sweeping") as line:
             return sweep(
                 work,
                 {**work.parameters, **chosen.swept},
@@ -74,7 +77,7 @@ def stored(
                 progress=lambda done, points, left: line(done / points),
             )
     except KeyboardInterrupt:
-        click.echo(f"what is finished is kept in {path}; the same command goes on from there", err=True)
+        click.echo(advice, err=True)
         raise
 
 

@@ -343,7 +343,9 @@ def labelled(system: System, labels: Sequence[str], values: NDArray[Any], *extra
     problem, grid = system.problem, system.grid
     out = Variables()
     for name, rows in quantities(labels).items():
-        block = values[rows].reshape(len(rows), *grid.shape, *values.shape[2:])
+        span = slice(rows[0], rows[-1] + 1)  # neighbours are not copied
+        block = values[span if rows == [*range(span.start, span.stop)] else rows]
+        block = block.reshape(len(rows), *grid.shape, *values.shape[2:])
         attrs = {"units": problem.units.get(name, "1"), "long_name": problem.meanings.get(name, name)}
         if ENTRY.fullmatch(labels[rows[0]]):
             flow = np.array([int(ENTRY.fullmatch(labels[r])[2]) for r in rows])  # type: ignore[index]

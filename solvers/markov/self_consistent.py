@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import shown
+from tcpdynamics.limits import check_work, shown
 
 from ..grid import make_grid
 from ..problems import ChainError, DomainError, MarkovChain, RewardBalance
@@ -44,7 +45,9 @@ def self_consistent(problem: Any, *, window: int | None = None, throw: bool = Fa
     Raises
     ------
     DomainError
-        A target that is not a finite positive number.
+        A target that is not a finite positive number; a window that is not a whole number of epochs.
+    LimitError
+        A window over more epochs, transitions and points than one request may take, before the roots are searched for.
     """
     balance = problem if isinstance(problem, RewardBalance) else getattr(problem, "balance", lambda: None)()
     if not isinstance(balance, RewardBalance):
@@ -57,6 +60,8 @@ def self_consistent(problem: Any, *, window: int | None = None, throw: bool = Fa
     if not (np.isfinite(target) & (target > 0)).all():
         bad = target[~(np.isfinite(target) & (target > 0))][0]
         raise DomainError(f"target must be a finite number > 0, got {bad:g}")
+    if window is not None:
+        _check_window(chain, window, grid.size)
     program = _reward_program(chain_key(chain), _mean_key(balance), frozenset(balance.idle))
     fixed = {k: np.broadcast_to(v, grid.size) for k, v in grid.values.items() if k != "target"}
     root, status = _roots(program, balance, fixed, target)
@@ -85,6 +90,17 @@ def self_consistent(problem: Any, *, window: int | None = None, throw: bool = Fa
         data["nothing"] = _variable(grid, nothing, "1", f"probability of nothing in {window} epochs")
     coords = {k: v for k, v in grid.coords.items() if k != "target"}
     return as_dataset(data, coords=coords, attrs=provenance(chain, "self_consistent", window=window))
+
+
+def _check_window(chain: MarkovChain, window: int, points: int) -> None:
+    """Refuse a window before the roots are searched for, which may take long. Raises LimitError."""
+    if not isinstance(window, Integral) or window < 1:
+        return  # `windowed` says what is wrong
+    check_work(
+        f"a window of {window:,} epochs of {len(chain.transitions):,} transitions at {points:,} points",
+        12.0 * window * len(chain.transitions) * points,
+        "give a shorter window or fewer targets",
+    )
 
 
 def _variable(grid: Any, values: NDArray[Any], units: str, name: str) -> Any:

@@ -28,7 +28,7 @@ from .chains import (
     entries_of,
     grid_of,
 )
-from .extended import Unfolded, differentiate_unfolded, solve_blocks
+from .extended import Unfolded, differentiate_unfolded, redo, solve_blocks
 from .reduction import stationary_steps
 
 if TYPE_CHECKING:
@@ -287,7 +287,10 @@ def _evaluate(program: Program, grid: Grid, backend: Backend) -> NDArray[np.floa
     if backend == "jax" or (backend == "auto" and grid.size > 10_000 and _gpu_present()):
         from ..on_jax import run_jax
 
-        return run_jax(program, grid.values, grid.size)
+        strained = np.zeros(grid.size, dtype=np.bool_)
+        out = run_jax(program, grid.values, grid.size, strained)
+        redo(program, grid.values, np.flatnonzero(strained), out)
+        return out
     return solve_blocks(program, grid.values, grid.size)
 
 

@@ -52,6 +52,12 @@ SHARE = 512
 #: Values of an output that are computed together.
 TOGETHER = 1_000_000
 
+#: Numbers that NumPy handles in one call, after which interrupts are heard: some hundredths of a second.
+PIECE = 1 << 22
+
+#: Steps that a trajectory may take unless more are asked for.
+STEPS_BY_DEFAULT = 100_000
+
 #: Trajectories for which compiling their equations pays.
 NATIVE_FROM = 2000
 
@@ -69,7 +75,7 @@ def trajectory(
     start: Mapping[str, Any] | None = None,
     rtol: float = 1e-8,
     atol: float = 0.0,
-    max_steps: int = 100_000,
+    max_steps: int = STEPS_BY_DEFAULT,
     max_step: float | None = None,
     method: str = "taylor",
     throw: bool = False,
@@ -154,7 +160,8 @@ def trajectory(
     longest = _check_max_step(max_step)
     system = compile_system(given)
     recorded = (*system.labels, *given.outputs)
-    values = np.full((len(recorded), system.size, ticks.size), np.nan)
+    shape = (len(recorded), system.size, ticks.size)
+    values = np.empty(shape) if isinstance(given, Map) else _unknown(shape)  # a map writes all of them
     status = np.zeros(system.size, np.uint8)
     beginning = system.start_values()
     if not np.isfinite(beginning).all():
@@ -167,6 +174,7 @@ def trajectory(
     else:
         _check_horizon(system, ticks)
         _check_delays(system, ticks, int(max_steps))
+        _check_most(system, int(max_steps))
         _integrate(task, method)
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
@@ -179,6 +187,15 @@ def trajectory(
     coords = system.grid.coords | {"time": ("time", ticks, {"units": given.time_units, "long_name": "time"})}
     data["status"] = status_variable(system.grid, status)
     return as_dataset(data, coords, provenance(given, "trajectory", **settings))
+
+
+def _unknown(shape: tuple[int, ...]) -> Array:
+    """An array of NaN. Python is asked for interrupts between pieces: the first touch of gigabytes takes seconds."""
+    values = np.empty(shape)
+    flat = values.reshape(-1)
+    for low in range(0, flat.size, PIECE):
+        flat[low : low + PIECE] = np.nan
+    return values
 
 
 def _start_from_history(problem: Dynamics) -> Dynamics:
@@ -246,6 +263,19 @@ def _check_size(problem: Dynamics, ticks: Array) -> None:
         check_work(what, 20.0 * points * recorded * ticks.size, "ask for fewer times or points")
 
 
+def _check_most(system: System, max_steps: int) -> None:
+    """All that the request may take, where that was asked for: beyond the default, `max_steps` is a budget to keep.
+
+    A step of a Taylor series of order k takes some 2 k + k^2/2 operations for one of the equations; 200 here, a mean.
+    """
+    if max_steps > STEPS_BY_DEFAULT:
+        check_work(
+            f"up to {max_steps:,} steps (max_steps) at {system.size:,} points",
+            200.0 * max_steps * system.size * len(system.labels),
+            "give a smaller max_steps or fewer points",
+        )
+
+
 def _check_delays(system: System, ticks: Array, max_steps: int) -> None:
     """No step of a delay equation is much longer than the delay."""
     lags = system.lag_values() if system.delayed else np.zeros((0, system.size))
@@ -281,8 +311,15 @@ def _iterate(task: _Task) -> None:
             values[:n, :, j] = orbit.states
             if system.problem.outputs:
                 values[n:, :, j] = orbit.outputs()
-    lost = ~np.isfinite(values[:n]).all(axis=(0, 2))
-    values[:, ~np.isfinite(values[:n]).all(axis=0)] = np.nan
+    lost = np.zeros(system.size, bool)
+    times = max(1, PIECE // len(values))
+    points = max(1, times // task.ticks.size)
+    for low in range(0, system.size, points):
+        for first in range(0, task.ticks.size, times):
+            part = values[:, low : low + points, first : first + times]
+            unknown = np.asarray(~np.isfinite(part[:n]).all(axis=0))
+            part[:, unknown] = np.nan
+            lost[low : low + points] |= unknown.any(axis=1)
     if lost.any():
         status[lost] = _why_lost(task, np.flatnonzero(lost))
 

@@ -9,8 +9,12 @@ import sys
 def main() -> None:
     """Run the command. An interrupt is answered from the first import on."""
     try:
+        from tcpdynamics.interrupts import answer_at_once, claim_end
+
+        answer_at_once()
         from tcpdynamics.apps.cli import main as run
     except KeyboardInterrupt:
+        claim_end()
         print("Error: interrupted", file=sys.stderr, flush=True)
         os._exit(130)
     run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tcpdynamics.limits import LimitError
 from tcpdynamics.solvers import (
     ChainError,
     DomainError,
@@ -118,3 +120,22 @@ def test_a_held_state_earns_once_a_visit() -> None:
     solved = self_consistent(RewardBalance(chain, "p", task, 0.2, (1e-6, 0.999), ["idle"]))
     assert solved.root.item() == pytest.approx(0.5, rel=1e-12)
     assert solved.idle.item() == pytest.approx(0.4, rel=1e-12)
+
+
+def test_a_window_is_refused_before_the_roots_are_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million epochs at a million targets; what fits the bound passes."""
+
+    def search(*_: Any) -> Any:
+        raise AssertionError("searched before it was checked")
+
+    module = sys.modules["tcpdynamics.solvers.markov.self_consistent"]
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_roots", search)
+        with pytest.raises(
+            LimitError, match=r"a window of 1,000,000 epochs of 2 transitions at 1,000,000 points"
+        ):
+            self_consistent(balance(np.linspace(0.4, 0.9, 10**6)), window=10**6)
+        patch.setenv("TCPDYNAMICS_MAX_WORK", "1000")
+        with pytest.raises(LimitError, match=r"give a shorter window or fewer targets"):
+            self_consistent(balance(0.5), window=100)
+    assert self_consistent(balance(0.5), window=100).status.item() == 0

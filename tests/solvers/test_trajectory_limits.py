@@ -6,13 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import types
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tcpdynamics.limits import LimitError
+from tcpdynamics.limits import MAX_WORK, LimitError
 from tcpdynamics.solvers import DDE, ODE, Delayed, Map, trajectory
 
 x, v, w, w_d, a, b, delay = sympy.symbols("x v w w_d a b delay")
@@ -110,7 +113,10 @@ except KeyboardInterrupt:
 def test_an_interrupt_is_heard(kind: str, many: int) -> None:
     code = f"KIND, MANY = {kind!r}, {many}\n" + CHILD
     child = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=dict(os.environ)
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TCPDYNAMICS_MAX_WORK": "1e30"},  # as if it could be endless
     )
     assert child.stdout is not None
     try:
@@ -121,3 +127,58 @@ def test_an_interrupt_is_heard(kind: str, many: int) -> None:
         child.kill()
         child.wait()
     assert rest.splitlines()[-1] == "heard" and child.returncode == 0
+
+
+def test_an_interrupt_is_heard_while_room_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No single call of NumPy touches all of a result, at its beginning, at its end or in between."""
+    module = sys.modules["tcpdynamics.solvers.trajectories.trajectory"]
+    monkeypatch.setattr(module, "PIECE", 1000)
+    largest = 0
+
+    class Counting(types.ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            whole = getattr(np, name)
+            if name not in ("isfinite", "full", "isnan"):
+                return whole
+
+            def counted(first: Any, *more: Any, **others: Any) -> Any:
+                nonlocal largest
+                size = int(np.prod(first)) if name == "full" else np.size(first) * (np.ndim(first) > 1)
+                largest = max(largest, size)
+                return whole(first, *more, **others)
+
+            return counted
+
+    monkeypatch.setattr(module, "np", Counting("numpy"))
+    w, r = sympy.symbols("w r")
+    growing = Map(rhs={"w": r * w}, parameters={"r": [0.5, 100.0, 0.9]}, start={"w": 1.0})
+    result = trajectory(growing, np.arange(5000))
+    assert 0 < largest <= 1000
+    lost = ~np.isfinite(result.w.values)
+    assert lost.any(axis=1).tolist() == (result.status.values != 0).tolist() == [False, True, False]
+    first = int(np.flatnonzero(lost[1])[0])
+    assert lost[1, first:].all() and result.w.values[1, first - 1] == pytest.approx(100.0 ** (first - 1))
+    late = trajectory(
+        ODE(rhs={"w": r * w * w}, parameters={"r": [0.0, 1.0]}, start={"w": 1.0}), np.linspace(0, 2, 3000)
+    )
+    assert largest <= 3000  # of one trajectory's
+    assert np.isnan(late.w.values[1, 1600:]).all() and np.isfinite(late.w.values[0]).all()
+
+
+@given(st.integers(100_001, 10**12), st.integers(1, 2000))
+def test_steps_that_may_be_taken_are_a_budget(max_steps: int, many: int) -> None:
+    """Whatever is asked for beyond the default: a request of more steps in all than the bound never starts."""
+    decay = ODE(rhs={"x": -a * x}, parameters={"a": np.linspace(1.0, 2.0, many)}, start={"x": 1.0})
+    if 200.0 * max_steps * many <= MAX_WORK:
+        assert trajectory(decay, [1.0], max_steps=max_steps).status.values.max() == 0
+        return
+    with pytest.raises(
+        LimitError, match=r"up to [\d,]+ steps \(max_steps\) at [\d,]+ points need about .* give a"
+    ):
+        trajectory(decay, [1.0], max_steps=max_steps)
+
+
+def test_a_million_steps_at_a_million_points_are_refused() -> None:
+    decay = ODE(rhs={"x": -a * x}, parameters={"a": np.linspace(1.0, 2.0, 10**6)}, start={"x": 1.0})
+    with pytest.raises(LimitError, match=r"up to 1,000,000 steps \(max_steps\) at 1,000,000 points"):
+        trajectory(decay, [1.0], max_steps=10**6)

@@ -363,3 +363,21 @@ def test_no_kernel_leaves_its_arrays(tmp_path: Path) -> None:
         command, env=environment, cwd=here.parents[1], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+@given(
+    st.lists(st.floats(-300, 0), min_size=3, max_size=3),
+    st.lists(st.floats(-300, 0), min_size=3, max_size=3),
+)
+@settings(max_examples=20)
+def test_jax_computes_again_what_underflows(up: list[float], down: list[float]) -> None:
+    """Birth and death at rates down to 1e-300: the compiled program drops products below 1e-308, and says nothing."""
+    a, b = sympy.symbols("a b")
+    rates = {"a": [10.0**x for x in up], "b": [10.0**x for x in down]}
+    chain = MarkovChain(
+        {("0", "1"): a / 2, ("1", "2"): a * b / 2, ("2", "1"): b / 2, ("1", "0"): b * b / 2}, rates
+    )
+    known, onjax = (stationary(chain, backend=backend) for backend in ("numpy", "jax"))
+    np.testing.assert_array_equal(known.status, onjax.status)
+    np.testing.assert_allclose(onjax.probability, known.probability, rtol=1e-13, atol=0)
+    assert (onjax.probability.values[onjax.status.values == 0] > 0).any()

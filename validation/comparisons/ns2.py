@@ -18,6 +18,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
+from tcpdynamics.limits import check_work
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.validation.ns2 import installed, run_ns2
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate, topologies
@@ -153,6 +154,11 @@ class PacketsVsNs2:
             If it is not to be run and there is no record of just these runs.
         """
         live = installed() if live is None else live
+        check_work(
+            f"{self.seeds} replications of {len(self.cases)} cases",
+            self.seeds * sum(self.scenario(case).work for case in self.cases),
+            "give fewer cases or seeds, or shorten them",
+        )
         parts = [self._case(self.scenario(case), live) for case in self.cases]
         result = xr.concat(parts, xr.Variable("case", list(self.cases)))
         result = result.assign_coords(quantity_unit=("quantity", list(QUANTITIES.values())))

@@ -30,6 +30,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
+from tcpdynamics.limits import check_work
 from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull
 from tcpdynamics.solvers import self_consistent, stationary, windowed
 from tcpdynamics.solvers.problems import DomainError
@@ -135,6 +136,19 @@ class SubPacketChainVsPackets:
             slice=self.slice,
         )  # fmt: skip
 
+    def _check_work(self) -> None:
+        """Refuse what takes too long in all, before the first run. The independent link sends what drop-tail sends."""
+        once = sum(
+            self.scenario(link if link != "independent" else "drop-tail", n).work
+            for n in self.flows
+            for link in LINKS
+        )
+        check_work(
+            f"{self.replications} replications of {len(self.flows)} loads on {len(LINKS)} links",
+            self.replications * once,
+            "shorten duration, lower rate, or give fewer flows or replications",
+        )
+
     def _groups(self, flows: int) -> tuple[list[float], list[int]]:
         """Round-trip times and how many flows have each: eight groups where RTTs are mixed, as in Fig. 11."""
         if not isinstance(self.base_rtt, tuple):
@@ -159,6 +173,7 @@ class SubPacketChainVsPackets:
             chain's `loss_predicted`,
             `jain_predicted`, `starved_predicted`.
         """
+        self._check_work()
         cases = []
         for n in self.flows:
             plain = replicate(self.scenario("drop-tail", n), self.replications)

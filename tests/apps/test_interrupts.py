@@ -1,0 +1,154 @@
+"""Ctrl-C while Numba compiles, or while libraries load: one sentence, exit code 130, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tcpdynamics import interrupts
+
+#: A compilation that hears nothing, and never ends: the main thread is in foreign code, as it is in LLVM, or in Python
+#: code that drops what is raised. It says "began" by itself, so that nothing hangs on the speed of the machine.
+COMPILING = """
+import ctypes, os, sys, time
+from numba.core import event
+kind = sys.argv.pop(1)
+mutex, c = ctypes.create_string_buffer(256), ctypes.CDLL(None)
+class Deaf(event.Listener):
+    def on_start(self, _):
+        begun = False
+        while True:
+            try:
+                if not begun:
+                    begun = True
+                    os.write(1, b"began\\n")
+                if kind == "foreign":
+                    c.pthread_mutex_lock(mutex)  # at the second time it waits for ever
+                time.sleep(0.01)
+            except KeyboardInterrupt:
+                pass
+    def on_end(self, _): ...
+event.register("numba:compile", Deaf())
+"""
+
+#: A library that takes for ever to load, and drops interrupts meanwhile.
+IMPORTING = """
+import os, sys, time
+library = sys.argv.pop(1)
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        begun = False
+        while name == library:
+            try:
+                if not begun:
+                    begun = True
+                    os.write(1, b"began\\n")
+                time.sleep(0.01)
+            except KeyboardInterrupt:
+                pass
+sys.meta_path.insert(0, Slow())
+"""
+
+MAIN = """
+from tcpdynamics.__main__ import main
+main()
+"""
+
+
+def interrupted(code: str, words: list[str], cache: Path) -> tuple[int, str, str]:
+    """Exit code and both streams of a child that is interrupted once it says that it began."""
+    with subprocess.Popen(
+        [sys.executable, "-c", code + MAIN, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": "0"},
+    ) as child:
+        guard = threading.Timer(120.0, child.kill)  # only ends a hang
+        guard.start()
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "began\n"
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate()
+        finally:
+            guard.cancel()
+            child.kill()
+    return child.returncode, out, err
+
+
+@pytest.mark.parametrize("kind", ["foreign", "drops"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["trajectory", "lotka-volterra", "--until", "5", "--output"],
+        ["simulate", "single_flow", "--output"],
+        ["bifurcation", "logistic", "--epsilon", "1:2:3", "--output"],
+        ["validate", "logistic", "--quick", "--output"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_interrupt_ends_a_compilation_that_does_not_hear_it(
+    words: list[str], kind: str, tmp_path: Path
+) -> None:
+    cache, folder = tmp_path / "cache", tmp_path / "results"
+    folder.mkdir()
+    code, out, err = interrupted(COMPILING, [kind, *words, str(folder / "x.nc")], cache)
+    assert (code, out, err) == (130, "", "Error: interrupted\n")
+    assert not list(folder.iterdir())
+    assert all(file.suffix in (".nbi", ".nbc") for file in cache.rglob("*") if file.is_file())
+
+
+def test_a_sweep_that_is_interrupted_while_it_compiles_says_how_to_go_on(tmp_path: Path) -> None:
+    store = tmp_path / "x.zarr"
+    words = ["trajectory", "lotka-volterra", "--epsilon", "0.5:1:3", "--until", "5", "--output", str(store)]
+    code, out, err = interrupted(COMPILING, ["foreign", *words], tmp_path / "cache")
+    advice = f"what is finished is kept in {store}; the same command goes on from there"
+    assert (code, out, err.splitlines()) == (130, "", [advice, "Error: interrupted"])
+
+
+@pytest.mark.parametrize("library", ["click", "numpy", "scipy"])
+def test_an_interrupt_ends_an_import_that_does_not_hear_it(library: str, tmp_path: Path) -> None:
+    words = [library, "bifurcation", "logistic", "--epsilon", "1:2:3"]
+    assert interrupted(IMPORTING, words, tmp_path) == (130, "", "Error: interrupted\n")
+
+
+#: Each function stands for code of a module of that name.
+MODULES = {
+    "numba.core.compiler": "compiles",
+    "llvmlite.binding.ffi": "compiles",
+    "jax._src.compiler": "compiles",
+    "numbagg": "",
+    "tcpdynamics.apps.files": "writes",
+    "sympy.core": "",
+}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_a_thread_does_is_known_from_its_stack(module: str) -> None:
+    space: dict[str, object] = {"__name__": module, "look": lambda: interrupts._signs(sys._getframe())}
+    exec("def work(): return look()", space)
+    assert space["work"]() - {"imports"} == ({MODULES[module]} - {""})  # type: ignore[operator]
+
+
+def test_a_handler_raises_where_nobody_else_answers() -> None:
+    """In a program that has a use of its own for signals, there is no thread that would end the process."""
+    code = """
+import signal, socket, sys
+from tcpdynamics import interrupts
+mine = socket.socket()
+mine.setblocking(False)
+signal.set_wakeup_fd(mine.fileno())
+interrupts.answer_at_once()
+space = {"__name__": "numba.core", "ask": lambda: interrupts.is_answered(sys._getframe())}
+exec("def work(): return ask()", space)
+print(space["work"](), signal.set_wakeup_fd(-1) == mine.fileno())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False True\n"
