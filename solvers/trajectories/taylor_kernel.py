@@ -58,6 +58,9 @@ STRETCH = 1.15
 #: beginning, a piece needs no re-expansion and holds as far as the present's own series.
 SNAP = 0.6
 
+#: An exponential of a larger number, or a tanh of half of it, may be lost beside what it stands with.
+FAR = 18.0
+
 #: The end of a piece of the past is a discontinuity of this level (0: a jump of the slope), or none that matters.
 SOFT = 1 << 30
 
@@ -136,6 +139,26 @@ def _convolve(typing: Any, c: Any, a: Any, b: Any, first: Any, last: Any, total:
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 6), generate
+
+
+@intrinsic
+def _beyond(typing: Any, a: Any, bound: Any) -> Any:
+    """Whether any number of a row is larger than a bound, or smaller than the bound's negative."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        row = builder.load(_pointer(builder, args[0]), align=8)
+        bits = ir.VectorType(ir.IntType(1), LANES)
+        no = ir.Constant(bits, [0] * LANES)
+        rows = []
+        for bound, sign in ((args[1], ">"), (builder.fneg(args[1]), "<")):
+            limit = ir.Constant(_VECTOR, ir.Undefined)
+            for i in range(LANES):
+                limit = builder.insert_element(limit, bound, ir.Constant(ir.IntType(32), i))
+            rows.append(builder.fcmp_ordered(sign, row, limit))
+        far = builder.bitcast(builder.or_(*rows), ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", far, builder.bitcast(no, ir.IntType(LANES)))
+
+    return types.boolean(types.intp, types.float64), generate
 
 
 @intrinsic
@@ -418,11 +441,13 @@ def _value_beyond(kind: Any, c: Any, a: Any, b: Any, W: Any, sizes: Any, nothing
     elif kind == ADD or kind == SUB:
         value = x + y if kind == ADD else x - y
         nothing[c] = nothing[a] and nothing[b]
-        size = max(sizes[a], sizes[b]) if x == 0.0 and y == 0.0 or abs(value) == np.inf else -np.inf
+        size = max(sizes[a], sizes[b]) if (x == 0.0 and y == 0.0) or abs(value) == np.inf else -np.inf
     elif kind == MUL:
         nothing[c] = nothing[a] or nothing[b]
         value = 0.0 if nothing[c] else x * y
-        size = -np.inf if value == 0.0 and (sizes[a] == -np.inf or sizes[b] == -np.inf) else sizes[a] + sizes[b]
+        size = (
+            -np.inf if value == 0.0 and (sizes[a] == -np.inf or sizes[b] == -np.inf) else sizes[a] + sizes[b]
+        )
     elif kind == DIV:
         value, size = x / y, sizes[a] - sizes[b]
     elif kind == EXP:
@@ -450,10 +475,10 @@ def _value_beyond(kind: Any, c: Any, a: Any, b: Any, W: Any, sizes: Any, nothing
 
 @_inner
 def _beyond_numbers(
-    code1: Any, code2: Any, T: Any, W: Any, sizes: Any, nothing: Any, states: Any, rhs: Any, order: Any, lane: Any, stride: Any,
-    followed: Any,
+    code1: Any, code2: Any, T: Any, W: Any, sizes: Any, nothing: Any, inputs: Any, held: Any, states: Any, rhs: Any,
+    order: Any, lane: Any, stride: Any, followed: Any,
 ) -> Any:  # fmt: skip
-    """Series of one lane once more, where some values are too large for floating-point numbers: whether one exists.
+    """Series of one lane once more, where some values are too large for floating-point numbers: 0 if there is none.
 
     What is divided by an infinite number is zero, and stays so; so do exp(-inf), a negative power of an infinite base,
     and the slopes of tanh and atan far out. A branch that is not taken counts for nothing, however large. What else an
@@ -463,14 +488,20 @@ def _beyond_numbers(
     Parameters
     ----------
     W, sizes, nothing : (slots, order + 1), (slots,), (slots,) room
+    inputs : slots of parameters
+    held : (slots,) whether a value depends on parameters and sides of switches only
     stride : length of the last step
     followed : slots which must be finite
+
+    Returns
+    -------
+    float
+        How long a step may be: beyond that, terms would matter that are too small for numbers in these units.
     """
     slots = T.shape[0]
-    unit, small = stride if 0.0 < stride < np.inf else 1.0, 1.0
-    while small**order > 2.0**-600:
-        scale = unit * small
-        small /= 32.0
+    least = 2.0 ** (-900.0 / order)
+    scale = min(max(stride, least), 2.0 ** (600.0 / order))
+    while scale >= least:
         for s in range(slots):
             nothing[s] = False
             power = 1.0
@@ -478,8 +509,12 @@ def _beyond_numbers(
                 W[s, k] = T[s, k, lane] * power
                 power *= scale
             sizes[s] = _magnitude(W[s, 0])
+        for i in range(inputs.shape[0]):
+            nothing[inputs[i]] = W[inputs[i], 0] == 0.0
         for i in range(code1.shape[0]):
-            _value_beyond(code1[i, 0], code1[i, 1], code1[i, 2], code1[i, 3], W, sizes, nothing)
+            c = code1[i, 1]
+            _value_beyond(code1[i, 0], c, code1[i, 2], code1[i, 3], W, sizes, nothing)
+            nothing[c] = nothing[c] or (held[c] and W[c, 0] == 0.0)
         for i in range(states.shape[0]):
             W[states[i], 1] = W[rhs[i], 0] * scale
         for k in range(1, order + 1):
@@ -498,8 +533,9 @@ def _beyond_numbers(
                 for k in range(order + 1):
                     T[s, k, lane] = W[s, k] / power
                     power *= scale
-            return True
-    return False
+            return scale * 2.0 ** (500.0 / order)
+        scale /= 32.0
+    return 0.0
 
 
 @_inner
@@ -560,21 +596,33 @@ def _term(kind: Any, c: Any, a: Any, b: Any, W: Any, nothing: Any, k: Any) -> No
 
 
 @_inner
-def _still_beyond(code2: Any, T: Any, order: Any, lane: Any, h: Any) -> Any:
-    """The step h, or a shorter one over which no large exponential falls back to where it matters.
+def _any_far(fading: Any, T: Any) -> Any:
+    base, slot = T.ctypes.data, T.shape[1] * ROW
+    for i in range(fading.shape[0]):
+        if _beyond(base + fading[i, 0] * slot, 0.5 * FAR):
+            return True
+    return False
 
-    Polynomials do not show it: they hold what an infinite number is divided into, which is zero.
+
+@_inner
+def _not_back(fading: Any, T: Any, order: Any, lane: Any, h: Any) -> Any:
+    """The step h, or a shorter one over which no exponential or tanh comes back from far out.
+
+    There it is constant (or infinite) but for rounding, and its polynomial knows nothing of what comes: the argument
+    tells it. So a switch that is smooth but steep, or a pulse, that a state drives is met however far away it is.
     """
-    for i in range(code2.shape[0]):
-        a = code2[i, 2]
-        if code2[i, 0] != EXP or not 350.0 < T[a, 0, lane] < np.inf:
+    for i in range(fading.shape[0]):
+        a = fading[i, 0]
+        x, out = T[a, 0, lane], FAR if fading[i, 1] == EXP else 0.5 * FAR
+        if not out < abs(x) < np.inf:
             continue
+        sign = -1.0 if x > 0.0 else 1.0
         for _ in range(1100):
-            fall, power = 0.0, 1.0
+            back, power = 0.0, 1.0
             for k in range(1, order + 1):
                 power *= h
-                fall -= min(0.0, T[a, k, lane] * power)
-            if fall <= max(T[a, 0, lane] - 350.0, 10.0):
+                back += max(0.0, sign * T[a, k, lane] * power)
+            if not back > max(abs(x) - out, 0.5 * out):
                 break
             h *= 0.5
     return h
@@ -599,16 +647,18 @@ def _roundings_of_one(code: Any, T: Any, E: Any, lane: Any) -> None:
 @_inner
 def _length_beyond(
     code0: Any, code1: Any, code2: Any, T: Any, E: Any, W: Any, sizes: Any, nothing: Any, states: Any, rhs: Any,
-    followed: Any, guards: Any, order: Any, rtol: Any, atol: Any, stride: Any, lane: Any,
+    inputs: Any, held: Any, fading: Any, followed: Any, guards: Any, order: Any, rtol: Any, atol: Any, stride: Any,
+    lane: Any,
 ) -> Any:  # fmt: skip
     """The step of a lane in which some number is not finite, its series written anew; -1 where there is none."""
-    if not _beyond_numbers(
-        code1, code2, T, W, sizes, nothing, states, rhs, order, lane, stride[lane], followed
-    ):
+    longest = _beyond_numbers(
+        code1, code2, T, W, sizes, nothing, inputs, held, states, rhs, order, lane, stride[lane], followed
+    )
+    if longest == 0.0:
         return -1.0
-    h = _careful_length(T, followed, order, rtol, atol, stride[lane], lane)
+    h = min(longest, _careful_length(T, followed, order, rtol, atol, stride[lane], lane))
     if h > 0.0:
-        h = _still_beyond(code2, T, order, lane, h)
+        h = _not_back(fading, T, order, lane, h)
     if guards.shape[0] and h > 0.0:
         _roundings_of_one(code1, T, E, lane)
         safe = _length_of_guards(T, E, guards, order, rtol, atol, stride[lane], lane, h)
@@ -777,8 +827,8 @@ def _reason(T: Any, states: Any, stride: Any, lane: Any) -> Any:
 
 @_inner
 def _step_lengths(
-    T: Any, E: Any, states: Any, guards: Any, running: Any, order: Any, rtol: Any, atol: Any, stride: Any, last: Any,
-    before: Any, total: Any, h: Any
+    T: Any, E: Any, states: Any, guards: Any, running: Any, order: Any, rtol: Any, atol: Any, stride: Any,
+    last: Any, before: Any, total: Any, h: Any
 ) -> None:  # fmt: skip
     """Steps at which the last two terms of every state are below its tolerance; -1 where a number is not finite.
 
@@ -879,7 +929,9 @@ def _look_back(
                 while at < hard[lane]:  # but not across a discontinuity
                     at += 1
                     p = at & mask
-                    end = lengths[p, lane] - _since(now[lane], rest[lane], begins[p, lane], rests[p, lane], lag)
+                    end = lengths[p, lane] - _since(
+                        now[lane], rest[lane], begins[p, lane], rests[p, lane], lag
+                    )
                     if end > left + near:
                         break
                     if levels[p, lane] != SOFT:
@@ -897,19 +949,30 @@ def _look_back(
 
 @_inner
 def _snap(
-    length: Any, lag: Any, lane: Any, now: Any, rest: Any, begins: Any, rests: Any, lengths: Any, newest: Any, at: Any
+    length: Any,
+    lag: Any,
+    lane: Any,
+    now: Any,
+    rest: Any,
+    begins: Any,
+    rests: Any,
+    lengths: Any,
+    newest: Any,
+    at: Any,
 ) -> Any:
     """The last end of a piece of the past within a step that starts a lag before now, if one is far enough."""
     mask = begins.shape[0] - 1
-    best = 0.0
+    s, best, last = now[lane] - lag, 0.0, -1
     while at <= newest[lane]:
         p = at & mask
-        end = lengths[p, lane] - _since(now[lane], rest[lane], begins[p, lane], rests[p, lane], lag)
+        end = begins[p, lane] + lengths[p, lane] - s
         if end > length:
             break
-        best = end
+        best, last = end, p
         at += 1
-    return best if best >= SNAP * length else length
+    if last < 0 or best < SNAP * length:
+        return length
+    return lengths[last, lane] - _since(now[lane], rest[lane], begins[last, lane], rests[last, lane], lag)
 
 
 @_entry
@@ -963,9 +1026,19 @@ def integrate(
     flipped = np.full((max(1, guards.shape[0]), LANES), np.nan)
     flips = np.zeros((max(1, guards.shape[0]), LANES), np.int64)
     E = np.zeros((slots if guards.shape[0] else 1, LANES))
+    held = np.zeros(slots, np.bool_)
+    for i in range(code1.shape[0]):
+        held[code1[i, 1]] = True
+    fading, count = np.zeros((code2.shape[0], 2), np.int64), 0
+    for i in range(code2.shape[0]):
+        held[code2[i, 1]] = False
+        if code2[i, 0] == EXP or code2[i, 0] == TANH:
+            fading[count, 0], fading[count, 1] = code2[i, 2], code2[i, 0]
+            count += 1
+    fading = fading[:count]
     W, sizes, nothing = np.zeros((slots, order + 1)), np.zeros(slots), np.zeros(slots, np.bool_)
     lags = np.zeros((max(1, delayed.shape[0]), LANES))
-    now, rest = np.zeros(LANES), np.zeros(LANES)  # the time is their sum
+    now, rest = np.zeros(LANES), np.zeros(LANES)  # the time is their sum, where the past counts
     h, lengths_now = np.zeros(LANES), np.zeros(LANES)
     last, before, total, stride = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     mine = np.full(LANES, -1)
@@ -1074,8 +1147,24 @@ def integrate(
             _roundings(code0, T, E)
             _roundings(code1, T, E)
         _step_lengths(
-            T, E, followed, guards, running, order, rtol, atol, stride, last, before, total, lengths_now
+            T,
+            E,
+            followed,
+            guards,
+            running,
+            order,
+            rtol,
+            atol,
+            stride,
+            last,
+            before,
+            total,
+            lengths_now,
         )
+        if fading.shape[0] and _any_far(fading, T):
+            for lane in range(LANES):
+                if running[lane] and lengths_now[lane] > 0.0:
+                    lengths_now[lane] = _not_back(fading, T, order, lane, lengths_now[lane])
         for lane in range(LANES):
             h[lane] = 0.0
             if not running[lane]:
@@ -1083,8 +1172,8 @@ def integrate(
             m = mine[lane]
             if lengths_now[lane] < 0.0:
                 lengths_now[lane] = _length_beyond(
-                    code0, code1, code2, T, E, W, sizes, nothing, states, rhs, followed, guards, order, rtol, atol, stride,
-                    lane,
+                    code0, code1, code2, T, E, W, sizes, nothing, states, rhs, inputs, held, fading, followed,
+                    guards, order, rtol, atol, stride, lane,
                 )  # fmt: skip
             length = lengths_now[lane]
             level, radius = SOFT, length
@@ -1136,7 +1225,9 @@ def integrate(
                 )
                 if guard >= 0:
                     sides[guard, lane] = -sides[guard, lane]
-                    then, _ = _later(now[lane], rest[lane], length)
+                    then = now[lane] + length
+                    if past.shape[0]:
+                        then, _ = _later(now[lane], rest[lane], length)
                     again = flipped[guard, lane] == then
                     flips[guard, lane] = flips[guard, lane] + 1 if again else 1
                     flipped[guard, lane] = then
@@ -1179,7 +1270,10 @@ def integrate(
                     for k in range(order + 1):
                         H[p, lane, v, k] = T[past[v], k, lane]
             h[lane] = length
-            now[lane], rest[lane] = _later(now[lane], rest[lane], length)
+            if past.shape[0]:
+                now[lane], rest[lane] = _later(now[lane], rest[lane], length)
+            else:
+                now[lane] += length
             if length > 0.0:
                 stride[lane] = length
         if advance:

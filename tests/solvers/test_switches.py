@@ -524,3 +524,43 @@ def test_sides_of_a_corner_of_corners() -> None:
     )
     (group,) = sides(system, np.zeros((2, 1)))
     assert group.base.shape[1] == 4  # two lines: x = 0 (twice) and x = y
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(-200, 200),
+    st.integers(-200, 200),
+    st.sampled_from([0, 1, 3]),
+    st.sampled_from([0, sympy.Rational(1, 2**80), sympy.Rational(1, 2**44), sympy.Rational(1, 1024), 1]),
+    slopes.filter(lambda v: abs(v) > 0.01),
+    st.sampled_from([ODE, Map]),
+)
+def test_units_do_not_decide_what_lies_on_a_switch(
+    length: int, time: int, place: int, gap: Any, side: float, kind: type[Any]
+) -> None:
+    """A system in units of 2^length and 2^time has the verdict, and the slopes per time, of the one in units of 1."""
+    answers = []
+    for scale, rate in ((0, 0), (length, 0 if kind is Map else time)):
+        unit, pace = sympy.Rational(2) ** scale, sympy.Rational(2) ** rate
+        z = x / unit - place
+        change = -z / 2 + sympy.Rational(side) * sympy.Max(z - gap, 0)
+        rhs = sympy.expand(unit * pace * change) + (x if kind is Map else 0)
+        system = compile_system(kind(rhs={"x": rhs}))
+        groups = sides(system, np.array([[place * 2.0**scale]]))
+        shift = 1.0 if kind is Map else 0.0
+        answers.append([((g.base - shift) / 2.0**rate).ravel().tolist() for g in groups])
+    assert answers[0] == pytest.approx(answers[1], rel=1e-12) if kind is ODE else len(answers[0]) == len(answers[1])
+    assert len(answers[0]) == int(gap == 0 or (place != 0 and gap < 1e-12))
+
+
+@settings(max_examples=30)
+@given(st.integers(-200, 200), st.floats(0.1, 3.0), st.floats(0.1, 3.0))
+def test_a_point_that_rounding_moved_off_a_switch_still_lies_on_it(scale: int, first: float, second: float) -> None:
+    """At rest at 0 but for the rounding of terms of size 1 in the system's unit."""
+    unit = 2.0**scale
+    rhs = (a * unit - x) - b * unit + 3 * sympy.Max(-x, 0) - c * unit
+    values = {"a": first + second, "b": first, "c": second}
+    system = compile_system(ODE(rhs={"x": rhs}, parameters=values))
+    rest = ((first + second) - first - second) * unit
+    assert len(sides(system, np.array([[rest]]))) == 1
+    assert len(sides(system, np.array([[rest + 1e-9 * unit]]))) == 0
