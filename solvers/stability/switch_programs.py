@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dynamics import System
-from ..problems import TIME
+from ..problems import TIME, Map
 from ..straightline import Builder, Op, Program, differentiate
 from .at_rest import residual
 from .equilibria_newton import inverses
@@ -29,6 +29,9 @@ Array = NDArray[np.float64]
 #: forms leave a few roundings; 2^-40 allows for a condition number of 10^3. A linearisation so near a switch would hold
 #: for deviations that are smaller still.
 RELATIVE, MOVED, ROUNDING = 2.0**-40, 2.0**-48, 2.0**-52
+
+#: A map whose linearisation is nearer to neutral than one part in this says nothing of where it rests.
+CONDITION = 2.0**20
 
 _KINDS = ("min", "max", "step")
 
@@ -78,7 +81,11 @@ def errors_of_states(system: System, states: Array, points: NDArray[np.int64]) -
     out = RELATIVE * np.abs(states)
     with np.errstate(all="ignore"):
         terms = residual(system, states, points)[1]
-        inverse, singular = inverses(at_rest_jacobian(system, states, points), np.ones_like(states))
+        jacobian = at_rest_jacobian(system, states, points)
+        inverse, singular = inverses(jacobian, np.ones_like(states))
+        if isinstance(system.problem, Map):  # slopes less one: what cancels there may be rounding
+            one = np.eye(len(states))
+            singular |= ~((np.abs(inverse) @ (np.abs(jacobian + one) + one)).max(axis=(1, 2)) < CONDITION)
         moved = MOVED * np.einsum("lij,jl->il", np.abs(inverse), terms)
     return out + np.where(np.isfinite(moved) & ~singular, moved, 0.0)
 

@@ -262,7 +262,7 @@ def _has_inside(rows: Array) -> bool:
 
 
 def _jumps(rate: Array, slope: Array, error: Array, is_map: bool) -> Array:
-    """(m, S, n) the rates where they differ between the sides by more than the point's error (m, n) explains, else 0."""
+    """(m, S, n) the rates where they differ between the sides by more than errors (m, n) of states explain, else 0."""
     n = error.shape[1]
     size = np.abs(slope).max(axis=1) @ np.tile(error, slope.shape[3] // n)[:, :, None]  # (m, n, 1)
     noise = 16 * (size[:, None, :, 0] + (error[:, None, :] if is_map else 0.0))

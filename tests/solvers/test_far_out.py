@@ -37,13 +37,6 @@ FAR_OUT = {
     "sech": (sympy.sech(u), lambda v: 2 * math.atan(math.tanh(v / 2))),
     "falling": (1 / (1 + sympy.exp(u)), lambda v: v - softplus(v)),
     "rising": (1 / (1 + sympy.exp(-u)), softplus),
-    "quotient of powers": (
-        (1 + sympy.exp(2 * u)) ** sympy.Rational(-3, 2),
-        lambda v: (
-            1 / math.hypot(1, math.exp(min(v, 300.0)))
-            - (math.asinh(math.exp(-v)) if v > -300 else math.log(2) - v)
-        ),
-    ),
     "least": (sympy.Min(0, sympy.exp(u)), lambda v: 0.0),
     "branch": (
         sympy.Piecewise((ONE, u > 0), (sympy.exp(u), True)),

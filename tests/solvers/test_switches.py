@@ -549,13 +549,19 @@ def test_units_do_not_decide_what_lies_on_a_switch(
         groups = sides(system, np.array([[place * 2.0**scale]]))
         shift = 1.0 if kind is Map else 0.0
         answers.append([((g.base - shift) / 2.0**rate).ravel().tolist() for g in groups])
-    assert answers[0] == pytest.approx(answers[1], rel=1e-12) if kind is ODE else len(answers[0]) == len(answers[1])
+    assert (
+        answers[0] == pytest.approx(answers[1], rel=1e-12)
+        if kind is ODE
+        else len(answers[0]) == len(answers[1])
+    )
     assert len(answers[0]) == int(gap == 0 or (place != 0 and gap < 1e-12))
 
 
 @settings(max_examples=30)
 @given(st.integers(-200, 200), st.floats(0.1, 3.0), st.floats(0.1, 3.0))
-def test_a_point_that_rounding_moved_off_a_switch_still_lies_on_it(scale: int, first: float, second: float) -> None:
+def test_a_point_that_rounding_moved_off_a_switch_still_lies_on_it(
+    scale: int, first: float, second: float
+) -> None:
     """At rest at 0 but for the rounding of terms of size 1 in the system's unit."""
     unit = 2.0**scale
     rhs = (a * unit - x) - b * unit + 3 * sympy.Max(-x, 0) - c * unit
