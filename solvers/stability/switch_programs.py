@@ -16,22 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dynamics import System
-from ..problems import TIME, Map
+from ..problems import TIME
 from ..straightline import Builder, Op, Program, differentiate
-from .at_rest import residual
-from .equilibria_newton import inverses
-from .operating_point import at_rest_jacobian
 
 Array = NDArray[np.float64]
 
-#: What a state at rest may be wrong by, relative to it and as a share of what the terms of its equation, taken without
-#: their signs, would move it by; and a parameter or a step of arithmetic, relative. Newton's last correction and closed
-#: forms leave a few roundings; 2^-40 allows for a condition number of 10^3. A linearisation so near a switch would hold
-#: for deviations that are smaller still.
-RELATIVE, MOVED, ROUNDING = 2.0**-40, 2.0**-48, 2.0**-52
-
-#: A map whose linearisation is nearer to neutral than one part in this says nothing of where it rests.
-CONDITION = 2.0**20
+#: What a state at rest may be wrong by, relative and in its own unit, and a parameter or a step of arithmetic,
+#: relative. Newton's last correction and closed forms leave a few roundings; 2^-40 allows for a condition number of
+#: 10^3. A linearisation so near a switch would hold for deviations that are smaller still.
+RELATIVE, ABSOLUTE, ROUNDING = 2.0**-40, 2.0**-50, 2.0**-52
 
 _KINDS = ("min", "max", "step")
 
@@ -52,7 +45,7 @@ def share_programs(source: System, target: System) -> None:
 def tied(system: System, states: Array, points: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(switches, m) whether the argument of each is zero within the error with which it is known."""
     number, program = switches_of(system)
-    rows = system.evaluate(program, with_errors(system, states, points), points)
+    rows = system.evaluate(program, with_errors(system, states), points)
     gap, bound = rows[: len(number)], rows[len(number) :]
     return np.asarray((gap <= bound) | (gap == 0.0))
 
@@ -65,29 +58,10 @@ def at_rest_values(system: System, states: Array) -> dict[str, Any]:
     return values
 
 
-def with_errors(system: System, states: Array, points: NDArray[np.int64]) -> dict[str, Any]:
-    """Values at rest, and "error of NAME" for each state, those of the past included."""
-    errors = at_rest_values(system, errors_of_states(system, states, points))
-    return at_rest_values(system, states) | {f"error of {k}": v for k, v in errors.items() if k != TIME}
-
-
-def errors_of_states(system: System, states: Array, points: NDArray[np.int64]) -> Array:
-    """(n, m) what states at rest may be wrong by: a share of themselves, and what rounding of the rates lets through.
-
-    That is |J^-1| E, with E what the terms of each rate add up to (see `at_rest.residual`): where a state is zero, only
-    the equations tell in which unit. Other units of states or time give the same errors in these units. Where the
-    linearisation is singular only the first part is known.
-    """
-    out = RELATIVE * np.abs(states)
-    with np.errstate(all="ignore"):
-        terms = residual(system, states, points)[1]
-        jacobian = at_rest_jacobian(system, states, points)
-        inverse, singular = inverses(jacobian, np.ones_like(states))
-        if isinstance(system.problem, Map):  # slopes less one: what cancels there may be rounding
-            one = np.eye(len(states))
-            singular |= ~((np.abs(inverse) @ (np.abs(jacobian + one) + one)).max(axis=(1, 2)) < CONDITION)
-        moved = MOVED * np.einsum("lij,jl->il", np.abs(inverse), terms)
-    return out + np.where(np.isfinite(moved) & ~singular, moved, 0.0)
+def with_errors(system: System, states: Array) -> dict[str, Any]:
+    values = at_rest_values(system, states)
+    errors = {f"error of {k}": RELATIVE * np.abs(v) + ABSOLUTE for k, v in values.items() if k != TIME}
+    return values | errors
 
 
 def past_name(label: str, lag: int) -> str:

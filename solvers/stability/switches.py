@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from ..dynamics import System
 from ..problems import TIME, Map
 from .switch_programs import (
+    ABSOLUTE,
+    RELATIVE,
     at_rest_values,
     composed,
-    errors_of_states,
     has_switches,
     signed_arguments,
     switches_of,
@@ -196,14 +197,13 @@ def _compared(
         cones.append(rows)
         possible.append(_feasible(rows))
     rate, slope, cone = (np.stack(x, axis=1) for x in (rates, slopes, cones))  # (m, sides, ...)
-    error = errors_of_states(system, states, points)
     reachable = np.stack(possible, axis=1)
     for mask in np.unique(reachable, axis=0):
         here = np.flatnonzero((reachable == mask).all(axis=1))
         if not mask.any():
             continue
         r, s, c = (x[here][:, mask] for x in (rate, slope, cone))
-        jump = _jumps(r, s, error[:, here].T, isinstance(system.problem, Map))
+        jump = _jumps(r, s, states[:, here], isinstance(system.problem, Map))
         shaped = s.reshape(*s.shape[:3], 1 + lags, n)
         by_lag = np.ascontiguousarray(np.moveaxis(shaped, 3, 2))  # (m, sides, 1 + lags, n, n)
         group = Sides(index[here], by_lag[:, :, 0], by_lag[:, :, 1:], tau[index[here]], jump, c)
@@ -261,9 +261,10 @@ def _has_inside(rows: Array) -> bool:
     return bool(result.status == 0 and -result.fun > 1e-9)
 
 
-def _jumps(rate: Array, slope: Array, error: Array, is_map: bool) -> Array:
-    """(m, S, n) the rates where they differ between the sides by more than errors (m, n) of states explain, else 0."""
-    n = error.shape[1]
+def _jumps(rate: Array, slope: Array, states: Array, is_map: bool) -> Array:
+    """(m, S, n) the rates where they differ between the sides by more than the point's error explains, else zero."""
+    n = states.shape[0]
+    error = (RELATIVE * np.abs(states) + ABSOLUTE).T  # (m, n)
     size = np.abs(slope).max(axis=1) @ np.tile(error, slope.shape[3] // n)[:, :, None]  # (m, n, 1)
     noise = 16 * (size[:, None, :, 0] + (error[:, None, :] if is_map else 0.0))
     differ = rate.max(axis=1, keepdims=True) - rate.min(axis=1, keepdims=True) > noise
