@@ -49,11 +49,15 @@ class Interval:
             self.high * other.low,
             self.high * other.high,
         )
-        return Interval(np.minimum.reduce(products), np.maximum.reduce(products))
+        # Nothing times an unbounded number is nothing: the other products hold that zero.
+        return Interval(np.fmin.reduce(products), np.fmax.reduce(products))
 
     def __truediv__(self, other: Interval) -> Interval:
-        crosses = (other.low <= 0) & (other.high >= 0)
-        inverse = Interval(1.0 / np.where(crosses, 1.0, other.high), 1.0 / np.where(crosses, 1.0, other.low))
+        # Where only an end is zero, as of an exponential too small for numbers, the sign is known.
+        crosses = (other.low < 0) & (other.high > 0)
+        high = np.where(crosses | ((other.high == 0) & (other.low < 0)), -0.0, other.high)
+        low = np.where(crosses | (other.low == 0), 0.0, other.low)
+        inverse = Interval(1.0 / high, 1.0 / low)
         ratio = self * inverse
         return Interval(np.where(crosses, -np.inf, ratio.low), np.where(crosses, np.inf, ratio.high))
 

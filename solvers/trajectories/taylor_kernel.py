@@ -58,6 +58,9 @@ STRETCH = 1.15
 #: beginning, a piece needs no re-expansion and holds as far as the present's own series.
 SNAP = 0.6
 
+#: An exponential of a larger number, or a tanh of half of it, may be lost beside what it stands with.
+FAR = 18.0
+
 #: The end of a piece of the past is a discontinuity of this level (0: a jump of the slope), or none that matters.
 SOFT = 1 << 30
 
@@ -136,6 +139,26 @@ def _convolve(typing: Any, c: Any, a: Any, b: Any, first: Any, last: Any, total:
         return context.get_dummy_value()
 
     return types.void(*[types.intp] * 6), generate
+
+
+@intrinsic
+def _beyond(typing: Any, a: Any, bound: Any) -> Any:
+    """Whether any number of a row is larger than a bound, or smaller than the bound's negative."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        row = builder.load(_pointer(builder, args[0]), align=8)
+        bits = ir.VectorType(ir.IntType(1), LANES)
+        no = ir.Constant(bits, [0] * LANES)
+        rows = []
+        for bound, sign in ((args[1], ">"), (builder.fneg(args[1]), "<")):
+            limit = ir.Constant(_VECTOR, ir.Undefined)
+            for i in range(LANES):
+                limit = builder.insert_element(limit, bound, ir.Constant(ir.IntType(32), i))
+            rows.append(builder.fcmp_ordered(sign, row, limit))
+        far = builder.bitcast(builder.or_(*rows), ir.IntType(LANES))
+        return builder.icmp_unsigned("!=", far, builder.bitcast(no, ir.IntType(LANES)))
+
+    return types.boolean(types.intp, types.float64), generate
 
 
 @intrinsic
@@ -397,6 +420,253 @@ def _roundings(code: Any, T: Any, E: Any) -> None:
 
 
 @_inner
+def _magnitude(x: Any) -> Any:
+    """log2 |x|"""
+    return math.log2(abs(x)) if x != 0.0 else -np.inf
+
+
+@_inner
+def _value_beyond(kind: Any, c: Any, a: Any, b: Any, W: Any, sizes: Any, nothing: Any) -> None:
+    """Value of one operation, of one lane, and log2 of its size where floating-point numbers do not hold it.
+
+    A zero or an infinite number counts as what it is only if its size says so: below 2^-512, above 2^512; else, and at
+    a pole, it is not a number.
+    """
+    x, y = W[a, 0], W[b, 0] if kind <= POW and kind != EXP and kind != LOG else 0.0
+    size = np.nan
+    if kind == STEP or kind == LAG:
+        value = W[c, 0]
+        nothing[c] = kind == STEP and value == 0.0
+        size = _magnitude(value)
+    elif kind == ADD or kind == SUB:
+        value = x + y if kind == ADD else x - y
+        nothing[c] = nothing[a] and nothing[b]
+        size = max(sizes[a], sizes[b]) if (x == 0.0 and y == 0.0) or abs(value) == np.inf else -np.inf
+    elif kind == MUL:
+        nothing[c] = nothing[a] or nothing[b]
+        value = 0.0 if nothing[c] else x * y
+        size = (
+            -np.inf if value == 0.0 and (sizes[a] == -np.inf or sizes[b] == -np.inf) else sizes[a] + sizes[b]
+        )
+    elif kind == DIV:
+        value, size = x / y, sizes[a] - sizes[b]
+    elif kind == EXP:
+        value = math.exp(x)
+        size = 2.0**60 if x == np.inf else max(x, -(2.0**60)) * 1.4426950408889634
+    elif kind == LOG:
+        value = math.log(x) if 0.0 < x < np.inf else np.nan
+        size = -np.inf
+    elif kind == SIN or kind == COS:
+        value = math.sin(x) if kind == SIN else math.cos(x)
+        size = -np.inf
+    elif kind == TANH or kind == ATAN:
+        value = math.tanh(x) if kind == TANH else math.atan(x)
+        size = -np.inf
+    else:
+        value, size = x**y, y * sizes[a]
+    if 0.0 < abs(value) < np.inf:
+        size = _magnitude(value)
+    elif abs(value) == np.inf and not 512.0 < size < np.inf:
+        value = np.nan
+    elif value == 0.0 and not nothing[c] and not size < -512.0:
+        value = np.nan
+    W[c, 0], sizes[c] = value, size
+
+
+@_inner
+def _beyond_numbers(
+    code1: Any, code2: Any, T: Any, W: Any, sizes: Any, nothing: Any, inputs: Any, held: Any, states: Any, rhs: Any,
+    order: Any, lane: Any, stride: Any, followed: Any,
+) -> Any:  # fmt: skip
+    """Series of one lane once more, where some values are too large for floating-point numbers: 0 if there is none.
+
+    What is divided by an infinite number is zero, and stays so; so do exp(-inf), a negative power of an infinite base,
+    and the slopes of tanh and atan far out. A branch that is not taken counts for nothing, however large. What else an
+    infinite number enters has no value. Terms are those of a time in units in which they are small: a function next to
+    the largest number still has its series.
+
+    Parameters
+    ----------
+    W, sizes, nothing : (slots, order + 1), (slots,), (slots,) room
+    inputs : slots of parameters
+    held : (slots,) whether a value depends on parameters and sides of switches only
+    stride : length of the last step
+    followed : slots which must be finite
+
+    Returns
+    -------
+    float
+        How long a step may be: beyond that, terms would matter that are too small for numbers in these units.
+    """
+    slots = T.shape[0]
+    least = 2.0 ** (-900.0 / order)
+    scale = min(max(stride, least), 2.0 ** (600.0 / order))
+    while scale >= least:
+        for s in range(slots):
+            nothing[s] = False
+            power = 1.0
+            for k in range(order + 1):
+                W[s, k] = T[s, k, lane] * power
+                power *= scale
+            sizes[s] = _magnitude(W[s, 0])
+        for i in range(inputs.shape[0]):
+            nothing[inputs[i]] = W[inputs[i], 0] == 0.0
+        for i in range(code1.shape[0]):
+            c = code1[i, 1]
+            _value_beyond(code1[i, 0], c, code1[i, 2], code1[i, 3], W, sizes, nothing)
+            nothing[c] = nothing[c] or (held[c] and W[c, 0] == 0.0)
+        for i in range(states.shape[0]):
+            W[states[i], 1] = W[rhs[i], 0] * scale
+        for k in range(1, order + 1):
+            for i in range(code2.shape[0]):
+                _term(code2[i, 0], code2[i, 1], code2[i, 2], code2[i, 3], W, nothing, k)
+            for i in range(states.shape[0]):
+                if k < order:
+                    W[states[i], k + 1] = W[rhs[i], k] * scale / (k + 1)
+        fine = True
+        for i in range(followed.shape[0]):
+            for k in range(order + 1):
+                fine = fine and abs(W[followed[i], k]) < np.inf
+        if fine:
+            for s in range(slots):
+                power = 1.0
+                for k in range(order + 1):
+                    T[s, k, lane] = W[s, k] / power
+                    power *= scale
+            return scale * 2.0 ** (500.0 / order)
+        scale /= 32.0
+    return 0.0
+
+
+@_inner
+def _term(kind: Any, c: Any, a: Any, b: Any, W: Any, nothing: Any, k: Any) -> None:
+    """Term k of one operation, of one lane: the recurrences of `_higher_order`, and those of infinite numbers."""
+    if kind == LAG:
+        return
+    value, x = W[c, 0], W[a, 0]
+    y = W[b, 0] if kind != EXP and kind != LOG else 0.0
+    if not abs(value) < np.inf:
+        W[c, k] = np.nan if value != value else 0.0
+        return
+    if nothing[c] or ((kind == DIV or kind == DIVC) and abs(y) == np.inf):
+        W[c, k] = 0.0
+        return
+    if abs(x) == np.inf and kind != CSUB:  # finite in spite of it: exp, tanh, atan, or a power
+        W[c, k] = 0.0
+        return
+    total = 0.0
+    if kind == MUL:
+        for j in range(k + 1):
+            total += W[a, j] * W[b, k - j]
+    elif kind == MULC:
+        total = W[a, k] * y
+    elif kind == ADD:
+        total = W[a, k] + W[b, k]
+    elif kind == SUB:
+        total = W[a, k] - W[b, k]
+    elif kind == ADDC or kind == SUBC:
+        total = W[a, k]
+    elif kind == CSUB:
+        total = -W[b, k]
+    elif kind == DIVC:
+        total = W[a, k] / y
+    elif kind == DIV:
+        for j in range(1, k + 1):
+            total += (W[b, j] / y) * W[c, k - j]
+        total = W[a, k] / y - total
+    elif kind == EXP:
+        for j in range(1, k + 1):
+            total += j * W[a, j] * W[c, k - j]
+        total /= k
+    elif kind == LOG:
+        for j in range(1, k):
+            total += j * W[c, j] * (W[a, k - j] / x)
+        total = W[a, k] / x - total / k
+    elif kind == POW:
+        for j in range(1, k + 1):
+            total += j * y * (W[a, j] / x) * W[c, k - j]
+        for j in range(1, k):
+            total -= j * W[c, j] * (W[a, k - j] / x)
+        total /= k
+    else:
+        for j in range(1, k + 1):
+            total += j * W[a, j] * W[b, k - j]
+        total /= k
+    W[c, k] = total
+
+
+@_inner
+def _any_far(fading: Any, T: Any) -> Any:
+    base, slot = T.ctypes.data, T.shape[1] * ROW
+    for i in range(fading.shape[0]):
+        if _beyond(base + fading[i, 0] * slot, 0.5 * FAR):
+            return True
+    return False
+
+
+@_inner
+def _not_back(fading: Any, T: Any, order: Any, lane: Any, h: Any) -> Any:
+    """The step h, or a shorter one over which no exponential or tanh comes back from far out.
+
+    There it is constant (or infinite) but for rounding, and its polynomial knows nothing of what comes: the argument
+    tells it. So a switch that is smooth but steep, or a pulse, that a state drives is met however far away it is.
+    """
+    for i in range(fading.shape[0]):
+        a = fading[i, 0]
+        x, out = T[a, 0, lane], FAR if fading[i, 1] == EXP else 0.5 * FAR
+        if not out < abs(x) < np.inf:
+            continue
+        sign = -1.0 if x > 0.0 else 1.0
+        for _ in range(1100):
+            back, power = 0.0, 1.0
+            for k in range(1, order + 1):
+                power *= h
+                back += max(0.0, sign * T[a, k, lane] * power)
+            if not back > max(abs(x) - out, 0.5 * out):
+                break
+            h *= 0.5
+    return h
+
+
+@_inner
+def _roundings_of_one(code: Any, T: Any, E: Any, lane: Any) -> None:
+    """What `_roundings` could not tell of a lane: a value that an infinite number has made so is not wrong at all."""
+    for i in range(code.shape[0]):
+        kind, c, a, b = code[i, 0], code[i, 1], code[i, 2], code[i, 3]
+        value = abs(T[c, 0, lane])
+        if kind == ADD or kind == SUB:
+            E[c, lane] = E[a, lane] + E[b, lane]
+        elif kind == MUL:
+            E[c, lane] = value + abs(T[b, 0, lane]) * E[a, lane] + abs(T[a, 0, lane]) * E[b, lane]
+        elif kind == EXP or kind == STEP or kind == LAG:
+            E[c, lane] = E[c, lane] if value == np.inf or kind != EXP else value + value * E[a, lane]
+        if not E[c, lane] < np.inf and value < np.inf:
+            E[c, lane] = value
+
+
+@_inner
+def _length_beyond(
+    code0: Any, code1: Any, code2: Any, T: Any, E: Any, W: Any, sizes: Any, nothing: Any, states: Any, rhs: Any,
+    inputs: Any, held: Any, fading: Any, followed: Any, guards: Any, order: Any, rtol: Any, atol: Any, stride: Any,
+    lane: Any,
+) -> Any:  # fmt: skip
+    """The step of a lane in which some number is not finite, its series written anew; -1 where there is none."""
+    longest = _beyond_numbers(
+        code1, code2, T, W, sizes, nothing, inputs, held, states, rhs, order, lane, stride[lane], followed
+    )
+    if longest == 0.0:
+        return -1.0
+    h = min(longest, _careful_length(T, followed, order, rtol, atol, stride[lane], lane))
+    if h > 0.0:
+        h = _not_back(fading, T, order, lane, h)
+    if guards.shape[0] and h > 0.0:
+        _roundings_of_one(code1, T, E, lane)
+        safe = _length_of_guards(T, E, guards, order, rtol, atol, stride[lane], lane, h)
+        h = safe if safe > 0.0 else h
+    return h
+
+
+@_inner
 def _next_switch(
     T: Any, E: Any, guards: Any, sides: Any, near: Any, flipped: Any, flips: Any, now_t: Any, order: Any,
     lane: Any, h: Any, binomial: Any, work: Any, stack: Any,
@@ -530,8 +800,9 @@ def _length_of_guards(
             s = guards[g, 0]
             scale = 1.0 / (atol + rtol * (E[s, lane] + reach * abs(T[s, 1, lane])) + 1e-280)
             x, y = abs(T[s, order, lane]) * scale, abs(T[s, order - 1, lane]) * scale
-            if x + y < 1e300:
-                last, before = max(last, x), max(before, y)
+            if not x + y < 1e300:
+                return -1.0
+            last, before = max(last, x), max(before, y)
         length = min(h, _exp2(-max(_log2(last) / order, _log2(before) / (order - 1))))
         if length >= 0.25 * reach:
             return length
@@ -556,8 +827,8 @@ def _reason(T: Any, states: Any, stride: Any, lane: Any) -> Any:
 
 @_inner
 def _step_lengths(
-    T: Any, E: Any, states: Any, guards: Any, running: Any, order: Any, rtol: Any, atol: Any, stride: Any, last: Any,
-    before: Any, total: Any, h: Any
+    T: Any, E: Any, states: Any, guards: Any, running: Any, order: Any, rtol: Any, atol: Any, stride: Any,
+    last: Any, before: Any, total: Any, h: Any
 ) -> None:  # fmt: skip
     """Steps at which the last two terms of every state are below its tolerance; -1 where a number is not finite.
 
@@ -591,9 +862,29 @@ def _step_lengths(
 
 
 @_inner
+def _later(now: Any, rest: Any, length: Any) -> Any:
+    """The time now + rest, later by a step: the nearest number, and what rounding it left out.
+
+    The states are those of the exact time. A clock that is rounded shifts a motion against its own past, at each step
+    of a periodic one in the same direction.
+    """
+    time = now + length
+    step = time - now
+    rest += (now - (time - step)) + (length - step)
+    now = time + rest
+    return now, rest - (now - time)
+
+
+@_inner
+def _since(now: Any, rest: Any, begin: Any, began: Any, lag: Any) -> Any:
+    """How long before the delayed time now + rest - lag a piece began, at begin + began."""
+    return ((now - begin) - lag) + (rest - began)
+
+
+@_inner
 def _look_back(
-    T: Any, delayed: Any, ages: Any, lags: Any, now: Any, running: Any, order: Any,
-    H: Any, begins: Any, lengths: Any, radii: Any, valid: Any, levels: Any, newest: Any,
+    T: Any, delayed: Any, ages: Any, lags: Any, now: Any, rest: Any, running: Any, order: Any,
+    H: Any, begins: Any, rests: Any, lengths: Any, radii: Any, valid: Any, levels: Any, newest: Any,
     hard: Any, pointer: Any, shift: Any, reach: Any, cut: Any, exact: Any,
 ) -> None:  # fmt: skip
     """Coefficients of the delayed values at the present, how far they hold, and the discontinuity that ends them."""
@@ -608,7 +899,8 @@ def _look_back(
             shift[lane] = 0.0
             if not running[lane] or lags[d, lane] == 0.0:
                 continue
-            s = now[lane] - lags[d, lane]
+            lag = lags[d, lane]
+            s = now[lane] - lag
             near = 1e-13 * max(1.0, abs(now[lane]))
             at = pointer[d, lane]
             while at < newest[lane] and begins[(at + 1) & mask, lane] <= s + near:
@@ -620,7 +912,7 @@ def _look_back(
                 continue
             for k in range(order + 1):
                 T[delayed[d], k, lane] = H[p, lane, ages[d], k]
-            since = s - begins[p, lane]
+            since = _since(now[lane], rest[lane], begins[p, lane], rests[p, lane], lag)
             if abs(since) > near:
                 shift[lane] = since
                 moved = True
@@ -637,7 +929,9 @@ def _look_back(
                 while at < hard[lane]:  # but not across a discontinuity
                     at += 1
                     p = at & mask
-                    end = begins[p, lane] + lengths[p, lane] - s
+                    end = lengths[p, lane] - _since(
+                        now[lane], rest[lane], begins[p, lane], rests[p, lane], lag
+                    )
                     if end > left + near:
                         break
                     if levels[p, lane] != SOFT:
@@ -654,17 +948,31 @@ def _look_back(
 
 
 @_inner
-def _snap(length: Any, s: Any, lane: Any, begins: Any, lengths: Any, newest: Any, at: Any) -> Any:
-    """The last end of a piece of the past within a step that starts at `s` of the past, if one is far enough."""
+def _snap(
+    length: Any,
+    lag: Any,
+    lane: Any,
+    now: Any,
+    rest: Any,
+    begins: Any,
+    rests: Any,
+    lengths: Any,
+    newest: Any,
+    at: Any,
+) -> Any:
+    """The last end of a piece of the past within a step that starts a lag before now, if one is far enough."""
     mask = begins.shape[0] - 1
-    best = 0.0
+    s, best, last = now[lane] - lag, 0.0, -1
     while at <= newest[lane]:
-        end = begins[at & mask, lane] + lengths[at & mask, lane] - s
+        p = at & mask
+        end = begins[p, lane] + lengths[p, lane] - s
         if end > length:
             break
-        best = end
+        best, last = end, p
         at += 1
-    return best if best >= SNAP * length else length
+    if last < 0 or best < SNAP * length:
+        return length
+    return lengths[last, lane] - _since(now[lane], rest[lane], begins[last, lane], rests[last, lane], lag)
 
 
 @_entry
@@ -718,8 +1026,20 @@ def integrate(
     flipped = np.full((max(1, guards.shape[0]), LANES), np.nan)
     flips = np.zeros((max(1, guards.shape[0]), LANES), np.int64)
     E = np.zeros((slots if guards.shape[0] else 1, LANES))
+    held = np.zeros(slots, np.bool_)
+    for i in range(code1.shape[0]):
+        held[code1[i, 1]] = True
+    fading, count = np.zeros((code2.shape[0], 2), np.int64), 0
+    for i in range(code2.shape[0]):
+        held[code2[i, 1]] = False
+        if code2[i, 0] == EXP or code2[i, 0] == TANH:
+            fading[count, 0], fading[count, 1] = code2[i, 2], code2[i, 0]
+            count += 1
+    fading = fading[:count]
+    W, sizes, nothing = np.zeros((slots, order + 1)), np.zeros(slots), np.zeros(slots, np.bool_)
     lags = np.zeros((max(1, delayed.shape[0]), LANES))
-    now, h, lengths_now = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    now, rest = np.zeros(LANES), np.zeros(LANES)  # the time is their sum, where the past counts
+    h, lengths_now = np.zeros(LANES), np.zeros(LANES)
     last, before, total, stride = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     mine = np.full(LANES, -1)
     running = np.zeros(LANES, np.bool_)
@@ -727,6 +1047,7 @@ def integrate(
     steps = np.zeros(LANES, np.int64)
     H = np.zeros((capacity, LANES, past.shape[0], order + 1))
     begins, lengths = np.zeros((capacity, LANES)), np.zeros((capacity, LANES))
+    rests = np.zeros((capacity, LANES))
     radii, valid = np.zeros((capacity, LANES)), np.zeros((capacity, LANES))
     exact = np.ones(LANES, np.bool_)
     levels = np.full((capacity, LANES), SOFT)
@@ -750,6 +1071,7 @@ def integrate(
             m = upcoming
             upcoming += 1
             mine[lane], running[lane], now[lane], steps[lane], next_time[lane] = m, True, begin, 0, 0
+            rest[lane] = 0.0
             active += 1
             fresh = True
             stride[lane] = 0.0
@@ -774,7 +1096,7 @@ def integrate(
                 for v in range(past.shape[0]):
                     for k in range(order + 1):
                         H[p, lane, v, k] = history[v, p, k, column]
-                begins[p, lane] = begin + edges[p, column]
+                begins[p, lane], rests[p, lane] = begin + edges[p, column], 0.0
                 lengths[p, lane] = edges[p + 1, column] - edges[p, column]
                 radii[p, lane] = valid[p, lane] = lengths[p, lane] / STRETCH  # a fit holds nowhere else
                 levels[p, lane] = ends_in[p, column]
@@ -789,8 +1111,8 @@ def integrate(
                 T[clock, 0, lane], T[clock, 1, lane] = now[lane], 1.0
         if delayed.shape[0]:
             _look_back(
-                T, delayed, ages, lags, now, running, order, H, begins, lengths, radii, valid, levels, newest, hard,
-                pointer, shift, reach, cut, exact,
+                T, delayed, ages, lags, now, rest, running, order, H, begins, rests, lengths, radii, valid, levels,
+                newest, hard, pointer, shift, reach, cut, exact,
             )  # fmt: skip
         if values:
             _call(values, base, lags.ctypes.data)
@@ -825,13 +1147,34 @@ def integrate(
             _roundings(code0, T, E)
             _roundings(code1, T, E)
         _step_lengths(
-            T, E, followed, guards, running, order, rtol, atol, stride, last, before, total, lengths_now
+            T,
+            E,
+            followed,
+            guards,
+            running,
+            order,
+            rtol,
+            atol,
+            stride,
+            last,
+            before,
+            total,
+            lengths_now,
         )
+        if fading.shape[0] and _any_far(fading, T):
+            for lane in range(LANES):
+                if running[lane] and lengths_now[lane] > 0.0:
+                    lengths_now[lane] = _not_back(fading, T, order, lane, lengths_now[lane])
         for lane in range(LANES):
             h[lane] = 0.0
             if not running[lane]:
                 continue
             m = mine[lane]
+            if lengths_now[lane] < 0.0:
+                lengths_now[lane] = _length_beyond(
+                    code0, code1, code2, T, E, W, sizes, nothing, states, rhs, inputs, held, fading, followed,
+                    guards, order, rtol, atol, stride, lane,
+                )  # fmt: skip
             length = lengths_now[lane]
             level, radius = SOFT, length
             if length < 0.0 or (delayed.shape[0] and reach[lane] <= 0.0) or steps[lane] >= max_steps:
@@ -849,16 +1192,17 @@ def integrate(
                 length = radius = reach[lane]
                 level = SOFT if cut[lane] >= order else cut[lane] + 1
             elif delayed.shape[0] and lags[0, lane] > 0.0:
-                s = now[lane] - lags[0, lane]
-                length = _snap(length, s, lane, begins, lengths, newest, pointer[0, lane])
+                length = _snap(
+                    length, lags[0, lane], lane, now, rest, begins, rests, lengths, newest, pointer[0, lane]
+                )
             length = min(length, max_step)
             if stops.shape[0]:
                 column = min(m, stops.shape[1] - 1)
                 while next_stop[lane] < stops.shape[0] and stops[next_stop[lane], column] <= now[lane]:
                     next_stop[lane] += 1
                 if next_stop[lane] < stops.shape[0]:
-                    length = min(length, stops[next_stop[lane], column] - now[lane])
-            final = times[times.shape[0] - 1] - now[lane]
+                    length = min(length, stops[next_stop[lane], column] - now[lane] - rest[lane])
+            final = times[times.shape[0] - 1] - now[lane] - rest[lane]
             ends = length >= final
             length = min(length, final) if not ends else final
             guard = -1
@@ -881,9 +1225,12 @@ def integrate(
                 )
                 if guard >= 0:
                     sides[guard, lane] = -sides[guard, lane]
-                    again = flipped[guard, lane] == now[lane] + length
+                    then = now[lane] + length
+                    if past.shape[0]:
+                        then, _ = _later(now[lane], rest[lane], length)
+                    again = flipped[guard, lane] == then
                     flips[guard, lane] = flips[guard, lane] + 1 if again else 1
-                    flipped[guard, lane] = now[lane] + length
+                    flipped[guard, lane] = then
                     ends, level = False, 0
                 if length > 0.0:  # what a state is added up of rounds it
                     for i in range(states.shape[0]):
@@ -894,7 +1241,7 @@ def integrate(
             while next_time[lane] < times.shape[0] and (ends or times[next_time[lane]] <= now[lane] + length):
                 j = next_time[lane]
                 for i in range(outputs.shape[0]):
-                    out[i, m, j] = _value(T, outputs[i], order, lane, times[j] - now[lane])
+                    out[i, m, j] = _value(T, outputs[i], order, lane, times[j] - now[lane] - rest[lane])
                 next_time[lane] += 1
             steps[lane] += 1
             taken[m] = steps[lane]
@@ -914,6 +1261,7 @@ def integrate(
                 newest[lane] += 1
                 p = newest[lane] & (capacity - 1)
                 begins[p, lane], lengths[p, lane], levels[p, lane] = now[lane], length, level
+                rests[p, lane] = rest[lane]
                 radii[p, lane] = radius
                 if level != SOFT:
                     hard[lane] = newest[lane]
@@ -922,7 +1270,10 @@ def integrate(
                     for k in range(order + 1):
                         H[p, lane, v, k] = T[past[v], k, lane]
             h[lane] = length
-            now[lane] += length
+            if past.shape[0]:
+                now[lane], rest[lane] = _later(now[lane], rest[lane], length)
+            else:
+                now[lane] += length
             if length > 0.0:
                 stride[lane] = length
         if advance:

@@ -260,3 +260,19 @@ def test_outputs_that_jump_or_look_back_are_followed() -> None:
     split = np.where(now > 0.3, np.sin(1000 * now), np.exp(-100 * now))
     np.testing.assert_allclose(done.wave.values, np.sin(20 * past), atol=1e-6)
     np.testing.assert_allclose(done.split.values, split, atol=1e-5)
+
+
+@pytest.mark.parametrize("begin", [1.0, 0.7320508, 0.3])
+@pytest.mark.parametrize("lag", [1.0, 0.9])
+def test_a_delayed_relay_keeps_its_phase_for_ten_thousand_periods(begin: float, lag: float) -> None:
+    """A zero comes two lags after the one before: a clock that is rounded at each of them would drift."""
+    problem = DDE(
+        rhs={"x": 1 - 2 * sympy.Heaviside(x_d)}, delayed={"x_d": Delayed("x", lag)}, start={"x": begin}
+    )
+    periods = np.array([100, 1000, 10_000])
+    times = begin + lag * (4 * periods + 0.25)
+    got = trajectory(problem, times)
+    assert int(got.status) == 0
+    # the times asked for are rounded themselves; of the orbit, a turn is off by a few roundings of the state, not more
+    slack = 2 * np.spacing(times) + 4 * periods * 2.0**-52
+    assert (np.abs(got.x.values + 0.25 * lag) < slack).all()
