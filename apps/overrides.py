@@ -75,8 +75,8 @@ def _key(at: Any, name: str, before: list[str]) -> str | int:
 
 
 def _value(text: str) -> Any:
-    from tcpdynamics.validation.packet.reading import read_toml
-    from tcpdynamics.validation.packet.units import ScenarioError
+    from tcpdynamics.quantities import ScenarioError
+    from tcpdynamics.validation.packet.scenario.toml import read_toml
 
     try:
         read = read_toml(f"value = {text}")

@@ -1,20 +1,295 @@
-"""What `tcpdynamics simulate` writes besides NetCDF: a table of sends, and a page of figures."""
+"""What `tcpdynamics simulate` says and writes: a summary, what was run, JSON, a table of sends, a page of figures."""
 
 from __future__ import annotations
 
 import dataclasses
 import html
+import json
+import math
 import os
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from .files import PAGE, TABLE, OutputError, check_netcdf_name, check_replaceable, check_writable, write_whole
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from tcpdynamics.validation.packet import Scenario
+    from tcpdynamics.validation.packet import Flows, Scenario
+
+
+#: Summary lines of a simulation: variable, label, digits.
+_LINES = (
+    ("loss_rate", "loss", 4),
+    ("loss_rate_timeout", "loss of timeout retransmissions", 4),
+    ("goodput_packets", "goodput of all flows [packets/s]", 2),
+    ("goodput_bits", "goodput of all flows [bit/s]", 0),
+    ("transfers_finished", "flows that finished", 0),
+    ("completion", "their completion time (mean) [s]", 3),
+    ("sent_in_all", "data packets sent", 0),
+    ("repeats_in_all", "of these retransmissions", 0),
+    ("timeouts_in_all", "timeouts", 0),
+    ("utilisation", "utilisation of the busiest link", 4),
+    ("mean_queue", "packets waiting there (mean)", 2),
+    ("rto_over_rtt", "base timeout over RTT", 3),
+    ("jain", "Jain's index over a slice", 4),
+    ("starved", "share of flows starved in a slice", 4),
+)
+
+#: Dimensions of what `record` writes down, one entry a packet or sample.
+RECORDINGS = {"send", "receive", "drop", "window_sample", "queue_sample"}
+
+#: Links listed in a summary, those that lose most first, and groups of flows.
+_LINKS = 5
+_GROUPS = 50
+
+
+def goodput(result: xr.Dataset, scenario: Scenario) -> xr.Dataset:
+    """`goodput_packets` [packets/s] and `goodput_bits` [bit/s] of all flows together, in the measured time."""
+    end = float(result.attrs.get("interrupted_at", scenario.duration))
+    measured = max(end - scenario.warm_up, 1e-9)
+    return result[[]].assign(
+        goodput_packets=result.goodput.sum("flow") / measured, goodput_bits=result.goodput_rate.sum("flow")
+    )
+
+
+def as_json(result: xr.Dataset) -> dict[str, Any]:
+    """Every variable but recordings, with its dimensions; what is not finite becomes null."""
+    several = "replication" in result.dims
+    document = {
+        "name": result.attrs["name"],
+        "seed": result.seed.values.tolist() if several else result.attrs["seed"],
+        "version": result.attrs["version"],
+        "what_you_ran": json.loads(result.attrs["what_you_ran"]),
+        "warning": result.attrs["warning"],
+    }
+    until = {k.removeprefix("until_"): v for k, v in result.attrs.items() if k.startswith("until_")}
+    if until:
+        document["until"] = _finite(until)
+    coordinates = {str(k): v.values.tolist() for k, v in result.coords.items() if k != "seed"}
+    variables = {name: v for name, v in result.data_vars.items() if not RECORDINGS & set(v.dims)}
+    return document | {
+        "coordinates": {k: v for k, v in coordinates.items() if k not in RECORDINGS},
+        "results": {
+            str(name): {
+                "dims": list(v.dims),
+                "units": v.attrs.get("units", "1"),
+                "values": _finite(v.values.tolist()),
+            }
+            for name, v in variables.items()
+        },
+    }
+
+
+def _finite(values: Any) -> Any:
+    if isinstance(values, list):
+        return [_finite(v) for v in values]
+    if isinstance(values, dict):
+        return {k: _finite(v) for k, v in values.items()}
+    return None if isinstance(values, float) and not math.isfinite(values) else values
+
+
+def print_summary(result: xr.Dataset, scenario: Scenario, verbose: bool = False) -> None:
+    """Print what was run and what came out, with intervals for several replications."""
+    several = "replication" in result.dims
+    click.echo(
+        f"{result.attrs['name']}: {result.sizes['flow']} flow{'s' if result.sizes['flow'] > 1 else ''}, "
+        + ("several seeds (--json lists them)" if several else f"seed {result.attrs['seed']}")
+    )
+    click.echo("what you ran" + ("" if verbose else " (--verbose for all of it)"))
+    lines = _everything(json.loads(result.attrs["what_you_ran"])) if verbose else what_you_ran(scenario)
+    for line in lines:
+        click.echo(textwrap.fill(line, 110, initial_indent="  ", subsequent_indent="      "))
+    click.echo("what came out")
+    for label, values, digits in _rows(result, scenario):
+        click.echo(f"  {label:36s} {_shown(values, digits, several)}")
+    for line in _links(result, several):
+        click.echo(f"  {line}")
+    if several:
+        click.echo(f"± half of Student's 95 % interval over {result.sizes['replication']} replications")
+
+
+def _rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataArray, int]]:
+    sent = result.sent.sum("flow")
+    result = result.assign(
+        jain=result.slice_jain.mean("slice"),
+        starved=result.slice_starved.mean("slice"),
+        sent_in_all=sent,
+        repeats_in_all=sent - result.sent_by_kind.sel(kind="new").sum("flow"),
+        timeouts_in_all=result.timeouts.sum("flow"),
+    ).assign(goodput(result, scenario).data_vars)
+    if any(group.segments is not None or group.stop is not None for group in scenario.flows):
+        result = result.assign(
+            transfers_finished=result.finish.notnull().sum("flow"),
+            completion=result.completion_time.mean("flow"),
+        )
+    for name, label, digits in _LINES:
+        if name in result and set(result[name].dims) <= {"replication"}:
+            yield label, result[name], digits
+    last = result.sent_in_epoch.values[-1]
+    for n in result.sent_in_epoch.values:
+        packets = f"{n} or more packets" if n == last else f"{n} packet{'' if n == 1 else 's'}"
+        yield f"P({packets} in an epoch)", result.epoch_share.sel(sent_in_epoch=n), 4
+
+
+def _links(result: xr.Dataset, several: bool) -> Iterator[str]:
+    """The links that lose most, if there are several links."""
+    if result.sizes.get("link", 1) < 2:
+        return
+    dropped = result.link_dropped.mean("replication") if several else result.link_dropped
+    order = (-dropped).argsort(kind="stable").values
+    losing = [i for i in order if dropped.values[i] > 0]
+    for i in losing[:_LINKS]:
+        link = result.isel(link=i)
+        loss = link.link_dropped / link.link_arrived.where(link.link_arrived > 0)
+        yield (
+            f"link {link.link.item()}: loss {_shown(loss, 4, several)}, "
+            f"utilisation {_shown(link.link_utilisation, 4, several)}, "
+            f"waiting {_shown(link.link_mean_queue, 2, several)} packets"
+        )
+    if len(losing) > _LINKS:
+        yield f"and {len(losing) - _LINKS} more links with losses (--json has them)"
+    if not losing:
+        yield f"no losses on any of {result.sizes['link']} links"
+
+
+def _shown(values: xr.DataArray, digits: int, several: bool) -> str:
+    from tcpdynamics.validation.statistics import mean_interval
+
+    if not several or values.sizes.get("replication", 0) < 2:
+        return _number(float(values.mean()) if several else float(values), digits)
+    found = mean_interval(values.drop_vars("seed", errors="ignore"))
+    half = float(found["high"] - found["low"]) / 2
+    if math.isnan(half):
+        return "none"
+    return f"{_number(float(found['mean']), digits)} ± {_number(half, digits)}"
+
+
+def _number(value: float, digits: int) -> str:
+    return "none" if value != value else f"{value:.{digits}f}"
+
+
+def what_you_ran(scenario: Scenario) -> Iterator[str]:
+    """Everything that a group, a kind of link and the run were given or got by default: one line each."""
+    first = 0
+    for group in scenario.flows[:_GROUPS]:
+        last = first + group.count - 1
+        yield f"flow{f's {first} to {last}' if group.count > 1 else f' {first}'}: {_flow_line(group, scenario)}"
+        first = last + 1
+    if len(scenario.flows) > _GROUPS:
+        yield f"and {len(scenario.flows) - _GROUPS:,} more groups of flows, {first} to {scenario.count - 1}"
+    kinds: dict[str, list[str]] = {}
+    for name, way in zip(scenario.link_names, scenario.ways, strict=True):
+        kinds.setdefault(_link_line(way, scenario), []).append(name)
+    for text, names in kinds.items():
+        yield f"{names[0]}{f' and {len(names) - 1} like it' if len(names) > 1 else ''}: {text}"
+    if not scenario.links:
+        yield "path: a quarter of the RTT before the bottleneck, a quarter after it, half back; acks never wait"
+    epoch = "each flow's own mean RTT" if scenario.epoch == "auto" else _seconds(scenario.epoch)
+    yield (
+        f"run: {_seconds(scenario.duration)}, the first {_seconds(scenario.warm_up)} left out; epoch {epoch}; "
+        f"slices of {_seconds(scenario.slice)}; clock {'double' if scenario.exact else 'grid'}"
+    )
+    if scenario.drops:
+        yield f"chosen drops: {len(scenario.drops)}"
+
+
+def _flow_line(group: Flows, scenario: Scenario) -> str:
+    s = group.settings()
+    low, high = group.rtts()
+    if scenario.links:
+        path = (
+            f"{_ends(group.source)} to {_ends(group.target)}"
+            if group.route is None
+            else " > ".join(group.route)
+        )
+    else:
+        path = f"RTT {_seconds(low)}" + ("" if low == high else f" to {_seconds(high)}")
+    rules = "" if group.open_loop else f" as in {'ns-2' if group.compat == 'ns2' else 'the RFCs'}"
+    words = [f"{group.sender}{rules}", path, f"packets of {group.packet_size} B"]
+    if group.open_loop:
+        words.append(f"at {_rate(group.rate or 0.0)}")
+    else:
+        numbers = f" {', '.join(f'{x:g}' for x in group.parameters)}" if group.parameters else ""
+        words += [
+            f"control {group.control}{numbers}",
+            f"window {s['initial_window']} to {group.window_limit}",
+            f"RTO {_seconds(s['min_rto'])} to {_seconds(s['max_rto'])}, first {_seconds(s['initial_rto'])}, "
+            f"back-off to {group.max_backoff}, tick {_seconds(s['timer_granularity'])}",
+            "RTT by timestamps" if group.timestamps else "RTT of one segment at a time",
+            f"acks of {group.ack_size} B, delayed {_seconds(group.delayed_ack) if group.delayed_ack else 'never'}",
+            f"SACK {_on(s['sack'])}",
+            f"limited transmit {_on(group.limited_transmit)}",
+            f"handshake {_on(s['handshake'])}",
+        ]
+    for key in ("jitter", "overhead"):
+        if getattr(group, key):
+            words.append(f"{key} {_seconds(getattr(group, key))}")
+    if group.segments is not None:
+        law = f" on average (Pareto, {group.segments_shape:g})" if group.segments_shape else ""
+        words.append(f"{group.segments} segments{law}")
+    if group.arrival_rate is not None:
+        words.append(f"Poisson starts, {group.arrival_rate:g}/s from {_seconds(group.start)}")
+    else:
+        spread = f" to {_seconds(group.start + s['start_spread'])}" if s["start_spread"] else ""
+        words.append(f"start {_seconds(group.start)}{spread}")
+    if group.stop is not None:
+        words.append(f"stop {_seconds(group.stop)}")
+    return ", ".join(words)
+
+
+def _link_line(way: Any, scenario: Scenario) -> str:
+    room = "no limit"
+    if way.buffer is not None:
+        room = f"{way.buffer} packets, the one being sent included"
+    elif way.buffer_bytes is not None:
+        room = f"{way.buffer_bytes} B waiting"
+    words = ["infinitely fast" if way.rate is None else _rate(way.rate)]
+    if scenario.links:
+        words.append(f"delay {_seconds(way.delay)}")
+    words.append(f"{way.discipline} ({room})")
+    if way.loss:
+        words.append(f"independent loss {way.loss:g}")
+    if way.jitter:
+        words.append(f"jitter {_seconds(way.jitter)}")
+    return ", ".join(words)
+
+
+def _everything(value: Any, name: str = "") -> Iterator[str]:
+    """Nested values as lines `a.b.0 = value`."""
+    if isinstance(value, dict) and value:
+        for key, below in value.items():
+            yield from _everything(below, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, list) and any(isinstance(x, (dict, list)) for x in value):
+        for i, below in enumerate(value):
+            yield from _everything(below, f"{name}.{i}")
+    else:
+        yield f"{name} = {value if isinstance(value, str) else json.dumps(value)}"
+
+
+def _ends(names: str | tuple[str, ...] | None) -> str:
+    if names is None or isinstance(names, str):
+        return str(names)
+    return " or ".join(names) if len(names) <= 3 else f"one of {len(names)} nodes"
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1e3:g} ms" if 0 < value < 1 else f"{value:g} s"
+
+
+def _rate(value: float) -> str:
+    for size, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+        if value >= size:
+            return f"{value / size:g} {unit}"
+    return f"{value:g} bit/s"
+
+
+def _on(value: bool) -> str:
+    return "on" if value else "off"
 
 
 #: How a page begins, by which it is known.
@@ -57,12 +332,12 @@ def write_sends(path: Path, result: xr.Dataset) -> None:
     def write(temporary: Path) -> None:
         with temporary.open("w", encoding="ascii", newline="") as file:
             file.write(TABLE)
-            file.writelines(_rows(result))
+            file.writelines(_table_rows(result))
 
     write_whole(path, write)
 
 
-def _rows(result: xr.Dataset) -> Iterator[str]:
+def _table_rows(result: xr.Dataset) -> Iterator[str]:
     names = ("send_time", "send_flow", "send_segment", "send_kind")
     for start in range(0, result.sizes["send"], _ROWS):
         part = [result[name].values[start : start + _ROWS] for name in names]
@@ -103,7 +378,7 @@ def page(result: xr.Dataset) -> str:
     from plotly.io import to_html
     from plotly.offline import get_plotlyjs
 
-    from tcpdynamics.validation.packet import plots
+    from tcpdynamics.charts import packets as plots
 
     bodies = []
     for make in (plots.window_figure, plots.queue_figure, plots.throughput_figure, plots.sequence_figure):

@@ -22,7 +22,7 @@ def seconds(code: str, repeats: int = 7) -> float:
 
 def main() -> None:
     bare = seconds("pass")
-    for name in ("tcpdynamics", "tcpdynamics.solvers, tcpdynamics.models", "tcpdynamics.apps.cli"):
+    for name in ("tcpdynamics", "tcpdynamics.solvers, tcpdynamics.models", "tcpdynamics.apps.command.main"):
         print(f"import {name:42s} {seconds(f'import {name}') - bare:6.3f} s (bare interpreter {bare:.3f} s)")
 
 

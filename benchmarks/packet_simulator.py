@@ -26,9 +26,9 @@ import time
 from typing import Any, NamedTuple
 
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
-from tcpdynamics.validation.packet.control import congestion_control
 from tcpdynamics.validation.packet.engine import execute
-from tcpdynamics.validation.packet.topologies import dumbbell
+from tcpdynamics.validation.packet.scenario.topologies import dumbbell
+from tcpdynamics.validation.packet.user_rules import congestion_control
 
 from . import ns2_dumbbell
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.models import SubPacketFull
 from tcpdynamics.solvers import sensitivity, stationary
-from tcpdynamics.solvers.markov.chains import entrywise
+from tcpdynamics.solvers.markov.entries import entrywise
 
 STATES = 16
 
@@ -73,8 +73,8 @@ def jax_sensitivity(points: int) -> float:
     import jax
     import jax.numpy as jnp
 
-    from tcpdynamics.solvers.markov.chains import _entry_program, chain_key
-    from tcpdynamics.solvers.straightline import run
+    from tcpdynamics.solvers.markov.entries import _entry_program, chain_key
+    from tcpdynamics.solvers.programs.straightline import run
 
     program, edges, _ = _entry_program(chain_key(SubPacketFull(loss=0.1).chain()))
     rows, columns = np.array(edges).T

@@ -23,7 +23,7 @@ from .problems import tabulated as tabulated
 from .results import failures as failures
 from .stability.basin import basin as basin
 from .stability.bifurcation import bifurcation as bifurcation
-from .stability.characteristic import characteristic_roots as characteristic_roots
+from .stability.characteristic_roots import characteristic_roots as characteristic_roots
 from .stability.continuation import continuation as continuation
 from .stability.equilibria import equilibria as equilibria
 from .stability.lyapunov import lyapunov as lyapunov
@@ -35,7 +35,7 @@ from .stability.stability_chart import boundary_curves as boundary_curves
 from .stability.stability_chart import stability_chart as stability_chart
 from .sweeps.explain import Explanation as Explanation
 from .sweeps.explain import explain as explain
-from .sweeps.problem_work import sweep_of as sweep_of
 from .sweeps.store import StoreError as StoreError
 from .sweeps.sweep import sweep as sweep
+from .sweeps.sweep_of import sweep_of as sweep_of
 from .trajectories.trajectory import trajectory as trajectory

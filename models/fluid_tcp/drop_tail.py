@@ -9,10 +9,10 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, Delayed
 
-from ..elementary import named
-from ..plain_values import spread
+from ..formulas import named
+from ..model import spread
+from .equations import OperatingPoint, fluid_problem, full_window, symbols
 from .link import FluidTcpLink
-from .parts import OperatingPoint, fluid_problem, full_window, symbols
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,11 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DomainError
 
-from ..elementary import named
+from ..formulas import named
+from ..model import spread
 from ..parameters import check_parameters, parameter
-from ..plain_values import spread
-from .linear import TcpLinearisation
-from .parts import MGT, OperatingPoint, capacity_parameter, flows_parameter
+from .equations import MGT, OperatingPoint, capacity_parameter, flows_parameter
+from .linearisation import TcpLinearisation
 
 
 @dataclass(frozen=True, kw_only=True)

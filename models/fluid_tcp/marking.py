@@ -32,14 +32,14 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, DomainError
 
-from ..elementary import named
+from ..formulas import named
+from ..model import spread
 from ..parameters import check_parameters, parameter
-from ..plain_values import spread
 from .drop_tail import FluidTcpDropTail as FluidTcpDropTail
 from .drop_tail import FluidTcpFullQueue as FluidTcpFullQueue
-from .linear import TcpLinearisation
+from .equations import HOLLOT, MGT, OperatingPoint, fluid_problem, operating_rtt, symbols
+from .linearisation import TcpLinearisation
 from .link import FluidTcpLink
-from .parts import HOLLOT, MGT, OperatingPoint, fluid_problem, operating_rtt, symbols
 
 
 @dataclass(frozen=True, kw_only=True)

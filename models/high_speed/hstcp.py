@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from tcpdynamics.solvers.problems import DomainError
 
-from ..elementary import named, sqrt
+from ..formulas import named, sqrt
+from ..model import spread
 from ..parameters import check_parameters, parameter
-from ..plain_values import spread
-from .parts import (
+from .per_round_trip import (
     RFC3649,
     PerRoundTrip,
     Sawtooth,

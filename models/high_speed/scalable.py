@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..elementary import named, sqrt
+from ..formulas import named, sqrt
+from ..model import spread
 from ..parameters import check_parameters, parameter
-from ..plain_values import spread
-from .parts import PerRoundTrip, Sawtooth, functions, loss_parameter, packets
+from .per_round_trip import PerRoundTrip, Sawtooth, functions, loss_parameter, packets
 
 _KELLY = "Kelly 2003, doi:10.1145/956981.956989"
 

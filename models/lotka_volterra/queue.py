@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.solvers.problems import ODE, DomainError
 
-from .model import larger, total_of
-from .throughput import ThroughputReading
+from .competition import larger, total_of
+from .linear_readings import ThroughputReading
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -23,8 +23,8 @@ from tcpdynamics.limits import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain
 
 from ..parameters import broadcast, parameter
-from .model import SubPacketModel
-from .parts import some_lost, window_transitions
+from .observed import SubPacketModel
+from .windows import some_lost, window_transitions
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -17,7 +17,7 @@ import numpy as np
 from tcpdynamics.solvers.problems import Map
 
 from ..parameters import Value, check_parameters, parameter
-from .model import OC3, PHI, PSI, SOURCE, Array, clip, domain, least, over_grid, parameters, plain, values
+from .recursion import OC3, PHI, PSI, SOURCE, Array, clip, domain, least, over_grid, parameters, plain, values
 
 #: Link -> the group that crosses this one only.
 _OTHER = {1: "weight_2", 3: "weight_3"}

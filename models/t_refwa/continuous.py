@@ -22,7 +22,7 @@ from tcpdynamics.solvers.problems import DDE, Delayed
 
 from ..parameters import Value, broadcast, parameter
 from .conditions import both_delayed_critical, queue_delayed_critical
-from .model import Array, TRefwaModel, over_grid, symbols
+from .recursion import Array, TRefwaModel, over_grid, symbols
 
 
 @dataclass(frozen=True)

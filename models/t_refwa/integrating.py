@@ -19,7 +19,7 @@ from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 
 from ..parameters import Value, broadcast, parameter
 from .conditions import schur_cohn_margin
-from .model import Array, TRefwaModel, symbols
+from .recursion import Array, TRefwaModel, symbols
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from tcpdynamics.solvers.problems import Delayed, Map
 
 from ..parameters import Value, broadcast, parameter
-from .model import Array, TRefwaModel, clip, least, off_the_end, over_grid, symbols
+from .recursion import Array, TRefwaModel, clip, least, off_the_end, over_grid, symbols
 
 
 @dataclass(frozen=True)

@@ -17,18 +17,7 @@ import numpy as np
 from tcpdynamics.solvers.problems import Map
 
 from ..parameters import Value, parameter
-from .model import (
-    MEANINGS,
-    OC3,
-    UNITS,
-    Array,
-    TRefwaLink,
-    clip,
-    domain,
-    over_grid,
-    parameters,
-    symbols,
-)
+from .recursion import MEANINGS, OC3, UNITS, Array, TRefwaLink, clip, domain, over_grid, parameters, symbols
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from tcpdynamics.limits import bare, check_memory, check_work, shown
 
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain
+from ..programs.straightline import Program, run_blocks
+from ..programs.wide_floats import solve_blocks
 from ..results import TOO_LARGE, TOO_RARE, as_dataset, provenance, raise_if_failed, status_variable
-from ..straightline import Program, run_blocks
-from .chains import (
+from .entries import (
     SUM_TOLERANCE,
     Entrywise,
     _entry_program,
@@ -31,7 +32,6 @@ from .chains import (
     grid_of,
     origin,
 )
-from .extended import solve_blocks
 from .reduction import absorbing_solve, reduce_states
 
 #: The largest time of a distribution: one vector product an epoch.

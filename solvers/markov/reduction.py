@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..straightline import Builder
+from ..programs.straightline import Builder
 
 #: rows[i][j] is the step that computes the rate from i to j; no diagonal, no zero entries.
 Rows = dict[int, dict[int, int]]

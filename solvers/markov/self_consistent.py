@@ -14,10 +14,10 @@ from tcpdynamics.limits import check_work, shown
 
 from ..grid import make_grid
 from ..problems import ChainError, DomainError, MarkovChain, RewardBalance
+from ..programs.straightline import Program
+from ..programs.wide_floats import solve_blocks
 from ..results import as_dataset, provenance, status_variable
-from ..straightline import Program
-from .chains import chain_key, entries_of
-from .extended import solve_blocks
+from .entries import chain_key, entries_of
 from .reduction import stationary_steps
 from .windowed import windowed
 
@@ -117,7 +117,7 @@ def _reward_program(key: Any, mean: Any, idle: frozenset[str]) -> Program:
 
     A state that is held for h epochs earns its reward once a visit, so its share of time counts 1/h.
     """
-    from ..symbolic import emit
+    from ..programs.from_sympy import emit
 
     labels, transitions, holding = key
     entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)))

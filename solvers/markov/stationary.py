@@ -16,9 +16,10 @@ from tcpdynamics.limits import bare, check_memory, check_work, shown
 
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain
+from ..programs.straightline import Program, run
+from ..programs.wide_floats import Unfolded, differentiate_unfolded, redo, solve_blocks
 from ..results import as_dataset, provenance, raise_if_failed, status_variable
-from ..straightline import Program, run
-from .chains import (
+from .entries import (
     SUM_TOLERANCE,
     as_chain,
     chain_key,
@@ -28,7 +29,6 @@ from .chains import (
     entries_of,
     grid_of,
 )
-from .extended import Unfolded, differentiate_unfolded, redo, solve_blocks
 from .reduction import stationary_steps
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def closed_form(problem: Any) -> dict[str, Any]:
     >>> closed_form(MarkovChain({("up", "down"): p, ("down", "up"): p * (1 - p)}))["down"]
     -1/(p - 2)
     """
-    from ..symbolic import rational_functions
+    from ..programs.from_sympy import rational_functions
 
     chain = as_chain(problem)
     if not chain.is_symbolic:
@@ -285,7 +285,7 @@ def _evaluate(program: Program, grid: Grid, backend: Backend) -> NDArray[np.floa
     check_memory(what, 16.0 * len(program.outputs) * grid.size, advice)
     check_work(what, 1.0 * len(program.ops) * grid.size, advice)
     if backend == "jax" or (backend == "auto" and grid.size > 10_000 and _gpu_present()):
-        from ..on_jax import run_jax
+        from ..programs.on_jax import run_jax
 
         strained = np.zeros(grid.size, dtype=np.bool_)
         out = run_jax(program, grid.values, grid.size, strained)

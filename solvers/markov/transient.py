@@ -13,7 +13,7 @@ from tcpdynamics.limits import bare, check_work, shown
 
 from ..problems import ChainError, MarkovChain
 from ..results import REASONS, TOO_SLOW, as_dataset, provenance, raise_if_failed, status_variable
-from .chains import Entrywise, as_chain, checked_matrix, describe_point, entrywise, explicit
+from .entries import Entrywise, as_chain, checked_matrix, describe_point, entrywise, explicit
 from .first_passage import MAX_TIME, SCALE, _check_epochs, whole_times
 
 #: Chains up to this size get all their eigenvalues; larger sparse ones the few largest.

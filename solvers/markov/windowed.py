@@ -16,9 +16,9 @@ from tcpdynamics.limits import bare, check_memory, check_work, shown
 
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain, Reward
+from ..programs.straightline import Builder, Program, run_blocks
 from ..results import TOO_LARGE, as_dataset, provenance, raise_if_failed, status_variable
-from ..straightline import Builder, Program, run_blocks
-from .chains import (
+from .entries import (
     Events,
     _add_runs,
     as_chain,
@@ -236,7 +236,7 @@ def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[An
 @lru_cache(maxsize=32)
 def _event_program(key: Any, joint: Any, fixed: Any) -> tuple[Program, tuple[tuple[int, int, int], ...], Any]:
     """Probabilities of the events of the explicit chain, and that chain."""
-    from ..symbolic import emit
+    from ..programs.from_sympy import emit
 
     labels, transitions, holding = key
     chain = MarkovChain(dict(transitions), dict(fixed), labels, dict(holding))
@@ -308,7 +308,7 @@ def _with_stays(
 
 
 def _numeric_law(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
-    from .chains import entrywise
+    from .entries import entrywise
 
     if isinstance(reward, Reward):
         raise ChainError("a numeric chain takes rewards by state: a mapping state -> number")

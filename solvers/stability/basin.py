@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from tcpdynamics.limits import bare, shown
 
-from ..dynamics import System, Variables, as_problem, compile_system, labelled, quantities
+from ..equations import System, Variables, as_problem, compile_system, labelled, quantities
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..problems.numbers import real_array
 from ..results import REASONS, as_dataset, provenance, status_variable
+from .attracting_rest import resting_points
 from .bifurcation import attractor_variable
 from .checks import real, whole
 from .failing import warn_if_most_failed
-from .flow_orbits import CYCLE, EQUILIBRIUM, TOO_SHORT, UNDECIDED, flow_orbits
+from .flow_attractors import CYCLE, EQUILIBRIUM, TOO_SHORT, UNDECIDED, flow_orbits
+from .map_attractors import OVERFLOW, map_orbits
 from .operating_point import closed_forms
-from .orbits import OVERFLOW, map_orbits
-from .own_times import one_or_range
-from .resting import resting_points
+from .time_scales import one_or_range
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

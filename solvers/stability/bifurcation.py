@@ -9,14 +9,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..dynamics import System, as_problem, compile_system, labelled
+from ..equations import System, as_problem, compile_system, labelled
 from ..problems import DDE, ODE, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .checks import whole
 from .failing import warn_if_most_failed
-from .flow_orbits import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, FlowOrbits, flow_orbits
-from .orbits import Orbits, map_orbits
-from .own_times import one_or_range
+from .flow_attractors import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, FlowOrbits, flow_orbits
+from .map_attractors import Orbits, map_orbits
+from .time_scales import one_or_range
 
 Array = NDArray[np.float64]
 

@@ -13,18 +13,16 @@ from numpy.typing import NDArray
 
 from tcpdynamics.limits import check_memory
 
-from ..dynamics import System, as_problem, compile_system
+from ..equations import System, Tangent, as_problem, compile_system, take
 from ..problems import DDE, ODE, TIME, DynamicsError, Map
+from ..programs.straightline import Program
 from ..results import REASONS, as_dataset, provenance, status_variable
-from ..straightline import Program
 from .checks import real, whole
 from .failing import warn_if_most_failed
 from .operating_point import ON_SWITCH, solves
-from .own_times import Scales, check_motion, one_or_range, scales
-from .points import take
 from .switch_programs import has_switches
 from .switches import sides
-from .tangent import Tangent
+from .time_scales import Scales, check_motion, one_or_range, scales
 
 Array = NDArray[np.float64]
 

@@ -10,13 +10,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..dynamics import System, as_problem, compile_system, quantities
+from ..equations import System, as_problem, compile_system, quantities
 from ..grid import RESERVED
 from ..problems import Dynamics, DynamicsError, Map
 from ..problems.numbers import real_array
+from ..programs.straightline import Builder
 from ..results import REASONS
-from ..straightline import Builder
-from .at_rest import rests
+from .rest import rests
 
 Array = NDArray[np.float64]
 
@@ -123,7 +123,7 @@ def scalar_start(problem: Dynamics) -> Dynamics:
 
 def closed_forms(system: System) -> tuple[Array, NDArray[np.bool_]]:
     """(n, size, points) states of the problem's fixed points, and (size, points) whether they solve the equations."""
-    from ..symbolic import emit
+    from ..programs.from_sympy import emit
 
     builder, points, labels = Builder(), system.problem.fixed_points, system.labels
     rows = [emit(builder, point[label]) for label in labels for point in points]

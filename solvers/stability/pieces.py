@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dynamics import System
+from ..equations import System
 from ..problems import TIME
-from ..straightline import Builder, Program
+from ..programs.straightline import Builder, Program
 
 Array = NDArray[np.float64]
 

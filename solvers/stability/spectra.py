@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..dynamics import System
+from ..equations import System
 from ..problems import DDE, ODE, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
-from .linear_stability import linear_roots, switched
+from .leading_roots import linear_roots, switched
 from .operating_point import NOT_POLISHED, ON_SWITCH, operating_point
 from .switch_programs import has_switches
 from .switches import linearisation

@@ -10,17 +10,16 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..dynamics import System, compile_system
+from ..equations import POINT, System, at_points, compile_system, swept
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
-from .at_rest import rests
+from .attracting_rest import refine
 from .boundary import Boundary
 from .boundary import trace as find_boundary
 from .checks import real
-from .linear_stability import linear_roots, switched
+from .leading_roots import linear_roots, switched
 from .operating_point import NOT_POLISHED, ON_SWITCH, operating_point
-from .points import POINT, at_points, swept
-from .resting import refine
+from .rest import rests
 from .switch_programs import has_switches
 from .switched_verdict import growth
 from .switches import linearisation, sides

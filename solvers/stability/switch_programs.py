@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dynamics import System
+from ..equations import System
 from ..problems import TIME
-from ..straightline import Builder, Op, Program, differentiate
+from ..programs.straightline import Builder, Op, Program, differentiate
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dynamics import System
+from ..equations import System
 from ..problems import TIME, Map
 from .switch_programs import (
     ABSOLUTE,
@@ -86,7 +86,7 @@ def linearisation(
     --------
     >>> import sympy
     >>> from tcpdynamics.solvers import ODE
-    >>> from tcpdynamics.solvers.dynamics import compile_system
+    >>> from tcpdynamics.solvers.equations import compile_system
     >>> x = sympy.Symbol("x")
     >>> _, groups = linearisation(compile_system(ODE(rhs={"x": 3 * sympy.Max(-x, 0) - 2 * x})), np.zeros((1, 1)))
     >>> groups[0].base.ravel().tolist(), groups[0].cone.ravel().tolist()

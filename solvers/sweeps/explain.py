@@ -17,11 +17,11 @@ from tcpdynamics.limits import shown
 
 from ..results import NOT_YET, REASONS
 from .blocks import MAX_STORED
-from .checks import check_block, check_skeleton, is_complete
-from .labels import ends, read_array
+from .integrity import check_block, check_skeleton, is_complete
 from .netcdf_rules import not_whole
 from .netcdf_store import open_netcdf, parts_of
 from .plain_files import brief, local_path
+from .records import ends, read_array
 from .store import FORMAT, StoreError
 from .zarr_rules import Contents, chunk_key, examine
 

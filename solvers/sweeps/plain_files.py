@@ -1,4 +1,4 @@
-"""Files of a store, read and written with care: ordinary files only, of a bounded size, whole or not there."""
+"""Files of a store: ordinary files of a bounded size, whole or not there, one writer at a time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import stat
 import uuid
 from collections.abc import Iterable, Iterator
@@ -208,3 +209,42 @@ def _depth(value: Any) -> int:
 def _name(path: Path) -> str:
     text = str(path)
     return text if len(text) <= 200 and text.isprintable() else shown(text)
+
+
+def lock_folder(folder: Path) -> int | None:
+    """Lock a folder; None where there are no locks. Raises OSError if another has it or removed it."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return None
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        same = os.path.samestat(os.fstat(lock), os.stat(folder))
+    except (BlockingIOError, FileNotFoundError):
+        os.close(lock)
+        raise
+    except OSError:  # a file system without locks
+        os.close(lock)
+        return None
+    if not same:
+        os.close(lock)
+        raise FileNotFoundError(folder)
+    return lock
+
+
+def remove_unfinished(path: Path) -> None:
+    """Remove stores that processes began beside `path` and were killed over; those of living ones are locked."""
+    pattern = re.compile(re.escape(f"{path.name}.") + r"unfinished(-\d+-[0-9a-f]{8})?")
+    with os.scandir(path.parent) as entries:
+        folders = [e.path for e in entries if pattern.fullmatch(e.name) and e.is_dir(follow_symlinks=False)]
+    for folder in folders:
+        try:
+            lock = lock_folder(Path(folder))
+        except OSError:
+            continue
+        if lock is not None:
+            try:
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)

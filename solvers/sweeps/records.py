@@ -1,21 +1,19 @@
-"""Records of a store: what was written where, with a hash that also holds the place.
-
-A block is finished once its record is there. The record names each of its chunks with a hash of variable, place and
-bytes, so that a chunk that was changed, lost, or put in another's place is noticed. Each record carries a hash of
-itself. That of the skeleton (headers and coordinates) enters all others, so that no record fits another store.
-"""
+"""Records of a store: what was written where, with a hash that also holds the place, and small arrays."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .plain_files import MAX_JSON, read_json
+import numpy as np
+
+from .plain_files import MAX_JSON, check_size, pieces, read_json
 from .store import StoreError
+from .zarr_rules import Array, chunk_key
 
 #: What the hash of the first record starts from.
 FIRST = "tcpdynamics store"
@@ -103,3 +101,51 @@ def read_block(path: Path, seal: str, key: str, names: frozenset[str], points: i
             f"{path} is damaged: it is no record of the block {key}; restore it or give another name"
         )
     return BlockRecord(codes, reasons, chunks)
+
+
+#: Bytes of text that the labels of one coordinate may have.
+MAX_TEXT = 1_000_000_000
+
+
+def read_array(path: Path, name: str, array: Array) -> Any:
+    """Values of an array that is one chunk: numbers, or text as an array of strings. Raises StoreError."""
+    file = path / name / chunk_key((0,) * len(array.shape))
+    most = MAX_TEXT if array.chunk_size is None else array.chunk_size
+    if array.chunk_size is not None:
+        check_size(f"the values of {name} in {path}", 2 * most, "read them in parts with xarray.open_zarr")
+    content = b"".join(pieces(file, size=array.chunk_size, most=most))
+    if array.dtype is not None:
+        return np.frombuffer(content[:-4], array.dtype).reshape(array.shape)
+    try:
+        return np.array(list(_texts(content[:-4])), dtype=np.str_).reshape(array.shape)
+    except (ValueError, IndexError):
+        raise StoreError(f"{file} is damaged; restore it or give another name") from None
+
+
+def ends(path: Path, name: str, array: Array) -> tuple[Any, Any]:
+    """Least and largest number of an array that is one chunk, however large it is. Raises StoreError."""
+    file = path / name / chunk_key((0,) * len(array.shape))
+    assert array.dtype is not None
+    least, largest, left = None, None, (array.chunk_size or 0) - 4
+    for piece in pieces(file, size=array.chunk_size):
+        values = np.frombuffer(piece[: max(0, left)], array.dtype)
+        left -= len(piece)
+        if values.size:
+            least = values.min() if least is None else np.minimum(least, values.min())
+            largest = values.max() if largest is None else np.maximum(largest, values.max())
+    return least, largest
+
+
+def _texts(content: bytes) -> Iterator[str]:
+    """Strings: their number, then each with its length in front."""
+    count, at = int.from_bytes(content[:4], "little"), 4
+    for _ in range(count):
+        if at + 4 > len(content):
+            raise ValueError
+        length = int.from_bytes(content[at : at + 4], "little")
+        if at + 4 + length > len(content):
+            raise ValueError
+        yield content[at + 4 : at + 4 + length].decode()
+        at += 4 + length
+    if at != len(content):
+        raise ValueError

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from ..dynamics import System
+from ..equations import System
 from ..problems import TIME
-from ..straightline import SWITCHES, Builder, Program, differentiate
-from .intervals import Interval, bounds
+from ..programs.intervals import Interval, bounds
+from ..programs.straightline import SWITCHES, Builder, Program, differentiate
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from tcpdynamics.limits import shown
 
-from ..dynamics import System
+from ..equations import System
 from ..problems import TIME, DynamicsError
-from ..straightline import Builder, Program
+from ..programs.straightline import Builder, Program
 from .curves import Curves, breaks, degrees, resolve
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.limits import check_memory
 
-from ..dynamics import System, compile_system
+from ..equations import System, compile_system
 from ..problems import TIME, DynamicsError, Map
 
 Array = NDArray[np.float64]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dynamics import System
+from ..equations import System
 from ..problems import TIME
-from ..straightline import Builder, Program, slope_of
+from ..programs.straightline import Builder, Program, slope_of
 
 #: How a value varies: with the parameters only; also with the sides of switches; along the trajectory.
 FIXED, HELD, MOVING = range(3)

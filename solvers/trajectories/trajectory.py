@@ -16,17 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from tcpdynamics.limits import check_memory, check_work, shown
 
-from ..dynamics import System, as_problem, compile_system, labelled
+from ..equations import System, as_problem, compile_system, labelled
 from ..grid import span
 from ..problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map
 from ..problems.numbers import real_array
+from ..programs.straightline import Builder
 from ..results import REASONS, as_dataset, provenance, status_variable
-from ..straightline import Builder
-from .by_scipy import METHODS, OVERFLOW, SINGULAR, STEPS, follow
+from .by_scipy import METHODS, OVERFLOW, SINGULAR, STEPS, follow, is_stiff
 from .forcing import stops
+from .history import check_sizes, past_polynomials
 from .maps import Iteration
-from .past import check_sizes, past_polynomials
-from .stiffness import is_stiff
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ def main() -> None:
         from tcpdynamics.interrupts import answer_at_once, claim_end
 
         answer_at_once()
-        from tcpdynamics.apps.cli import main as run
+        from tcpdynamics.apps.command.main import main as run
     except KeyboardInterrupt:
         claim_end()
         print("Error: interrupted", file=sys.stderr, flush=True)

@@ -29,11 +29,11 @@ _WRITERS = (
     "numba.core.caching",
     "tcpdynamics.apps.files",
     "tcpdynamics.apps.packet_outputs",
-    "tcpdynamics.apps.pictures",
+    "tcpdynamics.apps.outputs",
     "tcpdynamics.solvers.sweeps.netcdf_store",
     "tcpdynamics.solvers.sweeps.plain_files",
     "tcpdynamics.solvers.sweeps.zarr_store",
-    "tcpdynamics.solvers.sweeps.zarr_writing",
+    "tcpdynamics.solvers.sweeps.zarr_store",
     "tcpdynamics.validation.ns2.run",
 )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from click.testing import CliRunner
 
-from tcpdynamics.apps.cli import cli, main
+from tcpdynamics.apps.command.main import cli, main
 
 
 @pytest.fixture(scope="session")

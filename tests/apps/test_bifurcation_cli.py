@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 from click.testing import CliRunner
 
-from tcpdynamics.apps.cli import cli
+from tcpdynamics.apps.command.main import cli
 
 
 def _ranges(text: str) -> list[tuple[float, float, int, str]]:

@@ -15,12 +15,12 @@ import pytest
 import xarray as xr
 from click.testing import CliRunner
 
-from tcpdynamics.apps.cli import cli
+from tcpdynamics.apps.command.main import cli
 
 
 def tcpdynamics(*words: str) -> subprocess.CompletedProcess[str]:
     """The command as a user runs it, in a process of its own."""
-    command = [sys.executable, "-m", "tcpdynamics.apps.cli", *words]
+    command = [sys.executable, "-m", "tcpdynamics.apps.command.main", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 

@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 from click.testing import CliRunner
 
-from tcpdynamics.apps.cli import cli
+from tcpdynamics.apps.command.main import cli
 from tcpdynamics.solvers import StoreError, explain, sweep
 
 GRID = {
@@ -132,7 +132,7 @@ def test_what_cannot_be_explained_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_command_ends_with_code_2_and_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tcpdynamics.apps.cli", "explain", str(tmp_path / "none.zarr")]
+    command = [sys.executable, "-m", "tcpdynamics.apps.command.main", "explain", str(tmp_path / "none.zarr")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("Error: ") and done.stderr.count("\n") == 1

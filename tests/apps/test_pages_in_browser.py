@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
-from tcpdynamics.apps.cli import cli
+from tcpdynamics.apps.command.main import cli
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tcpdynamics.apps.report import build
+from tcpdynamics.apps.report.build import build
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tcpdynamics.apps import cli_packets, packet_outputs, progress
-from tcpdynamics.apps.cli import cli
+from tcpdynamics.apps import packet_outputs
+from tcpdynamics.apps.command import progress
+from tcpdynamics.apps.command import simulate as cli_packets
+from tcpdynamics.apps.command.main import cli
 
 SCENARIO = """
 name = "small"
@@ -77,7 +79,7 @@ def answer(*words: str) -> str:
 
 def tcpdynamics(*words: str) -> subprocess.CompletedProcess[str]:
     """The command as a user runs it."""
-    return process("-m", "tcpdynamics.apps.cli", "simulate", *words)
+    return process("-m", "tcpdynamics.apps.command.main", "simulate", *words)
 
 
 def process(*words: str) -> subprocess.CompletedProcess[str]:
@@ -88,7 +90,7 @@ def process(*words: str) -> subprocess.CompletedProcess[str]:
 FULL_DISK = """
 import resource, sys
 from click.testing import CliRunner
-from tcpdynamics.apps.cli import cli, main
+from tcpdynamics.apps.command.main import cli, main
 assert CliRunner().invoke(cli, sys.argv[1:3]).exit_code == 0
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 main()
@@ -256,8 +258,8 @@ def test_an_interrupted_run_without_outputs_writes_nothing(
 ANNOUNCING = """
 import sys
 from contextlib import contextmanager
-from tcpdynamics.apps import cli_packets, progress
-from tcpdynamics.apps.cli import main
+from tcpdynamics.apps.command import progress, simulate as cli_packets
+from tcpdynamics.apps.command.main import main
 announced = float(sys.argv.pop(1))
 class Announces(progress.Silent):
     def __call__(self, share):

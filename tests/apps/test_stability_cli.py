@@ -162,7 +162,7 @@ def test_units_are_read_as_people_write_them(answer):
 
 
 def test_a_delay_that_a_reading_does_not_have_is_noted():
-    code = "from tcpdynamics.apps.cli import main; main()"
+    code = "from tcpdynamics.apps.command.main import main; main()"
     words = ["stability", "t-refwa", "--reading", "window", "--delay", "1", "--verdict"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("marginal")
@@ -216,7 +216,7 @@ def test_a_picture_is_drawn_where_there_is_a_browser(answer, tmp_path):
 def test_without_a_browser_the_picture_is_refused_before_the_work(refused, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("BROWSER_PATH", raising=False)
-    monkeypatch.setattr("tcpdynamics.apps.pictures._kaleido", lambda: None)
+    monkeypatch.setattr("tcpdynamics.apps.outputs._kaleido", lambda: None)
     told = refused("stability", "logistic", "--delay", "0:1:9", "--output", str(tmp_path / "x.png"))
     assert "tcpdynamics[export]" in told
     assert not list(tmp_path.iterdir())
@@ -328,7 +328,7 @@ def test_a_folder_that_cannot_be_written_to(refused, tmp_path, monkeypatch):
 
 def test_help_loads_nothing_heavy():
     code = (
-        "import sys; from click.testing import CliRunner; from tcpdynamics.apps.cli import cli\n"
+        "import sys; from click.testing import CliRunner; from tcpdynamics.apps.command.main import cli\n"
         "assert CliRunner().invoke(cli, ['--help']).exit_code == 0\n"
         "print([m for m in ('numpy', 'xarray', 'sympy', 'plotly', 'numba', 'jax') if m in sys.modules])"
     )
@@ -338,7 +338,7 @@ def test_help_loads_nothing_heavy():
 
 @pytest.mark.parametrize("command", ["stability", "trajectory", "bifurcation"])
 def test_every_model_has_help(answer, command):
-    from tcpdynamics.apps.dynamic_models import names
+    from tcpdynamics.apps.choice import names
 
     listed = answer(command, "--help")
     for name in names():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tcpdynamics.apps.stability_figures import (
+from tcpdynamics.charts.stability import (
     bifurcation_figure,
     spectrum_figure,
     stability_figure,

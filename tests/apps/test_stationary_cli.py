@@ -10,7 +10,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpdynamics.apps.ranges import RangeError, parse_range
+from tcpdynamics.quantities import RangeError, parse_range
 
 WORDS = ("stationary", "sub-packet", "--loss")
 

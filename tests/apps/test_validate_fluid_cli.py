@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from click.testing import CliRunner
 
-from tcpdynamics.apps.cli import cli
+from tcpdynamics.apps.command.main import cli
 
 
 def run(*words: str) -> str:

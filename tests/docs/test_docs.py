@@ -19,9 +19,9 @@ from tcpdynamics.validation.packet import (
     parse_scenario,
     ready_scenarios,
     simulate,
-    topologies,
 )
-from tcpdynamics.validation.packet.core.records import FLOW
+from tcpdynamics.validation.packet.kernel.records import FLOW
+from tcpdynamics.validation.packet.scenario import topologies
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -14,16 +14,16 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.models.fluid_tcp.linear import TcpLinearisation
+from tcpdynamics.models.fluid_tcp.equations import operating_rtt
+from tcpdynamics.models.fluid_tcp.linearisation import TcpLinearisation
 from tcpdynamics.models.fluid_tcp.marking import (
     FluidTcpDropTail,
     FluidTcpFullQueue,
     FluidTcpProportional,
     FluidTcpRed,
 )
-from tcpdynamics.models.fluid_tcp.parts import operating_rtt
 from tcpdynamics.solvers import spectral_abscissa
-from tcpdynamics.solvers.dynamics import System, compile_system
+from tcpdynamics.solvers.equations import System, compile_system
 from tcpdynamics.solvers.problems import DomainError
 
 N, C, R, K, T, k = sympy.symbols("N C R K T k", positive=True)
@@ -52,8 +52,8 @@ def linearised(n: float, w: float, rtt: float, **averaging: float) -> TcpLineari
 
 def at_rest(system: System, which: int = 0) -> np.ndarray:
     """A closed-form fixed point at all points of the grid."""
-    from tcpdynamics.solvers.straightline import Builder
-    from tcpdynamics.solvers.symbolic import emit
+    from tcpdynamics.solvers.programs.from_sympy import emit
+    from tcpdynamics.solvers.programs.straightline import Builder
 
     builder = Builder()
     point = system.problem.fixed_points[which]
@@ -357,7 +357,7 @@ def test_critical_gain_against_mpmath(link: tuple[float, float, float], pole: fl
 @given(st.floats(1.5, 2000), st.floats(1e-4, 1e4))
 def test_the_lowest_crossing_has_the_least_gain(window: float, pole: float) -> None:
     """|kappa| on the axis grows with the frequency, and so does its phase: no later crossing comes first."""
-    from tcpdynamics.models.fluid_tcp.linear import _phase
+    from tcpdynamics.models.fluid_tcp.linearisation import _phase
 
     v = np.concatenate([np.geomspace(1e-6, 1, 2000), np.linspace(1, 60, 6000)[1:]])
     angle, kappa = _phase(v, np.array(window), np.array(1 / pole))

@@ -16,7 +16,7 @@ from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 
 from tcpdynamics.models.high_speed.hstcp import AimdTcp, HighSpeedTcp, ScalableTcp, rfc_table
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DomainError
 
 w, p, a, b = sympy.symbols("w p a b", positive=True)

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from tcpdynamics.models import Logistic, LogisticAckClocked, LogisticDelayed, LogisticMap
-from tcpdynamics.models.delay_roots import delay_roots
-from tcpdynamics.models.logistic.held_growth import held_growth
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.models.lambert_roots import delay_roots
+from tcpdynamics.models.logistic import held_growth
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DomainError, Dynamics
-from tcpdynamics.solvers.straightline import Builder, run
-from tcpdynamics.solvers.symbolic import emit
+from tcpdynamics.solvers.programs.from_sympy import emit
+from tcpdynamics.solvers.programs.straightline import Builder, run
 
 EPS, K, RTT, W0, T, B, C = sympy.symbols("epsilon capacity base_rtt start t b c", positive=True)
 gains = st.floats(0.05, 3.0)

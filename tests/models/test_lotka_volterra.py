@@ -21,12 +21,12 @@ from tcpdynamics.models import (
     LotkaVolterraWindows,
     per_flow,
 )
-from tcpdynamics.models.lotka_volterra.kernels import queueing_delay, survivors
+from tcpdynamics.models.lotka_volterra.survivors import queueing_delay, survivors
 from tcpdynamics.solvers import eigenvalues
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DomainError, DynamicsError
-from tcpdynamics.solvers.straightline import Builder
-from tcpdynamics.solvers.symbolic import emit
+from tcpdynamics.solvers.programs.from_sympy import emit
+from tcpdynamics.solvers.programs.straightline import Builder
 
 READINGS = [LotkaVolterraWindows, LotkaVolterraLink, LotkaVolterraThroughput]
 weights = st.floats(0.0, 0.99)

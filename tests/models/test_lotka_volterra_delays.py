@@ -20,7 +20,7 @@ from tcpdynamics.models import (
     LotkaVolterraStale,
     per_flow,
 )
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DomainError, DynamicsError
 
 gains, counts = st.floats(0.05, 6.0), st.integers(1, 12)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.models import LotkaVolterraErrors, LotkaVolterraWindows, per_flow
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 
 weights = st.floats(0.05, 0.97)
 

@@ -20,7 +20,7 @@ from tcpdynamics.models import (
     LotkaVolterraWindows,
     per_flow,
 )
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 
 READINGS = [LotkaVolterraWindows, LotkaVolterraLink, LotkaVolterraThroughput]
 gains, weights = st.floats(0.05, 3.0), st.floats(0.0, 0.98)

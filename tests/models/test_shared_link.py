@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.models.shared_link import SharedLink
 from tcpdynamics.models.sub_packet.exact import SubPacketExact
+from tcpdynamics.models.sub_packet.shared_link import SharedLink
 from tcpdynamics.solvers import DomainError, self_consistent, stationary, windowed
 from tcpdynamics.solvers.results import failures
 

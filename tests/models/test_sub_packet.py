@@ -13,15 +13,15 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.models.sub_packet.exact import SubPacketExact
-from tcpdynamics.models.sub_packet.parts import some_lost, timeout_chance
-from tcpdynamics.models.sub_packet.readings import (
+from tcpdynamics.models.sub_packet.aggregated import (
     SubPacketApproximate,
     SubPacketFresh,
     SubPacketFull,
     SubPacketLevels,
     mean_wait,
 )
+from tcpdynamics.models.sub_packet.exact import SubPacketExact
+from tcpdynamics.models.sub_packet.windows import some_lost, timeout_chance
 from tcpdynamics.solvers import MarkovChain, closed_form, spectral_gap, stationary
 from tcpdynamics.solvers.problems import DomainError
 

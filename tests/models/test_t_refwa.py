@@ -28,7 +28,7 @@ from tcpdynamics.models import (
     TRefwaQueueDelayed,
     TRefwaWindow,
 )
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DomainError
 
 Array = NDArray[np.float64]

@@ -20,7 +20,7 @@ from tcpdynamics.models import (
     TRefwaMixed,
     TRefwaWindow,
 )
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.trajectories.maps import iterate
 
 # ---------------------------------------------------------------- global behaviour of the window without delay

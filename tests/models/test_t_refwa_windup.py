@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpdynamics.models import TRefwaLimited, TRefwaLimitedClamped, TRefwaWindow
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.trajectories.maps import iterate
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from tcpdynamics.paper_figures import iguchi_findings, iguchi_logistic
-from tcpdynamics.paper_figures.findings import Finding, near
+from tcpdynamics.paper_figures.ledger import Finding, near
+from tcpdynamics.paper_figures.logistic import claims as iguchi_findings
+from tcpdynamics.paper_figures.logistic import figures as iguchi_logistic
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tcpdynamics.paper_figures import taleb_findings, taleb_t_refwa
-from tcpdynamics.paper_figures.findings import Finding, near
+from tcpdynamics.paper_figures.ledger import Finding, near
+from tcpdynamics.paper_figures.t_refwa import claims as taleb_findings
+from tcpdynamics.paper_figures.t_refwa import figures as taleb_t_refwa
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tcpdynamics.models import AimdTcp
 from tcpdynamics.solvers import basin, bifurcation, equilibria, failures
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, Map
-from tcpdynamics.solvers.stability.at_rest import ROUNDING, residual, rests
-from tcpdynamics.solvers.stability.resting import resting_points
+from tcpdynamics.solvers.stability.attracting_rest import resting_points
+from tcpdynamics.solvers.stability.rest import ROUNDING, residual, rests
 
 x, y, z, t, past = sympy.symbols("x y z t past")
 

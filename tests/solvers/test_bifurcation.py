@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tcpdynamics.models import LogisticMap, TRefwaWindow
 from tcpdynamics.solvers import bifurcation, failures, trajectory
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
-from tcpdynamics.solvers.stability.extrema import maxima, repetition
-from tcpdynamics.solvers.stability.flow_orbits import vanishing
+from tcpdynamics.solvers.stability.flow_attractors import maxima, repetition, vanishing
 
 w, past, r, delay = sympy.symbols("w past r delay")
 x, y = sympy.symbols("x y")

@@ -22,10 +22,16 @@ from tcpdynamics.solvers import (
     failures,
     spectral_abscissa,
 )
-from tcpdynamics.solvers.stability.characteristic_generator import chebyshev, generator
-from tcpdynamics.solvers.stability.characteristic_scalar import scalar_roots
-from tcpdynamics.solvers.stability.characteristic_search import TOLERANCE, certified, rightmost_roots
-from tcpdynamics.solvers.stability.characteristic_split import balance, split
+from tcpdynamics.solvers.stability.delay_roots import (
+    TOLERANCE,
+    balance,
+    certified,
+    chebyshev,
+    generator,
+    rightmost_roots,
+    split,
+)
+from tcpdynamics.solvers.stability.delay_roots_scalar import scalar_roots
 
 Array = NDArray[Any]
 
@@ -237,7 +243,7 @@ def test_a_close_neighbour_is_not_a_second_occurrence() -> None:
     base = np.diag([-0.5, -0.66])[None] + 1e-3 * np.array([[[0.0, 1.0], [-1.0, 0.0]]])
     past = np.array([[[[0.1, 0.02], [-0.03, 0.1]]]])
     whole = rightmost_roots(base, past, np.ones((1, 1)), 2)[0][0]
-    from tcpdynamics.solvers.stability.characteristic_kernels import sweep
+    from tcpdynamics.solvers.stability.delay_roots_kernel import sweep
 
     nan = complex(np.nan, np.nan)
     roots, residuals, found = np.full((1, 8), nan), np.full((1, 8), np.nan), np.zeros(1, np.int64)

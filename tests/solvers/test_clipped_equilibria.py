@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.solvers import DDE, ODE, Delayed, DynamicsError, Map, eigenvalues, equilibria, failures
-from tcpdynamics.solvers.dynamics import compile_system
-from tcpdynamics.solvers.stability.equilibria_newton import newton
+from tcpdynamics.solvers.equations import compile_system
+from tcpdynamics.solvers.stability.equilibria_search import newton
 from tcpdynamics.solvers.stability.pieces import MOST, pieces
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 

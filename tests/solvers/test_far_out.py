@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.solvers import DDE, ODE, Delayed, trajectory
-from tcpdynamics.solvers.trajectories.intervals import Interval
+from tcpdynamics.solvers.programs.intervals import Interval
 
 x, y, t, k, c, u = sympy.symbols("x y t k c u")
 HALF, ONE = sympy.Rational(1, 2), sympy.Integer(1)

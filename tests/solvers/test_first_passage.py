@@ -88,7 +88,7 @@ def test_geometric_wait_is_exact_however_rare() -> None:
 @pytest.mark.parametrize("model", [SubPacketLevels, SubPacketExact])
 def test_states_that_are_held_count_their_epochs(model: Any) -> None:
     """The chain with holding times and the chain written out epoch by epoch take the same time."""
-    from tcpdynamics.solvers.markov.chains import explicit
+    from tcpdynamics.solvers.markov.entries import explicit
 
     chain = model(loss=[0.1, 0.3], base_timeout=3).chain()
     held, whole = first_passage(chain, "S3"), first_passage(explicit(chain), "S3")

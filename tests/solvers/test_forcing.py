@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import erf, ive
 
 from tcpdynamics.solvers import DDE, ODE, Delayed, DomainError, DynamicsError, tabulated, trajectory
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.trajectories import forcing
 
 t, x, x_d, place, width = sympy.symbols("t x x_d place width")

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from tcpdynamics.limits import LimitError
 from tcpdynamics.models import FluidTcpDropTail
 from tcpdynamics.solvers import basin, bifurcation, continuation, equilibria, failures, lyapunov
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, Map
 from tcpdynamics.solvers.results import REASONS
-from tcpdynamics.solvers.stability import flow_orbits
+from tcpdynamics.solvers.stability import flow_attractors as flow_orbits
 from tcpdynamics.solvers.stability.failing import FailureWarning
-from tcpdynamics.solvers.stability.flow_orbits import TOO_LONG, TOO_SHORT
+from tcpdynamics.solvers.stability.flow_attractors import TOO_LONG, TOO_SHORT
 from tcpdynamics.solvers.stability.lyapunov_kernel import STEPS
-from tcpdynamics.solvers.stability.own_times import own_unit, scales
+from tcpdynamics.solvers.stability.time_scales import own_unit, scales
 
 w, past, r, delay = sympy.symbols("w past r delay")
 x, y = sympy.symbols("x y")

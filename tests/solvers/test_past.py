@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.solvers import DDE, Delayed, DomainError, DynamicsError, tabulated, trajectory
-from tcpdynamics.solvers.dynamics import compile_system
-from tcpdynamics.solvers.trajectories.past import check_sizes, past_polynomials
+from tcpdynamics.solvers.equations import compile_system
+from tcpdynamics.solvers.trajectories.history import check_sizes, past_polynomials
 from tcpdynamics.solvers.trajectories.taylor_tape import write_tape
 
 t, x, x_d, a, lag = sympy.symbols("t x x_d a lag")

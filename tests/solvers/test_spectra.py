@@ -24,7 +24,7 @@ from tcpdynamics.solvers import (
     spectral_abscissa,
     spectral_radius,
 )
-from tcpdynamics.solvers.stability.linear_stability import multipliers
+from tcpdynamics.solvers.stability.leading_roots import multipliers
 
 x, y, r, k, x_d, lag, phi, psi = sympy.symbols("x y r k x_d lag phi psi")
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tcpdynamics.solvers import StoreError, explain, sweep, sweep_of
-from tcpdynamics.solvers.sweeps.labels import read_array
+from tcpdynamics.solvers.sweeps.records import read_array
 from tcpdynamics.solvers.sweeps.zarr_rules import examine
 
 GRID = {

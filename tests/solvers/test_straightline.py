@@ -12,11 +12,11 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpdynamics.solvers.on_jax import run_jax
 from tcpdynamics.solvers.problems import ChainError
-from tcpdynamics.solvers.straightline import BLOCK, Builder, Program, differentiate, run, run_blocks
-from tcpdynamics.solvers.symbolic import emit, rational_functions
-from tcpdynamics.solvers.trajectories.intervals import Interval, bounds
+from tcpdynamics.solvers.programs.from_sympy import emit, rational_functions
+from tcpdynamics.solvers.programs.intervals import Interval, bounds
+from tcpdynamics.solvers.programs.on_jax import run_jax
+from tcpdynamics.solvers.programs.straightline import BLOCK, Builder, Program, differentiate, run, run_blocks
 
 EPS = np.finfo(float).eps
 x, y = sympy.symbols("x y", positive=True)

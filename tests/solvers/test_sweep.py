@@ -491,7 +491,7 @@ def test_sweeping_a_model() -> None:
 
 
 def test_initial_values_span_dimensions_too() -> None:
-    from tcpdynamics.solvers.dynamics import compile_system
+    from tcpdynamics.solvers.equations import compile_system
     from tcpdynamics.solvers.problems import ODE
 
     w, r = sympy.symbols("w r")

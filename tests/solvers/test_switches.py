@@ -31,7 +31,7 @@ from tcpdynamics.solvers import (
     sweep,
     sweep_of,
 )
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.results import REASONS
 from tcpdynamics.solvers.stability.failing import FailureWarning
 from tcpdynamics.solvers.stability.operating_point import ON_SWITCH

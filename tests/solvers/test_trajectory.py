@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 
 from tcpdynamics.limits import LimitError
 from tcpdynamics.solvers import DDE, ODE, Delayed, DomainError, DynamicsError, Map, failures, trajectory
-from tcpdynamics.solvers.dynamics import compile_system
+from tcpdynamics.solvers.equations import compile_system
 
 w, w_d, r, delay, t = sympy.symbols("w w_d r delay t")
 x, y, v = sympy.symbols("x y v")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.solvers import ChainError, DomainError, MarkovChain, spectral_gap, stationary, transient
-from tcpdynamics.solvers.markov.chains import explicit
+from tcpdynamics.solvers.markov.entries import explicit
 
 EPS = np.finfo(float).eps
 p = sympy.symbols("p", positive=True)

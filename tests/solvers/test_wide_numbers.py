@@ -332,7 +332,7 @@ def test_balances_of_tiny_rates() -> None:
 
 
 def test_only_strained_blocks_are_computed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tcpdynamics.solvers.markov import extended
+    from tcpdynamics.solvers.programs import wide_floats as extended
 
     redone: list[int] = []
     plain = extended.run_extended

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tcpdynamics.limits import LimitError
-from tcpdynamics.paper_figures.chen_sub_packet import fig9
-from tcpdynamics.validation.comparisons.ns2 import CASES, PacketsVsNs2
+from tcpdynamics.paper_figures.sub_packet.figures import fig9
+from tcpdynamics.validation.comparisons.packets_vs_ns2 import CASES, PacketsVsNs2
 
 
 def _run(*_: Any, **__: Any) -> Any:

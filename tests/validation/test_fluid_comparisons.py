@@ -20,11 +20,11 @@ from tcpdynamics.validation.comparisons import (
     TRefwaMapVsFluid,
     logistic,
     lotka_volterra,
-    misra,
     t_refwa,
 )
+from tcpdynamics.validation.comparisons import fluid_tcp as misra
+from tcpdynamics.validation.comparisons.comparison import against, counts, critical_value
 from tcpdynamics.validation.comparisons.oscillation import disturbed, measure, slowest
-from tcpdynamics.validation.comparisons.verdicts import against, counts, critical_value
 from tcpdynamics.validation.fluid import Crowd, SampledWindow
 
 # -- measuring -----------------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.validation.ns2 import installed, run_ns2
-from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, simulate, topologies
+from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, simulate
+from tcpdynamics.validation.packet.scenario import topologies
 
 #: ns-2 prints 15 digits and both simulators add plain doubles: far below one bit's sending time.
 TOLERANCE = 1e-9

@@ -5,17 +5,18 @@ import pytest
 import xarray as xr
 
 from tcpdynamics.solvers.problems import DomainError
-from tcpdynamics.validation.comparisons.ns2 import (
+from tcpdynamics.validation.comparisons.packets_vs_ns2 import (
     CASES,
     QUANTITIES,
     TIED,
+    NoRecordError,
     PacketsVsNs2,
     compare,
     figure,
     quantities,
+    recorded,
     table,
 )
-from tcpdynamics.validation.comparisons.ns2_recorded import NoRecordError, recorded
 from tcpdynamics.validation.ns2 import installed, run_ns2
 
 

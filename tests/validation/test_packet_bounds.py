@@ -7,18 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.packet import (
-    Flows,
-    Link,
-    Scenario,
-    ScenarioError,
-    parse_scenario,
-    replicate,
-    topologies,
-)
-from tcpdynamics.validation.packet import network as ways
-from tcpdynamics.validation.packet import scenario as described
-from tcpdynamics.validation.packet.network import Routes
+from tcpdynamics.validation.packet import Flows, Link, Scenario, ScenarioError, parse_scenario, replicate
+from tcpdynamics.validation.packet.scenario import routes as ways
+from tcpdynamics.validation.packet.scenario import scenario as described
+from tcpdynamics.validation.packet.scenario import topologies
+from tcpdynamics.validation.packet.scenario.routes import Routes
 
 
 def row(links: int, duration: float) -> Scenario:

@@ -17,7 +17,7 @@ from tcpdynamics.validation.packet import (
     replicate,
     simulate,
 )
-from tcpdynamics.validation.packet.control import RuleError, congestion_control, known_rules
+from tcpdynamics.validation.packet.user_rules import RuleError, congestion_control, known_rules
 
 CROWD = Scenario(
     (Flows(8, rtt=(0.05, 0.2), jitter=0.004),),

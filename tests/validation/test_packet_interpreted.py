@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, simulate
-from tcpdynamics.validation.packet.control import congestion_control
+from tcpdynamics.validation.packet.user_rules import congestion_control
 
 EVERYTHING = Record(sends=True, receives=True, drops=True, windows=0.0, queues=0.0)
 SENDERS = ("tahoe", "reno", "newreno", "sack")

@@ -14,8 +14,8 @@ from tcpdynamics.validation.packet import (
     Scenario,
     ScenarioError,
     simulate,
-    topologies,
 )
+from tcpdynamics.validation.packet.scenario import topologies
 
 SERVICES = ("analytic", "served")
 ALL = Record(sends=True, receives=True, drops=True, queues=0.0)

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate, topologies
+from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
 from tcpdynamics.validation.packet.phases import CERTAIN, PIECES, SPREAD, persistence
+from tcpdynamics.validation.packet.scenario import topologies
 
 TIMES = {"duration": 150.0, "warm_up": 30.0, "epoch": 0.4}
 LARGE = {"packet_size": 1000, "window_limit": 1000}

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, plots, simulate
+from tcpdynamics.charts import packets as plots
+from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, simulate
 
 KINDS = ["new", "fast_retransmission", "timeout_retransmission", "other_repeat"]
 

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from tcpdynamics.quantities import quantity
 from tcpdynamics.validation.packet import (
     Bottleneck,
     Flows,
@@ -18,7 +19,6 @@ from tcpdynamics.validation.packet import (
     replicate,
     simulate,
 )
-from tcpdynamics.validation.packet.units import quantity
 
 GOOD = {
     "name": "small",

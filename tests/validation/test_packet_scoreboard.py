@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, engine, simulate
-from tcpdynamics.validation.packet.core import loop, ns2, rfc
-from tcpdynamics.validation.packet.core import receiver as receiving
-from tcpdynamics.validation.packet.core import sender as sending
-from tcpdynamics.validation.packet.core import views as at
-from tcpdynamics.validation.packet.core.records import DUP_THRESH, FAST, NEW
+from tcpdynamics.validation.packet.kernel import loop
+from tcpdynamics.validation.packet.kernel import receiver as receiving
+from tcpdynamics.validation.packet.kernel import views as at
+from tcpdynamics.validation.packet.kernel.records import DUP_THRESH, FAST, NEW
+from tcpdynamics.validation.packet.kernel.senders import as_ns2 as ns2
+from tcpdynamics.validation.packet.kernel.senders import by_rfc as rfc
+from tcpdynamics.validation.packet.kernel.senders import common as sending
 
 EVERYTHING = Record(sends=True, receives=True, drops=True)
 

@@ -18,7 +18,7 @@ from tcpdynamics.validation.packet import (
     parse_scenario,
     ready_scenarios,
 )
-from tcpdynamics.validation.packet.reading import MAX_BYTES, read_toml
+from tcpdynamics.validation.packet.scenario.toml import MAX_BYTES, read_toml
 
 READY = [path.read_text("utf-8") for path in ready_scenarios().values()]
 KEYS = sorted(

@@ -1,7 +1,7 @@
 """Comparisons of models with simulations, each named by what it compares."""
 
+from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
 from .logistic import LogisticVsFluid as LogisticVsFluid
 from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
-from .misra import MisraVsLinearisation as MisraVsLinearisation
 from .sub_packet import SubPacketChainVsPackets as SubPacketChainVsPackets
 from .t_refwa import TRefwaMapVsFluid as TRefwaMapVsFluid

@@ -11,15 +11,15 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
+from tcpdynamics.charts.comparisons import critical_points, measured_points, spectrum_lines, two_panels
 from tcpdynamics.models import LogisticDelayed
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DDE, DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
-from tcpdynamics.validation.fluid import Crowd
 
+from ..fluid import Crowd
+from .comparison import RULE, counts, critical_value, critical_variables, roots_against
 from .oscillation import measure
-from .pictures import critical_points, measured_points, spectrum_lines, two_panels
-from .verdicts import RULE, counts, critical_value, critical_variables, roots_against
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -20,16 +20,16 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
+from tcpdynamics.charts.comparisons import COLOURS, VERDICT_COLOURS, two_panels
 from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraDelayed
-from tcpdynamics.models.delay_roots import delay_roots
+from tcpdynamics.models.lambert_roots import delay_roots
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
-from tcpdynamics.validation.fluid import Crowd
 
+from ..fluid import Crowd
+from .comparison import RULE, counts, critical_value, critical_variables, roots_against
 from .oscillation import measure
-from .pictures import COLOURS, VERDICT_COLOURS, two_panels
-from .verdicts import RULE, counts, critical_value, critical_variables, roots_against
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

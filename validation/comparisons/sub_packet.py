@@ -34,8 +34,9 @@ from tcpdynamics.limits import check_work
 from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull
 from tcpdynamics.solvers import self_consistent, stationary, windowed
 from tcpdynamics.solvers.problems import DomainError
-from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate
-from tcpdynamics.validation.statistics import mean_interval
+
+from ..packet import Bottleneck, Flows, Scenario, replicate
+from ..statistics import mean_interval
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

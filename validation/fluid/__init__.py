@@ -1,5 +1,5 @@
 """Fluid simulations: flows, queues and delays as rates, without any model's simplification of the network."""
 
-from .crowd import Crowd as Crowd
-from .marked_flows import MarkedFlows as MarkedFlows
-from .sampled_window import SampledWindow as SampledWindow
+from .competing_flows import Crowd as Crowd
+from .marking_link import MarkedFlows as MarkedFlows
+from .router import SampledWindow as SampledWindow

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tcpdynamics.validation.packet.network import Routes, ends, in_words
-from tcpdynamics.validation.packet.parts import Flows, Link
-from tcpdynamics.validation.packet.scenario import Scenario
-from tcpdynamics.validation.packet.units import ScenarioError, numbered
+from tcpdynamics.quantities import ScenarioError, numbered
+
+from ..packet.scenario.parts import Flows, Link
+from ..packet.scenario.routes import Routes, ends, in_words
+from ..packet.scenario.scenario import Scenario
 
 #: ns-2 counts packets, bytes and segments in 32 bits.
 LARGEST = 2**31 - 1
@@ -76,7 +77,7 @@ def plan(scenario: Scenario, seed: int) -> Plan:
 
     Examples
     --------
-    >>> from tcpdynamics.validation.packet.parts import Bottleneck
+    >>> from tcpdynamics.validation.packet.scenario.parts import Bottleneck
     >>> made = plan(Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50)), seed=1)
     >>> [link.name for link in made.links]
     ['r1->r2', 's0->r1', 'r2->d0', 'd0->s0']

@@ -18,9 +18,9 @@ import xarray as xr
 
 from tcpdynamics import __version__
 from tcpdynamics.models.fairness import jain
-from tcpdynamics.validation.packet.scenario import Scenario
-from tcpdynamics.validation.packet.units import check
+from tcpdynamics.quantities import check
 
+from ..packet.scenario.scenario import Scenario
 from .plan import plan
 from .tcl import COUNTERS, TRACE, script
 from .trace import Packets, read_timeouts, read_trace

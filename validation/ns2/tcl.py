@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tcpdynamics.validation.packet.parts import FAST, Link
-from tcpdynamics.validation.packet.scenario import Scenario
-from tcpdynamics.validation.packet.units import check
+from tcpdynamics.quantities import check
 
+from ..packet.scenario.parts import FAST, Link
+from ..packet.scenario.scenario import Scenario
 from .plan import Plan, PlannedFlow, plan
 
 #: Files that the script writes in its working directory.
@@ -48,7 +48,7 @@ def tcl(scenario: Scenario, seed: int | None = None) -> str:
 
     Examples
     --------
-    >>> from tcpdynamics.validation.packet.parts import Bottleneck, Flows
+    >>> from tcpdynamics.validation.packet.scenario.parts import Bottleneck, Flows
     >>> script = tcl(Scenario((Flows(sender="newreno", rtt=0.2),), Bottleneck(1e6, 50)))
     >>> [line for line in script.splitlines() if "queue-limit" in line or "Newreno" in line][0]
     '$ns queue-limit $node(0) $node(1) 50'

@@ -4,16 +4,17 @@ Describe a `Scenario` (or load one of `ready_scenarios()`), then `simulate` it o
 seeds.
 """
 
+from tcpdynamics.quantities import ScenarioError as ScenarioError
+
 from .engine import ConservationError as ConservationError
-from .parts import Bottleneck as Bottleneck
-from .parts import Drop as Drop
-from .parts import Flows as Flows
-from .parts import Link as Link
-from .parts import Record as Record
-from .reading import load_scenario as load_scenario
-from .reading import parse_scenario as parse_scenario
-from .reading import ready_scenarios as ready_scenarios
 from .run import replicate as replicate
 from .run import simulate as simulate
-from .scenario import Scenario as Scenario
-from .units import ScenarioError as ScenarioError
+from .scenario.parts import Bottleneck as Bottleneck
+from .scenario.parts import Drop as Drop
+from .scenario.parts import Flows as Flows
+from .scenario.parts import Link as Link
+from .scenario.parts import Record as Record
+from .scenario.scenario import Scenario as Scenario
+from .scenario.toml import load_scenario as load_scenario
+from .scenario.toml import parse_scenario as parse_scenario
+from .scenario.toml import ready_scenarios as ready_scenarios

@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.limits import LimitError, check_memory
+from tcpdynamics.quantities import ScenarioError
 
-from . import control
-from .core import loop
-from .core import records as k
-from .core.streams import GRID
-from .core.views import bind
-from .network import ends
-from .parts import FAST, Flows
+from . import user_rules as control
+from .kernel import loop
+from .kernel import records as k
+from .kernel.streams import GRID
+from .kernel.views import bind
 from .phases import PIECES
-from .scenario import SILENCE_BINS, Scenario
-from .units import ScenarioError
+from .scenario.parts import FAST, Flows
+from .scenario.routes import ends
+from .scenario.scenario import SILENCE_BINS, Scenario
 
 _WORD = (1 << 64) - 1
 

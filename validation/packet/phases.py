@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from tcpdynamics.limits import bare
 
-from .core import records as k
-from .parts import Flows
-from .scenario import Scenario
+from .kernel import records as k
+from .scenario.parts import Flows
+from .scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     from .engine import Run

@@ -11,10 +11,10 @@ import xarray as xr
 
 from tcpdynamics import __version__
 
-from .core import records as k
 from .engine import Run
+from .kernel import records as k
 from .phases import phase_warning
-from .scenario import Scenario
+from .scenario.scenario import Scenario
 
 #: What no key of a scenario changes, for the "what you ran" of every result.
 ENGINE = {

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.quantities import ScenarioError, check
+
 from .engine import Run, execute
-from .reading import load_scenario
 from .result import dataset
-from .scenario import Scenario
-from .units import ScenarioError, check
+from .scenario.scenario import Scenario
+from .scenario.toml import load_scenario
 
 
 class Interrupted(KeyboardInterrupt):

@@ -1,0 +1,1 @@
+"""The `tcpdynamics` command: one file a subcommand."""

@@ -1,0 +1,144 @@
+"""The `tcpdynamics` command."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+import warnings
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from tcpdynamics import __version__
+from tcpdynamics.interrupts import INTERRUPTED, answer_at_once, claim_end, is_answered
+from tcpdynamics.limits import MAX_SHOWN, shown
+
+#: What a user's mistake raises; anything else is ours and keeps its traceback.
+_EXPECTED = (
+    "ChainError",
+    "DomainError",
+    "DynamicsError",
+    "LimitError",
+    "RangeError",
+    "OutputError",
+    "ScenarioError",
+    "StoreError",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="tcpdynamics")
+def cli() -> None:
+    """Solve, sweep and check models of TCP congestion control."""
+
+
+@cli.command()
+def explore() -> None:
+    """Open the interactive explorer (not there yet)."""
+    raise click.UsageError(
+        "the explorer is not there yet; `tcpdynamics report --output FILE.html` writes a page with the same models"
+    )
+
+
+def _register() -> None:
+    from .bifurcation import bifurcation
+    from .explain import explain
+    from .report import report
+    from .simulate import simulate, validate
+    from .stability import stability
+    from .stationary import stationary
+    from .trajectory import trajectory
+    from .validate import commands as against_fluids
+
+    commands = (stationary, stability, trajectory, bifurcation, simulate, validate, report, explain)
+    for command in commands:
+        cli.add_command(command)
+    for command in against_fluids():
+        validate.add_command(command)
+
+
+_register()
+
+
+def main() -> NoReturn:
+    """Run the command; a user's mistake is one sentence on standard error and exit code 2."""
+    interrupts: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        interrupts.append(number)
+        if not is_answered(frame):
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread() and (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):
+        signal.signal(signal.SIGINT, interrupt)
+        answer_at_once()
+    warnings.showwarning = _show_warning
+    try:
+        code = cli.main(standalone_mode=False)
+        claim_end()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        # Everything is written and closed; taking the interpreter and compiled code apart would take half a second.
+        os._exit(code if isinstance(code, int) else 0)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        sys.exit(2)
+    except click.ClickException as error:
+        _fail(error.format_message())
+    except click.Abort:
+        _fail("interrupted", INTERRUPTED)
+    except KeyboardInterrupt:
+        _fail("interrupted", INTERRUPTED)
+    except OSError as error:
+        if sys.stdout is not None:  # what is left in the buffer cannot be written either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _fail(f"cannot use {error.filename or 'standard output'}: {error.strerror or error}")
+    except MemoryError:
+        _fail("the memory of this machine is too small for this request; give fewer points, times or flows")
+    except RecursionError:
+        _fail("the input is nested too deeply to be read; write it flatter")
+    except Exception as error:
+        if interrupts:  # compiled code that was cut short leaves its compiler in disorder
+            _fail("interrupted", INTERRUPTED)
+        if type(error).__name__ not in _EXPECTED:
+            raise
+        _fail(str(error))
+
+
+def _fail(message: str, code: int = 2) -> NoReturn:
+    if code == INTERRUPTED:
+        claim_end()
+    print(f"Error: {_one_line(message)}", file=sys.stderr, flush=True)
+    if code == INTERRUPTED:
+        os._exit(code)  # the interpreter's own end could be interrupted again
+    sys.exit(code)
+
+
+def _show_warning(message: object, *more: object, **others: object) -> None:
+    """A warning as one line, without the place in our sources that raised it."""
+    print(f"Warning: {_one_line(str(message))}", file=sys.stderr)
+
+
+def _one_line(message: str) -> str:
+    """The message in one printable line; what repeats a long value of the user's is cut.
+
+    Click repeats its arguments whole, and so may a library below: what our own messages hold is short already.
+    """
+    for word in sys.argv[1:]:
+        for value in {word, word.partition("=")[2]}:
+            if len(value) > MAX_SHOWN:
+                message = message.replace(repr(value), shown(value)).replace(value, shown(value))
+    message = re.sub(rf"\S{{{MAX_SHOWN + 20},}}", lambda run: shown(run[0]), message)
+    message = " ".join(message.split())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
+
+
+if __name__ == "__main__":
+    main()

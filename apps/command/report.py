@@ -1,0 +1,42 @@
+"""`tcpdynamics report`: the page that `make report` writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..files import OutputError, check_replaceable, check_writable, write_text
+from ..outputs import force_option
+
+
+@click.command()
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("report/index.html"),
+    show_default=True,
+    metavar="FILE.html",
+    help="Where the page goes.",
+)
+@click.option(
+    "--quick", is_flag=True, help="About a minute: fewer loads, 600 s instead of 5000 s, 5 runs instead of 8."
+)
+@force_option
+def report(output: Path, quick: bool, force: bool) -> None:
+    """Write the report: one self-contained HTML page.
+
+    It solves the models and runs the comparisons: some minutes; with --quick, one.
+    """
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise OutputError(f"cannot write {output}: the report is a page; give a name that ends in .html")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot make the folder {output.parent}: {error.strerror or error}") from None
+    check_writable(output)
+    check_replaceable(output, force)
+    from ..report.build import build
+
+    write_text(output, build(quick, lambda step: click.echo(f"  {step} ...", err=True)))
+    click.echo(f"wrote {output.resolve()}; open it in a browser")

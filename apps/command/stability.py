@@ -1,0 +1,186 @@
+"""`tcpdynamics stability`: where a law is stable, where exactly that ends, and how fast it settles."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tcpdynamics.quantities import MAX_POINTS
+
+from ..choice import MAX_STORED, Chosen, ModelGroup, choose, options
+from ..choice import about as about_model
+from ..outputs import about, check_outputs, common_options, document, heading, write_outputs
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_EXAMPLES = {
+    "logistic": ["--epsilon 0.1:3:300 --delay 0:2:300", "--epsilon 1.95 --delay 0.8 --verdict"],
+    "lotka-volterra": [
+        "--flows 5 --epsilon 0.1:3:300 --gamma 0:0.95:300 --reading stale",
+        "--flows 2 --capacity 10 --capacity 15",
+    ],
+    "t-refwa": [
+        "--phi 0:3:300 --psi 0:2:300 --reading delayed --delay 1 --output chart.html",
+        "--phi 1.5 --psi 0.5 --reading window --verdict",
+    ],
+    "fluid-tcp": ["--flows 10:200:100 --capacity 10Mbit/s --packet-size 1250B --base-rtt 100ms --buffer 100"],
+}
+
+
+def build(name: str) -> click.Command:
+    """`stability NAME`."""
+    text = about_model(name) + "\n\nRanges are start:stop:count or comma lists; with one or more, a chart."
+    if name in _EXAMPLES:
+        text += "\n\n\b\n" + "\n".join(f"tcpdynamics stability {name} {words}" for words in _EXAMPLES[name])
+    command = click.Command(name, callback=_runner(name), help=text, short_help=about_model(name))
+    command.params += options(name)
+    command.params.append(
+        click.Option(
+            ["--verdict"], is_flag=True, help="One line on one point: stable, marginal, unstable or unknown."
+        )
+    )
+    return common_options(command)
+
+
+stability = ModelGroup(
+    "stability",
+    build=build,
+    help="""Where a control law is stable under delay, and how fast it settles.
+
+    MODEL is a law, of which --reading chooses the reading, or the name of a class. Prints a verdict for one point; for
+    ranges a chart with the exact boundary beside the condition in closed form.""",
+)
+
+
+def _runner(name: str) -> Callable[..., None]:
+    def run(**given: Any) -> None:
+        paths: tuple[Path, ...] = given.pop("output")
+        force: bool = given.pop("force")
+        in_json, verdict = given.pop("as_json"), given.pop("verdict")
+        stores = any(path.suffix.lower() == ".zarr" for path in paths)
+        chosen = choose(name, given, most=MAX_STORED if stores else MAX_POINTS)
+        if verdict and chosen.swept:
+            key, values = next(iter(chosen.swept.items()))
+            raise click.UsageError(
+                f"--verdict judges one point, and --{key.replace('_', '-')} has {len(values):,} values; give one, or "
+                "leave --verdict out"
+            )
+        chosen = _linearisable(chosen)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json, chosen.problem.name, force)
+        if chosen.swept:
+            _chart(chosen, paths, store, in_json)
+        else:
+            _point(chosen, paths, in_json, verdict)
+
+    return run
+
+
+def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool) -> None:
+    from ..outputs import units_of
+    from ..stability_words import judge, print_point
+
+    point = judge(chosen, _at(chosen))
+
+    def draw() -> Any:
+        from tcpdynamics.charts.stability import spectrum_figure
+
+        return spectrum_figure(point.roots)
+
+    write_outputs(paths, _without_complex(point.roots), draw, heading(chosen))
+    if in_json:
+        rest = {"at": point.at, "margin": point.margin, "on_switch": point.on_switch}
+        click.echo(
+            json.dumps(document(chosen, point.roots, verdict=point.verdict, summary=point.line(), **rest))
+        )
+    elif verdict:
+        click.echo(point.line())
+    elif not paths:
+        print_point(point, about(chosen, units_of(chosen)))
+
+
+def chart_points(problem: Any) -> xr.Dataset:
+    """A chart without what belongs to no point: work for a sweep."""
+    from tcpdynamics.solvers.stability.stability_chart import stability_chart
+
+    return stability_chart(problem, trace=False).drop_vars("disagreements", errors="ignore")
+
+
+def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json: bool) -> None:
+    from ..outputs import completed, named, stored
+    from ..stability_words import print_chart
+
+    if store is not None:
+        # A value for each flow is a dimension of the model's, but separate parameters of its equations.
+        each = any("flow" in getattr(v, "dims", ()) for v in vars(chosen.model).values())
+        target = chosen.problem if each else chosen.target
+        result = named(stored(store, target, chart_points, chosen), chosen)
+    else:
+        from tcpdynamics.solvers.stability.stability_chart import stability_chart
+
+        result = completed(stability_chart(chosen.target, at=_at(chosen)), chosen)
+
+    def draw() -> Any:
+        from tcpdynamics.charts.stability import stability_figure
+
+        return stability_figure(result, marks=_marks(chosen))
+
+    write_outputs(paths, result, draw, heading(chosen))
+    if in_json:
+        click.echo(json.dumps(document(chosen, result)))
+    elif not paths or store is not None:
+        print_chart(chosen, result)
+
+
+def _linearisable(chosen: Chosen) -> Chosen:
+    """With a full buffer the queue of the drop-tail model has a root of its own at zero; what decides is the rest."""
+    from dataclasses import replace
+
+    from tcpdynamics.models import FluidTcpDropTail, FluidTcpFullQueue
+
+    if type(chosen.model) is not FluidTcpDropTail:
+        return chosen
+    fields = {k: getattr(chosen.model, k) for k in FluidTcpDropTail.__dataclass_fields__}
+    model = FluidTcpFullQueue(**fields)
+    return replace(chosen, model=model, problem=model.dde())
+
+
+def _at(chosen: Chosen) -> Any:
+    """The model's own equilibrium, where its equations do not bring one and have one state."""
+    if chosen.problem.fixed_points or len(chosen.problem.labels) != 1:
+        return None
+    rest = getattr(chosen.model, "equilibrium", None)
+    value = rest() if callable(rest) else None
+    if isinstance(value, float) or hasattr(value, "dims"):
+        return {chosen.problem.labels[0]: value}
+    return None
+
+
+def _marks(chosen: Chosen) -> list[dict[str, Any]]:
+    """The published values, where all that is swept has one."""
+    from tcpdynamics.models.parameters import describe
+
+    rows = {row["name"]: row for row in describe(chosen.model)}
+    if not all(rows[k]["source"] and rows[k]["default"] is not None for k in chosen.swept):
+        return []
+    values = {k: float(rows[k]["default"]) for k in chosen.swept}
+    if not all(v.min() <= values[k] <= v.max() for k, v in chosen.swept.items()):
+        return []
+    told = ", ".join(f"{v:g}" for v in values.values())
+    return [{**values, "name": f"published ({told})"}]
+
+
+def _without_complex(result: xr.Dataset) -> xr.Dataset:
+    """NetCDF has no complex numbers: real and imaginary parts along a dimension."""
+    import xarray as xr
+
+    out = result.copy()
+    for name, values in result.data_vars.items():
+        if values.dtype.kind == "c":
+            parts = xr.concat([values.real, values.imag], dim="part").assign_coords(part=["real", "imag"])
+            out[name] = parts.transpose(..., "part").assign_attrs(values.attrs)
+    return out

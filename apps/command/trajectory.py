@@ -1,0 +1,288 @@
+"""`tcpdynamics trajectory`: a model's equations followed through time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tcpdynamics.limits import check_memory
+from tcpdynamics.quantities import MAX_POINTS, check_points, count_values, only_number, read_numbers
+
+from ..choice import MAX_STORED, Chosen, ModelGroup, check_steps, choose, options
+from ..choice import about as about_model
+from ..outputs import about, check_outputs, common_options, document, heading, table, write_outputs
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: Rows of a table, and columns of one trajectory.
+ROWS = 25
+COLUMNS = 8
+
+_OUTSIDE = "a parameter is outside its domain"
+
+_START = click.Option(
+    ["--start"],
+    multiple=True,
+    metavar="NAME=RANGE",
+    help="Initial value of a state, such as w=5, N[1]=2 or N=1 for all flows; may be repeated.",
+)
+
+
+#: What an example needs beside the name of the model.
+_NEEDED = {"fluid-tcp": " --flows 60 --capacity 10Mbit/s --packet-size 1250B --base-rtt 100ms --buffer 100"}
+
+
+def build(name: str) -> click.Command:
+    """`trajectory NAME`."""
+    text = (
+        f"{about_model(name)}\n\nRanges are start:stop:count or comma lists; each spans a dimension of the result."
+        f"\n\n\b\ntcpdynamics trajectory {name}{_NEEDED.get(name, '')} --until 50"
+    )
+    command = click.Command(name, callback=_runner(name), help=text, short_help=about_model(name))
+    command.params += [
+        *options(name),
+        _START,
+        click.Option(["--time"], metavar="RANGE", help="Times of the result, such as 0:100:501."),
+        click.Option(
+            ["--until"], metavar="T", help="Last time, in the model's unit of time.  [default: 100]"
+        ),
+        click.Option(
+            ["--points"],
+            type=click.IntRange(2, MAX_POINTS),
+            help="Times from 0 to --until.  [default: 501; of a map, each step]",
+        ),
+    ]
+    return common_options(command)
+
+
+trajectory = ModelGroup(
+    "trajectory",
+    build=build,
+    help="""Follow a model through time, from one start or many, over a grid of parameters.
+
+    MODEL is a law, of which --reading chooses the reading, or the name of a class. Prints a table; a sweep prints where
+    each trajectory ends.""",
+)
+
+
+def _runner(name: str) -> Callable[..., None]:
+    def run(**given: Any) -> None:
+        from tcpdynamics.solvers import Map
+
+        paths: tuple[Path, ...] = given.pop("output")
+        force: bool = given.pop("force")
+        in_json = given.pop("as_json")
+        starts, times = given.pop("start"), {k: given.pop(k) for k in ("time", "until", "points")}
+        stores = any(path.suffix.lower() == ".zarr" for path in paths)
+        most = MAX_STORED if stores else MAX_POINTS
+        chosen = starting(choose(name, given, most=most), starts, most)
+        many = count_values(times["time"]) if times["time"] is not None else times["points"] or 1
+        if many <= MAX_POINTS:  # else the reader of times refuses
+            size = 8.0 * chosen.points * many
+            check_memory(f"a grid of {chosen.points:,} and {many:,} times", size, "ask for fewer of them")
+        ticks = _times(chosen, times)
+        if isinstance(chosen.problem, Map) and ticks.size:
+            check_steps(chosen, float(ticks[-1]), "--time or --until", stores)
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, chosen.problem.name, force)
+        result = _solve(chosen, ticks, store)
+        _check_single(result)
+        if starts:
+            result.attrs["start"] = json.dumps(list(starts))
+
+        def draw() -> Any:
+            from tcpdynamics.charts.stability import trajectory_figure
+
+            return trajectory_figure(result)
+
+        write_outputs(paths, result, draw, heading(chosen))
+        if in_json:
+            more = {"start": list(starts)} if starts else {}
+            click.echo(json.dumps(document(chosen, result, **more)))
+        elif not paths:
+            _print(chosen, result)
+        _say_failures(result)
+
+    return run
+
+
+def starting(chosen: Chosen, starts: tuple[str, ...], most: int = MAX_POINTS) -> Chosen:
+    """The choice with other initial values; ranges of them are swept as "start_" and the state."""
+    import numpy as np
+
+    from tcpdynamics.solvers.equations import quantities
+
+    problem = chosen.problem
+    vectors = quantities(problem.labels)
+    values: dict[str, Any] = {}
+    swept = dict(chosen.swept)
+    for text in starts:
+        name, equals, word = text.partition("=")
+        name = name.strip()
+        labels = [name] if name in problem.labels else [problem.labels[i] for i in vectors.get(name, ())]
+        if not equals or not labels:
+            raise click.UsageError(
+                f"--start takes NAME=VALUE with a state, one of {', '.join(problem.labels)}, got {text!r}"
+            )
+        unit = problem.units.get(name.partition("[")[0], "1")
+        found = read_numbers(f"--start {name}", word, unit, most)
+        _check_start(chosen.model, name, found)
+        if len(found) > 1 and len(labels) > 1:
+            raise click.UsageError(
+                f"--start {name} stands for {len(labels)} states: give one number, not a range"
+            )
+        for label in labels:
+            values[label] = np.asarray(found) if len(found) > 1 else found[0]
+        if len(found) > 1:
+            if len(set(found)) < len(found):
+                raise click.UsageError(f"--start {name} gives a value more than once; give each value once")
+            swept[f"start_{name}"] = np.asarray(found)
+    check_points({k: len(v) for k, v in swept.items()}, most)
+    return replace(chosen, problem=problem.starting(values), swept=swept, whole=False) if values else chosen
+
+
+def _check_start(model: Any, name: str, values: list[float]) -> None:
+    """A model that says where its initial value may lie is heard."""
+    from tcpdynamics.models.parameters import describe
+
+    for row in describe(model):
+        if row["name"] == "start" and row["low"] is not None:
+            bad = [v for v in values if v < row["low"] or (row["low_open"] and v == row["low"])]
+            if bad:
+                raise click.UsageError(f"--start {name} must lie in {row['interval']}, got {bad[0]:g}")
+
+
+def _times(chosen: Chosen, given: Mapping[str, Any]) -> Any:
+    import numpy as np
+
+    from tcpdynamics.solvers import Map
+
+    unit = chosen.problem.time_units
+    is_map = isinstance(chosen.problem, Map)
+    if given["time"] is not None:
+        if given["until"] is not None or given["points"] is not None:
+            raise click.UsageError("--time says it all: leave out --until and --points")
+        return np.asarray(read_numbers("--time", given["time"], unit))
+    until = 100.0 if given["until"] is None else only_number("--until", given["until"], unit)
+    if not until > 0:
+        raise click.UsageError(f"--until must be > 0 [{unit}], got {given['until']}")
+    if not is_map:
+        return np.linspace(0.0, until, given["points"] or 501)
+    if until != int(until) or until > MAX_POINTS:
+        raise click.UsageError(
+            f"--until counts the steps of a map: give a whole number up to {MAX_POINTS:,}, got {given['until']}"
+        )
+    return np.unique(np.linspace(0.0, until, given["points"] or int(until) + 1).round())
+
+
+def _solve(chosen: Chosen, ticks: Any, store: Path | None) -> xr.Dataset:
+    from tcpdynamics.solvers import trajectory as solve
+
+    from ..outputs import completed, named, stored
+
+    if store is not None:
+        return named(stored(store, chosen.problem, solve, chosen, times=ticks), chosen)
+    return completed(solve(chosen.problem, ticks), chosen)
+
+
+def _columns(result: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Each quantity over time (and the grid), those of a vector one by one."""
+    out: dict[str, xr.DataArray] = {}
+    for name, values in result.data_vars.items():
+        if "time" in values.dims:
+            flows = values.flow.values if "flow" in values.dims else ()
+            out |= {f"{name}[{n}]": values.sel(flow=n) for n in flows} or {str(name): values}
+    return out
+
+
+def _print(chosen: Chosen, result: xr.Dataset) -> None:
+    from ..outputs import units_of
+
+    click.echo(about(chosen, units_of(chosen)))
+    columns = _columns(result)
+    if len(columns) > COLUMNS:
+        click.echo(f"the first {COLUMNS} of {len(columns)} quantities; --json or --output has all")
+    shown = dict(list(columns.items())[:COLUMNS])
+    heads = [f"{k} [{v.attrs['units']}]" if v.attrs["units"] != "1" else k for k, v in shown.items()]
+    dims = [str(d) for d in result["status"].dims]
+    table([*_sweep_rows(result, dims, heads, shown)] if dims else [*_time_rows(result, heads, shown)])
+
+
+def _picked(size: int) -> list[int]:
+    """Rows of a table: all, or evenly spaced ones and the last.
+
+    Their distance is odd, so that a motion that alternates is seen to do so.
+    """
+    if size <= ROWS:
+        return list(range(size))
+    least = -(-(size - 1) // ROWS) | 1
+    even = (s for s in range(least, 2 * least, 2) if (size - 1) % s == 0)
+    rows = list(range(0, size, next(even, least)))
+    rows += [size - 1] if rows[-1] != size - 1 else []
+    click.echo(f"{len(rows)} of {size:,} rows; --json or --output has all")
+    return rows
+
+
+def _time_rows(result: xr.Dataset, heads: list[str], shown: Mapping[str, xr.DataArray]) -> list[list[str]]:
+    time = result.time
+    rows = [[f"time [{time.attrs['units']}]", *heads]]
+    for i in _picked(time.size):
+        rows.append([f"{time.values[i]:.6g}", *(f"{v.values[i]:.6g}" for v in shown.values())])
+    return rows
+
+
+def _sweep_rows(
+    result: xr.Dataset, dims: list[str], heads: list[str], shown: Mapping[str, xr.DataArray]
+) -> list[list[str]]:
+    import numpy as np
+
+    time = result.time
+    click.echo(f"At the end, {time.values[-1]:.6g} {time.attrs['units']}:")
+    rows = [[*dims, *heads]]
+    for flat in _picked(int(result["status"].size)):
+        index = dict(zip(dims, np.unravel_index(flat, result["status"].shape), strict=True))
+        place = [f"{result[d].values[i]:.6g}" for d, i in index.items()]
+        rows.append([*place, *(f"{float(v.isel(index).values[-1]):.6g}" for v in shown.values())])
+    return rows
+
+
+def _check_single(result: xr.Dataset) -> None:
+    """A trajectory that stands alone and failed is an error: there is nothing to show."""
+    import numpy as np
+
+    from ..outputs import reason
+
+    if result["status"].dims or not int(result["status"]):
+        return
+    known = [
+        np.isfinite(v.transpose("time", ...).values.reshape(v.sizes["time"], -1)).all(axis=1)
+        for v in _columns(result).values()
+    ]
+    times, unit = result.time.values[np.logical_and.reduce(known)], result.time.attrs["units"]
+    reached = f"after {times[-1]:.6g} {unit}" if times.size else f"before {result.time.values[0]:.6g} {unit}"
+    raise click.UsageError(
+        f"the trajectory failed {reached}: {reason(int(result['status']))}; ask for an earlier last time, or "
+        "change the parameters or the start"
+    )
+
+
+def _say_failures(result: xr.Dataset) -> None:
+    """What went wrong on the way; points outside their domain have been told of."""
+    from tcpdynamics.solvers import failures
+
+    from ..outputs import without_advice
+
+    found = [f for f in failures(result) if f[1] != _OUTSIDE]
+    if not found:
+        return
+    where = ", ".join(f"{k} = {v:g}" for k, v in found[0][0].items() if k in result["status"].dims)
+    many = f"{len(found):,} of {result['status'].size:,} trajectories"
+    click.echo(
+        f"Warning: {many} failed{f', first at {where}' if where else ''}: {without_advice(found[0][1])}",
+        err=True,
+    )

@@ -1,0 +1,420 @@
+"""From a result to a file: NetCDF, a page, a picture, or a store that can be resumed."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tcpdynamics.charts.look import titled
+from tcpdynamics.interrupts import advising
+
+from .choice import Chosen
+from .command.progress import progress_line
+from .files import (
+    PAGE,
+    OutputError,
+    check_netcdf_name,
+    check_replaceable,
+    check_writable,
+    marked_picture,
+    write_netcdf,
+    write_text,
+    write_whole,
+)
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    import xarray as xr
+
+
+#: Numbers that JSON can carry, and points that a picture can.
+MAX_PRINTED = 1_000_000
+MAX_DRAWN = 1_000_000
+
+
+#: --force, the same for every command that writes files.
+force_option = click.option(
+    "--force",
+    is_flag=True,
+    help="Replace files, too, that tcpdynamics did not write, or that hold another model.",
+)
+
+
+def common_options(command: click.Command) -> click.Command:
+    """--json, --output and --force."""
+    command.params += [
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON instead of a table."),
+        click.Option(
+            ["--output"],
+            type=click.Path(path_type=Path),
+            multiple=True,
+            metavar="FILE",
+            help="Write x.nc, x.html, x.png, or x.zarr, which goes on where a run was killed; may be repeated.",
+        ),
+    ]
+    return force_option(command)
+
+
+def check_outputs(
+    paths: Sequence[Path],
+    points: int,
+    swept: int,
+    most_swept: int,
+    in_json: bool,
+    model: str = "",
+    force: bool = False,
+) -> Path | None:
+    """Refuse what cannot be written before anything is computed; the store among the paths, if there is one.
+
+    Parameters
+    ----------
+    points : int, of the grid
+    swept, most_swept : int
+        Parameters that are swept, and how many a picture can show.
+    in_json : bool
+        Whether all is to be printed.
+    model : str, optional
+        Whose result it is.
+    force : bool
+        Whether files that are there and not of this package, or of another model, may be replaced.
+    """
+    if in_json:
+        _check_printed(points)
+    store = None
+    taken: set[str] = set()
+    for path in paths:
+        suffix = path.suffix.lower()
+        if os.path.realpath(path) in taken:
+            raise OutputError(f"cannot write {path}: it is given twice; give another name")
+        taken.add(os.path.realpath(path))
+        if suffix == ".nc":
+            check_netcdf_name(path)
+            check_replaceable(path, force, model)
+        elif suffix in (".html", ".png"):
+            check_writable(path)
+            check_replaceable(path, force)
+            if swept > most_swept or points > MAX_DRAWN:
+                raise OutputError(
+                    f"cannot draw {path}: a picture shows at most {most_swept} ranges and {MAX_DRAWN:,} points, got "
+                    f"{swept} and {points:,}; write x.nc, or give single values"
+                )
+            if suffix == ".png":
+                check_png(path)
+        elif suffix == ".zarr":
+            if store is not None:
+                raise OutputError(f"cannot write {path}: one store is enough, {store} is given too")
+            if not swept:
+                raise OutputError(f"cannot write {path}: a store holds a sweep; give one parameter a range")
+            _check_store(path)
+            store = path
+        else:
+            raise OutputError(f"cannot write {path}: give a name that ends in .nc, .html, .png or .zarr")
+    return store
+
+
+def _check_store(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise OutputError(f"cannot write {path}: it is a file, and a store is a folder; give another name")
+    at = path if path.exists() else path.parent
+    if not at.is_dir():
+        raise OutputError(f"cannot write {path}: the folder {at} does not exist; create it first")
+    if not os.access(at, os.W_OK):
+        raise OutputError(f"cannot write {path}: the folder {at} cannot be written to")
+
+
+def write_outputs(
+    paths: Sequence[Path], result: xr.Dataset, draw: Callable[[], go.Figure], title: str = ""
+) -> None:
+    """Write what was asked for, pictures with a title; stores have been written already."""
+    figure: go.Figure | None = None
+    for path in paths:
+        suffix = path.suffix.lower()
+        if suffix == ".nc":
+            write_netcdf(path, result)
+        elif suffix in (".html", ".png"):
+            figure = _drawn(draw, title) if figure is None else figure
+            if suffix == ".html":
+                write_text(path, page(figure, title or path.stem))
+            else:
+                write_png(path, figure)
+        click.echo(f"wrote {path}", err=True)
+
+
+def document(chosen: Chosen, result: xr.Dataset, **more: Any) -> dict[str, Any]:
+    """JSON of a result: what was asked, coordinates, and every variable with dimensions and unit.
+
+    What is not finite becomes null, complex numbers become pairs.
+    """
+    _check_printed(sum(v.size for v in result.data_vars.values()))
+    return {
+        "model": chosen.name,
+        **({"reading": chosen.reading} if chosen.reading else {}),
+        "class": type(chosen.model).__name__,
+        "version": result.attrs["version"],
+        "parameters": json.loads(result.attrs.get("parameters", "{}")),
+        **more,
+        "coordinates": {str(k): finite(v.values) for k, v in result.coords.items()},
+        "results": {
+            str(k): {"dims": list(v.dims), "units": v.attrs.get("units", "1"), "values": _values(v)}
+            for k, v in result.data_vars.items()
+        },
+    }
+
+
+def _check_printed(numbers: int) -> None:
+    if numbers > MAX_PRINTED:
+        raise click.UsageError(
+            f"--json would print {numbers:,} numbers, at most {MAX_PRINTED:,}; --output FILE.nc takes more"
+        )
+
+
+def _values(variable: xr.DataArray) -> Any:
+    """Codes as their meanings, but for `status`, numbers as they are."""
+    if "flag_meanings" in variable.attrs and variable.name not in ("status", "boundary_axis"):
+        import numpy as np
+
+        words = np.array(variable.attrs["flag_meanings"].split(), dtype=object)
+        order = np.asarray(variable.attrs["flag_values"])
+        return np.asarray(words[np.searchsorted(order, variable.values)], dtype=object).tolist()
+    return finite(variable.values)
+
+
+def finite(values: Any) -> Any:
+    """Lists of numbers that JSON knows."""
+    import numpy as np
+
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        return finite(np.stack([array.real, array.imag], axis=-1))
+    if array.dtype.kind != "f":
+        return array.tolist()
+    out = array.astype(object)
+    out[~np.isfinite(array)] = None
+    return out.tolist()
+
+
+def table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows with columns that stand under each other, numbers to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        click.echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _drawn(draw: Callable[[], go.Figure], title: str) -> go.Figure:
+    return titled(draw(), title) if title else draw()
+
+
+def heading(chosen: Chosen) -> str:
+    """Title of a picture: the model, its reading and the parameters that are single numbers."""
+    pass
+
+    reading = f"{chosen.name}, {chosen.reading}: " if chosen.reading else ""
+    return reading + about(chosen, units_of(chosen))
+
+
+def about(chosen: Chosen, units: Mapping[str, str]) -> str:
+    """The class and the parameters that are single numbers."""
+    import numpy as np
+
+    told = []
+    for name, unit in units.items():
+        value = getattr(chosen.model, name)
+        if name in chosen.swept or value is None or name == "start":
+            continue
+        values = ", ".join(f"{v:g}" for v in np.atleast_1d(np.asarray(value, float)))
+        told.append(f"{name.replace('_', ' ')} = {values}" + (f" {unit}" if unit != "1" else ""))
+    return f"{type(chosen.model).__name__}" + (f" ({', '.join(told)})" if told else "")
+
+
+#: Codes of points that lie at an excluded end of their domain.
+_OUTSIDE = {"status": 1, "verdict": 2}
+
+
+def completed(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
+    """The result with the points that were left out, marked, and with symbols and units on its axes."""
+    if chosen.outside:
+        full = {k: chosen.swept[k] for k in chosen.outside}
+        codes = {k: v for k, v in _OUTSIDE.items() if k in result}
+        others = {
+            str(k): 0 for k, v in result.data_vars.items() if v.dtype.kind in "iub" and k not in _OUTSIDE
+        }
+        attrs = {k: v.attrs for k, v in result.coords.items()}
+        result = result.reindex(full, fill_value=others | codes)
+        for name, values in attrs.items():
+            result[name].attrs = values
+        for name, values in chosen.outside.items():
+            told = ", ".join(f"{v:g}" for v in values)
+            click.echo(
+                f"Note: {name.replace('_', ' ')} = {told} lies at an excluded end of its domain; the points there "
+                "are left out and marked in `status`",
+                err=True,
+            )
+    return named(result, chosen)
+
+
+def named(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
+    """Axes with symbol, meaning and unit."""
+    from tcpdynamics.models.parameters import describe
+
+    rows = {row["name"]: row for row in describe(chosen.model)}
+    for name in map(str, result.coords):
+        if name in rows:
+            row = rows[name]
+            told = {"symbol": row["symbol"], "long_name": row["meaning"], "units": row["unit"]}
+            result[name].attrs = told | result[name].attrs
+        elif name.startswith("start_"):
+            label = name.removeprefix("start_")
+            units = chosen.problem.units.get(label.partition("[")[0], "1")
+            told = {"symbol": f"{label}(0)", "long_name": "initial value", "units": units}
+            result[name].attrs = told | result[name].attrs
+    return result
+
+
+def stored(
+    path: Path, target: Any, solver: Callable[..., Any], chosen: Chosen, **settings: Any
+) -> xr.Dataset:
+    """Solve block by block to a store; a run that was killed goes on."""
+    from tcpdynamics.solvers import sweep, sweep_of
+
+    work = sweep_of(target, solver, **settings)
+    advice = f"what is finished is kept in {path}; the same command goes on from there"
+    try:
+        with advising(advice), progress_line("sweeping") as line:
+            return sweep(
+                work,
+                {**work.parameters, **chosen.swept},
+                store=path,
+                progress=lambda done, points, left: line(done / points),
+            )
+    except KeyboardInterrupt:
+        click.echo(advice, err=True)
+        raise
+
+
+def reason(code: int) -> str:
+    """Why a point failed."""
+    from tcpdynamics.solvers.results import REASONS
+
+    return without_advice(REASONS[code])
+
+
+def without_advice(told: str) -> str:
+    """A reason without what only callers of the Python functions can do.
+
+    >>> without_advice("the steps ran out before the last time: raise max_steps or loosen the tolerance")
+    'the steps ran out before the last time'
+    """
+    return told.partition(": raise ")[0].partition(": use method")[0]
+
+
+def units_of(chosen: Chosen) -> dict[str, str]:
+    """Unit by parameter."""
+    from tcpdynamics.models.parameters import describe
+
+    return {row["name"]: row["unit"] for row in describe(chosen.model)}
+
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_SIZE = (1100, 700)
+
+
+def page(figure: go.Figure, title: str, *, tools: bool = True) -> str:
+    """A page with one figure that needs no network, with or without the tools above it."""
+    from plotly.io import to_html
+    from plotly.offline import get_plotlyjs
+
+    body = to_html(
+        figure,
+        {} if tools else {"displayModeBar": False},
+        include_plotlyjs=False,
+        full_html=False,
+        div_id="figure",  # else drawn anew each time: the same result is to give the same bytes
+    )
+    return (
+        f'{PAGE}<meta charset="utf-8"><title>{html.escape(title)}</title>\n'
+        f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif; margin: 0">\n{body}\n'
+        "</body></html>\n"
+    )
+
+
+def write_png(path: Path, figure: go.Figure) -> None:
+    """Write a picture, by kaleido where it is installed, else by a browser without a window."""
+    kaleido = _kaleido()
+    height = figure.layout.height or _SIZE[1]
+    if kaleido is not None:
+        content = kaleido(figure, height)
+    else:
+        still = page(figure.update_layout(width=_SIZE[0]), path.stem, tools=False)
+        content = _photograph(still, height, _browser(path))
+    write_whole(path, lambda temporary: _write_bytes(temporary, marked_picture(content)))
+
+
+def check_png(path: Path) -> None:
+    """Raise OutputError now if there is nothing to draw with."""
+    if _kaleido() is None:
+        _browser(path)
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def _kaleido() -> Callable[[go.Figure, float], bytes] | None:
+    import importlib.util
+
+    if importlib.util.find_spec("kaleido") is None:
+        return None
+
+    def draw(figure: go.Figure, height: float) -> bytes:
+        try:
+            content: bytes = figure.to_image("png", width=_SIZE[0], height=height, scale=2)
+        except (RuntimeError, ValueError, OSError) as error:  # no browser for it, or one that does not start
+            told = " ".join(str(error).split())[:200]
+            raise OutputError(f"cannot draw a PNG: kaleido says {told}; write x.html instead") from None
+        return content
+
+    return draw
+
+
+def _browser(path: Path) -> str:
+    named = os.environ.get("BROWSER_PATH")
+    found = next((b for b in (named, *map(shutil.which, _BROWSERS)) if b and os.access(b, os.X_OK)), None)
+    if found is None:
+        raise OutputError(
+            f"cannot draw {path}: a PNG needs kaleido or Chromium; install `tcpdynamics[export]`, or write x.html"
+        )
+    return found
+
+
+def _photograph(text: str, height: float, browser: str) -> bytes:
+    """The page as a browser without a window shows it."""
+    with tempfile.TemporaryDirectory(prefix="tcpdynamics") as folder:
+        source, target = Path(folder, "page.html"), Path(folder, "page.png")
+        source.write_text(text, encoding="utf-8")
+        # Chromium refuses its sandbox to root; the page is our own.
+        root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        command = [
+            browser, "--headless", *root, "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--user-data-dir={Path(folder, 'profile')}", "--virtual-time-budget=8000",
+            "--force-device-scale-factor=2", f"--window-size={_SIZE[0]},{int(height)}", f"--screenshot={target}",
+            source.as_uri(),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=120, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise OutputError(f"cannot draw a PNG with {browser}: {error}; write x.html instead") from None
+        if not target.exists():
+            raise OutputError(
+                f"cannot draw a PNG: {browser} ended with code {done.returncode} and no picture; write x.html instead"
+            )
+        return target.read_bytes()

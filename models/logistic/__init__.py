@@ -1,1 +1,0 @@
-"""One flow under logistic control (Iguchi, Hasegawa, Murata)."""

@@ -1,0 +1,284 @@
+"""What the sub-packet chains have in common: parameters, symbols, and what an observer counts.
+
+See `sub_packet` for the figures of Chen et al. and `sub_packet_exact` for the chain behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpdynamics.limits import shown
+from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward
+
+from ..parameters import as_parameter, broadcast, check_parameters, parameter
+from .windows import timeout_chance, window_deliveries
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+SOURCE = "Chen et al., section 3"
+
+
+def loss_below(high: float) -> Any:
+    """The field p, in (0, high)."""
+    return parameter("p", "1", "packet-loss probability", low=0.0, high=high, source=SOURCE)
+
+
+def timer_from(low: float) -> Any:
+    """The field m_0, in [low, 10^6)."""
+    meaning = "timeout before backoff, in RTTs"
+    return parameter("m_0", "1", meaning, low=low, high=1e6, low_open=False, default=2, source=SOURCE)
+
+
+def resent_loss_below(high: float) -> Any:
+    """The field p_r, in [0, high)."""
+    return parameter(
+        "p_r", "1", "loss of timeout retransmissions", low=0.0, low_open=False, high=high, default=None,
+        source="Chen et al., section 6.2",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubPacketModel:
+    """What the sub-packet chains have in common; use one of its subclasses.
+
+    Parameters
+    ----------
+    loss : float, 1-D array or DataArray
+        Packet-loss probability p [1].
+    w_max : int
+        Largest window W [packets], >= 4. The paper draws 6: enough for p >= 0.1.
+    base_timeout : float, 1-D array or DataArray
+        m_0 = T_0/RTT, the timeout before backoff in RTTs [1]; 2 in the paper.
+    retransmission_loss : float, 1-D array or DataArray, optional
+        Loss p_r of the packet that a timeout resends [1]; default: `loss`. Zero is a link that gives
+        retransmissions priority.
+    early_retransmit : bool
+        RFC 5827: windows of 2 and 3 repair one loss too.
+    """
+
+    loss: Any = loss_below(1.0)
+    w_max: int = parameter(
+        "W", "packet", "largest window", low=4, high=1000, low_open=False, high_open=False, integer=True,
+        default=6, source=SOURCE,
+    )  # fmt: skip
+    base_timeout: Any = timer_from(1.0)
+    retransmission_loss: Any = resent_loss_below(1.0)
+    early_retransmit: bool = False
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        check_structure(self)
+
+    # -- symbols -------------------------------------------------------------------------------------------
+
+    def _p(self) -> Any:
+        import sympy
+
+        return sympy.Symbol("p", positive=True)
+
+    def _p_r(self) -> Any:
+        import sympy
+
+        return self._p() if self.retransmission_loss is None else sympy.Symbol("p_r", nonnegative=True)
+
+    def _m_0(self) -> Any:
+        """A number where it is one, so that closed forms stay in p; a symbol where it is swept."""
+        import sympy
+
+        if np.ndim(self.base_timeout) == 0 and not hasattr(self.base_timeout, "dims"):
+            return sympy.Rational(self.base_timeout)
+        return sympy.Symbol("m_0", positive=True)
+
+    def _parameters(self) -> dict[str, Any]:
+        given = {"p": _as_given("loss", self.loss, "packet-loss probability")}
+        if self.retransmission_loss is not None:
+            given["p_r"] = _as_given(
+                "retransmission_loss", self.retransmission_loss, "loss of timeout retransmissions"
+            )
+        if not self._m_0().is_number:
+            given["m_0"] = _as_given("base_timeout", self.base_timeout, "timeout before backoff, in RTTs")
+        return given
+
+    def _chain(
+        self,
+        transitions: Mapping[tuple[str, str], Any],
+        holding: Mapping[str, Any],
+        high: float = 1.0,
+    ) -> MarkovChain:
+        domain = {"p": (0.0, high), "p_r": (-np.finfo(float).tiny, high)}
+        return MarkovChain(
+            transitions,
+            self._parameters(),
+            self.states(),
+            holding,
+            domain,
+            type(self).__name__,
+            self.provenance(),
+        )
+
+    def provenance(self) -> dict[str, Any]:
+        """The parameters, by name: `type(model)(**model.provenance())` builds the model again."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    # -- what subclasses give ------------------------------------------------------------------------------
+
+    def chain(self) -> MarkovChain:
+        """The chain of this reading."""
+        raise NotImplementedError
+
+    def states(self) -> tuple[str, ...]:
+        """Labels of the chain's states, in the order of results."""
+        raise NotImplementedError
+
+    def _timeout_to(self) -> dict[int, str]:
+        raise NotImplementedError
+
+    def _ladder_deliveries(self) -> dict[tuple[str, str], dict[int, Any]]:
+        raise NotImplementedError
+
+    # -- what an observer counts ---------------------------------------------------------------------------
+
+    def packets(self) -> dict[str, int]:
+        """State -> packets sent in its epoch (copies sent by fast retransmit are not counted, as in the paper)."""
+        return {s: int(s[1:].split("(")[0]) if s.startswith("S") else 0 for s in self.states()}
+
+    def delivered(self) -> Reward:
+        """Packets that arrive per epoch, jointly with the next state."""
+        law = window_deliveries(self._p(), self.w_max, self.early_retransmit, self._timeout_to())
+        return Reward({**law, **self._ladder_deliveries()}, "packets delivered", "packet")
+
+    def observe(self, result: xr.Dataset) -> xr.Dataset:
+        """What a stationary distribution of this model's chain means on the wire.
+
+        Parameters
+        ----------
+        result : Dataset from `solvers.stationary(model.chain())`, floats or exact
+
+        Returns
+        -------
+        xarray.Dataset
+            `sent` (..., packets): P(n packets sent in an epoch), n = 0..W; `packets_per_rtt` [packet]: sum n
+            sent_n, window
+            packets; `fast_retransmitted` [packet]: further copies per RTT; `goodput` [packet]: packets that arrive per
+            RTT, copies included; `silent_fraction` [1]: time without sending.
+        """
+        import xarray as xr
+
+        pi = result["probability"]
+        dims = tuple(str(d) for d in pi.dims if d != "state")
+        mass = np.moveaxis(pi.transpose(*dims, "state").values, -1, 0)
+        counts = np.array(list(self.packets().values()))
+        sent = np.stack([mass[counts == n].sum(axis=0) for n in range(self.w_max + 1)], axis=-1)
+        failed = result["status"].transpose(*dims).values != 0
+        if failed.any():
+            sent[failed] = np.nan
+        p = self._beside(pi, dims, "loss", self.loss)
+        p_r = (
+            p
+            if self.retransmission_loss is None
+            else self._beside(pi, dims, "retransmission_loss", self.retransmission_loss)
+        )
+        window, copies, resent = 0 * mass[0], 0 * mass[0], 0 * mass[0]
+        for state, n, share in zip(self.packets(), counts.tolist(), mass, strict=True):
+            if n == 1:
+                resent = resent + share
+            elif n:
+                window = window + n * share
+                if self._repairs(state, n):
+                    copies = copies + n * p * (1 - p) ** (n - 1) * share
+
+        def variable(values: Any, units: str, name: str, *more: str) -> Any:
+            return ((*dims, *more), values, {"units": units, "long_name": name})
+
+        return xr.Dataset(
+            {
+                "sent": variable(sent, "1", "probability of packets sent in an epoch", "packets"),
+                "packets_per_rtt": variable(window + resent, "packet", "packets sent per RTT"),
+                "fast_retransmitted": variable(copies, "packet", "fast retransmissions per RTT"),
+                "goodput": variable(
+                    (1 - p) * (window + copies) + (1 - p_r) * resent, "packet", "packets delivered per RTT"
+                ),
+                "silent_fraction": variable(sent[..., 0], "1", "fraction of time without sending"),
+            },
+            coords={k: c for k, c in pi.coords.items() if k != "state"}
+            | {"packets": ("packets", np.arange(self.w_max + 1), {"long_name": "packets sent in an epoch"})},
+            attrs=result.attrs,
+        )
+
+    def _repairs(self, state: str, n: int) -> bool:
+        return (n >= 4 or self.early_retransmit) and "(" not in state
+
+    def _beside(self, pi: xr.DataArray, dims: tuple[str, ...], name: str, value: Any) -> Any:
+        """A parameter, shaped to go with the values of a result; rational where the result is."""
+        if pi.dtype == object:
+            import sympy
+
+            exact = [sympy.Rational(x) for x in np.atleast_1d(np.asarray(value, dtype=object))]
+            return exact[0] if np.ndim(value) == 0 else np.array(exact, dtype=object)
+        array = as_parameter(name, value, "1", "")
+        if name in pi.coords and not _same(array, pi.coords[name]):
+            raise DomainError(
+                f"the result was computed for another {name} than this model's; observe it with its own"
+            )
+        array = array.transpose(*(d for d in dims if d in array.dims))
+        return array.values.reshape([array.sizes.get(d, 1) for d in dims])
+
+    def timeout_probability(self) -> xr.Dataset:
+        """P(timeout in the next epoch | state), for every state that sends: the middlebox's predictor.
+
+        Returns
+        -------
+        xarray.Dataset with `timeout` (..., state) [1]
+
+        Source: Chen et al., section 6.1 (what it may be used for) and eq. (3).
+        """
+        import xarray as xr
+
+        given = broadcast(self)
+        p, p_r = given["loss"], given["loss" if self.retransmission_loss is None else "retransmission_loss"]
+        chance: dict[str, Any] = {}
+        for state, n in self.packets().items():
+            if n == 1:
+                chance[state] = p_r
+            elif n > 1:
+                chance[state] = timeout_chance(n, p, self.early_retransmit and "(" not in state)
+        names = xr.Variable("state", np.array(list(chance)))
+        timeout = xr.concat(
+            [c.drop_attrs() for c in xr.broadcast(*map(xr.DataArray, chance.values()))],
+            names,
+            coords="minimal",
+            compat="override",
+        ).transpose(..., "state")
+        timeout.attrs = {"units": "1", "long_name": "probability of a timeout in the next epoch"}
+        return xr.Dataset({"timeout": timeout}, attrs={"model": type(self).__name__})
+
+
+def check_structure(model: Any) -> None:
+    """Refuse arrays of what shapes a chain: a sweep over it has a chain at each point."""
+    for field in fields(model):
+        value = getattr(model, field.name)
+        if field.metadata.get("integer") and (not isinstance(value, Integral) or isinstance(value, bool)):
+            advice = "each value is a chain of its own: sweep it in a loop" if np.ndim(value) else "an int"
+            raise DomainError(f"{field.name} must be one whole number, got {shown(value)}; {advice}")
+        if field.type == "bool" and not isinstance(value, bool):
+            raise DomainError(f"{field.name} must be True or False, got {shown(value)}")
+
+
+def _same(array: xr.DataArray, coordinate: xr.DataArray) -> bool:
+    return array.shape == coordinate.shape and bool((array.values == coordinate.values).all())
+
+
+def _as_given(name: str, value: Any, meaning: str) -> Any:
+    """A labelled parameter that keeps Fractions as they are, for exact results."""
+    labelled = as_parameter(name, value, "1", meaning)
+    exact = np.asarray(value, dtype=object)
+    if any(isinstance(x, Fraction) for x in exact.flat):
+        return labelled.copy(data=exact)
+    return labelled

@@ -1,0 +1,173 @@
+"""N TCP flows on one full link: the loss rate that is consistent with what they then send.
+
+A link of C packets/s, base round-trip time R_0 and a buffer of B packets that is always full has
+RTT = R_0 + B/C. It carries all that arrives when N D(p)/RTT = C, where D(p) is what one flow delivers per RTT
+at loss p. So D(p) = phi with phi = (C R_0 + B)/N: the loss depends on the link only through the packets
+per flow that fit into the pipe and the buffer. D falls with p, so the loss is unique; where phi exceeds W,
+the flows do not fill the link and the loss is zero.
+
+A mean-field argument: independent losses, a buffer that never empties, all flows alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.limits import shown
+from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
+
+from ..parameters import as_parameter, check_parameters, parameter
+from .exact import SubPacketExact
+from .observed import check_structure
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedLink:
+    """Self-consistent loss p(N, C, R_0, B).
+
+    Parameters
+    ----------
+    flows : float, 1-D array or DataArray
+        N, flows in progress [1].
+    capacity : float, 1-D array or DataArray
+        Link rate [bit/s].
+    base_rtt : float, 1-D array or DataArray
+        R_0, round-trip time without queueing [s].
+    buffer : float, 1-D array or DataArray
+        B [packets].
+    packet_size : float
+        [bytes].
+    w_max, base_timeout, backoff_cap, collapse
+        As in `SubPacketExact`.
+    retransmission_ratio : float
+        p_r/p: how much likelier than other packets the one that a timeout resends is lost [1]. 0 is a link that gives
+        retransmissions priority.
+
+    Examples
+    --------
+    >>> from tcpdynamics.solvers import self_consistent
+    >>> link = SharedLink(flows=[100, 200], capacity=1e6, base_rtt=0.2, buffer=50, packet_size=500)
+    >>> link.share().values
+    array([1. , 0.5])
+    >>> self_consistent(link.balance()).root.values.round(3)
+    array([0.164, 0.213])
+    """
+
+    flows: Any = parameter("N", "1", "flows in progress", low=0.0)
+    capacity: Any = parameter("C", "bit/s", "link rate", low=0.0)
+    base_rtt: Any = parameter("R_0", "s", "round-trip time without queueing", low=0.0, high=100.0)
+    buffer: Any = parameter("B", "packet", "buffer", low=0.0, low_open=False)
+    packet_size: float = parameter("S", "byte", "packet size", low=0.0, default=500.0)
+    w_max: int = parameter(
+        "W",
+        "packet",
+        "largest window",
+        low=4,
+        high=1000,
+        low_open=False,
+        high_open=False,
+        integer=True,
+        default=6,
+    )
+    base_timeout: float = parameter(
+        "m_0", "1", "timeout before backoff, in RTTs", low=1.0, high=1e6, low_open=False, default=2
+    )
+    backoff_cap: int = parameter(
+        "K",
+        "1",
+        "doublings of the timeout at most",
+        low=0,
+        high=60,
+        low_open=False,
+        high_open=False,
+        integer=True,
+        default=6,
+    )
+    collapse: int = parameter(
+        "m", "1", "successes in a row that collapse the backoff", low=1, high=3, low_open=False, high_open=False,
+        integer=True, default=3,
+    )  # fmt: skip
+    retransmission_ratio: float = parameter(
+        "p_r/p",
+        "1",
+        "loss of timeout retransmissions relative to other packets",
+        low=0.0,
+        low_open=False,
+        default=1.0,
+    )
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+        check_structure(self)
+        for name in ("packet_size", "retransmission_ratio"):
+            if np.ndim(getattr(self, name)):
+                raise DomainError(
+                    f"{name} must be one number, got {shown(getattr(self, name))}; sweep it in a loop"
+                )
+
+    def provenance(self) -> dict[str, Any]:
+        """The parameters, by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def share(self) -> Any:
+        """phi = (C R_0 + B)/N [packets per flow], over the grid of all array parameters."""
+        given = {
+            name: as_parameter(name, getattr(self, name), unit, meaning)
+            for name, unit, meaning in (
+                ("flows", "1", "flows in progress"),
+                ("capacity", "bit/s", "link rate"),
+                ("base_rtt", "s", "round-trip time without queueing"),
+                ("buffer", "packet", "buffer"),
+            )
+        }
+        packets = given["capacity"] / (8 * self.packet_size) * given["base_rtt"] + given["buffer"]
+        share = (packets / given["flows"]).rename("share")
+        share.attrs = {"units": "packet", "long_name": "packets in pipe and buffer per flow"}
+        return share
+
+    def flow(self, loss: Any = 0.1) -> SubPacketExact:
+        """The chain of one of the flows."""
+        return SubPacketExact(
+            loss=loss,
+            w_max=self.w_max,
+            base_timeout=self.base_timeout,
+            backoff_cap=self.backoff_cap,
+            collapse=self.collapse,
+            retransmission_loss=None if self.retransmission_ratio == 1 else 0.0,
+        )
+
+    def balance(self) -> RewardBalance:
+        """The problem for `solvers.self_consistent`."""
+        flow = self.flow()
+        chain, delivered = flow.chain(), flow.delivered()
+        if self.retransmission_ratio not in (0, 1):
+            chain, delivered = _tie(chain, delivered, self.retransmission_ratio)
+        chain = replace(chain, name=type(self).__name__, provenance=self.provenance())
+        idle = [s for s, packets in flow.packets().items() if packets == 0]
+        high = 1 / max(self.retransmission_ratio, 1.0)
+        return RewardBalance(chain, "p", delivered, self.share(), (1e-12, high * (1 - 1e-6)), idle)
+
+
+def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain, Reward]:
+    """Replace the symbol p_r by ratio * p."""
+    import sympy
+
+    p_r = {
+        s: sympy.Rational(ratio) * sympy.Symbol("p", positive=True)
+        for s in _symbols(chain)
+        if s.name == "p_r"
+    }
+    transitions = {edge: e.subs(p_r) for edge, e in chain.transitions.items()}
+    joint = {edge: {r: e.subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()}
+    parameters = {k: v for k, v in chain.parameters.items() if k != "p_r"}
+    domain = {"p": (0.0, 1 / max(ratio, 1.0))}
+    return replace(chain, transitions=transitions, parameters=parameters, domain=domain), replace(
+        reward, joint=joint
+    )
+
+
+def _symbols(chain: MarkovChain) -> set[Any]:
+    return {s for e in chain.transitions.values() for s in e.free_symbols}

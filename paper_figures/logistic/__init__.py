@@ -1,0 +1,1 @@
+"""Iguchi, Hasegawa, Murata: logistic and Lotka-Volterra control with inline measurement."""

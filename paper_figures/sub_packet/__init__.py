@@ -1,0 +1,1 @@
+"""Chen, Iyengar, Subramanian, Ford: TCP behaviour in sub-packet regimes."""

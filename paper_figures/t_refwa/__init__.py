@@ -1,0 +1,1 @@
+"""Taleb et al.: T-REFWA, explicit fair windows."""

@@ -1,0 +1,473 @@
+"""Equations of motion as programs over a grid of parameters: values, slopes and tangents, at any points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from tcpdynamics.limits import check_memory
+
+from .grid import Grid, make_grid
+from .problems import DDE, ODE, TIME, ChainError, DomainError, Dynamics, DynamicsError, Map
+from .problems.motion import ENTRY
+from .problems.numbers import real_array
+from .programs.straightline import BLOCK, Builder, Program, _plan, _run_plan, differentiate, run_blocks
+
+Array = NDArray[np.float64]
+
+_FEWER = "give fewer values, or sweep them in blocks to a store such as x.zarr"
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Equations compiled to straight-line programs, and the grid of their parameters.
+
+    Attributes
+    ----------
+    problem : ODE, DDE or Map
+    grid : Grid
+        Of the parameters, and of initial values that are arrays (named "start_" and the state's label).
+    rhs, outputs : Program
+        Inputs: states, parameters, delayed symbols, "t". One output a state (an output).
+    start : Program
+        Inputs: parameters. Initial values, NaN for states that have none.
+    lags : Program
+        Inputs: parameters. One delay a delayed symbol.
+    """
+
+    problem: Dynamics
+    grid: Grid
+    rhs: Program
+    outputs: Program
+    start: Program
+    lags: Program
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """States, in the order of every array's rows."""
+        return self.problem.labels
+
+    @property
+    def delayed(self) -> tuple[str, ...]:
+        """Delayed symbols."""
+        return tuple(self.problem._lagged)
+
+    @property
+    def size(self) -> int:
+        """Points of the grid."""
+        return self.grid.size
+
+    def lag_values(self) -> Array:
+        """(delayed symbols, size) delays. Raises DomainError unless each is finite and >= 0 (whole, for a map)."""
+        values = self.evaluate(self.lags, {})
+        whole = isinstance(self.problem, Map)
+        for name, row in zip(self.delayed, values, strict=True):
+            bad = ~(np.isfinite(row) & (row >= 0))
+            bad |= (row != np.round(row)) if whole else False
+            if bad.any():
+                raise DomainError(
+                    f"the delay of {name} must be a {'whole' if whole else 'finite'} number >= 0"
+                    f" [{self.problem.time_units}], got {row[bad][0]:g}"
+                )
+        return values
+
+    def start_values(self) -> Array:
+        """(states, size) initial values. Raises DynamicsError where a state has none."""
+        missing = [label for label in self.labels if label not in self.problem.start]
+        if missing:
+            raise DynamicsError(
+                f"no initial value for {', '.join(missing)}; give start={{{missing[0]!r}: ...}}"
+            )
+        return self.evaluate(self.start, {})
+
+    def evaluate(self, program: Program, values: Mapping[str, Any], points: Any = None) -> Array:
+        """Run a program at all points of the grid, or at some.
+
+        Parameters
+        ----------
+        values : mapping input name -> float or (m,) array, beside the parameters
+        points : integer or boolean index into the grid, optional
+            The m points; default all of them in order.
+
+        Returns
+        -------
+        (outputs, m) array
+        """
+        pick = slice(None) if points is None else points
+        given = {k: v if np.ndim(v) == 0 else v[pick] for k, v in self.grid.values.items()} | dict(values)
+        size = self.size if points is None else np.arange(self.size)[pick].size
+        what = f"{len(program.outputs):,} numbers at each of {size:,} points"
+        check_memory(what, 16.0 * len(program.outputs) * size, _FEWER)
+        used = {name: given[name] for name in program.inputs}
+        used = {k: float(v) if np.ndim(v) == 0 else np.ascontiguousarray(v, float) for k, v in used.items()}
+        out = np.empty((len(program.outputs), size))
+        run_blocks(program, used, size, out)
+        return out
+
+    def slope(self, states: Array, points: Any = None, t: float = 0.0, delayed: Array | None = None) -> Array:
+        """(states, m) right-hand side; without `delayed`, at rest: the past is as the present."""
+        now = dict(zip(self.labels, states, strict=True))
+        past = self.at_rest(states, points) if delayed is None else delayed
+        return self.evaluate(self.rhs, now | dict(zip(self.delayed, past, strict=True)) | {TIME: t}, points)
+
+    def at_rest(self, states: Array, points: Any = None, t: float | Array = 0.0) -> Array:
+        """(delayed symbols, m) values of the delayed symbols where nothing has moved."""
+        if not self.delayed:
+            return np.empty((0, states.shape[1]))
+        now = dict(zip(self.labels, states, strict=True)) | {TIME: t}
+        return self.evaluate(self._rest, now, points)
+
+    def jacobians(
+        self, states: Array, points: Any = None, t: float | Array = 0.0
+    ) -> tuple[Array, Array, Array]:
+        """Linearisation at rest: d(delta)/dt = A_0 delta(t) + sum_k A_k delta(t - tau_k).
+
+        Parameters
+        ----------
+        states : (states, m) array
+
+        Returns
+        -------
+        A_0 : (m, n, n) array
+        A : (m, K, n, n) array, one matrix a distinct delay expression
+        tau : (m, K) array of delays
+        """
+        n, m = states.shape
+        now = dict(zip(self.labels, states, strict=True)) | {TIME: t}
+        past = dict(zip(self.delayed, self.at_rest(states, points, t), strict=True))
+        flat = self.evaluate(self._jacobian, now | past, points)
+        matrices = np.moveaxis(flat.reshape(-1, n, n, m), -1, 0)
+        pick = slice(None) if points is None else points
+        tau = self.lag_values()[[group[0] for group in self._groups]][:, pick].T
+        return matrices[:, 0], matrices[:, 1:], np.ascontiguousarray(tau).reshape(m, len(self._groups))
+
+    @cached_property
+    def _groups(self) -> tuple[tuple[int, ...], ...]:
+        """Delayed symbols that share a delay, by index."""
+        groups: dict[Any, list[int]] = {}
+        for i, delayed in enumerate(self.problem._lagged.values()):
+            groups.setdefault(delayed.by, []).append(i)
+        return tuple(tuple(g) for g in groups.values())
+
+    @cached_property
+    def _rest(self) -> Program:
+        builder, place = self._outputs_placed()
+        return builder.build([place(d.of) for d in self.problem._lagged.values()])
+
+    @cached_property
+    def _jacobian(self) -> Program:
+        """Rows of A_0, then of each A_k."""
+        n, builder = len(self.labels), Builder()
+        columns = []
+        for state in self.labels:
+            slope = differentiate(self.rhs, state)
+            placed = builder.extend(slope)
+            columns.append([placed[row] for row in slope.outputs])
+        entries = [columns[j][i] for i in range(n) for j in range(n)]
+        lagged = list(self.problem._lagged.items())
+        for group in self._groups:
+            matrix = [builder.const(0)] * (n * n)
+            for index in group:
+                symbol, delayed = lagged[index]
+                by_past = differentiate(self.rhs, symbol)
+                placed = builder.extend(by_past)
+                for j, weight in self._source(builder, delayed.of):
+                    for i in range(n):
+                        term = builder.mul(placed[by_past.outputs[i]], weight)
+                        matrix[i * n + j] = builder.add(matrix[i * n + j], term)
+            entries += matrix
+        return builder.build(entries)
+
+    def _source(self, builder: Builder, of: str) -> list[tuple[int, int]]:
+        """d(of)/d(state j) for each state j on which it depends."""
+        if of in self.labels:
+            return [(self.labels.index(of), builder.const(1))]
+        row = list(self.problem.outputs).index(of)
+        weights = []
+        for j, state in enumerate(self.labels):
+            slope = differentiate(self.outputs, state)
+            placed = builder.extend(slope)[slope.outputs[row]]
+            if placed != builder.const(0):
+                weights.append((j, placed))
+        return weights
+
+    def _outputs_placed(self) -> tuple[Builder, Any]:
+        builder = Builder()
+        steps = builder.extend(self.outputs)
+        rows = dict(zip(self.problem.outputs, (steps[i] for i in self.outputs.outputs), strict=True))
+        return builder, lambda of: builder.input(of) if of in self.labels else rows[of]
+
+
+def as_problem(problem: Any, *kinds: type[Dynamics]) -> Any:
+    """A problem as it is, or the view of a model: `.dde()`, `.ode()` or `.map()`, whichever is wanted and there first.
+
+    Raises
+    ------
+    TypeError
+        Neither a problem of these kinds nor a model with such a view.
+    """
+    kinds = kinds or (DDE, ODE, Map)
+    if isinstance(problem, kinds):
+        return problem
+    for kind in kinds:
+        view = getattr(problem, kind.__name__.lower(), None)
+        if callable(view):
+            return view()
+    names = ", ".join(kind.__name__ for kind in kinds)
+    raise TypeError(f"expected {names} or a model with such a view, got {type(problem).__name__}")
+
+
+def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
+    """Compile a problem (or a model's view) and span its grid.
+
+    Raises
+    ------
+    DomainError
+        Parameters that are not finite, lie outside their domain, or span too large a grid.
+    LimitError
+        More points times states than memory holds.
+    DynamicsError
+        A function that cannot be computed.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> w, r = sympy.symbols("w r")
+    >>> system = compile_system(ODE(rhs={"w": r * w * (1 - w)}, parameters={"r": [1.0, 2.0]}))
+    >>> system.jacobians(np.array([[1.0, 1.0]]))[0].ravel().tolist()
+    [-1.0, -2.0]
+    """
+    given = as_problem(problem, *kinds)
+    arrays = {
+        f"start_{k}": v for k, v in given.start.items() if not hasattr(v, "free_symbols") and np.ndim(v)
+    }
+    grid = make_grid({**given.parameters, **arrays})
+    _check_values(given, grid)
+    # Four arrays of states are alive at a time, in every solver.
+    check_memory(
+        f"{grid.size:,} points of {len(given.labels):,} states", 32.0 * grid.size * len(given.labels), _FEWER
+    )
+
+    def program(expressions: Mapping[str, Any]) -> Program:
+        builder = Builder()
+        return builder.build([write(builder, label, e) for label, e in expressions.items()])
+
+    def start() -> Program:
+        builder = Builder()
+        rows = []
+        for label in given.labels:
+            if f"start_{label}" in arrays:
+                rows.append(builder.input(f"start_{label}"))
+            else:
+                value = given.start.get(label, float("nan"))
+                if not hasattr(value, "free_symbols") and not isinstance(value, int | float | Fraction):
+                    value = float(real_array(f"start of {label}", value))  # NumPy's numbers
+                rows.append(write(builder, f"start of {label}", value))
+        return builder.build(rows)
+
+    return System(
+        given,
+        grid,
+        program(given.rhs),
+        program(given.outputs),
+        start(),
+        program({f"delay of {name}": d.by for name, d in given._lagged.items()}),
+    )
+
+
+def write(builder: Builder, label: str, expression: Any) -> int:
+    """An expression's steps. Raises DynamicsError, which names the state, for functions that are not known."""
+    from .programs.from_sympy import emit
+
+    try:
+        return emit(builder, expression)
+    except ChainError as error:
+        raise DynamicsError(f"{label}: {error}") from None
+
+
+def _check_values(problem: Dynamics, grid: Grid) -> None:
+    for name, value in grid.values.items():
+        low, high = problem.domain.get(name, (-np.inf, np.inf))
+        values = np.atleast_1d(value)
+        bad = ~(np.isfinite(values) & (values > low) & (values < high))
+        if bad.any():
+            bounds = f" in ({low:g}, {high:g})" if name in problem.domain else ""
+            raise DomainError(f"{name} must be a finite number{bounds}, got {values[bad][0]:g}")
+
+
+def quantities(labels: Sequence[str]) -> dict[str, list[int]]:
+    """Rows by quantity: "N[1]", "N[2]" and "q" give {"N": [0, 1], "q": [2]}.
+
+    >>> quantities(["N[1]", "N[2]", "q"])
+    {'N': [0, 1], 'q': [2]}
+    """
+    found: dict[str, list[int]] = {}
+    for row, label in enumerate(labels):
+        match = ENTRY.fullmatch(label)
+        found.setdefault(match[1] if match else label, []).append(row)
+    return found
+
+
+class Variables(dict[str, Any]):
+    """Variables of a result by name. A name that is taken is refused, so that none replaces another."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name in self:
+            raise DomainError(
+                f"the problem calls a quantity {name!r}, and so is one of the results; rename it"
+            )
+        super().__setitem__(name, value)
+
+    def __ior__(self, more: Any) -> Variables:  # type: ignore[override,misc]
+        for name, value in dict(more).items():
+            self[name] = value
+        return self
+
+
+def labelled(system: System, labels: Sequence[str], values: NDArray[Any], *extra: str) -> Variables:
+    """Rows of numbers as variables, vectors with the dimension `flow`.
+
+    Parameters
+    ----------
+    labels : states or outputs, one a row
+    values : (len(labels), size, ...) array
+    extra : names of the dimensions behind `size`
+    """
+    problem, grid = system.problem, system.grid
+    out = Variables()
+    for name, rows in quantities(labels).items():
+        span = slice(rows[0], rows[-1] + 1)  # neighbours are not copied
+        block = values[span if rows == [*range(span.start, span.stop)] else rows]
+        block = block.reshape(len(rows), *grid.shape, *values.shape[2:])
+        attrs = {"units": problem.units.get(name, "1"), "long_name": problem.meanings.get(name, name)}
+        if ENTRY.fullmatch(labels[rows[0]]):
+            flow = np.array([int(ENTRY.fullmatch(labels[r])[2]) for r in rows])  # type: ignore[index]
+            coords = {"flow": ("flow", flow, {"long_name": "flow"})}
+            out[name] = xr.DataArray(block, coords, ("flow", *grid.dims, *extra), name, attrs)
+        else:
+            out[name] = xr.DataArray(block[0], {}, (*grid.dims, *extra), name, attrs)
+    return out
+
+
+P = TypeVar("P", bound=Dynamics)
+
+#: The one dimension of such a problem.
+POINT = "point"
+
+
+def swept(grid: Grid) -> dict[str, Array]:
+    """What varies over a grid: name -> (size,) values; initial values are named "start_STATE"."""
+    return {k: v for k, v in grid.values.items() if np.ndim(v)}
+
+
+def at_points(problem: P, values: Mapping[str, Array]) -> P:
+    """The same problem at points with these values of what it sweeps, along the dimension "point".
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers.problems import Map
+    >>> w, r = sympy.symbols("w r")
+    >>> doubled = at_points(Map(rhs={"w": r * w}, parameters={"r": [1.0, 2.0]}), {"r": np.array([3.0, 4.0, 5.0])})
+    >>> doubled.parameters["r"].sizes
+    Frozen({'point': 3})
+    """
+    labelled = {k: xr.DataArray(v, dims=POINT, name=f"value_of_{k}") for k, v in values.items()}
+    own = {k: v for k, v in labelled.items() if k in problem.parameters}
+    starts = {k.removeprefix("start_"): v for k, v in labelled.items() if k not in own}
+    return problem.at(**own).starting(starts)
+
+
+def take(system: System, points: Any) -> Dynamics:
+    """A system's problem at some points of its grid."""
+    return at_points(system.problem, {k: v[points] for k, v in swept(system.grid).items()})
+
+
+#: states (n, m), delayed values (K, m), times (m,) -> rhs (n, m), partial derivatives (n, n + K, m)
+Linearised = Callable[[Array, Array, Array], tuple[Array, Array]]
+
+
+class Tangent:
+    """The right-hand side with its derivatives by every state, then by every delayed symbol.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers.equations import compile_system
+    >>> from tcpdynamics.solvers.problems import Map
+    >>> w = sympy.Symbol("w")
+    >>> at = Tangent(compile_system(Map(rhs={"w": w**2}))).bind(np.arange(1))
+    >>> value, slope = at(np.array([[3.0]]), np.empty((0, 1)), np.zeros(1))
+    >>> value.item(), slope.item()
+    (9.0, 6.0)
+    """
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.symbols = (*system.labels, *system.delayed)
+        self.rhs = _with_partials(system.rhs, self.symbols)
+        self.outputs = _with_partials(system.outputs, system.labels)
+
+    def bind(self, points: Any) -> Linearised:
+        """The equations at some points of the grid."""
+        return _bound(self.system, self.rhs, self.symbols, len(self.system.labels), points)
+
+    def bind_outputs(self, points: Any) -> Linearised:
+        """The outputs at some points of the grid, in the states alone."""
+        system = self.system
+        return _bound(system, self.outputs, system.labels, len(system.problem.outputs), points)
+
+
+def bound_slope(system: System) -> Callable[[Array, float], Array]:
+    """`System.slope` of equations without delays, prepared for a loop: (states, time) -> (states,)."""
+    at = _bound(system, system.rhs, system.labels, len(system.labels), slice(None), partials=False)
+    t, nothing = np.empty(system.size), np.empty((0, system.size))
+
+    def slope(states: Array, time: float) -> Array:
+        t.fill(time)
+        return at(states, nothing, t)[0]
+
+    return slope
+
+
+def _bound(
+    system: System, program: Program, symbols: tuple[str, ...], rows: int, points: Any, partials: bool = True
+) -> Linearised:
+    grid = system.grid
+    m = np.arange(grid.size)[points].size
+    parameters = {
+        k: v if np.ndim(v) == 0 else np.ascontiguousarray(v[points])
+        for k, v in grid.values.items()
+        if k in program.inputs
+    }
+    plan = _plan(
+        program, {**parameters, **dict.fromkeys((*symbols, TIME), np.empty(m))}
+    )  # once, not at every step
+    columns = len(symbols) if partials else 0
+
+    def at(states: Array, past: Array, t: Array) -> tuple[Array, Array]:
+        out = np.empty((len(program.outputs), m))
+        values = {**parameters, **dict(zip(symbols, (*states, *past), strict=True)), TIME: t}
+        _run_plan(plan, values, range(0, m, BLOCK), m, out)
+        return out[:rows], out[rows:].reshape(rows, columns, m)
+
+    return at
+
+
+def _with_partials(program: Program, symbols: tuple[str, ...]) -> Program:
+    builder = Builder()
+    placed = builder.extend(program)
+    values = [placed[i] for i in program.outputs]
+    columns = []
+    for symbol in symbols:
+        slope = differentiate(program, symbol)
+        placed = builder.extend(slope)
+        columns.append([placed[i] for i in slope.outputs])
+    return builder.build([*values, *(c[i] for i in range(len(values)) for c in columns)])

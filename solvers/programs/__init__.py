@@ -1,0 +1,1 @@
+"""Straight-line programs: formulas once, in arithmetic of any kind."""

@@ -1,0 +1,371 @@
+"""Characteristic roots of linearised delay equations: candidates from the generator, Newton, and proof by counting."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .delay_roots_scalar import rightmost_first, scalar_roots
+
+Array = NDArray[Any]
+
+#: Points that one thread takes at a time; a point starts from its predecessor's roots inside a chunk.
+_CHUNK = 2048
+#: A root counts as polished when its relative backward error is below this.
+TOLERANCE = 1e-12
+#: Largest matrix of a discretisation.
+_LARGEST = 1200
+#: Shortest delay whose roots, some thousands divided by it, are floating-point numbers; shorter ones fail.
+_SHORTEST = 1e-300
+#: Candidates beyond those that are wanted: a discretisation also has eigenvalues that are no roots.
+_SPARE = 40
+
+
+def in_chunks(work: Callable[[slice], None], size: int, chunk: int = _CHUNK) -> None:
+    """Run work on slices of range(size), on all processors where there are several slices."""
+    parts = [slice(low, min(low + chunk, size)) for low in range(0, size, chunk)]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if len(parts) < 2 or cores < 2:
+        for part in parts:
+            work(part)
+        return
+    with ThreadPoolExecutor(min(cores, len(parts))) as pool:
+        list(pool.map(work, parts))
+
+
+def rightmost_roots(base: Array, past: Array, tau: Array, count: int = 1) -> tuple[Array, Array, Array]:
+    """The `count` rightmost roots of det(z - A_0 - sum_k A_k e^(-z tau_k)) at each point, multiple roots repeated.
+
+    Parameters
+    ----------
+    base : (m, n, n) float array, A_0
+    past : (m, K, n, n) float array, A_k
+    tau : (m, K) array of delays >= 0
+    count : int >= 1
+
+    Returns
+    -------
+    roots : (m, count) complex array, rightmost first; NaN behind the last root of a spectrum that is finite
+    residuals : (m, count) array
+        Relative backward error: the smallest relative change of the matrices that makes z a root.
+    certain : (m,) bool array
+        False where no discretisation led to roots that are proved to be the rightmost; such points are NaN.
+
+    Examples
+    --------
+    >>> a0, a1 = np.zeros((1, 1, 1)), np.full((1, 1, 1, 1), -1.0)
+    >>> z, _, certain = rightmost_roots(a0, a1, np.ones((1, 1)))
+    >>> z[0].round(6), bool(certain[0])
+    (array([-0.318132+1.337236j]), True)
+    """
+    m = base.shape[0]
+    roots = np.full((m, count), complex(np.nan, np.nan))
+    residuals = np.full((m, count), np.nan)
+    certain = np.zeros(m, bool)
+
+    def work(part: slice) -> None:
+        roots[part], residuals[part], certain[part] = _chunk(base[part], past[part], tau[part], count)
+
+    in_chunks(work, m)
+    roots[~certain], residuals[~certain] = complex(np.nan, np.nan), np.nan
+    return roots, residuals, certain
+
+
+def _chunk(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, Array, Array]:
+    m, lags = tau.shape
+    roots = np.full((m, count), complex(np.nan, np.nan))
+    residuals = np.full((m, count), np.nan)
+    stack = np.concatenate([base[:, None], past], axis=1).astype(float)
+    finite = np.isfinite(stack).all(axis=(1, 2, 3)) & np.isfinite(tau).all(axis=1)
+    certain = np.zeros(m, bool)
+    stack[~finite] = 0.0
+    now = (tau == 0) & (lags > 0)  # what is not delayed belongs to A_0
+    stack[:, 0] += (stack[:, 1:] * now[:, :, None, None]).sum(axis=1)
+    stack[:, 1:][now] = 0.0
+    acts = (np.abs(stack[:, 1:]) > 0).any(axis=(2, 3))
+    tau = np.where(acts, tau, 0.0)
+    finite &= ((tau == 0) | (tau >= _SHORTEST)).all(axis=1)
+    stack = balance(stack)
+    without = finite & ~acts.any(axis=1)
+    if without.any():
+        roots[without], residuals[without] = _undelayed(stack[without, 0], count)
+        certain[without] = True
+    rest = np.flatnonzero(finite & ~without)
+    if rest.size:
+        diagonals, works = split(stack[rest])
+        picked = rest[works]
+        if picked.size:
+            own, bad, sure = _decoupled(stack[picked], diagonals[works], tau[picked], count)
+            roots[picked], residuals[picked], certain[picked] = own, bad, sure
+        rest = rest[~certain[rest]] if stack.shape[-1] > 1 else rest[:0]
+    if rest.size:
+        roots[rest], residuals[rest], certain[rest] = certified(
+            stack[rest, 0], stack[rest, 1:], tau[rest], count
+        )
+    return roots, residuals, certain
+
+
+def _undelayed(matrices: Array, count: int) -> tuple[Array, Array]:
+    """Eigenvalues, NaN behind the last; LAPACK's are exact for a matrix within rounding."""
+    n = matrices.shape[-1]
+    found = np.full((len(matrices), max(n, count)), complex(np.nan, np.nan))
+    found[:, :n] = np.linalg.eigvals(matrices)
+    found = rightmost_first(found)[:, :count]
+    return found, np.where(np.isnan(found.real), np.nan, np.finfo(float).eps)
+
+
+def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[Array, Array, Array]:
+    """Roots of the scalar factors together; certain where they hold for the system as it was."""
+    m, _, n = diagonals.shape
+    a, b = diagonals[:, 0], diagonals[:, 1:]
+    single = ((np.abs(b) > 0).sum(axis=1) <= 1).all(axis=1)
+    found = np.full((m, n, count), complex(np.nan, np.nan))
+    residuals = np.full((m, count), np.nan)
+    sure = np.zeros(m, bool)
+    if single.any():
+        which = np.abs(b[single]).argmax(axis=1)
+        own = np.take_along_axis(b[single], which[:, None], axis=1)[:, 0]
+        lag = np.take_along_axis(np.broadcast_to(tau[single][:, :, None], b[single].shape), which[:, None], 1)
+        roots, bad = scalar_roots(a[single].ravel(), own.ravel(), lag.ravel(), count)
+        found[single] = roots.reshape(-1, n, count)
+        sure[single] = (np.isnan(roots.real) | (bad <= TOLERANCE)).reshape(-1, n * count).all(axis=1)
+        if n == 1:
+            residuals[single] = bad
+    several = ~single
+    if several.any():
+        ok = np.ones(several.sum(), bool)
+        for i in range(n):
+            line = diagonals[several][:, :, i, None, None]
+            roots, bad, fine = certified(line[:, 0], line[:, 1:], tau[several], count)
+            found[several, i], ok = roots, ok & fine
+            if n == 1:
+                residuals[several] = bad
+        sure[several] = ok
+    if n == 1:
+        return found[:, 0], residuals, sure
+    merged = rightmost_first(found.reshape(m, n * count))[:, :count]
+    residuals = _measure(stack, tau, merged)
+    sure &= (np.isnan(merged.real) | (residuals <= TOLERANCE)).all(axis=1)
+    return merged, residuals, sure
+
+
+def _measure(stack: Array, tau: Array, roots: Array) -> Array:
+    from .delay_roots_kernel import measure
+
+    residuals = np.empty(roots.shape)
+    base, past = _complex(stack[:, 0]), _complex(stack[:, 1:])
+    measure(base, past, np.ascontiguousarray(tau, float), np.ascontiguousarray(roots), residuals)
+    return residuals
+
+
+def _complex(a: Array) -> Array:
+    return np.ascontiguousarray(a, complex)
+
+
+def certified(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, Array, Array]:
+    """The general case: candidates, Newton, and a count by the argument principle, point after point.
+
+    A point first tries its predecessor's roots; where those do not pass the count, eigenvalues of the generator on 8,
+    16, 32, ... nodes follow (more where many roots are wanted).
+    """
+    from .delay_roots_kernel import sweep
+
+    m, n = base.shape[:2]
+    real = not (base.imag.any() or past.imag.any())
+    if real:
+        base, past = base.real, past.real
+    room = count + 6
+    roots = np.full((m, room), complex(np.nan, np.nan))
+    residuals = np.full((m, room), np.nan)
+    seeds = np.full((m, count + _SPARE), complex(np.nan, np.nan))
+    found, level = np.zeros(m, np.int64), np.zeros(m, int)
+    ladder = [8 + (3 * count) // (2 * n)]
+    while 2 * n * ladder[-1] < _LARGEST:
+        ladder.append(2 * ladder[-1])
+    a, b, lags = _complex(base), _complex(past), np.ascontiguousarray(tau, float)
+    at, burst, last = 0, 1, -100
+    while at < m:
+        fewer = level[at] >= 3
+        end = at + 1 if fewer else m
+        at = sweep(at, end, a, b, lags, real, count, fewer, TOLERANCE, seeds, roots, residuals, found)
+        if at >= end:
+            continue
+        if level[at] == len(ladder):
+            at += 1
+            continue
+        burst = min(2 * burst, 64) if at - last < 8 else 1
+        last = at
+        stop = at + 1
+        if level[at] == 0:
+            fresh = level[at : at + burst] > 0
+            stop = at + int(fresh.argmax()) if fresh.any() else min(at + burst, m)
+        part = slice(at, stop)
+        keep = seeds.shape[1] if level[at] else count + 8
+        seeds[part, :keep] = candidates(base[part], past[part], tau[part], ladder[level[at]], keep)
+        level[part] += 1
+    return roots[:, :count], residuals[:, :count], found > 0
+
+
+@lru_cache(maxsize=32)
+def chebyshev(nodes: int) -> tuple[Array, Array, Array]:
+    """Points cos(j pi/N), j = 0..N, their differentiation matrix, and barycentric weights.
+
+    Examples
+    --------
+    >>> x, d, _ = chebyshev(4)
+    >>> float(np.abs(d @ x**3 - 3 * x**2).max()) < 1e-14
+    True
+    """
+    n = nodes
+    # sines rather than cosines: exactly odd around 0
+    x = np.sin(np.pi * np.arange(n, -n - 1, -2) / (2 * n))
+    weight = np.where(np.arange(n + 1) % 2, -1.0, 1.0)
+    weight[[0, -1]] *= 0.5
+    gaps = x[:, None] - x + np.eye(n + 1)
+    d = weight / weight[:, None] / gaps
+    np.fill_diagonal(d, 0.0)
+    np.fill_diagonal(d, -d.sum(axis=1))
+    return x, d, weight
+
+
+def generator(base: Array, past: Array, tau: Array, nodes: int) -> Array:
+    """Matrices whose eigenvalues approach the characteristic roots, spectrally in `nodes`.
+
+    The generator of y' = A_0 y(t) + sum_k A_k y(t - tau_k) takes a function on [-tau_max, 0] to its derivative, with
+    the equation itself as the condition at 0. Collocation on N + 1 Chebyshev points [1]_.
+
+    Parameters
+    ----------
+    base : (m, n, n) array, A_0
+    past : (m, K, n, n) array, A_k
+    tau : (m, K) array of delays; the longest of each point > 0
+    nodes : int, N
+
+    Returns
+    -------
+    (m, n(N+1), n(N+1)) array
+
+    References
+    ----------
+    .. [1] D. Breda, S. Maset and R. Vermiglio, Pseudospectral differencing methods for characteristic roots of delay
+       differential equations, SIAM J. Sci. Comput. 27, 2005, doi:10.1137/030601600
+    """
+    m, n = base.shape[:2]
+    x, d, weight = chebyshev(nodes)
+    longest = tau.max(axis=1)
+    matrix = np.zeros((m, nodes + 1, n, nodes + 1, n), np.result_type(base, past))
+    eye = np.eye(n)
+    matrix[:, 1:] = (2.0 / longest)[:, None, None, None, None] * (
+        d[1:, None, :, None] * eye[None, :, None, :]
+    )
+    matrix[:, 0, :, 0, :] = base
+    for k in range(past.shape[1]):
+        ell = _interpolation(1.0 - 2.0 * tau[:, k] / longest, x, weight)
+        matrix[:, 0] += past[:, k, :, None, :] * ell[:, None, :, None]
+    return matrix.reshape(m, n * (nodes + 1), n * (nodes + 1))
+
+
+def _interpolation(s: Array, x: Array, weight: Array) -> Array:
+    """(m, N+1) values at s of the polynomials that are 1 at one point and 0 at the others."""
+    gap = s[:, None] - x
+    hit = np.abs(gap) < 1e-15
+    terms = weight / np.where(hit, 1.0, gap)
+    ell = terms / terms.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(hit.any(axis=1, keepdims=True), hit.astype(float), ell))
+
+
+def candidates(base: Array, past: Array, tau: Array, nodes: int, keep: int) -> Array:
+    """(m, keep) rightmost eigenvalues of the generator, NaN-filled; for real matrices the upper half plane only."""
+    real = not np.iscomplexobj(base) and not np.iscomplexobj(past)
+    found = np.linalg.eigvals(generator(base, past, tau, nodes)).astype(complex)
+    if real:
+        found = np.where(found.imag < 0, complex(np.nan, np.nan), found)
+    key = np.where(np.isnan(found.real), np.inf, -found.real)
+    order = np.argsort(key, axis=1)[:, :keep]
+    out = np.full((base.shape[0], keep), complex(np.nan, np.nan))
+    out[:, : order.shape[1]] = np.take_along_axis(found, order, axis=1)
+    return out
+
+
+#: What may be left below the diagonal, relative to a matrix's norm: rounding of a few similarity transforms.
+_LEFT = 2e-14
+
+
+def balance(stack: Array) -> Array:
+    """One diagonal similarity, in powers of two, that evens out the rows and columns of all matrices of a point.
+
+    A coupling in one direction only is scaled down to a tenth of the diagonal, where it no longer matters.
+
+    Parameters
+    ----------
+    stack : (m, K, n, n) array
+
+    Returns
+    -------
+    (m, K, n, n) array of the same spectra
+    """
+    n = stack.shape[-1]
+    if n == 1:
+        return stack
+    weight = np.abs(stack).sum(axis=1)
+    floor = 0.1 * np.trace(weight, axis1=1, axis2=2) / n
+    weight[:, np.arange(n), np.arange(n)] = 0.0
+    scale = np.ones(weight.shape[:2])
+    for _ in range(6):
+        for i in range(n):
+            column, row = weight[:, :, i].sum(axis=1) + floor, weight[:, i, :].sum(axis=1) + floor
+            both = (column > 0) & (row > 0) & np.isfinite(column) & np.isfinite(row)
+            ratio = np.where(both, row, 1.0) / np.where(both, column, 1.0)
+            factor = np.exp2(np.round(0.5 * np.log2(ratio)))
+            weight[:, :, i] *= factor[:, None]
+            weight[:, i, :] /= factor[:, None]
+            scale[:, i] *= factor
+    return stack * scale[:, None, None, :] / scale[:, None, :, None]
+
+
+def split(stack: Array) -> tuple[Array, Array]:
+    """Diagonals of the matrices in a common triangular form, where they have one.
+
+    The Schur vectors of a generic combination make every matrix triangular if all of them commute; then
+    det(z - A_0 - sum A_k e^(-z tau_k)) is the product of the scalar functions of the diagonal entries, each multiple
+    root as often as it occurs. Whether it worked is seen from what is left below the diagonals.
+
+    Parameters
+    ----------
+    stack : (m, K, n, n) real array of finite numbers
+
+    Returns
+    -------
+    diagonals : (m, K, n) float or complex array
+    works : (m,) bool array
+
+    Examples
+    --------
+    >>> one = np.array([[[[2.0, 1.0], [1.0, 2.0]], [[0.0, 5.0], [5.0, 0.0]]]])
+    >>> diagonals, works = split(one)
+    >>> bool(works[0]), sorted(map(tuple, diagonals[0].T.round(12).tolist()))
+    (True, [(1.0, -5.0), (3.0, 5.0)])
+    """
+    m, count, n, _ = stack.shape
+    if n == 1:
+        return stack[..., 0], np.ones(m, bool)
+    norm = np.sqrt((np.abs(stack) ** 2).sum(axis=(2, 3)))
+    mix = np.sqrt(np.arange(2.0, 2.0 + count)) % 1.0 + 0.5
+    weight = mix / np.where(norm > 0, norm, 1.0)
+    combined = (weight[:, :, None, None] * stack).sum(axis=1)
+    asymmetry = np.abs(stack - np.swapaxes(stack, 2, 3)).max(axis=(2, 3))
+    if (asymmetry <= 4e-16 * norm).all():
+        basis = np.linalg.eigh(combined)[1]
+    else:
+        basis = np.linalg.qr(np.linalg.eig(combined)[1])[0]
+    rotated = np.conj(np.swapaxes(basis, 1, 2))[:, None] @ stack @ basis[:, None]
+    below = np.abs(np.tril(rotated, -1)).max(axis=(2, 3))
+    diagonals = np.diagonal(rotated, axis1=2, axis2=3)
+    diagonals = np.where(np.abs(diagonals) <= _LEFT * norm[:, :, None], 0.0, diagonals)
+    return diagonals, (below <= _LEFT * norm).all(axis=1)

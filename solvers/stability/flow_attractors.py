@@ -1,0 +1,377 @@
+"""What flows do in the end: rest, repeat or neither, from the maxima and minima of sampled motions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpdynamics.limits import check_memory
+
+from ..equations import System, compile_system, quantities, take
+from ..problems import DynamicsError
+from ..results import REASONS
+from ..trajectories.trajectory import STIFF, STIFF_SWITCHED, trajectory
+from .attracting_rest import NEAR, at_last, sizes
+from .checks import tolerances, whole
+from .time_scales import MAX_STEPS, Scales, check_motion, flow_times
+
+Array = NDArray[np.float64]
+
+STEPS = REASONS.index("the steps ran out before the last time: raise max_steps or loosen the tolerance")
+TOO_LONG = REASONS.index("the steps ran out before the end of the motion: shorten transient and keep")
+TOO_STIFF = next(i for i, reason in enumerate(REASONS) if "this solver has no method for stiff" in reason)
+TOO_SHORT = next(i for i, reason in enumerate(REASONS) if "has not settled in the default times" in reason)
+
+#: Terms of a step's Taylor series, for estimates of the work.
+_ORDER = 25
+#: Times before the window at which the size of a motion is taken.
+_EARLY = 32
+
+#: How often motions that ran out of steps in default times are followed again, each time in a quarter of the time.
+_SHORTER = 3
+
+#: Sampled numbers that one block of points may hold, 160 MB.
+BLOCK_NUMBERS = 20_000_000
+
+UNDECIDED, EQUILIBRIUM, CYCLE = range(3)
+ATTRACTORS = "undecided equilibrium cycle"
+
+
+@dataclass(frozen=True)
+class FlowOrbits:
+    """Flows over a window of time after a transient.
+
+    Attributes
+    ----------
+    highs, lows : (size, most) maxima and minima of one quantity, latest in the last column, NaN before the first
+    attractor : (size,) UNDECIDED, EQUILIBRIUM or CYCLE
+    period : (size,) maxima in one cycle, 0 without a cycle
+    duration : (size,) of one cycle, NaN without one
+    level : (size,) value of the quantity at the end
+    first, last : (states, size) at the ends of the window
+    reach : (states, size) largest absolute values, before the window at some times only
+    transient, keep : (size,) how long each ran before the window, and how long that is
+    status : (size,) code of results.REASONS
+    """
+
+    highs: Array
+    lows: Array
+    attractor: NDArray[np.int8]
+    period: NDArray[np.int64]
+    duration: Array
+    level: Array
+    first: Array
+    last: Array
+    reach: Array
+    transient: Array
+    keep: Array
+    status: NDArray[np.uint8]
+
+
+def flow_orbits(
+    system: System,
+    of: str,
+    transient: float | None,
+    keep: float | None,
+    samples: int,
+    max_period: int,
+    rtol: float,
+    atol: float,
+) -> FlowOrbits:
+    """Follow a flow from its start and look for cycles in the maxima of `of`, block by block.
+
+    Points with the same times share a block. What neither repeats nor has arrived at rest, in default times that are
+    too short for the slowest mode, is as it was seen, with a status that says so. In default times, motions whose steps
+    run out (a sawtooth of many switches) are followed in shorter ones.
+    Rest is rest of all states (`at_rest.rests`), not of `of` alone.
+    """
+    problem, size, n = system.problem, system.size, len(system.labels)
+    if of not in (*system.labels, *problem.outputs):
+        raise DynamicsError(
+            f"of names {of!r}, which is neither a state nor an output; there are "
+            f"{', '.join((*system.labels, *problem.outputs))}"
+        )
+    samples = whole("samples", samples, 20)
+    rtol, atol = tolerances(rtol, atol)
+    numbers = n + len(problem.outputs)
+    what = f"motions at {size:,} points"
+    check_memory(what, 8.0 * numbers * samples, "give fewer samples")
+    check_memory(what, 24.0 * size * max(samples // 8, 1), "give fewer points, or fewer samples")  # extrema
+    each = _ORDER**2 * system.rhs.arithmetic, 50.0 * numbers * samples
+    check_motion(what, system, samples / 8, *each)  # before the roots are found that tell more
+    before, kept, own = flow_times(system, transient, keep)
+    short = own.too_short & (transient is None or keep is None)
+    check_motion(what, system, np.minimum(own.likely_steps(before + kept), MAX_STEPS) + samples / 8, *each)
+    settings = (of, samples, max_period, rtol, atol)
+    found = _followed(system, np.arange(size), before, kept, own, short, *settings)
+    for _ in range(_SHORTER if transient is None and keep is None else 0):
+        late = np.flatnonzero(found.status == TOO_LONG)
+        if not late.size:
+            break
+        # Nobody asked for these times: what repeats within shorter ones is as good an answer.
+        before[late] /= 4
+        kept[late] /= 4
+        short[late] = True
+        rest = np.flatnonzero(found.status != TOO_LONG)
+        again = _followed(system, late, before, kept, own, short, *settings)
+        found = _joined([_rows(found, rest), again], [rest, late])
+    return found
+
+
+def _followed(
+    system: System,
+    points: NDArray[np.int64],
+    before: Array,
+    kept: Array,
+    own: Scales,
+    short: NDArray[np.bool_],
+    of: str,
+    samples: int,
+    max_period: int,
+    rtol: float,
+    atol: float,
+) -> FlowOrbits:
+    """The motions of some points, in their order, block by block."""
+    numbers = len(system.labels) + len(system.problem.outputs)
+    block = max(1, BLOCK_NUMBERS // (numbers * samples))
+    pairs, group = np.unique(np.stack([before, kept])[:, points], axis=1, return_inverse=True)
+    parts, order = [], []
+    for g, (time, span) in enumerate(pairs.T):
+        times = time + span * np.arange(samples) / (samples - 1)
+        members = points[group.ravel() == g]
+        hopeless = own.steps(before + kept)[members] > MAX_STEPS
+        for chosen, run in ((members[~hopeless], _one_block), (members[hopeless], _not_followed)):
+            for low in range(0, chosen.size, block):
+                order.append(chosen[low : low + block])
+                parts.append(run(system, order[-1], of, times, short[order[-1]], max_period, rtol, atol))
+    return _joined(parts, order)
+
+
+def _joined(parts: list[FlowOrbits], order: list[NDArray[np.int64]]) -> FlowOrbits:
+    """Parts of a grid as one, in the order of their points."""
+    back = np.argsort(np.concatenate(order), kind="stable")
+    joined: dict[str, Any] = {}
+    for field in fields(FlowOrbits):
+        rows = [getattr(part, field.name) for part in parts]
+        if field.name in ("highs", "lows"):
+            joined[field.name] = _wide(rows)[back]
+        else:
+            joined[field.name] = np.concatenate(rows, axis=-1)[..., back]
+    return FlowOrbits(**joined)
+
+
+def _rows(found: FlowOrbits, points: NDArray[np.int64]) -> FlowOrbits:
+    """Some points of a grid."""
+    picked = {field.name: getattr(found, field.name) for field in fields(FlowOrbits)}
+    wide = ("highs", "lows")
+    return FlowOrbits(**{k: v[points] if k in wide else v[..., points] for k, v in picked.items()})
+
+
+def _not_followed(
+    system: System,
+    points: NDArray[np.int64],
+    of: str,
+    times: Array,
+    short: NDArray[np.bool_],
+    max_period: int,
+    rtol: float,
+    atol: float,
+) -> FlowOrbits:
+    """Motions that need more steps than they have."""
+    n, m = len(system.labels), points.size
+    nothing, lost, one = np.empty((m, 0)), np.full((n, m), np.nan), np.ones(m)
+    return FlowOrbits(
+        nothing, nothing, np.zeros(m, np.int8), np.zeros(m, np.int64), np.nan * one, np.nan * one, lost, lost, lost,
+        times[0] * one, (times[-1] - times[0]) * one, np.full(m, TOO_LONG, np.uint8),
+    )  # fmt: skip
+
+
+def _one_block(
+    system: System,
+    points: NDArray[np.int64],
+    of: str,
+    times: Array,
+    short: NDArray[np.bool_],
+    max_period: int,
+    rtol: float,
+    atol: float,
+) -> FlowOrbits:
+    local = compile_system(take(system, points))
+    early = times[0] * np.arange(_EARLY) / _EARLY if times[0] > 0 else np.empty(0)
+    done = trajectory(local.problem, np.append(early, times), rtol=rtol, atol=atol, max_steps=MAX_STEPS)
+    rows = {}
+    for name, indices in quantities(local.labels).items():
+        values = done[name].values
+        for row, index in enumerate(indices):
+            rows[local.labels[index]] = values[row] if "flow" in done[name].dims else values
+    states = np.stack([rows[label].reshape(points.size, -1) for label in local.labels])
+    samples = rows.get(of)
+    if samples is None:
+        name = next(q for q in quantities([of]))
+        found = done[name]
+        index = int(of[len(name) + 1 : -1]) if "flow" in found.dims else 0
+        samples = (found.sel(flow=index) if index else found).values
+    samples = samples.reshape(points.size, -1)[:, early.size :]
+    status = done.status.values.ravel().astype(np.uint8)
+    status[status == STEPS] = TOO_LONG
+    status[(status == STIFF) | (status == STIFF_SWITCHED)] = TOO_STIFF  # advise what this solver offers
+    with np.errstate(invalid="ignore"):
+        reach = np.fmax.reduce(np.abs(states), axis=2)
+    reach = np.where(np.isfinite(reach), reach, 0.0)
+    return _classify(
+        local, samples, states[:, :, early.size :], reach, times, short, status, max_period, rtol, atol
+    )
+
+
+def _classify(
+    system: System, samples: Array, states: Array, reach: Array, times: Array, short: NDArray[np.bool_],
+    status: NDArray[np.uint8], max_period: int, rtol: float, atol: float,
+) -> FlowOrbits:  # fmt: skip
+    step = times[1] - times[0]
+    with np.errstate(invalid="ignore"):  # what was not followed to its end is not a number
+        highs, places, doubt = maxima(samples)
+        lows, _, _ = maxima(-samples)
+    ok = status == 0
+    filled = np.where(ok[:, None], samples, 0.0)
+    noise = 100 * (rtol * np.abs(filled).max(axis=1) + atol)
+    spans = np.stack([np.ptp(part, axis=1) for part in np.array_split(filled, 3, axis=1)])
+    still = ok & ((spans[2] <= noise) | vanishing(filled, highs, -lows))
+    first, last = states[:, :, 0], states[:, :, -1]
+    rest = at_last(system, last, reach, float(times[-1]))
+    with np.errstate(invalid="ignore"):
+        error = 100 * (rtol * reach + atol)
+        near = np.abs(last - rest) <= NEAR * sizes(rest, reach) + error
+        arrived = (np.abs(last - rest) <= error).all(axis=0)
+    resting = still & near.all(axis=0)
+    period = repetition(highs, noise + 2 * doubt, spans.max(axis=0), max_period)
+    period[still | ~ok] = 0
+    cycling = period > 0
+    duration = np.full(len(samples), np.nan)
+    if cycling.any():
+        late = places[cycling, -1] - places[cycling, -1 - period[cycling]]
+        duration[cycling] = late * step
+    attractor = np.where(resting, EQUILIBRIUM, np.where(cycling, CYCLE, UNDECIDED)).astype(np.int8)
+    status[short & ok & ~cycling & ~(resting & arrived)] = TOO_SHORT
+    highs, lows = np.where(ok[:, None], highs, np.nan), np.where(ok[:, None], -lows, np.nan)
+    return FlowOrbits(
+        highs, lows, attractor, period, duration, np.where(ok, samples[:, -1], np.nan),
+        first, last, reach, np.full(len(samples), times[0]), np.full(len(samples), times[-1] - times[0]), status,
+    )  # fmt: skip
+
+
+def vanishing(samples: Array, highs: Array, lows: Array) -> NDArray[np.bool_]:
+    """Does the motion shrink towards rest? Aitken's extrapolation of three sizes, equally far apart, to their limit.
+
+    Sizes are the distances of a maximum and the minimum beside it, which fall off exactly as the envelope does; with
+    fewer than five of either, the ranges over thirds of the window.
+
+    Parameters
+    ----------
+    samples : (m, N); highs, lows : (m, ...) its maxima and minima, latest in the last column
+    """
+    third = samples.shape[1] // 3
+    parts = samples[:, -3 * third :].reshape(-1, 3, third)
+    a, b, c = np.ptp(parts, axis=2).T.copy()
+    width = min(highs.shape[1], lows.shape[1])
+    if width >= 5:
+        envelope = highs[:, -width:] - lows[:, -width:]
+        apart = (np.isfinite(envelope).sum(axis=1) - 1) // 2
+        rows = np.flatnonzero(apart >= 2)
+        for k, size in enumerate((c, b, a)):
+            size[rows] = envelope[rows, -1 - k * apart[rows]]
+    with np.errstate(all="ignore"):
+        limit = c - (c - b) ** 2 / ((c - b) - (b - a))
+        gone: NDArray[np.bool_] = (c < 0.98 * a) & (c < b) & (b < a) & (b - c < a - b) & (limit <= 0.1 * c)
+    return gone
+
+
+def _wide(parts: list[Array]) -> Array:
+    """Rows of different lengths below each other, latest in the last column."""
+    most = max(p.shape[1] for p in parts)
+    return np.concatenate(
+        [np.pad(p, ((0, 0), (most - p.shape[1], 0)), constant_values=np.nan) for p in parts]
+    )
+
+
+def maxima(samples: Array) -> tuple[Array, Array, Array]:
+    """Local maxima between the samples, where the quartic through five neighbours has its own.
+
+    Parameters
+    ----------
+    samples : (m, N) array, evenly spaced
+
+    Returns
+    -------
+    values, places : (m, most) arrays
+        The maxima of each row, the last ones in the last column, NaN before the first; places in steps. Values are
+        those of Stirling's interpolation through seven samples, whose error falls as step^7.
+    doubt : (m,) array
+        How far they lie from the quartic's, at most: a bound of their error once the samples are dense.
+
+    Examples
+    --------
+    >>> t = np.linspace(0, 9, 91)
+    >>> values, places, doubt = maxima(np.sin(t)[None])
+    >>> np.abs(values - 1).max() < 1e-8, np.abs(places[0] / 10 - np.array([0.5, 2.5]) * np.pi).max() < 1e-5
+    (np.True_, np.True_)
+    """
+    m, count = samples.shape
+    if count < 7:
+        return np.empty((m, 0)), np.empty((m, 0)), np.zeros(m)
+    x = samples[:, 3:-3]
+    row, at = np.nonzero((x > samples[:, 2:-4]) & (x >= samples[:, 4:-2]))
+    a, b, c, d, e = (samples[row, at + k] for k in range(1, 6))
+    c1 = (a - 8 * b + 8 * d - e) / 12
+    c2 = (-a + 16 * b - 30 * c + 16 * d - e) / 24
+    c3 = (-a + 2 * b - 2 * d + e) / 12
+    c4 = (a - 4 * b + 6 * c - 4 * d + e) / 24
+    s = np.zeros_like(c)
+    for _ in range(6):
+        slope, bend = c1 + s * (2 * c2 + s * (3 * c3 + 4 * s * c4)), 2 * c2 + s * (6 * c3 + 12 * s * c4)
+        s = np.clip(s - slope / np.where(bend < 0, bend, -np.inf), -1, 1)
+    first, last = samples[row, at], samples[row, at + 6]
+    fifth = (last - 4 * e + 5 * d - 5 * b + 4 * a - first) / 2
+    sixth = last - 6 * e + 15 * d - 20 * c + 15 * b - 6 * a + first
+    further = s * (s**2 - 1) * (s**2 - 4) * (fifth / 120 + s * sixth / 720)
+    counts = np.bincount(row, minlength=m)
+    most = int(counts.max()) if m else 0
+    values, places, doubt = np.full((m, most), np.nan), np.full((m, most), np.nan), np.zeros(m)
+    rank = np.arange(row.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    column = most - counts[row] + rank
+    values[row, column] = c + s * (c1 + s * (c2 + s * (c3 + s * c4))) + further
+    places[row, column] = at + 3 + s
+    np.maximum.at(doubt, row, np.abs(further))
+    return values, places, doubt
+
+
+def repetition(values: Array, noise: Array, size: Array, max_period: int) -> NDArray[np.int64]:
+    """The smallest p such that each of a sequence's later values is that of p places before.
+
+    Accepted where the later half misses by no more than the noise; or by at most a hundredth of `size`, if at most
+    half of what the earlier half misses by, which is a cycle being approached.
+
+    Parameters
+    ----------
+    values : (m, most) array, NaN before the first
+    noise, size : (m,) what a value may be wrong by, and how far values lie apart in general
+    max_period : int
+
+    Returns
+    -------
+    (m,) int, 0 where there is none
+    """
+    m, most = values.shape
+    count = np.isfinite(values).sum(axis=1)
+    place = np.arange(most)[None] - (most - count)[:, None]  # from 0 at each row's first
+    period = np.zeros(m, np.int64)
+    for p in range(1, min(max_period, most // 4) + 1):
+        miss = np.abs(values[:, p:] - values[:, :-p])
+        known, late = place[:, :-p] >= 0, place[:, :-p] >= (count[:, None] - p) / 2
+        second = np.where(known & late, miss, 0).max(axis=1)
+        first = np.where(known & ~late, miss, 0).max(axis=1)
+        good = (second <= noise) | ((second <= 0.01 * size) & (second <= first / 2))
+        period[(period == 0) & (count >= 4 * p) & good] = p
+    return period

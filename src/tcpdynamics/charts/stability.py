@@ -1,0 +1,221 @@
+"""Figures of stability: functions from results to plotly figures. They never show, write or serve.
+
+Axes are named by what the result says of them: the attributes "symbol", "long_name" and "units" of its coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+from scipy.ndimage import map_coordinates
+
+from tcpdynamics.solvers.stability.boundary import Boundary
+from tcpdynamics.solvers.stability.boundary import trace as find_boundary
+from tcpdynamics.solvers.stability.stability_chart import VERDICTS, boundary_curves
+
+from .look import BLACK, BLUE, LAYOUT, PURPLE, RED, axis_title, swept_dims
+from .motion import bifurcation_figure as bifurcation_figure
+from .motion import trajectory_figure as trajectory_figure
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: Light tints of blue and orange, which colour-blind readers tell apart.
+_FILLS = {"stable": "#BFE0F2", "marginal": "#7F7F7F", "unstable": "#FBD9B5", "unknown": "#FFFFFF"}
+
+
+def stability_figure(chart: xr.Dataset, *, marks: Sequence[Mapping[str, Any]] = ()) -> go.Figure:
+    """A stability chart of one or two parameters.
+
+    Parameters
+    ----------
+    chart : Dataset
+        From `stability_chart`.
+    marks : sequence of mappings
+        Points to be marked: a value for each swept parameter, and "name".
+
+    Raises
+    ------
+    ValueError
+        More than two parameters were swept.
+    """
+    dims = swept_dims(chart)
+    if len(dims) > 2:
+        raise ValueError(
+            f"a stability chart shows one or two parameters, and {len(dims)} were swept ({', '.join(dims)}); "
+            "give the others one value"
+        )
+    figure = _regions(chart, *dims) if len(dims) == 2 else _along(chart, *dims)
+    for mark in marks:
+        _mark(figure, chart, dims, mark)
+    figure.update_layout(**LAYOUT, title=None)
+    figure.update_xaxes(title_text=axis_title(dims[0], chart[dims[0]].attrs))
+    return figure
+
+
+def _regions(chart: xr.Dataset, across: str, up: str) -> go.Figure:
+    x, y = chart[across].values, chart[up].values
+    verdict = chart.verdict.transpose(up, across).values
+    levels = len(VERDICTS)
+    colours = [_FILLS[name] for name in VERDICTS.values()]
+    scale = [(edge / levels, c) for i, c in enumerate(colours) for edge in (i, i + 1)]
+    figure = go.Figure()
+    figure.add_heatmap(
+        x=x, y=y, z=verdict, zmin=-1.5, zmax=levels - 1.5, colorscale=scale, showscale=False,
+        hovertemplate="%{x:.6g}, %{y:.6g}<extra></extra>",
+    )  # fmt: skip
+    for value, name in VERDICTS.items():
+        if (verdict == value).any():
+            box = {
+                "symbol": "square",
+                "size": 12,
+                "color": _FILLS[name],
+                "line": {"color": "#444", "width": 1},
+            }
+            figure.add_scatter(x=[None], y=[None], mode="markers", marker=box, name=name)
+    if "boundary_curve" in chart:
+        _boundary(figure, chart, across, up)
+    if "margin" in chart:
+        _closed_form(figure, chart, across, up)
+    figure.update_yaxes(title_text=axis_title(up, chart[up].attrs), range=_ends(y))
+    figure.update_xaxes(range=_ends(x))
+    return figure
+
+
+def _boundary(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> None:
+    """The traced curves; crossings that no curve joins as dots."""
+    curves = [(c[f"boundary_{across}"].values, c[f"boundary_{up}"].values) for c in boundary_curves(chart)]
+    lines = [c for c in curves if len(c[0]) > 1]
+    dots = [c for c in curves if len(c[0]) == 1]
+    if lines:
+        gap = np.array([np.nan])
+        x, y = (np.concatenate([part for c in lines for part in (c[i], gap)]) for i in (0, 1))
+        line = {"color": BLACK, "width": 5}
+        figure.add_scatter(x=x, y=y, mode="lines", line=line, name="boundary, from the roots")
+    if dots:
+        x, y = (np.concatenate([c[i] for c in dots]) for i in (0, 1))
+        style = {"color": BLACK, "size": 4}
+        name = "boundary, from the roots"
+        figure.add_scatter(x=x, y=y, mode="markers", marker=style, name=name, showlegend=not lines)
+
+
+def _closed_form(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> None:
+    """Where the margin changes sign, on straight lines between the points of the grid."""
+    margin = chart.margin.transpose(across, up).values
+    known = np.isfinite(margin)
+    if not (margin[known] < 0).any() or not (margin[known] > 0).any():
+        return
+    most = float(np.abs(margin[known]).max())
+    value = -np.where(np.isinf(margin), np.sign(margin) * most, margin)
+    rows, columns = np.indices(margin.shape, float)
+    nodes = {"row": rows.ravel(), "column": columns.ravel()}
+    rounding = 1e-14 * most
+
+    def between(at: dict[str, Any]) -> tuple[Any, Any]:
+        found = map_coordinates(value, [at["row"], at["column"]], order=1, mode="nearest")
+        return found, np.full(found.shape, rounding)
+
+    edge = find_boundary(
+        between, nodes, margin.shape, value.ravel(), np.full(value.size, rounding), tolerance=1e-6
+    )
+    style = {"color": RED, "width": 2, "dash": "dash"}
+    lines = _joined(
+        edge, *(edge.at(np.broadcast_to(v, margin.shape).ravel()) for v in _axes(chart, across, up))
+    )
+    figure.add_scatter(x=lines[0], y=lines[1], mode="lines", line=style, name="boundary, in closed form")
+
+
+def _axes(chart: xr.Dataset, across: str, up: str) -> tuple[Any, Any]:
+    return chart[across].values[:, None], chart[up].values[None, :]
+
+
+def _joined(edge: Boundary, x: Any, y: Any) -> tuple[Any, Any]:
+    """Curves one behind the other with gaps between them; closed ones end where they began."""
+    xs, ys = [], []
+    for number in np.unique(edge.curve):
+        index = np.flatnonzero(edge.curve == number)
+        if edge.closed[index[0]]:
+            index = np.append(index, index[0])
+        xs += [x[index], [np.nan]]
+        ys += [y[index], [np.nan]]
+    return np.concatenate(xs), np.concatenate(ys)
+
+
+def _along(chart: xr.Dataset, dim: str) -> go.Figure:
+    x, verdict = chart[dim].values, chart.verdict.values
+    name = "radius" if "radius" in chart else "abscissa"
+    value = chart[name]
+    figure = go.Figure()
+    order = np.argsort(x)
+    figure.add_scatter(
+        x=x[order], y=value.values[order], mode="lines", line={"color": "#444444"}, showlegend=False
+    )
+    colours = {"stable": BLUE, "marginal": BLACK, "unstable": RED}
+    symbols = {"stable": "circle", "marginal": "diamond", "unstable": "x"}
+    for code, word in VERDICTS.items():
+        at = verdict == code
+        if word in colours and at.any():
+            style = {"color": colours[word], "symbol": symbols[word], "size": 6}
+            figure.add_scatter(x=x[at], y=value.values[at], mode="markers", marker=style, name=word)
+    edge = 1.0 if name == "radius" else 0.0
+    figure.add_hline(edge, line={"color": BLACK, "width": 1})
+    crossings = chart[f"boundary_{dim}"].values if f"boundary_{dim}" in chart else ()
+    for at in crossings[:20]:
+        figure.add_vline(at, line={"color": BLACK, "width": 4}, annotation_text=f"{at:.6g}")
+    if "margin" in chart:
+        for at in _zeros(x[order], chart.margin.values[order])[:20]:
+            figure.add_vline(at, line={"color": RED, "width": 2, "dash": "dash"})
+    figure.update_yaxes(title_text=axis_title(name, value.attrs))
+    return figure
+
+
+def _zeros(x: Any, y: Any) -> Any:
+    """Where straight lines between the points cross zero."""
+    with np.errstate(invalid="ignore"):
+        i = np.flatnonzero(np.isfinite(y[:-1] * y[1:]) & ((y[:-1] > 0) != (y[1:] > 0)))
+    return x[i] + (x[i + 1] - x[i]) * y[i] / (y[i] - y[i + 1])
+
+
+def _mark(figure: go.Figure, chart: xr.Dataset, dims: tuple[str, ...], mark: Mapping[str, Any]) -> None:
+    x = mark[dims[0]]
+    if len(dims) == 2:
+        y = mark[dims[1]]
+    else:
+        name = "radius" if "radius" in chart else "abscissa"
+        order = np.argsort(chart[dims[0]].values)
+        y = float(np.interp(x, chart[dims[0]].values[order], chart[name].values[order]))
+    style = {"symbol": "star", "size": 15, "color": PURPLE, "line": {"color": BLACK, "width": 1}}
+    name = str(mark.get("name", "marked"))
+    figure.add_scatter(x=[x], y=[y], mode="markers", marker=style, name=name, cliponaxis=False)
+
+
+def _ends(values: Any) -> list[float]:
+    return [float(np.min(values)), float(np.max(values))]
+
+
+def spectrum_figure(roots: xr.Dataset) -> go.Figure:
+    """The roots of one point in the complex plane, with the line (of a map: the circle) that they must not cross."""
+    name = next(k for k in ("eigenvalue", "characteristic_root") if k in roots)
+    z = roots[name].values
+    figure = go.Figure()
+    if roots[name].attrs["units"] == "1":
+        turn = np.linspace(0, 2 * np.pi, 361)
+        line = {"color": BLACK, "width": 1}
+        figure.add_scatter(x=np.cos(turn), y=np.sin(turn), mode="lines", line=line, name="unit circle")
+        figure.update_yaxes(scaleanchor="x")
+    else:
+        figure.add_vline(0, line={"color": BLACK, "width": 1})
+    shown = {"roots": (z, "x", RED)}
+    if f"{name}_side" in roots and np.isnan(z.real).all():  # on a switch
+        below, above = roots[f"{name}_side"].values.reshape(2, -1)
+        shown = {"roots below the switch": (below, "x", RED), "roots above it": (above, "cross", BLUE)}
+    for label, (values, symbol, colour) in shown.items():
+        style = {"symbol": symbol, "size": 10, "color": colour}
+        figure.add_scatter(x=values.real, y=values.imag, mode="markers", marker=style, name=label)
+    figure.update_layout(**LAYOUT)
+    for axis, part in ((figure.update_xaxes, "real part"), (figure.update_yaxes, "imaginary part")):
+        axis(title_text=axis_title(part, {"long_name": part, "units": roots[name].attrs["units"]}))
+    return figure

@@ -1,0 +1,316 @@
+"""The loop: take the earliest event, let the part that it belongs to act, put packets on links."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import views as at
+from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
+from .jit import called, entry, inlined
+from .links import drain, join, pass_through, serve
+from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, receive
+from .recording import answer_ahead_of_edge, record_send, sample_queue, sample_window
+from .records import (
+    ACKED,
+    ACKS_BACK,
+    AFTER_END,
+    ARRIVE,
+    BROKEN,
+    CBR,
+    DELACK,
+    DONE,
+    GROW_EVENTS,
+    GROW_QUEUES,
+    GROW_TRACE,
+    GROW_WINDOWS,
+    HELD_BACK,
+    LEAST_FREE,
+    NOTHING,
+    NS2,
+    PAUSED,
+    POISSON,
+    RECEIVE,
+    REPEAT,
+    RTT_SUM,
+    SAMPLE_QUEUES,
+    SAMPLE_WINDOWS,
+    SEND,
+    SERVE,
+    START,
+    STOP,
+    TICK,
+    TIMED,
+    TIMER,
+)
+from .senders import as_ns2 as ns2
+from .senders import by_rfc as rfc
+from .senders.common import emit, finished, launch
+from .streams import ONE, on_grid, uniform
+from .timer import current_rto, timer_is_due
+
+
+@entry
+def advance(world: Any, until: Any, budget: Any) -> Any:
+    """Run all events before `until`, of at most about `budget` work; DONE, or the reason why the caller must act first.
+
+    The caller may enlarge arrays and call again: nothing is lost.
+    """
+    w = world[0]
+    joining = -1  # slot of a packet that is at a queue now
+    waiting = -1  # slot of a packet that will be somewhere at its `time`
+    begun = w.scanned
+    while True:
+        if waiting >= 0:
+            insert_here(w, waiting, at.event(w, waiting).time)
+            waiting = -1
+        if joining >= 0:
+            if join(w, joining):
+                waiting = joining
+                e = at.event(w, waiting)
+                pass_through(w, e)
+                if e.what == RECEIVE and at.flow(w, e.flow).fused:
+                    _receive_ahead(w, at.flow(w, e.flow), np.int64(e.flow), waiting, np.int64(e.kind))
+            joining = -1
+            continue
+        if w.out_head < w.out_count:
+            if w.free_count < LEAST_FREE:
+                return GROW_EVENTS
+            i = w.out_flow
+            slot = new_slot(w)
+            seq = at.out_seq(w)[w.out_head]
+            kind = at.out_kind(w)[w.out_head]
+            w.out_head += 1
+            budget -= 1
+            record_send(w, at.flow(w, i), i, seq, kind)
+            if launch(w, at.flow(w, i), i, slot, seq, kind):
+                joining = slot
+            else:
+                waiting = slot
+            continue
+        if w.free_count < w.margin:
+            return GROW_EVENTS
+        if w.watch:
+            if w.tracing and w.n_trace - w.trace_count < w.trace_margin:
+                return GROW_TRACE
+            if w.sampling and w.n_windows - w.window_count < w.n_flows + 1:
+                return GROW_WINDOWS
+            if w.queueing and w.n_queues - w.queue_count < w.n_links + w.margin:
+                return GROW_QUEUES
+        if budget <= (w.scanned - begun) >> 6:  # 64 steps of a search take about as long as an event
+            return BROKEN if w.broken else PAUSED
+        budget -= 1
+        slot = earliest(w)
+        if slot < 0 or at.event(w, slot).time >= until:
+            w.now = until
+            return BROKEN if w.broken else DONE
+        unlink(w, slot)
+        w.out_head = 0
+        w.out_count = 0
+        e = at.event(w, slot)
+        w.now = e.time
+        what = e.what
+        answering = what in (RECEIVE, DELACK)
+        if what == ARRIVE:
+            _left(w, e)
+            joining = slot
+        elif what == ACKED:
+            _left(w, e)
+            _acked(w, slot)
+            free_slot(w, slot)
+        elif what == RECEIVE:
+            _left(w, e)
+            slot = _received(w, slot)
+        elif what == SERVE:
+            serve(w, e.seq)
+        else:
+            i = np.int64(e.flow)
+            number = e.seq
+            free_slot(w, slot)
+            if what == DELACK:
+                slot = held_ack(w, at.flow(w, i), i, number)
+            else:
+                slot = -1
+                _other(w, what, i, number)
+        if answering and slot >= 0:
+            if launch_ack(w, at.flow(w, at.event(w, slot).flow), slot):
+                joining = slot
+            else:
+                waiting = slot
+        if w.send:
+            _send(w, w.out_flow)
+
+
+@inlined
+def _left(w: Any, e: Any) -> None:
+    """A packet is no longer on the link that it was on."""
+    if e.on >= 0:
+        at.link(w, e.on).left += 1
+
+
+@inlined
+def _send(w: Any, i: Any) -> None:
+    """What the sender asked for at the end of its turn."""
+    f = at.flow(w, i)
+    what = w.send
+    w.send = NOTHING
+    if f.book == NS2:
+        ns2.send_much(w, f, i, w.forced, w.send_kind, w.send_most)
+    elif what == SEND:
+        rfc.send_window(w, f, i, w.send_most, w.send_kind)
+    else:
+        rfc.fill_pipe(w, f, i)
+
+
+@inlined
+def _turn(w: Any, i: Any) -> None:
+    """A sender is about to act; by default it sends nothing."""
+    w.out_flow = i
+    w.send = NOTHING
+    w.send_kind = REPEAT
+    w.send_most = 0
+    w.forced = 0
+
+
+@inlined
+def _acked(w: Any, slot: Any) -> None:
+    """An acknowledgement is back at its sender."""
+    e = at.event(w, slot)
+    i = np.int64(e.flow)
+    f = at.flow(w, i)
+    at.counts(w)[i, ACKS_BACK] += 1
+    f.rtt = w.now - e.sent
+    f.min_rtt = min(f.rtt, f.min_rtt)
+    at.counts(w)[i, TIMED] += 1
+    at.sums(w)[i, RTT_SUM] += f.rtt
+    _turn(w, i)
+    if f.book == NS2:
+        ns2.on_ack(w, f, i, slot, e.ack, e.sent)
+    else:
+        rfc.on_ack(w, f, i, slot, e.ack, e.sent)
+    if finished(f) and f.finish == math.inf:
+        f.finish = w.now
+    if w.sampling == 1:
+        sample_window(w, f, i, current_rto(f))
+
+
+@inlined
+def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
+    """A segment has passed the last queue where it could be lost: do now what its receiver will do at `e.time`.
+
+    A flow's packets keep their order from here on, so its receiver sees the same sequence, and an event is saved.
+    """
+    e = at.event(w, slot)
+    seq, sent, receipt = e.seq, e.sent, e.time
+    _left(w, e)
+    fresh = receive(w, f, i, seq, sent)
+    inside = receipt < w.end
+    if inside:
+        count_receipt(w, f, i, receipt, fresh, seq, kind)
+    if receipt >= w.edge:
+        answer_ahead_of_edge(w, i, receipt)
+    fill_ack(w, f, i, slot, seq, sent)
+    e.mark = 0 if inside else AFTER_END
+    e.hop = f.back_hop
+    e.what = ACKED if f.back_hop == f.back_end else ARRIVE
+    e.time = receipt + f.back_access
+    pass_through(w, e)
+
+
+@inlined
+def _received(w: Any, slot: Any) -> Any:
+    """A segment is at its receiver; slot of its acknowledgement, or -1."""
+    e = at.event(w, slot)
+    i = np.int64(e.flow)
+    f = at.flow(w, i)
+    seq, sent, kind = e.seq, e.sent, np.int64(e.kind)
+    if f.algorithm >= CBR:
+        count_receipt(w, f, i, w.now, True, seq, kind)
+        free_slot(w, slot)
+        return -1
+    fresh = receive(w, f, i, seq, sent)
+    count_receipt(w, f, i, w.now, fresh, seq, kind)
+    if not answer(w, f, i, seq, sent):
+        free_slot(w, slot)
+        return -1
+    fill_ack(w, f, i, slot, seq, sent)
+    return slot
+
+
+@called
+def _other(w: Any, what: Any, i: Any, number: Any) -> None:
+    """Everything that is no packet and makes none by itself."""
+    if what == SAMPLE_WINDOWS:
+        for j in range(w.n_flows):
+            sample_window(w, at.flow(w, j), j, current_rto(at.flow(w, j)))
+        schedule(w, w.now + w.window_interval, SAMPLE_WINDOWS, 0, 0)
+        return
+    if what == SAMPLE_QUEUES:
+        for j in range(w.n_links):
+            drain(w, at.link(w, j))
+            sample_queue(w, j)
+        schedule(w, w.now + w.queue_interval, SAMPLE_QUEUES, 0, 0)
+        return
+    f = at.flow(w, i)
+    _turn(w, i)
+    if what == TIMER:
+        if timer_is_due(w, f, i, number) and f.una < min(f.top, f.limit):
+            if f.book == NS2:
+                ns2.on_timeout(w, f, i)
+            else:
+                rfc.on_timeout(w, f, i)
+            if w.sampling == 1:
+                sample_window(w, f, i, current_rto(f))
+    elif what == STOP:
+        f.limit = min(f.limit, max(f.top, 1))
+        done = f.top if f.algorithm >= CBR else f.una
+        if done >= f.limit and f.finish == math.inf:
+            f.finish = w.now
+        if f.book == NS2 and f.algorithm < CBR and f.stop > f.start:
+            # ns-2 tells its sender how much data there is, and at each word of that it looks whether it may send.
+            w.send = SEND
+            w.send_most = 0
+    elif what == TICK:
+        _tick(w, f, i)
+    else:  # START, HELD_BACK
+        f.held_back = 0
+        if what == HELD_BACK:
+            w.forced = 1
+            w.send_kind = f.held_kind
+        w.send = SEND
+        w.send_most = rfc.usable(f) if f.book != NS2 else 0
+
+
+@called
+def _tick(w: Any, f: Any, i: Any) -> None:
+    """An open-loop sender's next packet."""
+    if f.top >= f.limit:
+        return
+    emit(w, f, i, f.top, REPEAT)
+    f.top += 1
+    if f.top >= f.limit:
+        f.finish = w.now
+        return
+    gap = f.interval
+    if f.algorithm == POISSON:
+        f.gap_draws += ONE
+        gap = -f.interval * math.log1p(-uniform(f.gap_key, f.gap_draws))
+    schedule(w, w.now + on_grid(w, gap), TICK, i, 0)
+
+
+@entry
+def start(world: Any) -> None:
+    """Schedule every flow's start (in order of time) and the first samples."""
+    w = world[0]
+    if w.window_interval > 0.0:
+        schedule(w, 0.0, SAMPLE_WINDOWS, 0, 0)
+    if w.queue_interval > 0.0:
+        schedule(w, 0.0, SAMPLE_QUEUES, 0, 0)
+    for i in range(w.n_flows):
+        f = at.flow(w, i)
+        if f.start < w.end:
+            schedule(w, f.start, TICK if f.algorithm >= CBR else START, i, 0)
+        if f.stop < w.end:
+            schedule(w, f.stop, STOP, i, 0)

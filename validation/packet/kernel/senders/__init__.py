@@ -1,0 +1,1 @@
+"""Senders: what is sent next, and what an acknowledgement means."""

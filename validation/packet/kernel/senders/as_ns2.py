@@ -1,0 +1,335 @@
+"""Senders that act as the agents of ns-2.35: TCP (Tahoe), Reno, Newreno and Sack1, with its default settings.
+
+The rules were read in its tcp.cc, tcp-reno.cc, tcp-newreno.cc, tcp-sack1.cc and written anew. Its variables here:
+highest_ack_ + 1 is `una`, last_ack_ + 1 `last_una`, t_seqno_ `next`, maxseq_ + 1 `top`, curseq_ `limit`, dupwnd_
+`inflation`, fastrecov_ `recovery`, timeout_ `after_timeout`; `recover` is the number of a segment as there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import views as at
+from ..calendar import schedule
+from ..jit import called, inlined
+from ..records import (
+    AFTER_DUPACK,
+    AFTER_EXIT,
+    AFTER_TIMEOUT,
+    DUP_THRESH,
+    FAST,
+    HELD_BACK,
+    NEWRENO,
+    RECOVERIES,
+    REPEAT,
+    SACK,
+    SAMPLES,
+    SEND,
+    TAHOE,
+    TIMEOUT,
+)
+from ..streams import ONE, on_grid, uniform
+from ..timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
+from ..windows.reno import grow, reduce_on_loss, reduce_on_timeout
+from .common import clear_scoreboard, emit, finished, first_unreported, mark_blocks, pass_reported
+
+
+@inlined
+def output(w: Any, f: Any, i: Any, seq: Any, kind: Any) -> None:
+    """Send one segment; time it if nothing is being timed; start the timer if nothing was outstanding."""
+    idle = f.una == f.top
+    emit(w, f, i, seq, kind)
+    if seq >= f.top:
+        f.top = seq + 1
+        if not f.timing:
+            f.timing = 1
+            f.timed_seq = seq
+            f.timed_at = w.now
+    if idle or f.deadline == np.inf:
+        set_timer(w, f, i)
+
+
+@inlined
+def whole_window(f: Any) -> Any:
+    """Segments that may be beyond the last acknowledgement."""
+    return min(np.int64(f.cwnd) + f.inflation, f.window)
+
+
+@inlined
+def send_much(w: Any, f: Any, i: Any, forced: Any, kind: Any, burst: Any) -> None:
+    """Send what the window (in SACK recovery: the pipe) allows, at most `burst` segments unless that is 0.
+
+    With `overhead`, sending is put off by a random time, once for each opportunity.
+    """
+    if f.held_back and not forced:
+        return
+    count = 0
+    while f.una < f.limit:
+        seq = -1
+        kind_now = kind
+        if f.algorithm == SACK:
+            if f.recovery:
+                if f.pipe >= np.int64(f.cwnd):
+                    return
+            elif f.next >= f.last_una + whole_window(f):
+                return
+            if f.last_una >= f.limit:
+                return
+            if f.overhead > 0.0 and not forced:
+                hold_back(w, f, i, kind)
+                return
+            hole = next_hole(w, f, i)
+            if hole < 0:
+                most = f.window if f.recovery else whole_window(f)
+                if f.next < f.una + most and f.next < f.limit:
+                    seq = f.next
+                    f.next += 1
+            elif f.recover > 0 and hole < f.una + f.window:
+                seq = hole
+                f.scan = max(f.scan, seq + 1)
+                kind_now = FAST
+            if seq < 0:
+                return
+            output(w, f, i, seq, kind_now)
+            f.next = max(f.next, seq + 1)
+            f.pipe += 1
+        else:
+            if f.next >= f.una + whole_window(f) or f.next >= f.limit:
+                return
+            if f.overhead > 0.0 and not forced:
+                hold_back(w, f, i, kind)
+                return
+            output(w, f, i, f.next, kind)
+            f.next += 1
+        kind = REPEAT
+        count += 1
+        if count == burst:
+            return
+
+
+@called
+def hold_back(w: Any, f: Any, i: Any, kind: Any) -> None:
+    """Put sending off by a random time."""
+    f.held_back = 1
+    f.held_kind = kind
+    f.hold_draws += ONE
+    late = on_grid(w, f.overhead * uniform(f.hold_key, f.hold_draws))
+    schedule(w, w.now + late, HELD_BACK, i, 0)
+
+
+@called
+def next_hole(w: Any, f: Any, i: Any) -> Any:
+    """First segment from `scan` on that was not reported while a later one was; -1 without."""
+    if f.sack_total <= 0:
+        return -1
+    f.scan = max(f.scan, f.sack_min)
+    seq = first_unreported(w, f, i, f.scan, f.top)
+    if seq >= f.sack_max:
+        return -1
+    f.scan = seq
+    return seq
+
+
+@called
+def update_scoreboard(w: Any, f: Any, i: Any, slot: Any) -> None:
+    """Take in the blocks of an acknowledgement; `sack_changed` says whether they told anything new."""
+    f.sack_changed = 0
+    if f.sack_min < f.una:
+        if f.sack_total > 0:
+            f.sack_changed = 1
+            pass_reported(w, f, i, max(f.sack_min, 0), f.una)
+        f.sack_min = f.una
+    if mark_blocks(w, f, i, slot):
+        f.sack_changed = 1
+
+
+@called
+def forget_scoreboard(w: Any, f: Any, i: Any) -> None:
+    """As ns-2 does at the end of recovery, with each new acknowledgement outside it, and at timeouts."""
+    if f.sack_total > 0:
+        pass_reported(w, f, i, max(min(f.sack_min, f.una), 0), f.una)
+        clear_scoreboard(w, f, i)
+    f.scan = -1
+
+
+@inlined
+def new_ack(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
+    """All before `ack` has arrived: RTT, end of back-off, timer."""
+    f.dupacks = 0
+    f.last_una = ack
+    f.una = ack
+    f.next = max(f.next, ack)
+    timed = f.timing and ack > f.timed_seq
+    if timed:
+        f.backoff = 1
+        f.timing = 0
+    if timed or f.timestamps:
+        at.counts(w)[i, SAMPLES] += 1
+        sample_rtt(f, w.now, echo if f.timestamps else f.timed_at)
+    if finished(f):
+        stop_timer(f)
+    else:
+        set_timer(w, f, i)
+
+
+@inlined
+def new_ack_and_growth(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
+    """The same outside recovery: the window grows; the very first acknowledgement sets it."""
+    acked = ack - f.una
+    new_ack(w, f, i, ack, echo)
+    grow(w, f, acked)
+    if ack == 1:
+        f.cwnd = np.float64(f.iw)
+
+
+@called
+def send_one(w: Any, f: Any, i: Any) -> None:
+    """Limited transmit (RFC 3042): one new segment for a first or second duplicate."""
+    if f.next < f.una + f.window and f.next < f.limit and f.next <= f.una - 1 + f.cwnd + f.dupacks:
+        output(w, f, i, f.next, REPEAT)
+        f.next += 1
+
+
+@called
+def on_duplicates(w: Any, f: Any, i: Any) -> None:
+    """Third duplicate: fast retransmit, at most once for a window of data."""
+    acked = f.una - 1
+    again = f.algorithm not in (TAHOE, NEWRENO, SACK) and f.action == AFTER_DUPACK  # Reno alone
+    if not (acked > f.recover or again or acked == 0):
+        return
+    at.counts(w)[i, RECOVERIES] += 1
+    f.recover = f.top - 1
+    f.action = AFTER_DUPACK
+    f.timing = 0
+    if f.algorithm == SACK:
+        f.pipe = f.top - f.una - DUP_THRESH
+        f.recovery = 1
+        f.scan = max(f.scan, f.una + 1)
+    reduce_on_loss(w, f)
+    set_timer(w, f, i)
+    if f.algorithm == TAHOE:
+        f.next = f.una
+        return
+    output(w, f, i, f.last_una, FAST)
+    if f.algorithm != SACK:
+        f.inflation = DUP_THRESH
+
+
+@inlined
+def on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None:
+    """An acknowledgement of all before `ack`, perhaps with blocks, is back; `w.send` says what to send then."""
+    if f.algorithm == SACK:
+        _sack_on_ack(w, f, i, slot, ack, echo)
+        return
+    if ack > f.una:
+        if f.algorithm == NEWRENO and ack - 1 < f.recover and f.action == AFTER_DUPACK:
+            _partial_ack(w, f, i, ack)
+        else:
+            if f.algorithm != TAHOE:
+                if f.action == AFTER_DUPACK and (f.algorithm != NEWRENO or f.inflation > 0):
+                    f.action = AFTER_EXIT
+                f.inflation = 0
+                f.recovery = 0
+            f.partial = 0
+            new_ack_and_growth(w, f, i, ack, echo)
+    elif ack == f.una:
+        f.dupacks += 1
+        if f.dupacks == DUP_THRESH:
+            on_duplicates(w, f, i)
+            f.recovery = f.inflation > 0
+        elif f.dupacks > DUP_THRESH:
+            if f.algorithm != TAHOE and f.action == AFTER_DUPACK:
+                f.inflation += 1
+        elif f.limited:
+            send_one(w, f, i)
+    if f.algorithm == TAHOE or f.dupacks == 0 or f.dupacks >= DUP_THRESH:
+        w.send = SEND
+        w.send_kind = FAST if f.dupacks == DUP_THRESH else REPEAT
+        w.send_most = 2 if f.algorithm == NEWRENO and f.dupacks > 0 else 0
+
+
+@called
+def _partial_ack(w: Any, f: Any, i: Any, ack: Any) -> None:
+    """NewReno in recovery: resend the next hole, deflate the window; only the first restarts the timer."""
+    if f.partial == 0:
+        f.partial = 1
+        set_timer(w, f, i)
+    deflate = ack - f.una
+    if f.inflation > deflate:
+        f.inflation -= deflate - 1
+    else:
+        f.cwnd = max(f.cwnd - (deflate - f.inflation), 1.0)
+        f.inflation = 1
+    f.last_una = ack
+    f.una = ack
+    f.next = max(f.next, ack)
+    if f.timing and ack > f.timed_seq:
+        f.timing = 0
+        f.backoff = 1
+    output(w, f, i, ack, FAST)
+
+
+@inlined
+def _sack_on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None:
+    if not f.recovery:
+        if ack > f.last_una:
+            f.partial = 0
+            new_ack_and_growth(w, f, i, ack, echo)
+            f.after_timeout = 0
+            forget_scoreboard(w, f, i)
+        elif ack == f.last_una and not f.after_timeout:
+            update_scoreboard(w, f, i, slot)
+            if f.sack_changed:
+                f.dupacks += 1
+                if f.dupacks == DUP_THRESH:
+                    on_duplicates(w, f, i)
+                elif f.dupacks < DUP_THRESH and f.limited:
+                    send_one(w, f, i)
+        # What a third duplicate allows is sent by the next acknowledgement, the first within recovery.
+        if f.dupacks == 0:
+            w.send = SEND
+        return
+    w.send = SEND
+    f.pipe -= 1
+    if ack - 1 >= f.recover:
+        f.recover = 0
+        f.recovery = 0
+        new_ack(w, f, i, ack, echo)
+        f.after_timeout = 0
+        forget_scoreboard(w, f, i)
+    elif ack > f.una:
+        f.una = ack
+        update_scoreboard(w, f, i, slot)
+        f.pipe -= 1
+        set_timer(w, f, i)
+        f.backoff = 1
+    elif not f.after_timeout:
+        update_scoreboard(w, f, i, slot)
+        if f.sack_changed and f.dupacks > 0:
+            f.dupacks += 1
+
+
+@called
+def on_timeout(w: Any, f: Any, i: Any) -> None:
+    """The retransmission timer expired: one segment, from the first unacknowledged on."""
+    count_timeout(w, f, i)
+    f.inflation = 0
+    f.dupacks = 0 if f.algorithm != TAHOE else f.dupacks
+    f.recovery = 0
+    f.after_timeout = 1
+    f.last_una = f.una
+    f.recover = f.top - 1
+    forget_scoreboard(w, f, i)
+    if f.una == 0:
+        f.iw = 1  # the first packet was lost: no larger first window
+    f.action = AFTER_TIMEOUT
+    reduce_on_timeout(w, f)
+    back_off(f)
+    set_timer(w, f, i)
+    f.next = f.una
+    f.timing = 0
+    w.send = SEND
+    w.send_kind = TIMEOUT
+    f.held_kind = TIMEOUT  # should an earlier opportunity be put off still

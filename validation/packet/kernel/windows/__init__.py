@@ -1,0 +1,1 @@
+"""Window rules: how a congestion window grows and falls."""

@@ -1,0 +1,1 @@
+"""Scenarios: what to simulate, as frozen records checked when made, and as TOML."""

@@ -1,0 +1,408 @@
+"""What to simulate: one frozen description, checked before anything runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from tcpdynamics.limits import LimitError, check_memory, check_work, shown
+from tcpdynamics.quantities import ScenarioError, check, check_name, listed, numbered
+
+from .parts import (
+    FORBID,
+    MAX_DROPS,
+    MAX_FLOWS,
+    MAX_GROUPS,
+    MAX_LINKS,
+    Bottleneck,
+    Drop,
+    Flows,
+    Link,
+    Record,
+    in_unit,
+)
+from .routes import Routes, ends, one_way
+
+MAX_PACKETS = 1e10
+
+#: Links on the ways of all pairs of ends that flows may have, there and back: some ten seconds to find.
+MAX_WAYS = 1_000_000
+
+#: Operations of an event and of making a flow, and of each of its hops.
+_EVENT, _FLOW, _HOP = 100.0, 2e5, 2e4
+
+#: Silences are counted by length 0..511 epochs; the last bin holds 512 and more.
+SILENCE_BINS = 513
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A network, what runs on it, for how long, and what is written down.
+
+    Either `bottleneck` (the dumbbell shorthand; flows have an `rtt`) or `links` (flows have `source` and `target`
+    or a `route`).
+
+    Attributes
+    ----------
+    flows : tuple of Flows
+        Numbered through in this order. A group appended at the end leaves the random draws of the others
+        alone.
+    bottleneck : Bottleneck or None
+        Default without links: 1 Mbit/s, no limit.
+    duration : float
+        Simulated time [s].
+    warm_up : float
+        Time [s] left out of every statistic, < duration.
+    seed : int
+        >= 0. The same scenario and seed give the same result to the last bit.
+    epoch : float or "auto"
+        Length [s] of the epochs in which sent packets are counted. "auto": each flow's own mean RTT, i.e.
+        base RTT + sending time + mean wait at the bottleneck during the second half of the warm-up. With
+        `links`: mean RTT of the flow's acknowledged segments in that time; of a flow without any, its base RTT
+        and the mean waits at the links of its way.
+    slice : float
+        Length [s] of the slices in which goodput is counted (the paper's 20 s).
+    drops : tuple of Drop
+        At most 1000.
+    links : tuple of Link
+    nodes : tuple of str
+        If given, every link must join two of them; otherwise nodes are those of the links.
+    record : Record
+    clock : {"auto", "grid", "double"}
+        Double: plain double precision, every sum as ns-2 takes it, and what is infinitely fast sends 10^12 bit/s as
+        ns-2's links do there: where packets lock into a common rhythm, such differences decide who is dropped.
+        Grid: all times are multiples of 2^-36 s (15 ps), so events that coincide do so exactly, at any time of the
+        run, and rounding decides nothing; up to three times as fast. Auto: double if all flows keep to rule book
+        "ns2", whose results are to be ns-2's, and for a single flow; grid otherwise, for no RFC says what
+        rounding does.
+    scheduler : {"calendar", "heap"}
+        Two implementations of the list of events, for testing one against the other; results are the same.
+
+    Examples
+    --------
+    >>> scenario = Scenario(flows=(Flows(count=2, rtt=0.1),), duration=10.0, warm_up=1.0)
+    >>> scenario.bottleneck.rate
+    1000000.0
+    """
+
+    flows: tuple[Flows, ...] = (Flows(),)
+    bottleneck: Bottleneck | None = None
+    duration: float = in_unit("s", default=1000.0)
+    warm_up: float = in_unit("s", default=100.0)
+    name: str = "scenario"
+    seed: int = 1
+    epoch: float | Literal["auto"] = in_unit("s", default="auto")
+    slice: float = in_unit("s", default=20.0)
+    drops: tuple[Drop, ...] = ()
+    links: tuple[Link, ...] = ()
+    nodes: tuple[str, ...] = ()
+    record: Record = field(default=Record())
+    clock: Literal["auto", "grid", "double"] = "auto"
+    scheduler: Literal["calendar", "heap"] = "calendar"
+
+    __pydantic_config__ = FORBID
+
+    def __post_init__(self) -> None:
+        for key, part in (("flows", Flows), ("drops", Drop), ("links", Link), ("nodes", str)):
+            value = getattr(self, key)
+            if not isinstance(value, tuple) or not all(isinstance(item, part) for item in value):
+                raise ScenarioError(f"{key} must be a tuple of {part.__name__}, got {shown(value, 80)}")
+        check_name("name", self.name)
+        for node in self.nodes:
+            check_name("nodes", node)
+        if not self.links and self.bottleneck is None:
+            object.__setattr__(self, "bottleneck", Bottleneck())
+        self._check_times()
+        check("flows", len(self.flows), 1, MAX_GROUPS, "list at least one group", whole=True)
+        check(
+            "flows.count (sum)", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True
+        )
+        self._check_network()
+        self._check_drops()
+        packets = self.duration * self.packet_rate
+        if packets > MAX_PACKETS:
+            raise ScenarioError(
+                f"duration = {self.duration:g} s is up to {packets:.1g} packets at these rates and windows, more "
+                f"than {MAX_PACKETS:.0g}; shorten the run, or lower bottleneck.rate, links.rate or flows.rate"
+            )
+        self.check_size()
+
+    def check_size(self, runs: int = 1, at_once: int = 1) -> None:
+        """Refuse what takes too much time or memory, before anything starts.
+
+        Parameters
+        ----------
+        runs, at_once : int
+            Replications, and how many of them run at a time.
+
+        Raises
+        ------
+        ScenarioError
+            With the estimate, the bound and what to change.
+        """
+        advice = (
+            "shorten the run, lower bottleneck.rate, links.rate or flows.count, or take fewer links in a row"
+        )
+        size = (
+            f"{self.count} flows with windows up to {self.longest} packets, {len(self.ways)} links, {self.slices} "
+            "slices and the recordings"
+        )
+        several = f"{runs} replications of " if runs > 1 else ""
+        try:
+            check_work(
+                f"{several}{self.duration * self.packet_rate:.2g} packets over up to {self.hops} hops",
+                runs * self.work,
+                advice + (", or run fewer replications" if several else ""),
+            )
+            check_memory(
+                several + size,
+                min(runs, at_once) * self.memory + (runs > 1) * runs * self.result_memory,
+                "lower flows.count, flows.window_limit or links.buffer, lengthen slice, or record less"
+                + (", or run fewer replications" if several else ""),
+            )
+        except LimitError as error:
+            raise ScenarioError(str(error)) from None
+
+    def _check_times(self) -> None:
+        check("duration", self.duration, 1e-3, 1e9, 'give seconds, or text such as "1000s"')
+        check("warm_up", self.warm_up, 0.0, 1e9, 'give seconds, or text such as "100s"')
+        if self.warm_up >= self.duration:
+            raise ScenarioError(
+                f"warm_up must lie below duration = {self.duration:g} s, got {self.warm_up:g} s"
+            )
+        check("seed", self.seed, 0, 2**128, "give a whole number", whole=True)
+        if self.epoch == "auto":
+            if self.warm_up == 0:
+                raise ScenarioError(
+                    'epoch = "auto" is measured in the warm-up, which is 0 s; give one or the other'
+                )
+        else:
+            check("epoch", self.epoch, 1e-6, 1e9, 'give seconds, or "auto" for the mean RTT of each flow')
+        check("slice", self.slice, 1e-3, 1e9, 'give seconds, or text such as "20s"')
+        if self.clock not in ("auto", "grid", "double"):
+            raise ScenarioError(f'clock must be "auto", "grid" or "double", got {shown(self.clock)}')
+        if self.scheduler not in ("calendar", "heap"):
+            raise ScenarioError(f'scheduler must be "calendar" or "heap", got {shown(self.scheduler)}')
+        for key in ("windows", "queues"):
+            interval = getattr(self.record, key)
+            if interval:
+                check(f"record.{key}", interval, self.duration / 1e8, 1e9, "sample less often")
+
+    def _check_network(self) -> None:
+        check("links", len(self.links), 0, MAX_LINKS, "describe a smaller network", whole=True)
+        if self.links and self.bottleneck is not None:
+            raise ScenarioError("bottleneck and links are both given; give one (docs/scenarios.md)")
+        names = {name for link in self.links for name in (link.source, link.target)}
+        missing = sorted(names - set(self.nodes)) if self.nodes else []
+        if missing:
+            raise ScenarioError(
+                f"links names node {shown(missing[0])}, which is not among nodes; add it there"
+            )
+        for index, group in enumerate(self.flows):
+            try:
+                self._check_ways(group)
+            except ScenarioError as error:
+                raise numbered(error, "flows", index, len(self.flows)) from None
+
+    def _check_ways(self, group: Flows) -> None:
+        if self.links:
+            if group.rtt is not None:
+                raise ScenarioError("flows.rtt is for a bottleneck; with links the delays are theirs")
+            for there, back in self.routes_of(group):
+                self._check_round_trip(group, there, back)
+        elif group.source is not None or group.target is not None or group.route is not None:
+            raise ScenarioError("flows.source, target and route need links; on a bottleneck give flows.rtt")
+
+    def _check_round_trip(self, group: Flows, there: tuple[int, ...], back: tuple[int, ...]) -> None:
+        """Time must pass on the way, or packets would go round for ever at one instant."""
+        sizes = [(group.packet_size, there), (group.ack_size, back)]
+        trip = sum(
+            self.ways[i].delay + 8.0 * size / (self.ways[i].rate or math.inf)
+            for size, way in sizes
+            for i in way
+        )
+        if trip < 1e-6:
+            first, last = self.ways[there[0]].source, self.ways[there[-1]].target
+            raise ScenarioError(
+                f"a round trip from {first} to {last} takes {trip:.1g} s, less than 1e-06 s; raise links.delay"
+            )
+
+    def _check_drops(self) -> None:
+        check(
+            "drops",
+            len(self.drops),
+            0,
+            MAX_DROPS,
+            "use links.loss or bottleneck.loss for many losses",
+            whole=True,
+        )
+        for index, drop in enumerate(self.drops):
+            try:
+                self._check_drop(drop)
+            except ScenarioError as error:
+                raise numbered(error, "drops", index, len(self.drops)) from None
+
+    def _check_drop(self, drop: Drop) -> None:
+        check("drops.flow", drop.flow, 0, self.count - 1, "flows are numbered from 0", whole=True)
+        if drop.link is not None and drop.link not in self.link_names:
+            known = listed(self.link_names)
+            raise ScenarioError(f"drops.link {shown(drop.link)} is not a link; known: {known}")
+        if drop.ack is not None and not self.links:
+            raise ScenarioError("drops.ack needs links; on a bottleneck acknowledgements cannot be lost")
+
+    def routes_of(self, group: Flows) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Links there and back for each pair of ends that flows of the group may have; [] on a bottleneck."""
+        if not self.links:
+            return []
+        ways = (group.source, group.target, group.route)
+        if ways not in self._known_routes:
+            sources, targets = ends(group)
+            self._known_routes[ways] = self._find_routes(group, sources, targets)
+        return self._known_routes[ways]
+
+    def _find_routes(
+        self, group: Flows, sources: tuple[str, ...], targets: tuple[str, ...]
+    ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        refusal = ScenarioError(
+            f"the {len(sources)} x {len(targets)} pairs of flows.source and flows.target have more than {MAX_WAYS:,} "
+            "links on their ways, with those before; name fewer nodes, or give each group a pair of its own"
+        )
+        if 2 * len(sources) * (len(targets) - 1) > MAX_WAYS:  # there and back
+            raise refusal
+        routes = []
+        for a in sources:
+            for b in targets:
+                if a == b:
+                    continue
+                there, back = self._routes.both(group, a, b)
+                routes.append((there, back))
+                self._on_ways[0] += len(there) + len(back)
+                if self._on_ways[0] > MAX_WAYS:
+                    raise refusal
+        return routes
+
+    @cached_property
+    def ways(self) -> tuple[Link, ...]:
+        """One-way links; on a bottleneck, the bottleneck alone."""
+        if self.bottleneck is not None:
+            b = self.bottleneck
+            return (Link("bottleneck", "receivers", b.rate, 0.0, b.buffer, loss=b.loss, duplex=False),)
+        return one_way(self.links)
+
+    @cached_property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of the one-way links, as in results."""
+        return tuple(way.name for way in self.ways) if self.links else ("bottleneck",)
+
+    @cached_property
+    def links_of_drops(self) -> frozenset[str | None]:
+        """Names of the links where a chosen packet is to be lost."""
+        return frozenset(drop.link for drop in self.drops)
+
+    @cached_property
+    def _known_routes(self) -> dict[object, list[tuple[tuple[int, ...], tuple[int, ...]]]]:
+        return {}
+
+    @cached_property
+    def _on_ways(self) -> list[int]:
+        """Links on all ways that are known."""
+        return [0]
+
+    @cached_property
+    def _routes(self) -> Routes:
+        return Routes(self.ways)
+
+    @cached_property
+    def count(self) -> int:
+        """Number of flows."""
+        return sum(group.count for group in self.flows)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether times are plain doubles, as in ns-2."""
+        as_ns2 = self.count == 1 or all(group.compat == "ns2" for group in self.flows)
+        return self.clock == "double" or (self.clock == "auto" and as_ns2)
+
+    @cached_property
+    def packet_rate(self) -> float:
+        """About the most packets per second that are sent: what the windows or rates allow, but of flows that wait
+        for acknowledgements not more than twice what the slowest link on their way carries."""
+        free, by_link = 0.0, dict[int, float]()
+        for group in self.flows:
+            bits = 8.0 * group.packet_size
+            routes = self.routes_of(group)
+            rtts = [sum(self.ways[i].delay for i in there + back) for there, back in routes] or [
+                min(group.rtts())
+            ]
+            window = group.window_limit / max(min(rtts), 1e-6)
+            most = group.count * (window if group.rate is None else group.rate / bits)
+            if group.open_loop:
+                free += most
+                continue
+            settings = group.settings()
+            slowest_timer = min(settings["max_rto"], settings["initial_rto"] * group.max_backoff)
+            free += group.count / slowest_timer  # the timer sends too, however slow the way
+            for there, _ in routes or [((0,), ())]:
+                slowest = min(there, key=lambda i: self.ways[i].rate or math.inf)
+                carried = by_link.get(slowest, 0.0) + most / max(len(routes), 1)
+                by_link[slowest] = min(carried, 2.0 * (self.ways[slowest].rate or math.inf) / bits)
+        return free + sum(by_link.values())
+
+    @property
+    def longest(self) -> int:
+        """Largest advertised window [packets]."""
+        return max(1 if group.open_loop else group.window_limit for group in self.flows)
+
+    @property
+    def ring(self) -> int:
+        """Segments of a flow that scoreboard and receiver can hold: a power of two above any window."""
+        return max(64, 1 << (2 * self.longest + 4).bit_length())
+
+    @property
+    def slices(self) -> int:
+        """Whole slices in the measured part."""
+        return int((self.duration - self.warm_up) / self.slice * (1 + 1e-12))
+
+    @cached_property
+    def hops(self) -> int:
+        """Most links on a way there and back."""
+        ways = (len(there) + len(back) for group in self.flows for there, back in self.routes_of(group))
+        return max(ways, default=1)
+
+    @property
+    def work(self) -> float:
+        """Rough number of operations of a run: its events, and making its flows."""
+        look = _EVENT * (1.0 + 0.1 * len(self.drops))
+        events = self.duration * self.packet_rate * (2.0 + self.hops)
+        return look * events + self.count * (_FLOW + _HOP * self.hops)
+
+    @property
+    def result_memory(self) -> float:
+        """Rough need of a result without recordings [byte]; results of replications are joined, so it counts twice."""
+        per_flow = 8.0 * (60 + self.slices)
+        return 2.0 * (self.count * per_flow + 40.0 * len(self.ways) + 20_000.0)
+
+    @property
+    def memory(self) -> float:
+        """Rough need of a run [byte], traces excluded."""
+        per_flow = 8 * self.ring + 8 * self.slices + 4 * SILENCE_BINS + 2000 + 300 * self.hops
+        per_link = 300.0 * len(self.ways) + 12.0 * sum(way.buffer or 0 for way in self.ways)
+        if self.drops:
+            per_flow += 8 * self.ring
+        return self.count * per_flow + per_link + self.recorded
+
+    @property
+    def recorded(self) -> float:
+        """Rough need of what is written down [byte]; it grows as it goes, at most to twice of what is used."""
+        record = self.record
+        packets = self.duration * self.packet_rate
+        need = 48.0 * packets * (record.sends + record.receives)
+        if record.windows is not None:
+            samples = self.count * self.duration / record.windows if record.windows else packets
+            need += 72.0 * samples
+        if record.queues is not None:
+            samples = len(self.ways) * self.duration / record.queues if record.queues else packets
+            need += 32.0 * samples
+        return need

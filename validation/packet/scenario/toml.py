@@ -1,0 +1,266 @@
+"""From TOML to a scenario, with errors in the words of the file."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from tcpdynamics.limits import MAX_SHOWN, shown
+from tcpdynamics.quantities import ScenarioError, numbered, quantity
+
+from . import topologies
+from .parts import MAX_DROPS, MAX_GROUPS, MAX_LINKS, Bottleneck, Drop, Flows, Link, Record
+from .scenario import Scenario
+
+_PARTS = {"bottleneck": Bottleneck, "flows": Flows, "drops": Drop, "links": Link, "record": Record}
+_TRUTHS = {"limited_transmit", "handshake", "sack", "timestamps", "duplex", "sends", "receives", "drops"}
+
+#: Bounds on a scenario file: bytes, names in a dotted key, tables and lists inside one another. Python's reader of
+#: TOML needs time that grows with the square of the second, and a stack as deep as the third.
+MAX_BYTES = 8_000_000
+MAX_DOTS = 16
+MAX_DEPTH = 32
+_MOST = {"flows": MAX_GROUPS, "drops": MAX_DROPS, "links": MAX_LINKS, "nodes": MAX_LINKS}
+
+#: What nesting and dotted keys are made of; strings and comments are passed over, closed or not.
+_TOKEN = re.compile(
+    r""""{3}(?:[^\\"]|\\.|"{1,2}(?!"))*(?:"{3,5}|\Z)|'{3}.*?(?:'{3,5}|\Z)|"(?:[^"\\\n]|\\.)*"?|'[^'\n]*'?"""
+    r"|#[^\n]*|(?P<open>[\[{])|(?P<close>[\]}])|(?P<dot>\.)|(?P<end>[=,\n])",
+    re.DOTALL,
+)
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Read a scenario from a TOML file; see the ready ones for the shape.
+
+    Raises
+    ------
+    ScenarioError
+        For a file that is no ordinary file, is too large, or is not TOML, an unknown key, a unit that is not known,
+        or a value out of bounds.
+    OSError
+        If the file cannot be read.
+    """
+    return parse_scenario(load_table(path))
+
+
+def load_table(path: str | Path) -> dict[str, Any]:
+    """The nested mapping in a TOML file, unchecked but for having flows."""
+    name = shown(str(path))
+    try:
+        table = read_toml(_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{name} is not TOML: {str(error)[:MAX_SHOWN]}") from error
+    except ScenarioError as error:
+        raise ScenarioError(f"{name}: {error}") from error
+    if "flows" not in table:
+        raise ScenarioError(f"{name} has no [[flows]]; docs/scenarios.md shows a whole file")
+    return table
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """TOML with bounds on its nesting.
+
+    Raises
+    ------
+    tomllib.TOMLDecodeError
+        If it is not TOML.
+    ScenarioError
+        If it is nested too deeply, or holds a number that Python does not read.
+    """
+    _check_depth(text)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise ScenarioError(f"a number cannot be read: {str(error)[:MAX_SHOWN]}") from error
+
+
+def _text(path: str | Path) -> str:
+    """What stands in an ordinary file of at most MAX_BYTES; anything else is refused before it is read."""
+    try:
+        # Without waiting: a pipe that nobody writes to would block even this.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    except ValueError as error:
+        raise ScenarioError(f"this is no file name: {error}") from None
+    try:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise ScenarioError("this is no ordinary file but a folder, a device or a pipe; give a TOML file")
+        size = about.st_size
+        if size <= MAX_BYTES:
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                content = file.read(MAX_BYTES + 1)  # it may have grown since
+            size = len(content)
+    finally:
+        os.close(handle)
+    if size > MAX_BYTES:
+        raise ScenarioError(
+            f"the file has {size:,} bytes, at most {MAX_BYTES:,} are read; describe groups of flows with count, "
+            "and networks with a topology"
+        )
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ScenarioError("it is not UTF-8 text; save it as UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise ScenarioError("it begins with a byte-order mark; save it as plain UTF-8")
+    return text
+
+
+def _check_depth(text: str) -> None:
+    depth = dots = 0
+    for token in _TOKEN.finditer(text):
+        kind = token.lastgroup
+        if kind == "open":
+            depth += 1
+        elif kind == "close":
+            depth -= 1
+        elif kind == "dot":
+            dots += 1
+        if kind in ("open", "close", "end"):
+            dots = 0
+        if depth > MAX_DEPTH or dots > MAX_DOTS:
+            line = text.count("\n", 0, token.start()) + 1
+            raise ScenarioError(
+                f"line {line} is nested more than {MAX_DEPTH if depth > MAX_DEPTH else MAX_DOTS} deep; "
+                "docs/scenarios.md lists the keys"
+            )
+
+
+def parse_scenario(table: Mapping[str, Any]) -> Scenario:
+    """Build a scenario from nested mappings with units as text, such as a TOML table.
+
+    A table `topology` with a `kind` (dumbbell, star, parking_lot, two_paths) stands for the links that the
+    function of that name in `topologies` makes.
+
+    Examples
+    --------
+    >>> parse_scenario({"duration": "10s", "warm_up": "1s", "flows": [{"rtt": "200ms"}]}).flows[0].rtt
+    0.2
+    """
+    from pydantic import TypeAdapter, ValidationError  # slow to import, so only here
+
+    if not isinstance(table, Mapping):
+        raise ScenarioError(f"a scenario must be a table, got {shown(table)}")
+    table = dict(table)
+    topology = table.pop("topology", None)
+    for key, most in _MOST.items():
+        entries = table.get(key)
+        if isinstance(entries, Sequence) and not isinstance(entries, str) and len(entries) > most:
+            raise ScenarioError(
+                f"{key} has {len(entries):,} entries, at most {most:,} are allowed; take count"
+            )
+    plain = _plain(Scenario, table, "", "")
+    for key, part in _PARTS.items():
+        value = plain.get(key)
+        if isinstance(value, Mapping):
+            plain[key] = _plain(part, value, f"{key}.", f"{key}.")
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            plain[key] = tuple(
+                _plain(part, v, f"{key}[{i}]." if len(value) > 1 else f"{key}.", f"{key}.{i}.")
+                if isinstance(v, Mapping)
+                else v
+                for i, v in enumerate(value)
+            )
+    if topology is not None:
+        if "links" in plain:
+            raise ScenarioError("topology and links are both given; give one")
+        plain["links"] = _topology(topology)
+    try:
+        return TypeAdapter(Scenario).validate_python(plain)
+    except ValidationError as error:
+        raise _explain(error.errors(include_url=False)[0], plain) from error
+
+
+def _topology(table: Any) -> tuple[Link, ...]:
+    if not isinstance(table, Mapping):
+        raise ScenarioError(f"topology must be a table with a kind, got {shown(table)}")
+    table = dict(table)
+    kind = table.pop("kind", None)
+    if not isinstance(kind, str) or kind not in topologies.KINDS:
+        raise ScenarioError(f"topology.kind must be one of {', '.join(topologies.KINDS)}, got {shown(kind)}")
+    make, units = topologies.KINDS[kind]
+    for key, value in table.items():
+        if key not in units:
+            raise ScenarioError(f"unknown key topology.{_short(key)}; {kind} knows {', '.join(units)}")
+        if units[key]:
+            table[key] = _quantities(value, units[key], f"topology.{key}")
+    try:
+        return make(**table)
+    except TypeError as error:
+        raise ScenarioError(f"topology of kind {kind}: {str(error)[:MAX_SHOWN]}") from error
+
+
+def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dict[str, Any]:
+    """Texts with units become numbers, booleans where numbers belong are refused, lists become tuples.
+
+    `prefix` is for messages about a value, `place` says where an unknown key is.
+    """
+    units = {f.name: f.metadata.get("unit") for f in dataclasses.fields(part)}
+    plain: dict[str, Any] = {}
+    for key, value in table.items():
+        if key not in units:
+            raise ScenarioError(f"unknown key {place}{_short(key)}; docs/scenarios.md lists the known ones")
+        unit = units[key]
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        truth = key in _TRUTHS and (part, key) != (Scenario, "drops")
+        if truth and value is not None and not isinstance(value, bool):
+            raise ScenarioError(f"{prefix}{key} must be true or false, got {shown(value)}")
+        if not truth and (isinstance(value, bool) or (several and any(isinstance(v, bool) for v in value))):
+            raise ScenarioError(f"{prefix}{key} must be a number or text, got {shown(value)}")
+        if unit and not (key == "epoch" and value == "auto") and value is not None:
+            value = _quantities(value, unit, prefix + key)
+        elif several:
+            value = tuple(value)
+        plain[key] = value
+    return plain
+
+
+def _quantities(value: Any, unit: str, key: str) -> float | tuple[float, ...]:
+    """One quantity, or one for each entry of a list."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(quantity(entry, unit, key) for entry in value)
+    return quantity(value, unit, key)
+
+
+def _explain(error: Any, plain: Mapping[str, Any]) -> ScenarioError:
+    """One sentence from pydantic's first complaint about the mappings in `plain`."""
+    place = ".".join(_short(part) for part in error["loc"] if not str(part).startswith("tuple["))[:MAX_SHOWN]
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "value_error":
+        refusal = ScenarioError(str(message))
+        place_of: tuple[Any, ...] = (*tuple(error["loc"]), None, None)
+        key, index = place_of[:2]
+        # Links are told by their names.
+        several = key in ("flows", "drops") and isinstance(index, int)
+        return numbered(refusal, key, index, len(plain[key])) if several else refusal
+    if error["type"] == "missing":
+        return ScenarioError(f"{place} is missing; docs/scenarios.md lists the keys")
+    return ScenarioError(f"{place}: {message[:MAX_SHOWN]}, got {shown(error['input'])}")
+
+
+def _short(key: object) -> str:
+    """A key for a message: as it stands, or as `shown` where it is long or cannot be printed."""
+    text = str(key) if isinstance(key, str | int) else ""
+    return text if text and len(text) <= 60 and text.isprintable() else shown(key, 60)
+
+
+def ready_scenarios() -> dict[str, Path]:
+    """The scenarios that come with the package: name -> path of its TOML file.
+
+    Examples
+    --------
+    >>> {"mixed_rtt", "sub_packet"} <= set(ready_scenarios())
+    True
+    """
+    folder = Path(str(resources.files("tcpdynamics.validation.packet.scenario") / "ready"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
