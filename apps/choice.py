@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 from tcpdynamics.quantities import (
     MAX_POINTS,
     check_packet_size,

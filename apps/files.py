@@ -12,15 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpdynamics.limits import bare
+from tcpdynamics.errors import OutputError, bare
 
 if TYPE_CHECKING:
     import xarray as xr
     from typing_extensions import Buffer
-
-
-class OutputError(Exception):
-    """A file that cannot be written; the message says which and why."""
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpdynamics.charts.look import titled
+from tcpdynamics.errors import OutputError
 from tcpdynamics.interrupts import advising
 
 from .choice import Chosen
 from .command.progress import progress_line
 from .files import (
     PAGE,
-    OutputError,
     check_netcdf_name,
     check_replaceable,
     check_writable,

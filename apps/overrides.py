@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 
 #: Names in a path; those of scenarios have three.
 _DEEPEST = 16
@@ -75,7 +75,7 @@ def _key(at: Any, name: str, before: list[str]) -> str | int:
 
 
 def _value(text: str) -> Any:
-    from tcpdynamics.quantities import ScenarioError
+    from tcpdynamics.errors import ScenarioError
     from tcpdynamics.validation.packet.scenario.toml import read_toml
 
     try:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .files import PAGE, TABLE, OutputError, check_netcdf_name, check_replaceable, check_writable, write_whole
+from tcpdynamics.errors import OutputError
+
+from .files import PAGE, TABLE, check_netcdf_name, check_replaceable, check_writable, write_whole
 
 if TYPE_CHECKING:
     import xarray as xr

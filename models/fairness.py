@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import bare, shown
+from tcpdynamics.errors import bare, shown
 from tcpdynamics.solvers.problems import DomainError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def check_parameters(model: Any) -> None:
     >>> Path(1.7)
     Traceback (most recent call last):
     ...
-    tcpdynamics.solvers.problems.chain.DomainError: loss must lie in (0, 0.5), got 1.7; a percentage? divide by 100
+    tcpdynamics.errors.DomainError: loss must lie in (0, 0.5), got 1.7; a percentage? divide by 100
     """
     for field in _parameters(model):
         value = getattr(model, field.name)

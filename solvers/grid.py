@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import bare, shown
+from tcpdynamics.errors import bare, shown
 
 from .problems import DomainError
 

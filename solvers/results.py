@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 
 from .grid import RESERVED, Grid
 from .problems import ChainError, DomainError

@@ -82,14 +82,38 @@ def test_solvers_and_models_load_without_heavy_libraries() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_each_public_solver_has_one_home() -> None:
+    """The table that loads solvers on first use, and the imports that type checkers read, say the same."""
+    from tcpdynamics import solvers
+
+    tree = ast.parse((ROOT / "solvers/__init__.py").read_text())
+    imports = {
+        a.asname: "." * n.level + (n.module or "")
+        for n in ast.walk(tree)
+        if isinstance(n, ast.ImportFrom)
+        for a in n.names
+        if a.asname
+    }
+    assert imports == solvers._HOME_OF
+    assert all(getattr(solvers, name) is not None for name in dir(solvers))
+
+
+def test_models_load_no_solver() -> None:
+    code = "import sys, tcpdynamics.models; print(*(m for m in sys.modules if m.startswith('tcpdynamics.solvers')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {".".join(m.split(".")[:3]) for m in done.stdout.split()} == {
+        "tcpdynamics.solvers",
+        "tcpdynamics.solvers.problems",
+    }
+
+
 def test_public_names() -> None:
     """Changes of the public surface are deliberate: this list changes with them."""
     import tcpdynamics
     from tcpdynamics import models, solvers
 
     assert dir(tcpdynamics) == ["__version__", "apps", "models", "paper_figures", "solvers", "validation"]
-    public = {n for n in vars(solvers) if not n.startswith("_") and not _is_module(solvers, n)}
-    assert public == {
+    assert set(dir(solvers)) == {
         "ChainError", "DDE", "Delayed", "DomainError", "DynamicsError", "Explanation", "Map",
         "MarkovChain", "ODE", "Reward", "RewardBalance", "StoreError", "basin", "bifurcation",
         "boundary_curves", "characteristic_roots",

@@ -128,9 +128,9 @@ def _solve(
 
     import numpy as np
 
+    from tcpdynamics.errors import FailureWarning
     from tcpdynamics.solvers import Map
     from tcpdynamics.solvers.stability.bifurcation import bifurcation as solve
-    from tcpdynamics.solvers.stability.failing import FailureWarning
     from tcpdynamics.solvers.stability.lyapunov import lyapunov
 
     from ..outputs import completed, named, stored

@@ -14,20 +14,8 @@ from typing import NoReturn
 import click
 
 from tcpdynamics import __version__
+from tcpdynamics.errors import MAX_SHOWN, TcpDynamicsError, shown
 from tcpdynamics.interrupts import INTERRUPTED, answer_at_once, claim_end, is_answered
-from tcpdynamics.limits import MAX_SHOWN, shown
-
-#: What a user's mistake raises; anything else is ours and keeps its traceback.
-_EXPECTED = (
-    "ChainError",
-    "DomainError",
-    "DynamicsError",
-    "LimitError",
-    "RangeError",
-    "OutputError",
-    "ScenarioError",
-    "StoreError",
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -107,7 +95,7 @@ def main() -> NoReturn:
     except Exception as error:
         if interrupts:  # compiled code that was cut short leaves its compiler in disorder
             _fail("interrupted", INTERRUPTED)
-        if type(error).__name__ not in _EXPECTED:
+        if not isinstance(error, TcpDynamicsError):
             raise
         _fail(str(error))
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
-from ..files import OutputError, check_replaceable, check_writable, write_text
+from tcpdynamics.errors import OutputError
+
+from ..files import check_replaceable, check_writable, write_text
 from ..outputs import force_option
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 
 from ..files import check_netcdf_name, check_replaceable, write_netcdf
 from ..outputs import force_option
@@ -175,7 +175,8 @@ def _check_recordings(scenario: Scenario, replications: int | None, until: str |
 
 
 def _share(text: str) -> float:
-    from tcpdynamics.quantities import check, quantity
+    from tcpdynamics.errors import check
+    from tcpdynamics.quantities import quantity
 
     share = quantity(text, "1", "--until")
     check("--until", share, 1e-4, 0.5, "such as 2% or 0.02")
@@ -324,7 +325,8 @@ def validate_sub_packet(
 
 
 def _flow_counts(text: str) -> tuple[int, ...]:
-    from tcpdynamics.quantities import RangeError, parse_range
+    from tcpdynamics.errors import RangeError
+    from tcpdynamics.quantities import parse_range
 
     try:
         counts = parse_range(text, 50)

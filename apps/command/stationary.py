@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpdynamics.errors import RangeError
 from tcpdynamics.limits import check_work
-from tcpdynamics.quantities import MAX_POINTS, RangeError, parse_range
+from tcpdynamics.quantities import MAX_POINTS, parse_range
 
 from ..files import check_netcdf_name, check_replaceable, write_netcdf
 from ..outputs import force_option

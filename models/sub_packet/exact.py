@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain
 
 from ..parameters import broadcast, parameter

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward
 
 from ..parameters import as_parameter, broadcast, check_parameters, parameter

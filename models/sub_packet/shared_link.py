@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
 
 from ..parameters import as_parameter, check_parameters, parameter

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import bare, check_memory, shown
+from tcpdynamics.errors import bare, shown
+from tcpdynamics.limits import check_memory
 
 from ..grid import Grid, make_grid
 from ..problems import ChainError, MarkovChain

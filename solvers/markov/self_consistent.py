@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_work, shown
+from tcpdynamics.errors import shown
+from tcpdynamics.limits import check_work
 
 from ..grid import make_grid
 from ..problems import ChainError, DomainError, MarkovChain, RewardBalance

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 
 from ..problems import ChainError
 from ..problems.chain import check_matrix_kind
@@ -109,7 +109,7 @@ def check_rows(P: Any, labels: Labels = None, tolerance: float | None = None) ->
     >>> check_rows(np.array([[0.5, 0.48], [1.0, 0.0]]), ["up", "down"])
     Traceback (most recent call last):
     ...
-    tcpdynamics.solvers.problems.chain.ChainError: row 'up' sums to 0.98, not 1: add the missing 0.02 (a self-loop?)
+    tcpdynamics.errors.ChainError: row 'up' sums to 0.98, not 1: add the missing 0.02 (a self-loop?)
     """
     if hasattr(P, "tocsr"):
         csr = checked_csr(P)
@@ -150,7 +150,7 @@ def check_irreducible(P: Any, labels: Labels = None) -> None:
     >>> check_irreducible(np.array([[0.5, 0.5], [0.0, 1.0]]), ["on", "off"])
     Traceback (most recent call last):
     ...
-    tcpdynamics.solvers.problems.chain.ChainError: state 'off' is absorbing, so 'on' cannot be reached \
+    tcpdynamics.errors.ChainError: state 'off' is absorbing, so 'on' cannot be reached \
 from it: add a transition out of 'off'
     """
     _irreducible(*_edges(P), labels)
@@ -173,7 +173,7 @@ def check_aperiodic(P: Any, labels: Labels = None) -> None:
     >>> check_aperiodic(np.array([[0.0, 1.0], [1.0, 0.0]]))
     Traceback (most recent call last):
     ...
-    tcpdynamics.solvers.problems.chain.ChainError: the chain has period 2: it visits states 0 -> 1 and so on \
+    tcpdynamics.errors.ChainError: the chain has period 2: it visits states 0 -> 1 and so on \
 in a fixed cycle; a self-loop would break it
     """
     P = checked_csr(P) if hasattr(P, "tocsr") else P
@@ -212,7 +212,7 @@ def check_edges(
     >>> check_edges(2, [0], [1], ["start", "stop"])
     Traceback (most recent call last):
     ...
-    tcpdynamics.solvers.problems.chain.ChainError: state 'stop' is absorbing, so 'start' cannot be reached \
+    tcpdynamics.errors.ChainError: state 'stop' is absorbing, so 'start' cannot be reached \
 from it: add a transition out of 'stop'
     """
     edges = np.asarray(sources, np.int64), np.asarray(targets, np.int64)

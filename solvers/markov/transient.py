@@ -9,7 +9,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import bare, check_work, shown
+from tcpdynamics.errors import bare, shown
+from tcpdynamics.limits import check_work
 
 from ..problems import ChainError, MarkovChain
 from ..results import REASONS, TOO_SLOW, as_dataset, provenance, raise_if_failed, status_variable

@@ -12,7 +12,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import bare, check_memory, check_work, shown
+from tcpdynamics.errors import bare, shown
+from tcpdynamics.limits import check_memory, check_work
 
 from ..grid import Grid
 from ..problems import ChainError, DomainError, MarkovChain, Reward

@@ -4,8 +4,10 @@ A problem is a small immutable record. It knows nothing of how it will be solved
 knows nothing of the protocol behind it; models import this package and nothing else of `solvers`.
 """
 
-from .chain import ChainError as ChainError
-from .chain import DomainError as DomainError
+from tcpdynamics.errors import ChainError as ChainError
+from tcpdynamics.errors import DomainError as DomainError
+from tcpdynamics.errors import DynamicsError as DynamicsError
+
 from .chain import Edge as Edge
 from .chain import MarkovChain as MarkovChain
 from .chain import Reward as Reward
@@ -15,6 +17,5 @@ from .motion import ODE as ODE
 from .motion import TIME as TIME
 from .motion import Delayed as Delayed
 from .motion import Dynamics as Dynamics
-from .motion import DynamicsError as DynamicsError
 from .motion import Map as Map
 from .tables import tabulated as tabulated

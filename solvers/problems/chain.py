@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from tcpdynamics.limits import bare, shown
+from tcpdynamics.errors import ChainError, bare, shown
 
 from .used import check_used
 
@@ -21,14 +21,6 @@ Edge = tuple[str, str]
 
 #: Levels of an expression: each takes several frames of Python's stack, which has a thousand.
 MAX_DEPTH = 150
-
-
-class ChainError(ValueError):
-    """A chain that has no (unique, aperiodic) stationary law; the message names the state or the value."""
-
-
-class DomainError(ValueError):
-    """A parameter outside the range in which its model means something."""
 
 
 @dataclass(frozen=True)

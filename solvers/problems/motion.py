@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import DynamicsError, shown
 
 from .numbers import real_array
 
@@ -20,10 +20,6 @@ TIME = "t"
 
 #: An entry of a vector: "N[2]".
 ENTRY = re.compile(r"(.+)\[(\d{1,18})\]")
-
-
-class DynamicsError(ValueError):
-    """Equations that do not make sense or could not be solved; the message names the state, symbol or value."""
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import bare, shown
-
-from .chain import DomainError
+from tcpdynamics.errors import DomainError, bare, shown
 
 
 def real_array(name: str, value: Any, *, error: type[Exception] = DomainError) -> NDArray[np.float64]:
@@ -38,7 +36,7 @@ def real_array(name: str, value: Any, *, error: type[Exception] = DomainError) -
     >>> real_array("times", [True, 1.5])
     Traceback (most recent call last):
     ...
-    tcpdynamics.solvers.problems.chain.DomainError: times must be real numbers, got [True, 1.5]
+    tcpdynamics.errors.DomainError: times must be real numbers, got [True, 1.5]
     """
     label, variable = bare(name), getattr(value, "variable", None)
     held = value if variable is None else variable._data  # of a DataArray

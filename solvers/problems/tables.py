@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import DomainError, shown
 
-from .chain import DomainError
 from .numbers import real_array
 
 if TYPE_CHECKING:

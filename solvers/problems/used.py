@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from tcpdynamics.limits import bare, shown
+from tcpdynamics.errors import bare, shown
 
 
 def check_used(

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 
 from ..problems import ChainError
 from .straightline import RATIONAL, Builder, Program, run

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import bare, shown
+from tcpdynamics.errors import bare, real, shown, whole
 
 from ..equations import System, Variables, as_problem, compile_system, labelled, quantities
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
@@ -18,7 +18,6 @@ from ..problems.numbers import real_array
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .attracting_rest import resting_points
 from .bifurcation import attractor_variable
-from .checks import real, whole
 from .failing import warn_if_most_failed
 from .flow_attractors import CYCLE, EQUILIBRIUM, TOO_SHORT, UNDECIDED, flow_orbits
 from .map_attractors import OVERFLOW, map_orbits

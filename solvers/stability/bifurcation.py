@@ -9,10 +9,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import whole
+
 from ..equations import System, as_problem, compile_system, labelled
 from ..problems import DDE, ODE, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
-from .checks import whole
 from .failing import warn_if_most_failed
 from .flow_attractors import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, FlowOrbits, flow_orbits
 from .map_attractors import Orbits, map_orbits

@@ -6,9 +6,10 @@ from typing import Any
 
 import xarray as xr
 
+from tcpdynamics.errors import whole
+
 from ..problems import DDE, ODE, DynamicsError
 from ..results import as_dataset, provenance, status_variable
-from .checks import whole
 from .spectra import root_variable, roots_at
 
 

@@ -11,14 +11,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_work, shown
+from tcpdynamics.errors import real, shown, whole
+from tcpdynamics.limits import check_work
 
 from ..equations import as_problem, compile_system, labelled
 from ..problems import DomainError, Dynamics, DynamicsError, Map
 from ..problems.numbers import real_array
 from ..results import as_dataset, provenance
 from .branch import Branch
-from .checks import real, whole
 from .equilibria_search import newton
 from .leading_roots import margin
 from .operating_point import operating_point

@@ -10,12 +10,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import bare, shown
+from tcpdynamics.errors import bare, shown, whole
 
 from ..equations import System, as_problem, compile_system, labelled, quantities
 from ..problems import Dynamics, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
-from .checks import whole
 from .equilibria_search import check_search, search
 from .leading_roots import leading_roots, margin
 from .operating_point import NO_EQUILIBRIUM, at_rest_rate, closed_forms, scalar_start

@@ -8,11 +8,9 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import FailureWarning
+
 from ..results import NOT_YET, REASONS
-
-
-class FailureWarning(UserWarning):
-    """Most points of a result have no answer; `status` says why for each."""
 
 
 def warn_if_most_failed(what: str, status: NDArray[np.uint8]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import tolerances, whole
 from tcpdynamics.limits import check_memory
 
 from ..equations import System, compile_system, quantities, take
@@ -15,7 +16,6 @@ from ..problems import DynamicsError
 from ..results import REASONS
 from ..trajectories.trajectory import STIFF, STIFF_SWITCHED, trajectory
 from .attracting_rest import NEAR, at_last, sizes
-from .checks import tolerances, whole
 from .time_scales import MAX_STEPS, Scales, check_motion, flow_times
 
 Array = NDArray[np.float64]

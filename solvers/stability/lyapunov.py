@@ -11,13 +11,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import real, whole
 from tcpdynamics.limits import check_memory
 
 from ..equations import System, Tangent, as_problem, compile_system, take
 from ..problems import DDE, ODE, TIME, DynamicsError, Map
 from ..programs.straightline import Program
 from ..results import REASONS, as_dataset, provenance, status_variable
-from .checks import real, whole
 from .failing import warn_if_most_failed
 from .operating_point import ON_SWITCH, solves
 from .switch_programs import has_switches

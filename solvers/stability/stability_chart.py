@@ -10,13 +10,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import real
+
 from ..equations import POINT, System, at_points, compile_system, swept
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .attracting_rest import refine
 from .boundary import Boundary
 from .boundary import trace as find_boundary
-from .checks import real
 from .leading_roots import linear_roots, switched
 from .operating_point import NOT_POLISHED, ON_SWITCH, operating_point
 from .rest import rests

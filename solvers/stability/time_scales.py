@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import real, whole
 from tcpdynamics.limits import check_work
 
 from ..equations import System, take
 from ..problems import DomainError, DynamicsError
-from .checks import real, whole
 from .equilibria_search import inverses
 from .leading_roots import leading_roots
 from .operating_point import at_rest_jacobian, at_rest_rate, operating_point

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import StoreError, shown
 
 from ..results import NOT_YET, REASONS
 from .blocks import MAX_STORED
@@ -22,7 +22,7 @@ from .netcdf_rules import not_whole
 from .netcdf_store import open_netcdf, parts_of
 from .plain_files import brief, local_path
 from .records import ends, read_array
-from .store import FORMAT, StoreError
+from .store import FORMAT
 from .zarr_rules import Contents, chunk_key, examine
 
 #: What a result is of, by the attributes that say so.

@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from tcpdynamics.errors import StoreError
+
 from .plain_files import pieces, read_json
 from .records import (
     COMPLETE,
@@ -18,7 +20,6 @@ from .records import (
     read_block,
     unsealed,
 )
-from .store import StoreError
 from .zarr_rules import RECORDS, TABLE, Contents, array_of, chunk_key
 
 

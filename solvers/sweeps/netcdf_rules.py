@@ -12,10 +12,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import StoreError, shown
 
 from .plain_files import brief, check_size, pieces
-from .store import StoreError
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SEAL = re.compile(rb"\ntcpdynamics sha256 ([0-9a-f]{64})\n")

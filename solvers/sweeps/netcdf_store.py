@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.errors import StoreError
+
 from .blocks import Blocks
 from .netcdf_rules import check_netcdf, not_whole, seal
 from .plain_files import brief, remove_partial, to_disk, write_whole
-from .store import Header, StoreError, check_same, status_attrs
+from .store import Header, check_same, status_attrs
 from .work import Layout, Outcome
 from .zarr_store import ZarrStore
 

@@ -15,9 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tcpdynamics.limits import LimitError, check_memory, shown
-
-from .store import StoreError
+from tcpdynamics.errors import LimitError, StoreError, shown
+from tcpdynamics.limits import check_memory
 
 #: Bytes and levels of nesting of the JSON that a store may hold.
 MAX_JSON = 16_000_000

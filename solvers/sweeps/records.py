@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from tcpdynamics.errors import StoreError
+
 from .plain_files import MAX_JSON, check_size, pieces, read_json
-from .store import StoreError
 from .zarr_rules import Array, chunk_key
 
 #: What the hash of the first record starts from.

@@ -12,7 +12,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_memory, shown
+from tcpdynamics.errors import StoreError, shown
+from tcpdynamics.limits import check_memory
 
 from ..results import NOT_YET, status_attributes
 from .blocks import Blocks
@@ -28,10 +29,6 @@ MOST_LISTED = 100_000
 
 #: Attributes by which xarray takes other values for those that are stored.
 _DECODED = {"scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned", "dtype", "coordinates"}
-
-
-class StoreError(Exception):
-    """A store that cannot be used; the message says which, why and what to do. Nothing was overwritten."""
 
 
 class Store(Protocol):

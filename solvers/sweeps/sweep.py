@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.errors import StoreError
 from tcpdynamics.limits import check_memory
 
 from ..grid import MAX_POINTS
@@ -22,7 +23,7 @@ from .blocks import MAX_STORED, Blocks, cut
 from .fingerprint import fingerprint, name_of
 from .netcdf_store import NetCdfStore, parts_of
 from .plain_files import local_path
-from .store import Header, MemoryStore, Store, StoreError, header_of
+from .store import Header, MemoryStore, Store, header_of
 from .work import Layout, Outcome, Work, check_alike, run_block
 from .zarr_store import ZarrStore
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import StoreError, shown
 
 from .blocks import MAX_STORED
 from .plain_files import PARTIAL, read_json
-from .store import FORMAT, StoreError, storable_name
+from .store import FORMAT, storable_name
 
 #: Types of numbers that a store holds, as Zarr calls them.
 NUMBERS = frozenset(

@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.errors import StoreError
+
 from ..results import NOT_YET
 from .blocks import Blocks
 from .integrity import check_block, check_skeleton, is_complete, skeleton, table_of
 from .plain_files import MAX_JSON, lock_folder, remove_partial, remove_unfinished, to_disk, write_whole
 from .records import COMPLETE, FIRST, SKELETON, hash_chunk, read_array, read_block, sealed
-from .store import Header, StoreError, check_layout, check_same, failure_table, layout_of, plain, status_attrs
+from .store import Header, check_layout, check_same, failure_table, layout_of, plain, status_attrs
 from .work import Layout, Outcome
 from .zarr_rules import NUMBERS, RECORDS, TABLE, Contents, chunk_key, examine, read_root
 

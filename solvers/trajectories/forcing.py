@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import shown
+from tcpdynamics.errors import shown
 
 from ..equations import System
 from ..problems import TIME, DynamicsError

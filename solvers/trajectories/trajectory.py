@@ -14,7 +14,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from tcpdynamics.limits import check_memory, check_work, shown
+from tcpdynamics.errors import shown
+from tcpdynamics.limits import check_memory, check_work
 
 from ..equations import System, as_problem, compile_system, labelled
 from ..grid import span

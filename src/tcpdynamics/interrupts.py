@@ -33,7 +33,6 @@ _WRITERS = (
     "tcpdynamics.solvers.sweeps.netcdf_store",
     "tcpdynamics.solvers.sweeps.plain_files",
     "tcpdynamics.solvers.sweeps.zarr_store",
-    "tcpdynamics.solvers.sweeps.zarr_store",
     "tcpdynamics.validation.ns2.run",
 )
 

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import islice
 
-from tcpdynamics.limits import MAX_SHOWN, bare, shown
-
-
-class ScenarioError(ValueError):
-    """A scenario that cannot be run; the message names the key, the value, the bound and the next step."""
-
+from tcpdynamics.errors import RangeError, ScenarioError, bare, shown
 
 _TIME = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _RATE = {
@@ -31,7 +25,6 @@ _SHARE = {"%": 1e-2}
 TABLES = {"s": _TIME, "bit/s": _RATE, "B": _SIZE, "1": _SHARE}
 #: Characters of a quantity ("200ms"), and of a name.
 _LONGEST = 64
-MAX_NAME = 100
 
 _PATTERN = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf|nan)\s*(\S*)\s*")
 
@@ -76,15 +69,6 @@ def quantity(text: str | float, unit: str, key: str) -> float:
     return value / round(1 / scale) if scale < 1 else value * scale
 
 
-def check(key: str, value: object, low: float, high: float, advice: str, *, whole: bool = False) -> None:
-    """Refuse what is no number in [low, high] or, with `whole`, no whole number."""
-    kind = "a whole number" if whole else "a number"
-    good = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-    if good and low <= value <= high:  # type: ignore[operator]
-        return
-    raise ScenarioError(f"{key} must be {kind} in [{low:g}, {high:g}], got {shown(value)}; {advice}")
-
-
 def numbered(error: ScenarioError, key: str, index: int, count: int) -> ScenarioError:
     """An error about one of `count` entries of a list, with its index: flows.rtt becomes flows[2].rtt.
 
@@ -99,51 +83,9 @@ def numbered(error: ScenarioError, key: str, index: int, count: int) -> Scenario
     return ScenarioError(text if places else f"{key}[{index}]: {text}")
 
 
-def listed(names: Iterable[str]) -> str:
-    """The first names of a list, for a message.
-
-    Examples
-    --------
-    >>> listed("abcdefghijk")
-    'a, b, c, d, e, f, g, h, ...'
-    """
-    few = list(islice(names, 9))
-    text = ", ".join(few[:8]) + (", ..." if len(few) > 8 else "")
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
-
-
-def check_name(key: str, value: object, longest: int = MAX_NAME) -> None:
-    """Refuse what is no plain name, of nodes, links, rules and scenarios.
-
-    A name is a text of 1 to `longest` characters that Unicode calls printable, with no blank at its ends: letters of
-    any script, digits, signs and spaces, but no control character (line breaks, tabs, escapes, NUL), no format
-    character (direction marks, zero-width joiners, byte-order marks), no half of a surrogate pair and no code point
-    that is private or not assigned.
-
-    Examples
-    --------
-    >>> check_name("nodes", "Köln 1")
-    >>> try:
-    ...     check_name("nodes", " a", longest=9)
-    ... except ScenarioError as error:
-    ...     print(error)
-    nodes must be a name of 1 to 9 printable characters without blanks at its ends, got ' a'; use letters and digits
-    """
-    good = isinstance(value, str) and 1 <= len(value) <= longest and value.isprintable()
-    if not good or value != value.strip():  # type: ignore[attr-defined]
-        raise ScenarioError(
-            f"{key} must be a name of 1 to {longest} printable characters without blanks at its ends, got "
-            f"{shown(value)}; use letters and digits"
-        )
-
-
 #: The largest grid that one command solves: about a minute and a few GB.
 MAX_POINTS = 10_000_000
 LARGEST = 10**18
-
-
-class RangeError(ValueError):
-    """A list of numbers that cannot be read; the message says what was expected."""
 
 
 def count_values(text: str) -> int:

@@ -117,7 +117,8 @@ def test_mistakes_are_one_sentence_and_exit_code_2(words: list[str], says: str) 
 
 @pytest.mark.skipif(os.name != "posix" or not hasattr(os, "geteuid"), reason="file modes are POSIX")
 def test_a_failed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tcpdynamics.apps.files import OutputError, write_whole
+    from tcpdynamics.apps.files import write_whole
+    from tcpdynamics.errors import OutputError
 
     target = tmp_path / "kept.txt"
     target.write_text("before")

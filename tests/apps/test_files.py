@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tcpdynamics.apps.files import OutputError, write_text
+from tcpdynamics.apps.files import write_text
+from tcpdynamics.errors import OutputError
 
 
 def test_a_link_is_followed_and_kept(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpdynamics.quantities import RangeError, parse_range
+from tcpdynamics.errors import RangeError
+from tcpdynamics.quantities import parse_range
 
 decimals = st.decimals(-1000, 1000, allow_nan=False, places=6)
 

@@ -10,7 +10,8 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpdynamics.quantities import RangeError, parse_range
+from tcpdynamics.errors import RangeError
+from tcpdynamics.quantities import parse_range
 
 WORDS = ("stationary", "sub-packet", "--loss")
 

@@ -14,7 +14,7 @@ import sympy
 import xarray as xr
 
 from tcpdynamics import models
-from tcpdynamics.limits import LimitError
+from tcpdynamics.errors import LimitError
 from tcpdynamics.solvers import (
     ChainError,
     DomainError,

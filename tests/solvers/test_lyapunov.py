@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import lambertw
 
+from tcpdynamics.errors import FailureWarning
 from tcpdynamics.solvers import bifurcation, failures, lyapunov
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
 from tcpdynamics.solvers.results import REASONS
 from tcpdynamics.solvers.stability import lyapunov_kernel as kernel
-from tcpdynamics.solvers.stability.failing import FailureWarning
 
 w, past, r, delay = sympy.symbols("w past r delay")
 x, y, z = sympy.symbols("x y z")

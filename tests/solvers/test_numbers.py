@@ -15,9 +15,9 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tcpdynamics.errors import real
 from tcpdynamics.solvers import ODE, DomainError, Map, basin, continuation, eigenvalues, tabulated, trajectory
 from tcpdynamics.solvers.problems.numbers import real_array
-from tcpdynamics.solvers.stability.checks import real
 
 x, r, t = sympy.symbols("x r t")
 DECAY = ODE(rhs={"x": r - x}, parameters={"r": 1.0}, start={"x": 1.0})

@@ -14,14 +14,13 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.limits import LimitError
+from tcpdynamics.errors import FailureWarning, LimitError
 from tcpdynamics.models import FluidTcpDropTail
 from tcpdynamics.solvers import basin, bifurcation, continuation, equilibria, failures, lyapunov
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, Map
 from tcpdynamics.solvers.results import REASONS
 from tcpdynamics.solvers.stability import flow_attractors as flow_orbits
-from tcpdynamics.solvers.stability.failing import FailureWarning
 from tcpdynamics.solvers.stability.flow_attractors import TOO_LONG, TOO_SHORT
 from tcpdynamics.solvers.stability.lyapunov_kernel import STEPS
 from tcpdynamics.solvers.stability.time_scales import own_unit, scales

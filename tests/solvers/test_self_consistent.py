@@ -12,7 +12,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpdynamics.limits import LimitError
+from tcpdynamics.errors import LimitError
 from tcpdynamics.solvers import (
     ChainError,
     DomainError,

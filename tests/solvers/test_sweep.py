@@ -24,7 +24,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.limits import LimitError
+from tcpdynamics.errors import LimitError
 from tcpdynamics.models import LotkaVolterraWindows, PftkFull, SubPacketFull, per_flow
 from tcpdynamics.solvers import (
     DomainError,

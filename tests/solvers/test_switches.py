@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import FailureWarning
 from tcpdynamics.models import LotkaVolterraHeld, TRefwaIntegrating, TRefwaMeasuredRtt, TRefwaWindow
 from tcpdynamics.solvers import (
     DDE,
@@ -33,7 +34,6 @@ from tcpdynamics.solvers import (
 )
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.results import REASONS
-from tcpdynamics.solvers.stability.failing import FailureWarning
 from tcpdynamics.solvers.stability.operating_point import ON_SWITCH
 from tcpdynamics.solvers.stability.switches import sides
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from tcpdynamics.limits import LimitError
+from tcpdynamics.errors import LimitError
 from tcpdynamics.solvers import DDE, ODE, Delayed, DomainError, DynamicsError, Map, failures, trajectory
 from tcpdynamics.solvers.equations import compile_system
 

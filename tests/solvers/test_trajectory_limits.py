@@ -15,7 +15,8 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpdynamics.limits import MAX_WORK, LimitError
+from tcpdynamics.errors import LimitError
+from tcpdynamics.limits import MAX_WORK
 from tcpdynamics.solvers import DDE, ODE, Delayed, Map, trajectory
 
 x, v, w, w_d, a, b, delay = sympy.symbols("x v w w_d a b delay")

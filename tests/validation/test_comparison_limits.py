@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tcpdynamics.limits import LimitError
+from tcpdynamics.errors import LimitError
 from tcpdynamics.paper_figures.sub_packet.figures import fig9
 from tcpdynamics.validation.comparisons.packets_vs_ns2 import CASES, PacketsVsNs2
 

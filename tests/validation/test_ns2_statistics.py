@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tcpdynamics.errors import NoRecordError
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.validation.comparisons.packets_vs_ns2 import (
     CASES,
     QUANTITIES,
     TIED,
-    NoRecordError,
     PacketsVsNs2,
     compare,
     figure,

@@ -21,6 +21,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
+from tcpdynamics.errors import NoRecordError
 from tcpdynamics.limits import check_work
 from tcpdynamics.solvers.problems import DomainError
 
@@ -291,10 +292,6 @@ def figure(result: xr.Dataset) -> go.Figure:
 
 
 NAME = "ns2_recorded.json"
-
-
-class NoRecordError(LookupError):
-    """There is no record of this run; install ns-2 (Debian package ns2) and compare live."""
 
 
 def key(scenario: Scenario, seed: int) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tcpdynamics.quantities import ScenarioError, numbered
+from tcpdynamics.errors import ScenarioError
+from tcpdynamics.quantities import numbered
 
 from ..packet.scenario.parts import Flows, Link
 from ..packet.scenario.routes import Routes, ends, in_words

@@ -17,8 +17,8 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
+from tcpdynamics.errors import Ns2Error, check
 from tcpdynamics.models.fairness import jain
-from tcpdynamics.quantities import check
 
 from ..packet.scenario.scenario import Scenario
 from .plan import plan
@@ -30,10 +30,6 @@ EPOCH_BINS = 8
 
 #: Bytes that a run of ns-2 may write into one file; a packet takes three lines of some 90 bytes.
 MAX_OUTPUT = 2_000_000_000
-
-
-class Ns2Error(RuntimeError):
-    """`ns` is missing, failed or took too long."""
 
 
 def installed() -> bool:

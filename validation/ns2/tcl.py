@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tcpdynamics.quantities import check
+from tcpdynamics.errors import check
 
 from ..packet.scenario.parts import FAST, Link
 from ..packet.scenario.scenario import Scenario

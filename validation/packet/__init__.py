@@ -4,9 +4,9 @@ Describe a `Scenario` (or load one of `ready_scenarios()`), then `simulate` it o
 seeds.
 """
 
-from tcpdynamics.quantities import ScenarioError as ScenarioError
+from tcpdynamics.errors import ConservationError as ConservationError
+from tcpdynamics.errors import ScenarioError as ScenarioError
 
-from .engine import ConservationError as ConservationError
 from .run import replicate as replicate
 from .run import simulate as simulate
 from .scenario.parts import Bottleneck as Bottleneck

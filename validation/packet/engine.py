@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import LimitError, check_memory
-from tcpdynamics.quantities import ScenarioError
+from tcpdynamics.errors import ConservationError, LimitError, ScenarioError
+from tcpdynamics.limits import check_memory
 
 from . import user_rules as control
 from .kernel import loop
@@ -30,10 +30,6 @@ _WORD = (1 << 64) - 1
 _PATIENCE = 0.1  # seconds between two looks at the keyboard
 _BUDGET = 1_000_000  # most events between them: what is slow from one event to the next is noticed in time
 _SETTLING = 0.5  # seconds that a stopped run may take to catch up with what it has counted ahead
-
-
-class ConservationError(RuntimeError):
-    """A packet was counted twice or lost by the engine itself: a defect, never a property of the scenario."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import bare
+from tcpdynamics.errors import bare
 
 from .kernel import records as k
 from .scenario.parts import Flows

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.quantities import ScenarioError, check
+from tcpdynamics.errors import ScenarioError, check
 
 from .engine import Run, execute
 from .result import dataset

@@ -6,8 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tcpdynamics.limits import shown
-from tcpdynamics.quantities import MAX_NAME, ScenarioError, listed
+from tcpdynamics.errors import MAX_NAME, ScenarioError, listed, shown
 
 _F = TypeVar("_F", bound=Callable[..., None])
 

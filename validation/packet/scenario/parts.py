@@ -6,8 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from tcpdynamics.limits import shown
-from tcpdynamics.quantities import MAX_NAME, ScenarioError, check, check_name
+from tcpdynamics.errors import MAX_NAME, ScenarioError, check, check_name, shown
 
 #: Bounds that keep a typing error from becoming a lost night or a full memory.
 MAX_FLOWS = 1_000_000

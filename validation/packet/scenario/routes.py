@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from tcpdynamics.limits import shown
-from tcpdynamics.quantities import ScenarioError, listed
+from tcpdynamics.errors import ScenarioError, listed, shown
 
 from .parts import Flows, Link
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from tcpdynamics.limits import LimitError, check_memory, check_work, shown
-from tcpdynamics.quantities import ScenarioError, check, check_name, listed, numbered
+from tcpdynamics.errors import LimitError, ScenarioError, check, check_name, listed, shown
+from tcpdynamics.limits import check_memory, check_work
+from tcpdynamics.quantities import numbered
 
 from .parts import (
     FORBID,

@@ -12,8 +12,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from tcpdynamics.limits import MAX_SHOWN, shown
-from tcpdynamics.quantities import ScenarioError, numbered, quantity
+from tcpdynamics.errors import MAX_SHOWN, ScenarioError, shown
+from tcpdynamics.quantities import numbered, quantity
 
 from . import topologies
 from .parts import MAX_DROPS, MAX_GROUPS, MAX_LINKS, Bottleneck, Drop, Flows, Link, Record

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tcpdynamics.limits import shown
-from tcpdynamics.quantities import ScenarioError, check
+from tcpdynamics.errors import ScenarioError, check, shown
 
 from .parts import Link
 

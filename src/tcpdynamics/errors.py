@@ -1,0 +1,228 @@
+"""Everything that goes wrong in words: one family of exceptions, checks of numbers and names, values in messages.
+
+Belongs to no room: every folder may import it, and it imports none of them. A message is one sentence that says what,
+which value, which bound and what to do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import islice
+from numbers import Real
+from typing import Any
+
+
+class TcpDynamicsError(Exception):
+    """Base of all errors that a user's request can bring about. The command prints them and exits with code 2."""
+
+
+class InputError(TcpDynamicsError, ValueError):
+    """A value that is refused."""
+
+
+class DomainError(InputError):
+    """A parameter outside the range in which its model means something."""
+
+
+class ChainError(InputError):
+    """A chain that has no (unique, aperiodic) stationary law; the message names the state or the value."""
+
+
+class DynamicsError(InputError):
+    """Equations that do not make sense or could not be solved; the message names the state, symbol or value."""
+
+
+class ScenarioError(InputError):
+    """A scenario that cannot be run; the message names the key, the value, the bound and the next step."""
+
+
+class RangeError(InputError):
+    """A list of numbers that cannot be read; the message says what was expected."""
+
+
+class LimitError(InputError):
+    """A request that is refused before it starts; the message has the estimate, the bound and what to do."""
+
+
+class StoreError(TcpDynamicsError):
+    """A store that cannot be used; the message says which, why and what to do. Nothing was overwritten."""
+
+
+class OutputError(TcpDynamicsError):
+    """A file that cannot be written; the message says which and why."""
+
+
+class Ns2Error(TcpDynamicsError, RuntimeError):
+    """`ns` is missing, failed or took too long."""
+
+
+class NoRecordError(TcpDynamicsError, LookupError):
+    """There is no record of this run; install ns-2 (Debian package ns2) and compare live."""
+
+
+class ConservationError(RuntimeError):
+    """A packet was counted twice or lost by the engine itself: a defect, never a property of the scenario."""
+
+
+class FailureWarning(UserWarning):
+    """Most points of a result have no answer; `status` says why for each."""
+
+
+#: Characters of a value that an error message repeats, and of a name.
+MAX_SHOWN, MAX_NAME = 200, 100
+
+
+def shown(value: object, most: int = MAX_SHOWN) -> str:
+    """`repr(value)` in one line, cut to `most` characters: an error never repeats a long value.
+
+    Integers too long for Python to print are shown by their size; a value whose repr fails, by its type.
+
+    Examples
+    --------
+    >>> shown("abc")
+    "'abc'"
+    >>> shown("x" * 1000, 20)
+    "'xxxxxxxx... (1002 characters)"
+    >>> shown(10**5000)
+    'an integer of about 5001 digits'
+    """
+    if isinstance(value, int) and abs(value) >> 2048:
+        return f"an integer of about {int(value.bit_length() * 0.30103) + 1} digits"
+    if isinstance(value, str | bytes) and len(value) > 4 * most:
+        text, length = repr(value[:most]), len(value) + 2
+    else:
+        try:
+            text = " ".join(line.strip() for line in repr(value).splitlines())
+        except Exception:
+            return f"a value of type {type(value).__name__}"
+        length = len(text)
+    return text if length <= most else f"{text[: most // 2 - 1]}... ({length} characters)"
+
+
+def bare(label: object, most: int = 60) -> str:
+    """A label without quotation marks, cut to `most` characters: for error messages.
+
+    Examples
+    --------
+    >>> bare("x" * 100, 3)
+    'xxx...'
+    """
+    text = str(label)
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def real(
+    name: str,
+    value: Any,
+    low: float,
+    high: float = math.inf,
+    *,
+    above: bool = False,
+    error: type[Exception] = DomainError,
+) -> float:
+    """A finite number in [low, high], or in (low, high] with `above`.
+
+    Examples
+    --------
+    >>> real("rtol", 1e-6, 1e-13, 0.1)
+    1e-06
+    >>> real("keep", math.inf, 0, above=True)
+    Traceback (most recent call last):
+    ...
+    tcpdynamics.errors.DomainError: keep must be finite and > 0, got inf
+    """
+    number = _real(value)
+    if not (math.isfinite(number) and low <= number <= high) or (above and number == low):
+        bound = f"lie in {'(' if above else '['}{low:g}, {high:g}]"
+        if high == math.inf:
+            bound = f"be finite and {'>' if above else '>='} {low:g}"
+        raise error(f"{name} must {bound}, got {shown(value)}")
+    return number
+
+
+def whole(
+    name: str, value: Any, low: int, high: int | None = None, *, error: type[Exception] = DomainError
+) -> int:
+    """A whole number >= low, and <= high where that is given.
+
+    Examples
+    --------
+    >>> whole("starts", 64.0, 1)
+    64
+    >>> whole("count", 0, 1, 1000)
+    Traceback (most recent call last):
+    ...
+    tcpdynamics.errors.DomainError: count must be a whole number in 1..1000, got 0
+    """
+    number = _real(value)
+    exact = int(value) if math.isfinite(number) and number == math.floor(number) else None
+    if exact is None or exact < low or (high is not None and exact > high):
+        bound = f">= {low}" if high is None else f"in {low}..{high}"
+        raise error(f"{name} must be a whole number {bound}, got {shown(value)}")
+    return exact
+
+
+def tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
+    """Those of a flow, in the bounds of `trajectory`."""
+    return real("rtol", rtol, 1e-15, 1), real("atol", atol, 0, 1)
+
+
+def _real(value: Any) -> float:
+    """The value of a real number, NaN for anything else."""
+    import numpy as np  # not before it is needed: the command starts with this file
+
+    plain = np.ndim(value) == 0 and getattr(getattr(value, "dtype", None), "kind", "") in tuple("iuf")
+    if isinstance(value, bool | np.ma.MaskedArray) or not (plain or isinstance(value, Real)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def check(key: str, value: object, low: float, high: float, advice: str, *, whole: bool = False) -> None:
+    """Refuse what is no number in [low, high] or, with `whole`, no whole number."""
+    kind = "a whole number" if whole else "a number"
+    good = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    if good and low <= value <= high:  # type: ignore[operator]
+        return
+    raise ScenarioError(f"{key} must be {kind} in [{low:g}, {high:g}], got {shown(value)}; {advice}")
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first names of a list, for a message.
+
+    Examples
+    --------
+    >>> listed("abcdefghijk")
+    'a, b, c, d, e, f, g, h, ...'
+    """
+    few = list(islice(names, 9))
+    text = ", ".join(few[:8]) + (", ..." if len(few) > 8 else "")
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def check_name(key: str, value: object, longest: int = MAX_NAME) -> None:
+    """Refuse what is no plain name, of nodes, links, rules and scenarios.
+
+    A name is a text of 1 to `longest` characters that Unicode calls printable, with no blank at its ends: letters of
+    any script, digits, signs and spaces, but no control character (line breaks, tabs, escapes, NUL), no format
+    character (direction marks, zero-width joiners, byte-order marks), no half of a surrogate pair and no code point
+    that is private or not assigned.
+
+    Examples
+    --------
+    >>> check_name("nodes", "Köln 1")
+    >>> try:
+    ...     check_name("nodes", " a", longest=9)
+    ... except ScenarioError as error:
+    ...     print(error)
+    nodes must be a name of 1 to 9 printable characters without blanks at its ends, got ' a'; use letters and digits
+    """
+    good = isinstance(value, str) and 1 <= len(value) <= longest and value.isprintable()
+    if not good or value != value.strip():  # type: ignore[attr-defined]
+        raise ScenarioError(
+            f"{key} must be a name of 1 to {longest} printable characters without blanks at its ends, got "
+            f"{shown(value)}; use letters and digits"
+        )
