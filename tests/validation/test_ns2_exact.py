@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.validation.ns2 import installed, run_ns2
-from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, simulate
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, simulate
 from tcpdynamics.validation.packet.scenario import topologies
 
 #: ns-2 prints 15 digits and both simulators add plain doubles: far below one bit's sending time.
@@ -279,3 +279,14 @@ def test_the_first_difference_is_named():
     assert difference(same, same) == ""
     assert difference(same, sent((0.0, 0), (0.6, 1))) == "send 1: ours 0.5 s segment 1, ns-2 0.6 s segment 1"
     assert difference(same, sent((0.0, 0))) == "send 1: only ours has 0.5 s segment 1"
+
+
+@pytest.mark.parametrize("sender", ["tahoe", "reno", "newreno", "sack"])
+def test_duplicates_of_the_last_acknowledgement_resend_nothing(sender: Any) -> None:
+    """A timer shorter than the round trip resends a segment that arrives; its duplicates ask for none that follows."""
+    flow = Flows(sender=sender, rtt=0.4, segments=1, handshake=False, min_rto=0.0, max_rto=0.05, initial_rto=0.05)
+    scenario = Scenario((flow,), Bottleneck(2e6, 8), 20.0, 0.0, epoch=0.01, record=Record(sends=True))
+    ours, theirs = simulate(scenario), run_ns2(scenario)
+    np.testing.assert_array_equal(ours.send_segment.values, 0)
+    np.testing.assert_allclose(ours.send_time.values, theirs.send_time.values, rtol=0, atol=1e-9)
+    assert int(ours.transferred[0]) == 1

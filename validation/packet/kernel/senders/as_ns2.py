@@ -212,7 +212,9 @@ def on_duplicates(w: Any, f: Any, i: Any) -> None:
     if f.algorithm == TAHOE:
         f.next = f.una
         return
-    output(w, f, i, f.last_una, FAST)
+    # Timeouts that were not needed bring duplicates of the last acknowledgement, too: there is nothing to resend then.
+    if f.last_una < f.limit:
+        output(w, f, i, f.last_una, FAST)
     if f.algorithm != SACK:
         f.inflation = DUP_THRESH
 
