@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -116,4 +114,4 @@ def _without_time(system: System, end: Array | float) -> System:
             place.append(builder.const(at) if at_end else builder._replay(op, place))
         return builder.build([place[i] for i in program.outputs])
 
-    return replace(system, rhs=held(system.rhs), outputs=held(system.outputs))
+    return system.with_programs(held(system.rhs), held(system.outputs))

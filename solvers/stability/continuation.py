@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import real, shown, whole
 from tcpdynamics.limits import check_work
 
-from ..equations import as_problem, compile_system, labelled
+from ..equations import as_problem, compile_system, to_variables
 from ..problems import DomainError, Dynamics, DynamicsError, Map
 from ..problems.numbers import real_array
 from ..results import as_dataset, provenance
@@ -262,8 +262,8 @@ def _dataset(branch: Branch, nodes: list[Node], special: list[Special], attrs: d
     bare = replace(system, grid=replace(system.grid, coords={}))
     u = np.stack([n.u for n in nodes], axis=1) * branch.scale[:, None]
     s = np.array([p.u for p in special]).reshape(-1, len(branch.scale)).T * branch.scale[:, None]
-    data = labelled(bare, system.labels, u[:-1, None], "step")
-    for name, array in labelled(bare, system.labels, s[:-1, None], "crossing").items():
+    data = to_variables(bare, system.labels, u[:-1, None], "step")
+    for name, array in to_variables(bare, system.labels, s[:-1, None], "crossing").items():
         data[f"special_{name}"] = array
     leading = np.array([n.roots[0] for n in nodes])
     steps = isinstance(problem, Map)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare, shown, whole
 
-from ..equations import System, as_problem, compile_system, labelled, quantities
+from ..equations import System, as_problem, compile_system, quantities, to_variables
 from ..problems import Dynamics, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .equilibria_search import check_search, search
@@ -89,7 +89,7 @@ def equilibria(
         joined = np.zeros(system.size, bool)
     else:
         method = "search around the initial values" if box is None else "search in the box"
-        system = compile_system(scalar_start(given))
+        system = compile_system(replace(given, start=scalar_start(given)))
         check_search(system, starts)
         states, joined = search(system, _bounds(system, box), starts, seed)
     count = np.isfinite(states[0]).sum(axis=1)
@@ -194,7 +194,7 @@ def _dataset(
     steps = isinstance(problem, Map)
     size = np.abs(roots) if steps else roots.real
     unit, long = ("1", "spectral radius") if steps else (f"1/{problem.time_units}", "spectral abscissa")
-    data = labelled(system, system.labels, states, "equilibrium")
+    data = to_variables(system, system.labels, states, "equilibrium")
     data["residual"] = variable(
         residual, f"per {problem.time_units}", "largest rate of change at the equilibrium"
     )

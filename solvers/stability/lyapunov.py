@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import real, whole
 from tcpdynamics.limits import check_memory
 
-from ..equations import System, Tangent, as_problem, compile_system, take
+from ..equations import System, as_problem, compile_system
 from ..problems import DDE, ODE, TIME, DynamicsError, Map
 from ..programs.straightline import Program
 from ..results import REASONS, as_dataset, provenance, status_variable
@@ -121,7 +121,7 @@ def lyapunov(
     times, group = np.unique(np.stack([before, batch]), axis=1, return_inverse=True)
     for g, (early, part) in enumerate(times.T):
         members = np.flatnonzero(group.ravel() == g)
-        local = system if members.size == system.size else compile_system(take(system, members))
+        local = system if members.size == system.size else system.take(members)
         sums[members], status[members] = _exponents(local, count, early, part, batches, seed, rtol, max_steps)
     status[(status == 0) & _rests_on_switch(system)] = ON_SWITCH
     with np.errstate(invalid="ignore"):
@@ -205,11 +205,11 @@ def _exponents(
     from . import lyapunov_kernel
 
     run: Callable[..., None] = lyapunov_kernel.exponents
-    tangent, size, n = Tangent(system), system.size, len(system.labels)
+    equations, size, n = system.equations, system.size, len(system.labels)
     first = np.random.default_rng(seed).standard_normal((count, n))
-    rhs = _tape(system, tangent.rhs, (*tangent.symbols, TIME), n)
+    rhs = _tape(system, equations.tangent, (*system.labels, *system.delayed, TIME), n)
     outputs = list(system.problem.outputs)
-    seen = _tape(system, tangent.outputs, (*system.labels, TIME), len(outputs))
+    seen = _tape(system, equations.output_tangent, (*system.labels, TIME), len(outputs))
     of = np.array(
         [
             system.labels.index(d.of) if d.of in system.labels else -1 - outputs.index(d.of)

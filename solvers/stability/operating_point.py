@@ -14,7 +14,7 @@ from ..equations import System, as_problem, compile_system, quantities
 from ..grid import RESERVED
 from ..problems import Dynamics, DynamicsError, Map
 from ..problems.numbers import real_array
-from ..programs.straightline import Builder
+from ..programs.straightline import Builder, Program
 from ..results import REASONS
 from .rest import rests
 
@@ -37,7 +37,8 @@ def operating_point(
 
     Parameters
     ----------
-    problem : ODE, DDE, Map, or a model with such a view
+    problem : ODE, DDE, Map, a model with such a view, or a System
+        A system is not compiled again; it takes no `at`.
     at : mapping state (or vector) -> number, array, DataArray or expression; or a Dataset of `equilibria`, optional
         Default: the model's first closed-form fixed point, else the first stable (or least unstable) one found.
         Nobody checks that the equations are at rest at `at`: a linearisation may be wanted anywhere. A chart does.
@@ -54,25 +55,26 @@ def operating_point(
     DynamicsError
         `at` names no state or leaves one out.
     """
-    given: Dynamics = as_problem(problem, *kinds)
+    if isinstance(problem, System):
+        system = problem.with_one_start()
+    else:
+        problem = as_problem(problem, *kinds)
+        start = scalar_start(problem) if at is None else _start_at(problem, at)
+        system = compile_system(replace(problem, start=start))
     if at is not None:
-        system = compile_system(replace(given, start=_spread(given, at)))
-        states = system.start_values()
-        status = np.zeros(system.size, np.uint8)
-    elif given.fixed_points:
-        system = compile_system(replace(given, start={}))
+        states, status = system.start_values(), np.zeros(system.size, np.uint8)
+    elif system.problem.fixed_points:
         states, valid = closed_forms(system)
         states, status = states[..., 0], np.where(valid[:, 0], 0, NO_EQUILIBRIUM).astype(np.uint8)
     else:
         from .equilibria import first_stable
 
-        system = compile_system(scalar_start(given))
         states, status = first_stable(system)
     states = np.where(status == 0, states, np.nan)
     return system, states, status
 
 
-def _spread(problem: Dynamics, at: Any) -> dict[str, Any]:
+def _start_at(problem: Dynamics, at: Any) -> dict[str, Any]:
     """`at` by state label, without coordinates that are not dimensions of a grid."""
     vectors = quantities(problem.labels)
     if isinstance(at, xr.Dataset):
@@ -82,12 +84,12 @@ def _spread(problem: Dynamics, at: Any) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in at.items():
         if name in problem.labels:
-            out[name] = _plain(name, value)
+            out[name] = _start_value(name, value)
         elif name in vectors:
             for row, index in enumerate(vectors[name]):
                 label = problem.labels[index]
                 flows = isinstance(value, xr.DataArray) and "flow" in value.dims
-                out[label] = _plain(label, value.isel(flow=row) if flows else value)
+                out[label] = _start_value(label, value.isel(flow=row) if flows else value)
         else:
             raise DynamicsError(
                 f"at names {name!r}, which is not a state; there are {', '.join(problem.labels)}"
@@ -98,7 +100,7 @@ def _spread(problem: Dynamics, at: Any) -> dict[str, Any]:
     return out
 
 
-def _plain(label: str, value: Any) -> Any:
+def _start_value(label: str, value: Any) -> Any:
     if isinstance(value, xr.DataArray):
         array = value.drop_vars([c for c in RESERVED if c in value.coords and c not in value.dims])
         return array.rename(f"at_{label}") if array.ndim else float(real_array(f"at of {label}", array))
@@ -110,26 +112,32 @@ def _plain(label: str, value: Any) -> Any:
     return xr.DataArray(values, {f"at_{label}": values}, (f"at_{label}",), f"at_{label}")
 
 
-def scalar_start(problem: Dynamics) -> Dynamics:
-    """The problem with one initial value a state: of arrays the first, as a start for a search."""
-    start = {
+def scalar_start(problem: Dynamics) -> dict[str, Any]:
+    """One initial value a state: of arrays the first, as a start for a search."""
+    return {
         k: v
         if hasattr(v, "free_symbols") or np.ndim(v) == 0
         else float(real_array(f"start of {k}", v).flat[0])
         for k, v in problem.start.items()
     }
-    return replace(problem, start=start)
 
 
 def closed_forms(system: System) -> tuple[Array, NDArray[np.bool_]]:
     """(n, size, points) states of the problem's fixed points, and (size, points) whether they solve the equations."""
-    from ..programs.from_sympy import emit
-
-    builder, points, labels = Builder(), system.problem.fixed_points, system.labels
-    rows = [emit(builder, point[label]) for label in labels for point in points]
-    values = system.evaluate(builder.build(rows), {}).reshape(len(labels), len(points), system.size)
+    points, labels = system.problem.fixed_points, system.labels
+    formulas = tuple(point[label] for label in labels for point in points)
+    key = ("closed forms", *((type(e), e) for e in formulas))
+    program = system.equations.once(key, lambda: _program(formulas))
+    values = system.evaluate(program, {}).reshape(len(labels), len(points), system.size)
     valid = np.stack([solves(system, np.ascontiguousarray(values[:, k])) for k in range(len(points))], axis=1)
     return np.moveaxis(values, 1, 2), valid
+
+
+def _program(formulas: tuple[Any, ...]) -> Program:
+    from ..programs.from_sympy import emit
+
+    builder = Builder()
+    return builder.build([emit(builder, formula) for formula in formulas])
 
 
 def at_rest_rate(system: System, states: Array, points: Any = None) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,7 @@ def pieces(system: System, states: Array, points: NDArray[np.int64]) -> list[Sys
     Examples
     --------
     >>> import sympy
-    >>> from ..dynamics import compile_system
+    >>> from tcpdynamics.solvers.equations import compile_system
     >>> from ..problems import ODE
     >>> x = sympy.Symbol("x")
     >>> clipped = compile_system(ODE(rhs={"x": 1 - sympy.Min(1, sympy.Max(0, x))}))
@@ -50,7 +49,7 @@ def pieces(system: System, states: Array, points: NDArray[np.int64]) -> list[Sys
         held = dict(zip(equations, sides, strict=False))
         seen = dict(zip(outputs, sides[len(equations) :], strict=True))
         programs[without_switches(system.rhs, held), without_switches(system.outputs, seen)] = None
-    return [replace(system, rhs=rhs, outputs=of) for rhs, of in programs]
+    return [system.with_programs(rhs, of) for rhs, of in programs]
 
 
 def _switches(system: System, program: Program) -> list[int]:

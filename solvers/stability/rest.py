@@ -61,7 +61,7 @@ def rests(
     Examples
     --------
     >>> import sympy
-    >>> from ..dynamics import compile_system
+    >>> from tcpdynamics.solvers.equations import compile_system
     >>> from ..problems import ODE
     >>> x = sympy.Symbol("x")
     >>> rests(compile_system(ODE(rhs={"x": 3 - x})), np.array([[3.0]])).tolist()
@@ -72,7 +72,7 @@ def rests(
     with np.errstate(all="ignore"):
         fine = np.asarray(np.isfinite(states).all(axis=0))
         safe = np.where(fine, states, 0.0)
-        timed = TIME in system.rhs.inputs or (system.delayed and TIME in system._rest.inputs)
+        timed = TIME in system.rhs.inputs or (system.delayed and TIME in system.equations.rest.inputs)
         for t in times if timed else times[:1]:
             rate, error, lost = residual(system, safe, points, size, t)
             if size is not None:
@@ -88,14 +88,10 @@ def residual(
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """(n, m) rates at rest (of a map: changes in a step), the E_i of `rests`, and where a rate is lost to underflow."""
     count = states.shape[1]
-    pick = slice(None) if points is None else points
-    values: dict[str, Any] = {
-        k: v if np.ndim(v) == 0 else v[pick] for k, v in system.grid.values.items()
-    } | dict(zip(system.labels, states, strict=True))
-    values[TIME] = t
+    values = system.parameters_at(points) | dict(zip(system.labels, states, strict=True)) | {TIME: t}
     sizes: dict[str, Any] = {} if size is None else dict(zip(system.labels, np.abs(size), strict=True))
     if system.delayed:
-        past, doubt, _ = running_error(system._rest, values, sizes, count)
+        past, doubt, _ = running_error(system.equations.rest, values, sizes, count)
         values |= dict(zip(system.delayed, past, strict=True))
         sizes |= dict(zip(system.delayed, doubt, strict=True))
     rate, error, lost = running_error(system.rhs, values, sizes, count)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import real
 
-from ..equations import POINT, System, at_points, compile_system, swept
+from ..equations import POINT, System
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .attracting_rest import refine
@@ -267,7 +267,7 @@ def _compared(system: System, margin: xr.DataArray, verdict: xr.DataArray) -> di
 
 
 def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: float) -> Boundary:
-    grid, varying = system.grid, swept(system.grid)
+    grid, varying = system.grid, system.swept
     known = np.isfinite(value)
     sign = -1.0 if known.any() and not (value[known] < -error[known]).any() else 1.0
     axes = list(range(len(grid.shape)))
@@ -279,11 +279,10 @@ def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: fl
     )
 
     def measure(values: dict[str, Array]) -> tuple[Array, Array]:
-        problem = at_points(system.problem, values)
+        local = system.at(values)
         if at is None:
-            local, states, status = operating_point(problem)
+            local, states, status = operating_point(local)
         else:
-            local = compile_system(problem)
             states, status = local.start_values(), np.zeros(local.size, np.uint8)
             if arrays:
                 states = refine(local, states)
@@ -297,7 +296,7 @@ def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: fl
 
 def _crossings(problem: Any, system: System, found: Boundary) -> dict[str, Any]:
     grid = system.grid
-    own = {k: found.at(v) for k, v in swept(grid).items() if k in system.problem.parameters}
+    own = {k: found.at(v) for k, v in system.swept.items() if k in system.problem.parameters}
     dims = grid.dims
     data: dict[str, Any] = {}
     for name, values in own.items():

@@ -94,7 +94,7 @@ def linearisation(
     """
     n, m = states.shape
     if not m:
-        lags = len(system._groups)
+        lags = len(system.equations.groups)
         return (np.empty((0, n, n)), np.empty((0, lags, n, n)), np.empty((0, lags))), []
     base, past, tau = system.jacobians(states, points)
     number = switches_of(system)[0]
@@ -157,16 +157,14 @@ def _sampled(
 ) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
     """One point on many switches: what random deviations find if that is all there is, else no sides."""
     n, lags = len(states), tau.shape[1]
-    cache = vars(system).setdefault("_signs", {})
-    if switches not in cache:
-        cache[switches] = signed_arguments(system, switches)
+    program = system.equations.once(("signs", switches), lambda: signed_arguments(system, switches))
     shape = (len(variables_of(system)), SAMPLES)
     size = np.where(states == 0, 1.0, np.abs(states))
     moved = np.tile(states, (1 + lags, 1)) + NEARBY * np.tile(size, (1 + lags, 1)) * np.random.default_rng(
         0
     ).normal(size=shape)
     values = dict(zip(variables_of(system), moved, strict=True)) | {TIME: 0.0}
-    arguments = system.evaluate(cache[switches], values, np.repeat(points, SAMPLES))
+    arguments = system.evaluate(program, values, np.repeat(points, SAMPLES))
     signs = np.unique(np.where(arguments >= 0, 1.0, -1.0).T, axis=0)
     found = list(_compared(system, states, points, index, switches, tau, map(tuple, signs)))
     alike = len(found) == 1 and not found[0][1].any()
@@ -219,13 +217,11 @@ def _one_sided(
 ) -> tuple[Array, Array, Array]:
     """(m, n) rate, (m, n, N) slopes and (m, c, N) rows of the cone where the switches take these sides."""
     n, m = states.shape
-    cache = vars(system).setdefault("_one_sided", {})
-    key = (switches, tuple(signs))
-    if key not in cache:
-        cache[key] = with_slopes(
-            composed(system), dict(zip(switches, signs, strict=True)), variables_of(system)
-        )
-    values = system.evaluate(cache[key], at_rest_values(system, states), points)
+    program = system.equations.once(
+        ("one-sided", switches, tuple(signs)),
+        lambda: with_slopes(composed(system), dict(zip(switches, signs, strict=True)), variables_of(system)),
+    )
+    values = system.evaluate(program, at_rest_values(system, states), points)
     rows = n + len(switches)
     slopes = np.moveaxis(values[rows:].reshape(-1, rows, m), 2, 0).transpose(0, 2, 1)  # (m, rows, N)
     rate = values[:n].T - (states.T if isinstance(system.problem, Map) else 0.0)

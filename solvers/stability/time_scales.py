@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import real, whole
 from tcpdynamics.limits import check_work
 
-from ..equations import System, take
+from ..equations import System
 from ..problems import DomainError, DynamicsError
 from .equilibria_search import inverses
 from .leading_roots import leading_roots
@@ -86,8 +86,8 @@ def own_unit(system: System) -> Array:
     Examples
     --------
     >>> import sympy
-    >>> from ..dynamics import compile_system
-    >>> from ..problems import ODE
+    >>> from tcpdynamics.solvers.equations import compile_system
+    >>> from tcpdynamics.solvers import ODE
     >>> x, rate = sympy.symbols("x rate")
     >>> slow = ODE(rhs={"x": rate * (1 - x)}, parameters={"rate": [0.001, 8.0]}, start={"x": 3.0})
     >>> own_unit(compile_system(slow)).tolist()
@@ -120,7 +120,7 @@ def _modes(system: System, points: NDArray[np.int64]) -> Array:
     none = np.full((3, points.size), np.inf)
     none[2] = 0.0
     try:
-        local, states, status = operating_point(take(system, points))
+        local, states, status = operating_point(system.take(points))
         fine = np.flatnonzero(status == 0)
         if not fine.size:
             return none
