@@ -21,7 +21,7 @@ from .bifurcation import attractor_variable
 from .failing import warn_if_most_failed
 from .flow_attractors import CYCLE, EQUILIBRIUM, TOO_SHORT, UNDECIDED, FlowSettings, flow_orbits
 from .map_attractors import OVERFLOW, map_orbits
-from .operating_point import closed_forms
+from .rest import closed_forms
 from .time_scales import one_or_range
 
 Array = NDArray[np.float64]
@@ -100,14 +100,14 @@ def basin(
     >>> basin(double_well, {"x": [-2.0, -0.1, 0.0, 0.1]}).equilibrium_index.values.tolist()
     [0, 0, 1, 2]
     """
-    given = as_problem(problem, DDE, ODE, Map)
+    problem = as_problem(problem, DDE, ODE, Map)
     _check_starts(starts)
-    system = compile_system(given.starting(starts))
-    base = compile_system(given.starting(dict.fromkeys(starts, 0.0)))
+    system = compile_system(problem.starting(starts))
+    base = compile_system(problem.starting(dict.fromkeys(starts, 0.0)))
     max_period = whole("max_period", max_period, 1)
     if real("floor", floor, 0, 1) == 1:
         raise DomainError(f"floor must lie in [0, 1), got {floor:g}")
-    is_map = isinstance(given, Map)
+    is_map = isinstance(problem, Map)
     of = of or system.labels[0]
     if is_map:
         ends = _of_map(system, of, transient, keep, max_period)
@@ -115,12 +115,12 @@ def basin(
         ends = _of_flow(system, FlowSettings(of, transient, keep, samples, max_period, rtol, atol))
     if throw and ends.status.any():
         at = int(np.flatnonzero(ends.status)[0])
-        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[ends.status[at]]}")
-    warn_if_most_failed(f"basin of {given.name}", ends.status)
+        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {REASONS[ends.status[at]]}")
+    warn_if_most_failed(f"basin of {problem.name}", ends.status)
     transient, keep = ends.times
     settings = {"transient": transient, "keep": keep, "max_period": max_period, "floor": floor, "of": of}
-    data = _labelled(system, base, of, ends, floor)
-    return as_dataset(data, system.grid.coords, provenance(given, "basin", **settings))
+    data = _variables(system, base, of, ends, floor)
+    return as_dataset(data, system.grid.coords, provenance(problem, "basin", **settings))
 
 
 def _check_starts(starts: Any) -> None:
@@ -187,7 +187,7 @@ def _of_flow(system: System, settings: FlowSettings) -> _Ends:
     return _Ends(outcome.astype(np.int8), last, cycle, np.where(settled, 0, flows.status), times)
 
 
-def _labelled(system: System, base: System, of: str, ends: _Ends, floor: float) -> dict[str, Any]:
+def _variables(system: System, base: System, of: str, ends: _Ends, floor: float) -> dict[str, Any]:
     grid, problem, n = system.grid, system.problem, len(system.labels)
     many = grid.size // base.size
 

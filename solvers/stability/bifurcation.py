@@ -97,16 +97,16 @@ def bifurcation(
     >>> bifurcation(logistic).cycle_length.values.tolist()
     [1, 2, 4, 3, 0]
     """
-    given = as_problem(problem, DDE, ODE, Map)
+    problem = as_problem(problem, DDE, ODE, Map)
     if start:
-        given = given.starting(start)
-    system = compile_system(given)
+        problem = problem.starting(start)
+    system = compile_system(problem)
     dims = system.grid.dims
     if parameter is not None and parameter not in dims:
         raise DynamicsError(f"{parameter!r} is not swept; swept are: {', '.join(dims) or 'none'}")
     max_period = whole("max_period", max_period, 1)
     along = parameter or (dims[0] if dims else "")
-    if isinstance(given, Map):
+    if isinstance(problem, Map):
         orbits = map_orbits(system, transient, keep, max_period)
         data = _of_map(system, orbits)
         settings: dict[str, Any] = {"transient": orbits.transient, "keep": orbits.keep}
@@ -119,10 +119,10 @@ def bifurcation(
     status = data["status"].values.ravel()
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
-        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
-    warn_if_most_failed(f"bifurcation of {given.name}", status)
+        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+    warn_if_most_failed(f"bifurcation of {problem.name}", status)
     settings["max_period"] = max_period
-    attrs = provenance(given, "bifurcation", **settings) | {"parameter": along}
+    attrs = provenance(problem, "bifurcation", **settings) | {"parameter": along}
     return as_dataset(data, system.grid.coords, attrs)
 
 
@@ -140,7 +140,7 @@ def _of_flow(system: System, of: str, flows: FlowOrbits) -> dict[str, Any]:
     problem, name = system.problem, of.partition("[")[0]
     units, meaning = problem.units.get(name, "1"), problem.meanings.get(name, of)
     most = max(flows.highs.shape[1], flows.lows.shape[1])
-    highs, lows = (_padded(x, most) for x in (flows.highs, flows.lows))
+    highs, lows = (_pad(x, most) for x in (flows.highs, flows.lows))
     return {
         "maxima": _variable(system, highs, units, f"maxima of {meaning}", "extremum"),
         "minima": _variable(system, lows, units, f"minima of {meaning}", "extremum"),
@@ -152,7 +152,7 @@ def _of_flow(system: System, of: str, flows: FlowOrbits) -> dict[str, Any]:
     }
 
 
-def _padded(values: Array, most: int) -> Array:
+def _pad(values: Array, most: int) -> Array:
     return np.pad(values, ((0, 0), (most - values.shape[1], 0)), constant_values=np.nan)
 
 

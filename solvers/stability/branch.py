@@ -11,8 +11,7 @@ from ..equations import System
 from ..problems import TIME, DynamicsError
 from ..programs.straightline import Program, differentiate
 from .leading_roots import linear_roots
-from .operating_point import at_rest_jacobian, at_rest_rate
-from .rest import rests
+from .rest import at_rest_jacobian, at_rest_rate, rests
 from .switches import sides
 
 Array = NDArray[np.float64]
@@ -114,12 +113,12 @@ class Branch:
     def roots(self, u: Array, count: int) -> NDArray[np.complex128]:
         """Leading roots of the linearisation at u, without NaN; on a switch of one side."""
         system, states = self.moved(u)
-        found, _, certain = linear_roots(system, *system.jacobians(states), count)
+        leading, _, certain = linear_roots(system, *system.jacobians(states), count)
         if not certain[0]:
             raise DynamicsError(
                 f"the characteristic roots at {self.parameter} = {float((u * self.scale)[-1]):g} could not be found"
             )
-        return np.asarray(found[0][np.isfinite(found[0].real)])
+        return np.asarray(leading[0][np.isfinite(leading[0].real)])
 
     def on_switch(self, u: Array) -> bool:
         """Whether the equilibrium lies on a switch of the equations, where no single linearisation exists."""

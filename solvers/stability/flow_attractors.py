@@ -135,7 +135,7 @@ def flow_orbits(system: System, settings: FlowSettings) -> FlowOrbits:
         short[late] = True
         rest = np.flatnonzero(orbits.status != TOO_LONG)
         again = _in_blocks(system, late, before, kept, own, short, settings)
-        orbits = _joined([_rows(orbits, rest), again], [rest, late])
+        orbits = _join([_select(orbits, rest), again], [rest, late])
     return orbits
 
 
@@ -166,23 +166,23 @@ def _in_blocks(
                     if follow
                     else _not_followed(len(system.labels), part.size, times)
                 )
-    return _joined(parts, order)
+    return _join(parts, order)
 
 
-def _joined(parts: list[FlowOrbits], order: list[NDArray[np.int64]]) -> FlowOrbits:
+def _join(parts: list[FlowOrbits], order: list[NDArray[np.int64]]) -> FlowOrbits:
     """Parts of a grid as one, in the order of their points."""
     back = np.argsort(np.concatenate(order), kind="stable")
-    joined: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for field in fields(FlowOrbits):
         rows = [getattr(part, field.name) for part in parts]
         if field.name in ("highs", "lows"):
-            joined[field.name] = _wide(rows)[back]
+            columns[field.name] = _stack_latest(rows)[back]
         else:
-            joined[field.name] = np.concatenate(rows, axis=-1)[..., back]
-    return FlowOrbits(**joined)
+            columns[field.name] = np.concatenate(rows, axis=-1)[..., back]
+    return FlowOrbits(**columns)
 
 
-def _rows(orbits: FlowOrbits, points: NDArray[np.int64]) -> FlowOrbits:
+def _select(orbits: FlowOrbits, points: NDArray[np.int64]) -> FlowOrbits:
     """Some points of a grid."""
     picked = {field.name: getattr(orbits, field.name) for field in fields(FlowOrbits)}
     wide = ("highs", "lows")
@@ -275,7 +275,7 @@ def vanishing(samples: Array, highs: Array, lows: Array) -> NDArray[np.bool_]:
     return gone
 
 
-def _wide(parts: list[Array]) -> Array:
+def _stack_latest(parts: list[Array]) -> Array:
     """Rows of different lengths below each other, latest in the last column."""
     most = max(p.shape[1] for p in parts)
     return np.concatenate(

@@ -203,8 +203,8 @@ def map_orbits(system: System, transient: float | None, keep: float | None, max_
         states[:, points] = orbit[:n]
         with np.errstate(invalid="ignore"):
             reach[:, points] = np.fmax(largest, np.fmax.reduce(np.abs(orbit[:n]), axis=2))
-        found = find_cycles(plain, orbit, np.arange(points.size), transient, max_period)
-        period[points], multiplier[points] = found
+        cycles = find_cycles(plain, orbit, np.arange(points.size), transient, max_period)
+        period[points], multiplier[points] = cycles
     lost = ~np.isfinite(states).all(axis=(0, 2))
     states[:, lost] = np.nan
     status = np.where(lost, OVERFLOW, 0).astype(np.uint8)

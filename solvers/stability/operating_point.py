@@ -10,24 +10,27 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import bare
+
 from ..equations import System, as_problem, compile_system, quantities
 from ..grid import RESERVED
-from ..problems import Dynamics, DynamicsError, Map
+from ..problems import Dynamics, DynamicsError
 from ..problems.numbers import real_array
-from ..programs.straightline import Builder, Program
 from ..results import REASONS
-from .rest import rests
+from .equilibria_search import search
+from .leading_roots import leading_roots, margin
+from .rest import closed_forms
 
 Array = NDArray[np.float64]
 
 NO_EQUILIBRIUM = REASONS.index("no equilibrium was found from any start")
+SEARCH_FAILED = REASONS.index(
+    "no equilibrium was found from any start: give the model fixed_points=, or the solver at="
+)
 NOT_POLISHED = REASONS.index("a root could not be polished: its residual is too large")
 ON_SWITCH = REASONS.index(
     "the point lies on a switch of the equations: each side of it has a linearisation of its own"
 )
-
-#: How far a closed form may be off, relative to the terms of the equations; far above rounding.
-_CLOSED = 1e-7
 
 
 def operating_point(
@@ -67,8 +70,6 @@ def operating_point(
         states, valid = closed_forms(system)
         states, status = states[..., 0], np.where(valid[:, 0], 0, NO_EQUILIBRIUM).astype(np.uint8)
     else:
-        from .equilibria import first_stable
-
         states, status = first_stable(system)
     states = np.where(status == 0, states, np.nan)
     return system, states, status
@@ -122,37 +123,43 @@ def scalar_start(problem: Dynamics) -> dict[str, Any]:
     }
 
 
-def closed_forms(system: System) -> tuple[Array, NDArray[np.bool_]]:
-    """(n, size, points) states of the problem's fixed points, and (size, points) whether they solve the equations."""
-    points, labels = system.problem.fixed_points, system.labels
-    formulas = tuple(point[label] for label in labels for point in points)
-    key = ("closed forms", *((type(e), e) for e in formulas))
-    program = system.equations.once(key, lambda: _program(formulas))
-    values = system.evaluate(program, {}).reshape(len(labels), len(points), system.size)
-    valid = np.stack([solves(system, np.ascontiguousarray(values[:, k])) for k in range(len(points))], axis=1)
-    return np.moveaxis(values, 1, 2), valid
+def first_stable(system: System, starts: int = 8) -> tuple[Array, NDArray[np.uint8]]:
+    """(n, size) an equilibrium at each point, and codes where there is none.
+
+    The first stable one that a search around the initial values finds; where none is stable, the one that is nearest
+    to it, so that a chart goes on beyond the border.
+    """
+    check_start(system)
+    states, _ = search(system, None, starts, 0, more=False)
+    if states.shape[2] == 0:
+        return np.full(states.shape[:2], np.nan), np.full(system.size, SEARCH_FAILED, np.uint8)
+    beyond = margin(system, leading_of_each(system, states)[0])
+    stable = beyond < 0
+    least = np.where(np.isnan(beyond), np.inf, beyond).argmin(axis=1)
+    pick = np.where(stable.any(axis=1), stable.argmax(axis=1), least)
+    chosen = np.take_along_axis(states, pick[None, :, None], axis=2)[..., 0]
+    missing = ~np.isfinite(chosen).all(axis=0)
+    return chosen, np.where(missing, SEARCH_FAILED, 0).astype(np.uint8)
 
 
-def _program(formulas: tuple[Any, ...]) -> Program:
-    from ..programs.from_sympy import emit
-
-    builder = Builder()
-    return builder.build([emit(builder, formula) for formula in formulas])
-
-
-def at_rest_rate(system: System, states: Array, points: Any = None) -> Array:
-    """(n, m) what must vanish at an equilibrium: the slope, for a map its change of state."""
-    rate = system.slope(states, points)
-    return rate - states if isinstance(system.problem, Map) else rate
+def check_start(system: System) -> None:
+    """Raises DynamicsError where a search has no initial values to begin around."""
+    if not system.problem.start:
+        raise DynamicsError(
+            f"{system.problem.name} has no closed-form fixed point and no initial values to search around; give "
+            f"the problem fixed_points= or start=, equilibria box={{{bare(system.labels[0])!r}: (low, high)}}, or "
+            "any other solver at="
+        )
 
 
-def at_rest_jacobian(system: System, states: Array, points: Any = None) -> Array:
-    """(m, n, n) derivative of `at_rest_rate` with the past moving along."""
-    base, past, _ = system.jacobians(states, points)
-    total: Array = base + past.sum(axis=1)
-    return total - np.eye(len(states)) if isinstance(system.problem, Map) else total
-
-
-def solves(system: System, states: Array, points: Any = None) -> NDArray[np.bool_]:
-    """Whether the equations are at rest there, as far as closed forms are exact."""
-    return rests(system, states, points, tolerance=_CLOSED)
+def leading_of_each(system: System, states: Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """(size, K) most dangerous root of each equilibrium."""
+    _, size, slots = states.shape
+    roots = np.full((size, slots), complex(np.nan, np.nan))
+    certain = np.zeros((size, slots), bool)
+    for k in range(slots):
+        there = np.flatnonzero(np.isfinite(states[:, :, k]).all(axis=0))
+        if there.size:
+            leading, _, sure = leading_roots(system, np.ascontiguousarray(states[:, there, k]), there)
+            roots[there, k], certain[there, k] = leading[:, 0], sure
+    return roots, certain

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..equations import System
 from ..problems import TIME, Map
 from ..programs.running_error import running_error
+from ..programs.straightline import Builder, Program
 
 Array = NDArray[np.float64]
 
@@ -20,6 +21,8 @@ ROUNDING = 1e-12
 _ASIDE = 1e-6
 #: Times at which equations that hold the time must be at rest; no period divides their differences.
 TIMES = (0.0, 0.01234, 0.1732, 0.5772, 1.6180, 4.669, 27.18, 314.2)
+#: How far a closed form may be off, relative to the terms of the equations; far above rounding.
+_CLOSED = 1e-7
 
 
 def rests(
@@ -99,3 +102,39 @@ def residual(
         own = np.abs(states) if size is None else np.maximum(np.abs(states), np.abs(size))
         rate, error, lost = rate - states, error + own, lost & (states == 0)
     return rate, error, lost
+
+
+def closed_forms(system: System) -> tuple[Array, NDArray[np.bool_]]:
+    """(n, size, points) states of the problem's fixed points, and (size, points) whether they solve the equations."""
+    points, labels = system.problem.fixed_points, system.labels
+    formulas = tuple(point[label] for label in labels for point in points)
+    key = ("closed forms", *((type(e), e) for e in formulas))
+    program = system.equations.once(key, lambda: _program(formulas))
+    values = system.evaluate(program, {}).reshape(len(labels), len(points), system.size)
+    valid = np.stack([solves(system, np.ascontiguousarray(values[:, k])) for k in range(len(points))], axis=1)
+    return np.moveaxis(values, 1, 2), valid
+
+
+def _program(formulas: tuple[Any, ...]) -> Program:
+    from ..programs.from_sympy import emit
+
+    builder = Builder()
+    return builder.build([emit(builder, formula) for formula in formulas])
+
+
+def at_rest_rate(system: System, states: Array, points: Any = None) -> Array:
+    """(n, m) what must vanish at an equilibrium: the slope, for a map its change of state."""
+    rate = system.slope(states, points)
+    return rate - states if isinstance(system.problem, Map) else rate
+
+
+def at_rest_jacobian(system: System, states: Array, points: Any = None) -> Array:
+    """(m, n, n) derivative of `at_rest_rate` with the past moving along."""
+    base, past, _ = system.jacobians(states, points)
+    total: Array = base + past.sum(axis=1)
+    return total - np.eye(len(states)) if isinstance(system.problem, Map) else total
+
+
+def solves(system: System, states: Array, points: Any = None) -> NDArray[np.bool_]:
+    """Whether the equations are at rest there, as far as closed forms are exact."""
+    return rests(system, states, points, tolerance=_CLOSED)

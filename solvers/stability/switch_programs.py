@@ -75,19 +75,10 @@ def _compose(equations: Equations) -> Program:
         if delayed.of in past:
             place[symbol] = past[delayed.of]
         else:
-            steps = _replayed(builder, equations.outputs, past)
+            steps = builder.extend(equations.outputs, past)
             place[symbol] = steps[equations.outputs.outputs[list(equations.output_labels).index(delayed.of)]]
-    steps = _replayed(builder, equations.rhs, place)
+    steps = builder.extend(equations.rhs, place)
     return builder.build([steps[i] for i in equations.rhs.outputs])
-
-
-def _replayed(builder: Builder, program: Program, place: Mapping[str, int]) -> list[int]:
-    """A program's steps with some of its inputs taken from other steps."""
-    steps: list[int] = []
-    for op in program.ops:
-        known = place.get(op.value) if op.kind == "input" else None
-        steps.append(builder._replay(op, steps) if known is None else known)
-    return steps
 
 
 def variables_of(system: System) -> list[str]:
@@ -173,7 +164,7 @@ class _Errors:
         slopes = []
         for name in names:
             slope = differentiate(alone, name)
-            slopes.append(_replayed(self.builder, slope, place)[slope.outputs[0]])
+            slopes.append(self.builder.extend(slope, place)[slope.outputs[0]])
         return slopes
 
 
