@@ -1,11 +1,11 @@
-"""Equations of motion as programs over a grid of parameters: values, slopes and tangents, at any points."""
+"""Equations of motion, compiled once: values, slopes and tangents at any points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tcpdynamics.limits import check_memory
 
 from .grid import Grid, make_grid
-from .problems import DDE, ODE, TIME, ChainError, DomainError, Dynamics, DynamicsError, Map
+from .problems import DDE, ODE, TIME, ChainError, Delayed, DomainError, Dynamics, DynamicsError, Map
 from .problems.motion import ENTRY
 from .problems.numbers import real_array
 from .programs.straightline import BLOCK, Builder, Program, _plan, _run_plan, differentiate, run_blocks
@@ -25,48 +25,207 @@ Array = NDArray[np.float64]
 _FEWER = "give fewer values, or sweep them in blocks to a store such as x.zarr"
 
 
+Made = TypeVar("Made")
+
+#: The one dimension of a system at points that span no grid.
+POINT = "point"
+
+#: states (n, m), delayed values (K, m), times (m,) -> rhs (n, m), partial derivatives (n, n + K, m)
+Linearised = Callable[[Array, Array, Array], tuple[Array, Array]]
+
+
 @dataclass(frozen=True, eq=False)
-class System:
-    """Equations compiled to straight-line programs, and the grid of their parameters.
+class Equations:
+    """A problem's equations as straight-line programs, of parameters and states that may take any values.
 
     Attributes
     ----------
-    problem : ODE, DDE or Map
-    grid : Grid
-        Of the parameters, and of initial values that are arrays (named "start_" and the state's label).
+    labels, output_labels : states and outputs, in the order of every array's rows
+    lagged : mapping delayed symbol -> Delayed
     rhs, outputs : Program
         Inputs: states, parameters, delayed symbols, "t". One output a state (an output).
-    start : Program
-        Inputs: parameters. Initial values, NaN for states that have none.
     lags : Program
         Inputs: parameters. One delay a delayed symbol.
     """
 
-    problem: Dynamics
-    grid: Grid
+    labels: tuple[str, ...]
+    output_labels: tuple[str, ...]
+    lagged: Mapping[str, Delayed]
     rhs: Program
     outputs: Program
-    start: Program
     lags: Program
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """States, in the order of every array's rows."""
-        return self.problem.labels
+    _derived: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def delayed(self) -> tuple[str, ...]:
         """Delayed symbols."""
-        return tuple(self.problem._lagged)
+        return tuple(self.lagged)
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` derives from these equations, made at the first call with this key."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]  # type: ignore[no-any-return]
+
+    @cached_property
+    def tangent(self) -> Program:
+        """The right-hand side, then its derivatives by every state and by every delayed symbol."""
+        return _with_partials(self.rhs, (*self.labels, *self.delayed))
+
+    @cached_property
+    def output_tangent(self) -> Program:
+        """The outputs, then their derivatives by every state."""
+        return _with_partials(self.outputs, self.labels)
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Delayed symbols that share a delay, by index."""
+        groups: dict[Any, list[int]] = {}
+        for i, delayed in enumerate(self.lagged.values()):
+            groups.setdefault(delayed.by, []).append(i)
+        return tuple(tuple(g) for g in groups.values())
+
+    @cached_property
+    def rest(self) -> Program:
+        builder, place = self._outputs_placed()
+        return builder.build([place(d.of) for d in self.lagged.values()])
+
+    @cached_property
+    def jacobian(self) -> Program:
+        """Rows of A_0, then of each A_k."""
+        n, builder = len(self.labels), Builder()
+        columns = []
+        for state in self.labels:
+            slope = differentiate(self.rhs, state)
+            placed = builder.extend(slope)
+            columns.append([placed[row] for row in slope.outputs])
+        entries = [columns[j][i] for i in range(n) for j in range(n)]
+        lagged = list(self.lagged.items())
+        for group in self.groups:
+            matrix = [builder.const(0)] * (n * n)
+            for index in group:
+                symbol, delayed = lagged[index]
+                by_past = differentiate(self.rhs, symbol)
+                placed = builder.extend(by_past)
+                for j, weight in self._source(builder, delayed.of):
+                    for i in range(n):
+                        term = builder.mul(placed[by_past.outputs[i]], weight)
+                        matrix[i * n + j] = builder.add(matrix[i * n + j], term)
+            entries += matrix
+        return builder.build(entries)
+
+    def _source(self, builder: Builder, of: str) -> list[tuple[int, int]]:
+        """d(of)/d(state j) for each state j on which it depends."""
+        if of in self.labels:
+            return [(self.labels.index(of), builder.const(1))]
+        row = list(self.output_labels).index(of)
+        weights = []
+        for j, state in enumerate(self.labels):
+            slope = differentiate(self.outputs, state)
+            placed = builder.extend(slope)[slope.outputs[row]]
+            if placed != builder.const(0):
+                weights.append((j, placed))
+        return weights
+
+    def _outputs_placed(self) -> tuple[Builder, Any]:
+        builder = Builder()
+        steps = builder.extend(self.outputs)
+        rows = dict(zip(self.output_labels, (steps[i] for i in self.outputs.outputs), strict=True))
+        return builder, lambda of: builder.input(of) if of in self.labels else rows[of]
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Equations at the points of a grid of parameters.
+
+    Attributes
+    ----------
+    equations : Equations
+        Compiled once; systems at other points share them.
+    problem : ODE, DDE or Map
+    grid : Grid
+        Of the parameters, and of initial values that are arrays (named "start_" and the state's label).
+    start : Program
+        Inputs: parameters. Initial values, NaN for states that have none.
+    """
+
+    equations: Equations
+    problem: Dynamics
+    grid: Grid
+    start: Program
+
+    @property
+    def rhs(self) -> Program:
+        """The equations' right-hand side."""
+        return self.equations.rhs
+
+    @property
+    def outputs(self) -> Program:
+        """The equations' outputs."""
+        return self.equations.outputs
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """States, in the order of every array's rows."""
+        return self.equations.labels
+
+    @property
+    def delayed(self) -> tuple[str, ...]:
+        """Delayed symbols."""
+        return self.equations.delayed
 
     @property
     def size(self) -> int:
         """Points of the grid."""
         return self.grid.size
 
+    @property
+    def swept(self) -> dict[str, Array]:
+        """What varies over the grid: name -> (size,) values; initial values are named "start_STATE"."""
+        return {k: v for k, v in self.grid.values.items() if np.ndim(v)}
+
+    def at(self, values: Mapping[str, float | Array]) -> System:
+        """The same equations at the points of these values: floats, and arrays of one length for all that is swept.
+
+        Examples
+        --------
+        >>> import sympy
+        >>> w, r = sympy.symbols("w r")
+        >>> system = compile_system(Map(rhs={"w": r * w}, parameters={"r": [1.0, 2.0]}))
+        >>> system.at({"r": np.array([3.0, 4.0, 5.0])}).slope(np.ones((1, 3))).tolist()
+        [[3.0, 4.0, 5.0]]
+        """
+        values = {**self.grid.values, **values}
+        size = next((v.size for v in values.values() if isinstance(v, np.ndarray) and v.ndim), None)
+        dims, shape = ((), ()) if size is None else ((POINT,), (size,))
+        return replace(self, grid=Grid(dims, shape, {}, values))
+
+    def take(self, points: Any) -> System:
+        """The same equations at some points of the grid."""
+        return self.at({k: v[points] for k, v in self.swept.items()})
+
+    def with_one_start(self) -> System:
+        """The same parameters with one initial value a state: of arrays the first, as a start for a search."""
+        starts = {k: float(v[0]) for k, v in self.swept.items() if k not in self.problem.parameters}
+        return self.at(starts) if starts else self
+
+    def starting(self, start: Mapping[str, Any]) -> System:
+        """The same points with other initial values, numbers or expressions; what is not named keeps its own."""
+        problem = self.problem.starting(start)
+        return replace(self, problem=problem, start=_start_program(problem))
+
+    def with_programs(self, rhs: Program, outputs: Program) -> System:
+        """Other equations of the same states and parameters, at the same points."""
+        return replace(self, equations=replace(self.equations, rhs=rhs, outputs=outputs))
+
+    def parameters_at(self, points: Any = None) -> dict[str, Any]:
+        """Parameters at all points, or at some: floats and arrays."""
+        pick = slice(None) if points is None else points
+        return {k: v if np.ndim(v) == 0 else v[pick] for k, v in self.grid.values.items()}
+
     def lag_values(self) -> Array:
         """(delayed symbols, size) delays. Raises DomainError unless each is finite and >= 0 (whole, for a map)."""
-        values = self.evaluate(self.lags, {})
+        values = self.evaluate(self.equations.lags, {})
         whole = isinstance(self.problem, Map)
         for name, row in zip(self.delayed, values, strict=True):
             bad = ~(np.isfinite(row) & (row >= 0))
@@ -100,12 +259,11 @@ class System:
         -------
         (outputs, m) array
         """
-        pick = slice(None) if points is None else points
-        given = {k: v if np.ndim(v) == 0 else v[pick] for k, v in self.grid.values.items()} | dict(values)
-        size = self.size if points is None else np.arange(self.size)[pick].size
+        size = self.size if points is None else np.arange(self.size)[points].size
         what = f"{len(program.outputs):,} numbers at each of {size:,} points"
         check_memory(what, 16.0 * len(program.outputs) * size, _FEWER)
-        used = {name: given[name] for name in program.inputs}
+        known = self.parameters_at(points) | dict(values)
+        used = {name: known[name] for name in program.inputs}
         used = {k: float(v) if np.ndim(v) == 0 else np.ascontiguousarray(v, float) for k, v in used.items()}
         out = np.empty((len(program.outputs), size))
         run_blocks(program, used, size, out)
@@ -122,7 +280,7 @@ class System:
         if not self.delayed:
             return np.empty((0, states.shape[1]))
         now = dict(zip(self.labels, states, strict=True)) | {TIME: t}
-        return self.evaluate(self._rest, now, points)
+        return self.evaluate(self.equations.rest, now, points)
 
     def jacobians(
         self, states: Array, points: Any = None, t: float | Array = 0.0
@@ -142,67 +300,58 @@ class System:
         n, m = states.shape
         now = dict(zip(self.labels, states, strict=True)) | {TIME: t}
         past = dict(zip(self.delayed, self.at_rest(states, points, t), strict=True))
-        flat = self.evaluate(self._jacobian, now | past, points)
+        flat = self.evaluate(self.equations.jacobian, now | past, points)
         matrices = np.moveaxis(flat.reshape(-1, n, n, m), -1, 0)
         pick = slice(None) if points is None else points
-        tau = self.lag_values()[[group[0] for group in self._groups]][:, pick].T
-        return matrices[:, 0], matrices[:, 1:], np.ascontiguousarray(tau).reshape(m, len(self._groups))
+        tau = self.lag_values()[[group[0] for group in self.equations.groups]][:, pick].T
+        return (
+            matrices[:, 0],
+            matrices[:, 1:],
+            np.ascontiguousarray(tau).reshape(m, len(self.equations.groups)),
+        )
 
-    @cached_property
-    def _groups(self) -> tuple[tuple[int, ...], ...]:
-        """Delayed symbols that share a delay, by index."""
-        groups: dict[Any, list[int]] = {}
-        for i, delayed in enumerate(self.problem._lagged.values()):
-            groups.setdefault(delayed.by, []).append(i)
-        return tuple(tuple(g) for g in groups.values())
+    def linearised(self, points: Any) -> Linearised:
+        """The right-hand side with its derivatives, prepared for a loop at some points of the grid.
 
-    @cached_property
-    def _rest(self) -> Program:
-        builder, place = self._outputs_placed()
-        return builder.build([place(d.of) for d in self.problem._lagged.values()])
+        Examples
+        --------
+        >>> import sympy
+        >>> w = sympy.Symbol("w")
+        >>> at = compile_system(Map(rhs={"w": w**2})).linearised(np.arange(1))
+        >>> value, slope = at(np.array([[3.0]]), np.empty((0, 1)), np.zeros(1))
+        >>> value.item(), slope.item()
+        (9.0, 6.0)
+        """
+        symbols = (*self.labels, *self.delayed)
+        return self._prepared(self.equations.tangent, symbols, len(symbols), points)
 
-    @cached_property
-    def _jacobian(self) -> Program:
-        """Rows of A_0, then of each A_k."""
-        n, builder = len(self.labels), Builder()
-        columns = []
-        for state in self.labels:
-            slope = differentiate(self.rhs, state)
-            placed = builder.extend(slope)
-            columns.append([placed[row] for row in slope.outputs])
-        entries = [columns[j][i] for i in range(n) for j in range(n)]
-        lagged = list(self.problem._lagged.items())
-        for group in self._groups:
-            matrix = [builder.const(0)] * (n * n)
-            for index in group:
-                symbol, delayed = lagged[index]
-                by_past = differentiate(self.rhs, symbol)
-                placed = builder.extend(by_past)
-                for j, weight in self._source(builder, delayed.of):
-                    for i in range(n):
-                        term = builder.mul(placed[by_past.outputs[i]], weight)
-                        matrix[i * n + j] = builder.add(matrix[i * n + j], term)
-            entries += matrix
-        return builder.build(entries)
+    def prepared_slope(self) -> Callable[[Array, float], Array]:
+        """`slope` of equations without delays, prepared for a loop: (states, time) -> (states,)."""
+        at = self._prepared(self.rhs, self.labels, 0, slice(None))
+        t, nothing = np.empty(self.size), np.empty((0, self.size))
 
-    def _source(self, builder: Builder, of: str) -> list[tuple[int, int]]:
-        """d(of)/d(state j) for each state j on which it depends."""
-        if of in self.labels:
-            return [(self.labels.index(of), builder.const(1))]
-        row = list(self.problem.outputs).index(of)
-        weights = []
-        for j, state in enumerate(self.labels):
-            slope = differentiate(self.outputs, state)
-            placed = builder.extend(slope)[slope.outputs[row]]
-            if placed != builder.const(0):
-                weights.append((j, placed))
-        return weights
+        def slope(states: Array, time: float) -> Array:
+            t.fill(time)
+            return at(states, nothing, t)[0]
 
-    def _outputs_placed(self) -> tuple[Builder, Any]:
-        builder = Builder()
-        steps = builder.extend(self.outputs)
-        rows = dict(zip(self.problem.outputs, (steps[i] for i in self.outputs.outputs), strict=True))
-        return builder, lambda of: builder.input(of) if of in self.labels else rows[of]
+        return slope
+
+    def _prepared(self, program: Program, symbols: tuple[str, ...], columns: int, points: Any) -> Linearised:
+        rows, m = len(self.labels), np.arange(self.size)[points].size
+        parameters = {
+            k: np.ascontiguousarray(v) if np.ndim(v) else v
+            for k, v in self.parameters_at(points).items()
+            if k in program.inputs
+        }
+        plan = _plan(program, {**parameters, **dict.fromkeys((*symbols, TIME), np.empty(m))})
+
+        def at(states: Array, past: Array, t: Array) -> tuple[Array, Array]:
+            out = np.empty((len(program.outputs), m))
+            values = {**parameters, **dict(zip(symbols, (*states, *past), strict=True)), TIME: t}
+            _run_plan(plan, values, range(0, m, BLOCK), m, out)
+            return out[:rows], out[rows:].reshape(rows, columns, m)
+
+        return at
 
 
 def as_problem(problem: Any, *kinds: type[Dynamics]) -> Any:
@@ -244,42 +393,69 @@ def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
     >>> system.jacobians(np.array([[1.0, 1.0]]))[0].ravel().tolist()
     [-1.0, -2.0]
     """
-    given = as_problem(problem, *kinds)
-    arrays = {
-        f"start_{k}": v for k, v in given.start.items() if not hasattr(v, "free_symbols") and np.ndim(v)
-    }
-    grid = make_grid({**given.parameters, **arrays})
-    _check_values(given, grid)
+    problem = as_problem(problem, *kinds)
+    grid = make_grid({**problem.parameters, **_swept_starts(problem)})
+    _check_values(problem, grid)
     # Four arrays of states are alive at a time, in every solver.
-    check_memory(
-        f"{grid.size:,} points of {len(given.labels):,} states", 32.0 * grid.size * len(given.labels), _FEWER
-    )
+    states = len(problem.labels)
+    check_memory(f"{grid.size:,} points of {states:,} states", 32.0 * grid.size * states, _FEWER)
+    return System(equations_of(problem), problem, grid, _start_program(problem))
 
-    def program(expressions: Mapping[str, Any]) -> Program:
-        builder = Builder()
-        return builder.build([write(builder, label, e) for label, e in expressions.items()])
 
-    def start() -> Program:
-        builder = Builder()
-        rows = []
-        for label in given.labels:
-            if f"start_{label}" in arrays:
-                rows.append(builder.input(f"start_{label}"))
-            else:
-                value = given.start.get(label, float("nan"))
-                if not hasattr(value, "free_symbols") and not isinstance(value, int | float | Fraction):
-                    value = float(real_array(f"start of {label}", value))  # NumPy's numbers
-                rows.append(write(builder, f"start of {label}", value))
-        return builder.build(rows)
+def equations_of(problem: Dynamics) -> Equations:
+    """The compiled equations of a problem; problems with the same expressions share them.
 
-    return System(
-        given,
-        grid,
-        program(given.rhs),
-        program(given.outputs),
-        start(),
-        program({f"delay of {name}": d.by for name, d in given._lagged.items()}),
-    )
+    Examples
+    --------
+    >>> import sympy
+    >>> w, r = sympy.symbols("w r")
+    >>> decay = ODE(rhs={"w": -r * w}, parameters={"r": 1.0})
+    >>> equations_of(decay) is equations_of(decay.at(r=[2.0, 3.0]))
+    True
+    """
+    parts = (problem.rhs, problem.outputs, problem._lagged)
+    try:  # 1 and 1.0 are equal and compile to different constants, hence the types
+        key = tuple(tuple((label, type(e), e) for label, e in part.items()) for part in parts)
+        return _kept_equations(key)
+    except TypeError:  # an expression without a hash
+        return compile_equations(*parts)
+
+
+@lru_cache(maxsize=16)
+def _kept_equations(key: tuple[tuple[tuple[str, type, Any], ...], ...]) -> Equations:
+    rhs, outputs, lagged = ({label: e for label, _, e in part} for part in key)
+    return compile_equations(rhs, outputs, lagged)
+
+
+def compile_equations(
+    rhs: Mapping[str, Any], outputs: Mapping[str, Any], lagged: Mapping[str, Delayed]
+) -> Equations:
+    """Compile right-hand sides, outputs and delays. Raises DynamicsError for a function that cannot be computed."""
+    programs = (rhs, outputs, {f"delay of {name}": delayed.by for name, delayed in lagged.items()})
+    return Equations(tuple(rhs), tuple(outputs), dict(lagged), *map(_program, programs))
+
+
+def _program(expressions: Mapping[str, Any]) -> Program:
+    builder = Builder()
+    return builder.build([write(builder, label, e) for label, e in expressions.items()])
+
+
+def _swept_starts(problem: Dynamics) -> dict[str, Any]:
+    starts = problem.start.items()
+    return {f"start_{k}": v for k, v in starts if not hasattr(v, "free_symbols") and np.ndim(v)}
+
+
+def _start_program(problem: Dynamics) -> Program:
+    builder, swept, rows = Builder(), _swept_starts(problem), []
+    for label in problem.labels:
+        if f"start_{label}" in swept:
+            rows.append(builder.input(f"start_{label}"))
+            continue
+        value = problem.start.get(label, float("nan"))
+        if not hasattr(value, "free_symbols") and not isinstance(value, int | float | Fraction):
+            value = float(real_array(f"start of {label}", value))  # NumPy's numbers
+        rows.append(write(builder, f"start of {label}", value))
+    return builder.build(rows)
 
 
 def write(builder: Builder, label: str, expression: Any) -> int:
@@ -308,11 +484,11 @@ def quantities(labels: Sequence[str]) -> dict[str, list[int]]:
     >>> quantities(["N[1]", "N[2]", "q"])
     {'N': [0, 1], 'q': [2]}
     """
-    found: dict[str, list[int]] = {}
+    rows: dict[str, list[int]] = {}
     for row, label in enumerate(labels):
         match = ENTRY.fullmatch(label)
-        found.setdefault(match[1] if match else label, []).append(row)
-    return found
+        rows.setdefault(match[1] if match else label, []).append(row)
+    return rows
 
 
 class Variables(dict[str, Any]):
@@ -331,7 +507,7 @@ class Variables(dict[str, Any]):
         return self
 
 
-def labelled(system: System, labels: Sequence[str], values: NDArray[Any], *extra: str) -> Variables:
+def to_variables(system: System, labels: Sequence[str], values: NDArray[Any], *extra: str) -> Variables:
     """Rows of numbers as variables, vectors with the dimension `flow`.
 
     Parameters
@@ -354,111 +530,6 @@ def labelled(system: System, labels: Sequence[str], values: NDArray[Any], *extra
         else:
             out[name] = xr.DataArray(block[0], {}, (*grid.dims, *extra), name, attrs)
     return out
-
-
-P = TypeVar("P", bound=Dynamics)
-
-#: The one dimension of such a problem.
-POINT = "point"
-
-
-def swept(grid: Grid) -> dict[str, Array]:
-    """What varies over a grid: name -> (size,) values; initial values are named "start_STATE"."""
-    return {k: v for k, v in grid.values.items() if np.ndim(v)}
-
-
-def at_points(problem: P, values: Mapping[str, Array]) -> P:
-    """The same problem at points with these values of what it sweeps, along the dimension "point".
-
-    Examples
-    --------
-    >>> import sympy
-    >>> from tcpdynamics.solvers.problems import Map
-    >>> w, r = sympy.symbols("w r")
-    >>> doubled = at_points(Map(rhs={"w": r * w}, parameters={"r": [1.0, 2.0]}), {"r": np.array([3.0, 4.0, 5.0])})
-    >>> doubled.parameters["r"].sizes
-    Frozen({'point': 3})
-    """
-    labelled = {k: xr.DataArray(v, dims=POINT, name=f"value_of_{k}") for k, v in values.items()}
-    own = {k: v for k, v in labelled.items() if k in problem.parameters}
-    starts = {k.removeprefix("start_"): v for k, v in labelled.items() if k not in own}
-    return problem.at(**own).starting(starts)
-
-
-def take(system: System, points: Any) -> Dynamics:
-    """A system's problem at some points of its grid."""
-    return at_points(system.problem, {k: v[points] for k, v in swept(system.grid).items()})
-
-
-#: states (n, m), delayed values (K, m), times (m,) -> rhs (n, m), partial derivatives (n, n + K, m)
-Linearised = Callable[[Array, Array, Array], tuple[Array, Array]]
-
-
-class Tangent:
-    """The right-hand side with its derivatives by every state, then by every delayed symbol.
-
-    Examples
-    --------
-    >>> import sympy
-    >>> from tcpdynamics.solvers.equations import compile_system
-    >>> from tcpdynamics.solvers.problems import Map
-    >>> w = sympy.Symbol("w")
-    >>> at = Tangent(compile_system(Map(rhs={"w": w**2}))).bind(np.arange(1))
-    >>> value, slope = at(np.array([[3.0]]), np.empty((0, 1)), np.zeros(1))
-    >>> value.item(), slope.item()
-    (9.0, 6.0)
-    """
-
-    def __init__(self, system: System) -> None:
-        self.system = system
-        self.symbols = (*system.labels, *system.delayed)
-        self.rhs = _with_partials(system.rhs, self.symbols)
-        self.outputs = _with_partials(system.outputs, system.labels)
-
-    def bind(self, points: Any) -> Linearised:
-        """The equations at some points of the grid."""
-        return _bound(self.system, self.rhs, self.symbols, len(self.system.labels), points)
-
-    def bind_outputs(self, points: Any) -> Linearised:
-        """The outputs at some points of the grid, in the states alone."""
-        system = self.system
-        return _bound(system, self.outputs, system.labels, len(system.problem.outputs), points)
-
-
-def bound_slope(system: System) -> Callable[[Array, float], Array]:
-    """`System.slope` of equations without delays, prepared for a loop: (states, time) -> (states,)."""
-    at = _bound(system, system.rhs, system.labels, len(system.labels), slice(None), partials=False)
-    t, nothing = np.empty(system.size), np.empty((0, system.size))
-
-    def slope(states: Array, time: float) -> Array:
-        t.fill(time)
-        return at(states, nothing, t)[0]
-
-    return slope
-
-
-def _bound(
-    system: System, program: Program, symbols: tuple[str, ...], rows: int, points: Any, partials: bool = True
-) -> Linearised:
-    grid = system.grid
-    m = np.arange(grid.size)[points].size
-    parameters = {
-        k: v if np.ndim(v) == 0 else np.ascontiguousarray(v[points])
-        for k, v in grid.values.items()
-        if k in program.inputs
-    }
-    plan = _plan(
-        program, {**parameters, **dict.fromkeys((*symbols, TIME), np.empty(m))}
-    )  # once, not at every step
-    columns = len(symbols) if partials else 0
-
-    def at(states: Array, past: Array, t: Array) -> tuple[Array, Array]:
-        out = np.empty((len(program.outputs), m))
-        values = {**parameters, **dict(zip(symbols, (*states, *past), strict=True)), TIME: t}
-        _run_plan(plan, values, range(0, m, BLOCK), m, out)
-        return out[:rows], out[rows:].reshape(rows, columns, m)
-
-    return at
 
 
 def _with_partials(program: Program, symbols: tuple[str, ...]) -> Program:

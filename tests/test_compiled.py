@@ -69,3 +69,44 @@ def test_a_folder_that_others_could_fill_is_not_used(planted: str, tmp_path: Pat
     assert (done.returncode, done.stdout.strip()) == (0, "[0.333333, 0.666667]"), done.stderr
     assert not list(name.rglob("*.nbc"))
     assert not list((tmp_path / "elsewhere").rglob("*"))
+
+
+def test_an_edit_of_another_file_that_is_compiled_in_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "callee.py").write_text("from numba import njit\n@njit\ndef value():\n    return 1\n")
+    (tmp_path / "caller.py").write_text(
+        "from pathlib import Path\nfrom tcpdynamics.compiled import kept_on_disk, stamp_of\n"
+        "from callee import value\ndef twice():\n    return 2 * value()\n"
+        "twice = kept_on_disk(twice, stamp_of(Path(__file__).parent.glob('*.py')))\n"
+        "print(twice(), len(twice.stats.cache_hits))\n"
+    )
+    setting = os.environ | {
+        "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{tmp_path}", "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }  # fmt: skip
+
+    def run() -> str:
+        command = [sys.executable, "-c", "import caller"]
+        return subprocess.run(command, env=setting, capture_output=True, text=True, check=True).stdout
+
+    assert run().split() == ["2", "0"]
+    assert run().split() == ["2", "1"]
+    (tmp_path / "callee.py").write_text("from numba import njit\n@njit\ndef value():\n    return 21\n")
+    assert run().split() == ["42", "0"]
+
+
+def test_the_stamp_of_trajectories_covers_all_that_is_compiled_into_their_loop() -> None:
+    """Functions without a cache of their own, followed through the names that each of them reads."""
+    from tcpdynamics.solvers.trajectories import taylor_kernel
+
+    pending, files = [taylor_kernel.integrate], set()
+    reached = set()
+    while pending:
+        compiled = pending.pop()
+        if compiled in reached:
+            continue
+        reached.add(compiled)
+        function = compiled.py_func
+        files.add(Path(function.__code__.co_filename).name)
+        used = (function.__globals__.get(name) for name in function.__code__.co_names)
+        pending += [other for other in used if hasattr(other, "py_func")]
+    stamped = {path.name for path in Path(taylor_kernel.__file__).parent.glob("taylor_*.py")}
+    assert len(reached) > 20 and len(files) == 6 and files <= stamped

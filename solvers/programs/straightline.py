@@ -169,11 +169,13 @@ class Builder:
             result = self.add(result, term)
         return result
 
-    def extend(self, program: Program) -> list[int]:
-        """Append another program's steps; returns where each of them now stands."""
+    def extend(self, program: Program, inputs: Mapping[str, int] | None = None) -> list[int]:
+        """Append another program's steps, some of its inputs taken from earlier ones; returns where each now stands."""
+        inputs = inputs or {}
         place: list[int] = []
         for op in program.ops:
-            place.append(self._replay(op, place))
+            known = op.kind == "input" and op.value in inputs
+            place.append(inputs[op.value] if known else self._replay(op, place))
         return place
 
     def _replay(self, op: Op, place: Sequence[int]) -> int:

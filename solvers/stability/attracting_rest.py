@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,8 +9,7 @@ from ..equations import System
 from ..problems import TIME, Map
 from ..programs.straightline import Builder, Program
 from .equilibria_search import newton
-from .operating_point import at_rest_jacobian
-from .rest import rests
+from .rest import at_rest_jacobian, rests
 
 Array = NDArray[np.float64]
 
@@ -42,8 +39,8 @@ def resting_points(
     noise : (states, size) array or number, what the states may be wrong by
     """
     rest = at_last(system, last, reach, transient + keep)
-    found = np.isfinite(rest).all(axis=0)
-    rest = np.where(found, rest, last)
+    exists = np.isfinite(rest).all(axis=0)
+    rest = np.where(exists, rest, last)
     size = sizes(rest, reach)
     with np.errstate(invalid="ignore", over="ignore"):
         before, after = (np.abs((x - rest) / size).max(axis=0) for x in (first, last))
@@ -54,17 +51,17 @@ def resting_points(
     else:
         closer &= ~_repels(system, rest)
     exact = (np.abs(last - rest) <= noise).all(axis=0)
-    return rest, found & (closer | (after <= ARRIVED) | exact)
+    return rest, exists & (closer | (after <= ARRIVED) | exact)
 
 
 def at_last(system: System, last: Array, reach: Array, end: Array | float) -> Array:
     """(states, size) equilibria near the ends of motions: by Newton's method, or the end itself; NaN where none is."""
     known = np.isfinite(last).all(axis=0)
     start, unit = np.where(known, last, 0.0), units(np.where(known, reach, 1.0))
-    held, points = _without_time(system, end), np.arange(last.shape[1])
-    timed = held is not system
+    still, points = _without_time(system, end), np.arange(last.shape[1])
+    timed = still is not system
     times = (end, 0.77 * end) if timed else (0.0,)
-    rest, _ = newton(held, start, points, unit, times=(0.0,))
+    rest, _ = newton(still, start, points, unit, times=(0.0,))
     rest[:, ~(np.abs(rest - start) <= 2 * unit).all(axis=0)] = np.nan
     if timed:
         rest[:, ~rests(system, rest, None, unit, times=times)] = np.nan
@@ -108,12 +105,9 @@ def _without_time(system: System, end: Array | float) -> System:
         return system
     at = float(np.max(end))
 
-    def held(program: Program) -> Program:
+    def at_end(program: Program) -> Program:
         builder = Builder()
-        place: list[int] = []
-        for op in program.ops:
-            at_end = op.kind == "input" and op.value == TIME
-            place.append(builder.const(at) if at_end else builder._replay(op, place))
+        place = builder.extend(program, {TIME: builder.const(at)})
         return builder.build([place[i] for i in program.outputs])
 
-    return replace(system, rhs=held(system.rhs), outputs=held(system.outputs))
+    return system.with_programs(at_end(system.rhs), at_end(system.outputs))

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare, real, shown, whole
 
-from ..equations import System, Variables, as_problem, compile_system, labelled, quantities
+from ..equations import System, Variables, as_problem, compile_system, quantities, to_variables
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..problems.numbers import real_array
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .attracting_rest import resting_points
 from .bifurcation import attractor_variable
 from .failing import warn_if_most_failed
-from .flow_attractors import CYCLE, EQUILIBRIUM, TOO_SHORT, UNDECIDED, flow_orbits
+from .flow_attractors import CYCLE, EQUILIBRIUM, TOO_SHORT, UNDECIDED, FlowSettings, flow_orbits
 from .map_attractors import OVERFLOW, map_orbits
-from .operating_point import closed_forms
+from .rest import closed_forms
 from .time_scales import one_or_range
 
 Array = NDArray[np.float64]
@@ -100,27 +100,27 @@ def basin(
     >>> basin(double_well, {"x": [-2.0, -0.1, 0.0, 0.1]}).equilibrium_index.values.tolist()
     [0, 0, 1, 2]
     """
-    given = as_problem(problem, DDE, ODE, Map)
+    problem = as_problem(problem, DDE, ODE, Map)
     _check_starts(starts)
-    system = compile_system(given.starting(starts))
-    base = compile_system(given.starting(dict.fromkeys(starts, 0.0)))
+    system = compile_system(problem.starting(starts))
+    base = compile_system(problem.starting(dict.fromkeys(starts, 0.0)))
     max_period = whole("max_period", max_period, 1)
     if real("floor", floor, 0, 1) == 1:
         raise DomainError(f"floor must lie in [0, 1), got {floor:g}")
-    is_map = isinstance(given, Map)
+    is_map = isinstance(problem, Map)
     of = of or system.labels[0]
     if is_map:
         ends = _of_map(system, of, transient, keep, max_period)
     else:
-        ends = _of_flow(system, of, transient, keep, samples, max_period, rtol, atol)
+        ends = _of_flow(system, FlowSettings(of, transient, keep, samples, max_period, rtol, atol))
     if throw and ends.status.any():
         at = int(np.flatnonzero(ends.status)[0])
-        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[ends.status[at]]}")
-    warn_if_most_failed(f"basin of {given.name}", ends.status)
+        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {REASONS[ends.status[at]]}")
+    warn_if_most_failed(f"basin of {problem.name}", ends.status)
     transient, keep = ends.times
     settings = {"transient": transient, "keep": keep, "max_period": max_period, "floor": floor, "of": of}
-    data = _labelled(system, base, of, ends, floor)
-    return as_dataset(data, system.grid.coords, provenance(given, "basin", **settings))
+    data = _variables(system, base, of, ends, floor)
+    return as_dataset(data, system.grid.coords, provenance(problem, "basin", **settings))
 
 
 def _check_starts(starts: Any) -> None:
@@ -147,56 +147,47 @@ class _Ends:
 def _of_map(system: System, of: str, transient: float | None, keep: float | None, max_period: int) -> _Ends:
     if of not in system.labels:
         raise DynamicsError(f"of must name a state, got {of!r}; there are {', '.join(system.labels)}")
-    found = map_orbits(system, transient, keep, max_period)
-    escaped = found.status == OVERFLOW
-    first, last = found.states[:, :, 0], found.states[:, :, -1].copy()
-    rest, resting = resting_points(system, first, last, found.reach, found.transient, found.keep)
-    resting &= found.period <= 1
+    orbits = map_orbits(system, transient, keep, max_period)
+    escaped = orbits.status == OVERFLOW
+    first, last = orbits.states[:, :, 0], orbits.states[:, :, -1].copy()
+    rest, resting = resting_points(system, first, last, orbits.reach, orbits.transient, orbits.keep)
+    resting &= orbits.period <= 1
     last[:, resting] = rest[:, resting]
-    row = found.states[system.labels.index(of)]
-    tail = np.arange(found.keep)[None] >= found.keep - np.maximum(found.period, 1)[:, None]
+    row = orbits.states[system.labels.index(of)]
+    tail = np.arange(orbits.keep)[None] >= orbits.keep - np.maximum(orbits.period, 1)[:, None]
     low = np.where(tail, row, np.inf).min(axis=1)
     high = np.where(tail, row, -np.inf).max(axis=1)
-    outcome = np.where(resting, EQUILIBRIUM, np.where(found.period > 1, CYCLE, UNDECIDED))
+    outcome = np.where(resting, EQUILIBRIUM, np.where(orbits.period > 1, CYCLE, UNDECIDED))
     outcome[escaped] = ESCAPE
-    cycle = np.stack([found.period.astype(float), low, high])
-    times = found.transient, found.keep
-    return _Ends(outcome.astype(np.int8), last, cycle, np.where(escaped, 0, found.status), times)
+    cycle = np.stack([orbits.period.astype(float), low, high])
+    times = orbits.transient, orbits.keep
+    return _Ends(outcome.astype(np.int8), last, cycle, np.where(escaped, 0, orbits.status), times)
 
 
-def _of_flow(
-    system: System,
-    of: str,
-    transient: float | None,
-    keep: float | None,
-    samples: int,
-    max_period: int,
-    rtol: float,
-    atol: float,
-) -> _Ends:
-    found = flow_orbits(system, of, transient, keep, samples, max_period, rtol, atol)
-    escaped = found.status == OVERFLOW
-    last = found.last.copy()
-    noise = 100 * (rtol * found.reach + atol)
-    rest, resting = resting_points(system, found.first, last, found.reach, found.transient, found.keep, noise)
+def _of_flow(system: System, settings: FlowSettings) -> _Ends:
+    flows = flow_orbits(system, settings)
+    escaped = flows.status == OVERFLOW
+    last = flows.last.copy()
+    noise = 100 * (settings.rtol * flows.reach + settings.atol)
+    rest, resting = resting_points(system, flows.first, last, flows.reach, flows.transient, flows.keep, noise)
     last[:, resting] = rest[:, resting]
-    outcome = np.where(resting, EQUILIBRIUM, np.where(found.attractor == CYCLE, CYCLE, UNDECIDED))
+    outcome = np.where(resting, EQUILIBRIUM, np.where(flows.attractor == CYCLE, CYCLE, UNDECIDED))
     outcome[escaped] = ESCAPE
     cycle = np.full((3, system.size), np.nan)
     cycling = np.flatnonzero(outcome == CYCLE)
     if cycling.size:
-        rows, length = np.arange(cycling.size), found.period[cycling]
-        place = np.arange(-found.highs.shape[1], 0)[None] >= -length[:, None]
-        cycle[0, cycling] = found.duration[cycling]
-        cycle[2, cycling] = np.where(place, found.highs[cycling], -np.inf).max(axis=1)
-        place = np.arange(-found.lows.shape[1], 0)[None] >= -length[rows, None]
-        cycle[1, cycling] = np.where(place, found.lows[cycling], np.inf).min(axis=1)
-    times = one_or_range(found.transient), one_or_range(found.keep)
-    settled = escaped | (resting & (found.status == TOO_SHORT))
-    return _Ends(outcome.astype(np.int8), last, cycle, np.where(settled, 0, found.status), times)
+        rows, length = np.arange(cycling.size), flows.period[cycling]
+        place = np.arange(-flows.highs.shape[1], 0)[None] >= -length[:, None]
+        cycle[0, cycling] = flows.duration[cycling]
+        cycle[2, cycling] = np.where(place, flows.highs[cycling], -np.inf).max(axis=1)
+        place = np.arange(-flows.lows.shape[1], 0)[None] >= -length[rows, None]
+        cycle[1, cycling] = np.where(place, flows.lows[cycling], np.inf).min(axis=1)
+    times = one_or_range(flows.transient), one_or_range(flows.keep)
+    settled = escaped | (resting & (flows.status == TOO_SHORT))
+    return _Ends(outcome.astype(np.int8), last, cycle, np.where(settled, 0, flows.status), times)
 
 
-def _labelled(system: System, base: System, of: str, ends: _Ends, floor: float) -> dict[str, Any]:
+def _variables(system: System, base: System, of: str, ends: _Ends, floor: float) -> dict[str, Any]:
     grid, problem, n = system.grid, system.problem, len(system.labels)
     many = grid.size // base.size
 
@@ -214,7 +205,7 @@ def _labelled(system: System, base: System, of: str, ends: _Ends, floor: float) 
     alive = np.where(ends.outcome == ESCAPE, np.nan, ends.states)
     dead = _dead(system.labels, alive, floor).reshape(n, *grid.shape)
     data["dead"] = (("state", *grid.dims), dead, {"long_name": "died out", "floor": floor})
-    data |= labelled(base, base.labels, np.moveaxis(points, 0, -1), "equilibrium")
+    data |= to_variables(base, base.labels, np.moveaxis(points, 0, -1), "equilibrium")
     name = of.partition("[")[0]
     own, time = problem.units.get(name, "1"), problem.time_units
     kinds = (("length", time), ("low", own), ("high", own))

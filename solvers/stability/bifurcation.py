@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import whole
 
-from ..equations import System, as_problem, compile_system, labelled
+from ..equations import System, as_problem, compile_system, to_variables
 from ..problems import DDE, ODE, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .failing import warn_if_most_failed
-from .flow_attractors import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, FlowOrbits, flow_orbits
+from .flow_attractors import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, FlowOrbits, FlowSettings, flow_orbits
 from .map_attractors import Orbits, map_orbits
 from .time_scales import one_or_range
 
@@ -97,62 +97,62 @@ def bifurcation(
     >>> bifurcation(logistic).cycle_length.values.tolist()
     [1, 2, 4, 3, 0]
     """
-    given = as_problem(problem, DDE, ODE, Map)
+    problem = as_problem(problem, DDE, ODE, Map)
     if start:
-        given = given.starting(start)
-    system = compile_system(given)
+        problem = problem.starting(start)
+    system = compile_system(problem)
     dims = system.grid.dims
     if parameter is not None and parameter not in dims:
         raise DynamicsError(f"{parameter!r} is not swept; swept are: {', '.join(dims) or 'none'}")
     max_period = whole("max_period", max_period, 1)
     along = parameter or (dims[0] if dims else "")
-    if isinstance(given, Map):
+    if isinstance(problem, Map):
         orbits = map_orbits(system, transient, keep, max_period)
         data = _of_map(system, orbits)
         settings: dict[str, Any] = {"transient": orbits.transient, "keep": orbits.keep}
     else:
         of = of or system.labels[0]
-        found = flow_orbits(system, of, transient, keep, samples, max_period, rtol, atol)
-        data = _of_flow(system, of, found)
+        flows = flow_orbits(system, FlowSettings(of, transient, keep, samples, max_period, rtol, atol))
+        data = _of_flow(system, of, flows)
         settings = {"of": of, "samples": samples, "rtol": rtol, "atol": atol}
-        settings |= {"transient": one_or_range(found.transient), "keep": one_or_range(found.keep)}
+        settings |= {"transient": one_or_range(flows.transient), "keep": one_or_range(flows.keep)}
     status = data["status"].values.ravel()
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
-        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
-    warn_if_most_failed(f"bifurcation of {given.name}", status)
+        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+    warn_if_most_failed(f"bifurcation of {problem.name}", status)
     settings["max_period"] = max_period
-    attrs = provenance(given, "bifurcation", **settings) | {"parameter": along}
+    attrs = provenance(problem, "bifurcation", **settings) | {"parameter": along}
     return as_dataset(data, system.grid.coords, attrs)
 
 
-def _of_map(system: System, found: Orbits) -> dict[str, Any]:
-    attractor = np.where(found.period > 1, CYCLE, np.where(found.period == 1, EQUILIBRIUM, UNDECIDED))
-    data = labelled(system, system.labels, found.states, "iterate")
+def _of_map(system: System, orbits: Orbits) -> dict[str, Any]:
+    attractor = np.where(orbits.period > 1, CYCLE, np.where(orbits.period == 1, EQUILIBRIUM, UNDECIDED))
+    data = to_variables(system, system.labels, orbits.states, "iterate")
     data["attractor"] = attractor_variable(system, attractor.astype(np.int8))
-    data["cycle_length"] = _variable(system, found.period, "1", "steps of the cycle (0: none found)")
-    data["multiplier"] = _variable(system, found.multiplier, "1", "largest multiplier of the cycle, modulus")
-    data["status"] = status_variable(system.grid, found.status)
+    data["cycle_length"] = _variable(system, orbits.period, "1", "steps of the cycle (0: none orbits)")
+    data["multiplier"] = _variable(system, orbits.multiplier, "1", "largest multiplier of the cycle, modulus")
+    data["status"] = status_variable(system.grid, orbits.status)
     return data
 
 
-def _of_flow(system: System, of: str, found: FlowOrbits) -> dict[str, Any]:
+def _of_flow(system: System, of: str, flows: FlowOrbits) -> dict[str, Any]:
     problem, name = system.problem, of.partition("[")[0]
     units, meaning = problem.units.get(name, "1"), problem.meanings.get(name, of)
-    most = max(found.highs.shape[1], found.lows.shape[1])
-    highs, lows = (_padded(x, most) for x in (found.highs, found.lows))
+    most = max(flows.highs.shape[1], flows.lows.shape[1])
+    highs, lows = (_pad(x, most) for x in (flows.highs, flows.lows))
     return {
         "maxima": _variable(system, highs, units, f"maxima of {meaning}", "extremum"),
         "minima": _variable(system, lows, units, f"minima of {meaning}", "extremum"),
-        "level": _variable(system, found.level, units, f"{meaning} at the end"),
-        "attractor": attractor_variable(system, found.attractor),
-        "cycle_length": _variable(system, found.period, "1", "maxima in one cycle (0: none found)"),
-        "duration": _variable(system, found.duration, problem.time_units, "duration of one cycle"),
-        "status": status_variable(system.grid, found.status),
+        "level": _variable(system, flows.level, units, f"{meaning} at the end"),
+        "attractor": attractor_variable(system, flows.attractor),
+        "cycle_length": _variable(system, flows.period, "1", "maxima in one cycle (0: none flows)"),
+        "duration": _variable(system, flows.duration, problem.time_units, "duration of one cycle"),
+        "status": status_variable(system.grid, flows.status),
     }
 
 
-def _padded(values: Array, most: int) -> Array:
+def _pad(values: Array, most: int) -> Array:
     return np.pad(values, ((0, 0), (most - values.shape[1], 0)), constant_values=np.nan)
 
 

@@ -104,10 +104,10 @@ def trace(
         tolerance,
     )
     alone = np.arange(len(inside), dtype=np.int64)
-    found = Boundary(inside, outside, axis, fraction, residual, alone, np.zeros(len(inside), bool))
+    boundary = Boundary(inside, outside, axis, fraction, residual, alone, np.zeros(len(inside), bool))
     if len(shape) != 2 or len(axes) != 2 or not len(inside):
-        return found
-    return _in_order(found, _neighbours(found, measure, parameters, shape))
+        return boundary
+    return _in_order(boundary, _neighbours(boundary, measure, parameters, shape))
 
 
 def _between(parameters: Mapping[str, Array], a: Integers, b: Integers, f: Array) -> dict[str, Array]:
@@ -162,14 +162,14 @@ def _narrow(
         probe = zero[active] & ~probed[active]
         probed[active[probe]] = True
         x[probe] = b[probe] - 0.75 * tolerance
-        found, bound = at(active, x)
-        left = found < -bound
-        low[active[left]], g_low[active[left]] = x[left], found[left]
+        measured, bound = at(active, x)
+        left = measured < -bound
+        low[active[left]], g_low[active[left]] = x[left], measured[left]
         right = active[~left]
-        high[right], value[right] = x[~left], found[~left]
-        positive = found[~left] > bound[~left]
-        g_high[right] = np.where(positive, found[~left], -g_low[right])
-        zero[right] = np.abs(found[~left]) <= bound[~left]
+        high[right], value[right] = x[~left], measured[~left]
+        positive = measured[~left] > bound[~left]
+        g_high[right] = np.where(positive, measured[~left], -g_low[right])
+        zero[right] = np.abs(measured[~left]) <= bound[~left]
         probed[right[positive]] = False
     nearer = ~(np.abs(value) <= np.abs(g_low))  # also where the quantity ends
     return np.where(nearer, low, high), np.where(nearer, g_low, value)
@@ -189,15 +189,15 @@ def _itp(a: Array, b: Array, ga: Array, gb: Array, radius: float) -> Array:
 
 
 def _neighbours(
-    found: Boundary, measure: Measure, parameters: Mapping[str, Array], shape: Sequence[int]
+    boundary: Boundary, measure: Measure, parameters: Mapping[str, Array], shape: Sequence[int]
 ) -> Integers:
     """(m, 2) crossings before and after each, -1 where there is none."""
     rows, columns = shape
-    low = np.minimum(found.inside, found.outside)
+    low = np.minimum(boundary.inside, boundary.outside)
     i, j = low // columns, low % columns
     on = [np.full((rows - 1, columns), -1), np.full((rows, columns - 1), -1)]
     for axis in (0, 1):
-        mine = np.flatnonzero(found.axis == axis)
+        mine = np.flatnonzero(boundary.axis == axis)
         on[axis][i[mine], j[mine]] = mine
     # the four edges of each cell in turn; corner k lies between edges k and k + 1
     cells = np.stack([on[0][:, :-1], on[1][:-1], on[0][:, 1:], on[1][1:]]).reshape(4, -1)
@@ -210,12 +210,12 @@ def _neighbours(
         corners = np.stack([corner, corner + 1, corner + columns + 1, corner + columns])
         value, error = measure({k: v[corners].mean(axis=0) for k, v in parameters.items()})
         edges = cells[:, saddle]
-        first_inside = found.inside[edges[0]] == corners[0]
+        first_inside = boundary.inside[edges[0]] == corners[0]
         # an inside centre joins the inside corners, and cuts off the others
         straight = first_inside != (value < -error)
         pairs = np.where(straight, edges, np.roll(edges, -1, axis=0))
         joined += [pairs[:2], pairs[2:]]
-    return _links(np.concatenate(joined, axis=1), found.axis.size)
+    return _links(np.concatenate(joined, axis=1), boundary.axis.size)
 
 
 def _links(pairs: Integers, m: int) -> Integers:
@@ -228,28 +228,30 @@ def _links(pairs: Integers, m: int) -> Integers:
     return link
 
 
-def _in_order(found: Boundary, links: Integers) -> Boundary:
+def _in_order(boundary: Boundary, links: Integers) -> Boundary:
     """Sorted by curve: open ones from an end, then closed ones."""
     order: list[int] = []
     curve, closed = np.empty(len(links), np.int64), np.zeros(len(links), bool)
-    seen = np.zeros(len(links), bool)
+    visited = np.zeros(len(links), bool)
     starts = [*np.flatnonzero((links < 0).any(axis=1)), *range(len(links))]
     number = 0
     for start in starts:
-        if seen[start]:
+        if visited[start]:
             continue
-        chain = list(_walk(links, int(start), seen))
+        chain = list(_walk(links, int(start), visited))
         curve[chain] = number
         closed[chain] = bool((links[start] >= 0).all())
         order += chain
         number += 1
     at = np.array(order)
     fields = ("inside", "outside", "axis", "fraction", "residual")
-    return replace(found, **{k: getattr(found, k)[at] for k in fields}, curve=curve[at], closed=closed[at])
+    return replace(
+        boundary, **{k: getattr(boundary, k)[at] for k in fields}, curve=curve[at], closed=closed[at]
+    )
 
 
-def _walk(links: Integers, at: int, seen: NDArray[np.bool_]) -> Iterator[int]:
+def _walk(links: Integers, at: int, visited: NDArray[np.bool_]) -> Iterator[int]:
     while at >= 0:
-        seen[at] = True
+        visited[at] = True
         yield at
-        at = next((int(n) for n in links[at] if n >= 0 and not seen[n]), -1)
+        at = next((int(n) for n in links[at] if n >= 0 and not visited[n]), -1)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..equations import System
-from ..grid import Grid
 from ..problems import TIME, DynamicsError
 from ..programs.straightline import Program, differentiate
 from .leading_roots import linear_roots
-from .operating_point import at_rest_jacobian, at_rest_rate
-from .rest import rests
-from .switch_programs import share_programs
+from .rest import at_rest_jacobian, at_rest_rate, rests
 from .switches import sides
 
 Array = NDArray[np.float64]
@@ -44,14 +41,9 @@ class Branch:
         return len(self.scale) - 1
 
     def moved(self, u: Array) -> tuple[System, Array]:
-        """The system at the parameter of u, without compiling it again, and the (n, 1) states."""
+        """The system at the parameter of u, and the (n, 1) states."""
         value = u * self.scale
-        grid = Grid((), (), {}, {**self.system.grid.values, self.parameter: float(value[-1])})
-        system = replace(self.system, grid=grid)
-        for name in ("_groups", "_rest", "_jacobian"):  # cached programs, which hold for every value
-            vars(system)[name] = getattr(self.system, name)
-        share_programs(self.system, system)
-        return system, value[:-1, None]
+        return self.system.at({self.parameter: float(value[-1])}), value[:-1, None]
 
     def rate(self, u: Array) -> Array:
         system, states = self.moved(u)
@@ -71,15 +63,20 @@ class Branch:
 
     def _by_parameter(self, system: System, states: Array) -> Array:
         """(n,) derivative of the rate; delayed outputs at rest may hold the parameter too."""
-        past = system.at_rest(states)
+        equations, past = system.equations, system.at_rest(states)
+
+        def derivative(name: str, program: Program, by: str) -> Program:
+            return equations.once(("derivative", name, by), lambda: differentiate(program, by))
+
         now = dict(zip(system.labels, states, strict=True)) | {TIME: 0.0}
         values = now | dict(zip(system.delayed, past, strict=True))
-        total = system.evaluate(_derivative(system.rhs, self.parameter), values)[:, 0]
+        total = system.evaluate(derivative("rhs", system.rhs, self.parameter), values)[:, 0]
         if system.delayed:
-            moved = system.evaluate(_derivative(system._rest, self.parameter), now)[:, 0]
+            moved = system.evaluate(derivative("rest", equations.rest, self.parameter), now)[:, 0]
             for symbol, change in zip(system.delayed, moved, strict=True):
                 if change != 0.0:
-                    total = total + change * system.evaluate(_derivative(system.rhs, symbol), values)[:, 0]
+                    by_past = system.evaluate(derivative("rhs", system.rhs, symbol), values)[:, 0]
+                    total = total + change * by_past
         return np.asarray(total)
 
     def rests(self, u: Array) -> bool:
@@ -116,12 +113,12 @@ class Branch:
     def roots(self, u: Array, count: int) -> NDArray[np.complex128]:
         """Leading roots of the linearisation at u, without NaN; on a switch of one side."""
         system, states = self.moved(u)
-        found, _, certain = linear_roots(system, *system.jacobians(states), count)
+        leading, _, certain = linear_roots(system, *system.jacobians(states), count)
         if not certain[0]:
             raise DynamicsError(
                 f"the characteristic roots at {self.parameter} = {float((u * self.scale)[-1]):g} could not be found"
             )
-        return np.asarray(found[0][np.isfinite(found[0].real)])
+        return np.asarray(leading[0][np.isfinite(leading[0].real)])
 
     def on_switch(self, u: Array) -> bool:
         """Whether the equilibrium lies on a switch of the equations, where no single linearisation exists."""
@@ -130,16 +127,3 @@ class Branch:
     def determinant(self, u: Array, tangent: Array) -> float:
         """Vanishes with a change of sign where another branch crosses."""
         return float(np.linalg.det(np.vstack([self.slope(u), tangent])))
-
-
-_programs: dict[tuple[int, str], tuple[Program, Program]] = {}
-
-
-def _derivative(program: Program, name: str) -> Program:
-    """Differentiated once for each program that is followed."""
-    key = (id(program), name)
-    if key not in _programs or _programs[key][0] is not program:
-        if len(_programs) > 64:
-            _programs.clear()
-        _programs[key] = (program, differentiate(program, name))
-    return _programs[key][1]

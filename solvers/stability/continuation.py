@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import real, shown, whole
 from tcpdynamics.limits import check_work
 
-from ..equations import as_problem, compile_system, labelled
+from ..equations import as_problem, compile_system, to_variables
 from ..problems import DomainError, Dynamics, DynamicsError, Map
 from ..problems.numbers import real_array
 from ..results import as_dataset, provenance
@@ -93,13 +93,13 @@ def continuation(
     >>> branch.special_kind.values.tolist(), round(abs(float(branch.special_r[0])), 12)
     (['fold'], 0.0)
     """
-    given: Dynamics = as_problem(problem)
+    dynamics: Dynamics = as_problem(problem)
     points = whole("points", points, 1, error=DynamicsError)
-    low, high = _check(given, parameter, bounds, step)
+    low, high = _check(dynamics, parameter, bounds, step)
     check_work(
-        f"{points:,} points of a branch", points * _WORK * len(given.labels) ** 3, "ask for fewer points"
+        f"{points:,} points of a branch", points * _WORK * len(dynamics.labels) ** 3, "ask for fewer points"
     )
-    branch, first = _begin(given, parameter, (low, high), dict(start or {}), step)
+    branch, first = _begin(dynamics, parameter, (low, high), dict(start or {}), step)
     ahead = np.sign(high - low) * np.eye(branch.states + 1)[-1]
     limits = np.sort([low, high]) / branch.scale[-1]
     at = first[-1] * branch.scale[-1]
@@ -113,7 +113,7 @@ def continuation(
         ended.insert(0, back.ended)
     lost = [e for e in ended if e.startswith("lost")]
     if throw and lost:
-        raise DynamicsError(f"{given.name}: {lost[0]}; try a smaller step or another start")
+        raise DynamicsError(f"{dynamics.name}: {lost[0]}; try a smaller step or another start")
     settings = {
         "parameter": parameter,
         "bounds": list(bounds),
@@ -121,7 +121,7 @@ def continuation(
         "step": step,
         "points": points,
     }
-    attrs = provenance(given, "continuation", **settings) | {"ended": "; ".join(ended)}
+    attrs = provenance(dynamics, "continuation", **settings) | {"ended": "; ".join(ended)}
     return _dataset(branch, nodes, special, attrs)
 
 
@@ -195,7 +195,7 @@ def _trace(
         if delay:
             count = unstable(branch, here.roots) + _SPARE
         moved = branch.correct(here.u + length * here.tangent, here.tangent)
-        new, found, on_switch = None, [], False
+        new, crossed, on_switch = None, [], False
         if moved is not None and np.linalg.norm(moved[0] - here.u) < 2 * length:
             u = moved[0]
             out = u[-1] < limits[0] or u[-1] > limits[1]
@@ -212,8 +212,8 @@ def _trace(
                 )
             if (not out or ended is not None) and not on_switch:
                 new = node(branch, u, here.tangent, count)
-                found = list(between(branch, here, new))
-        if new is None or (length > 1e-4 * longest and not _explained(branch, here, new, found)):
+                crossed = list(between(branch, here, new))
+        if new is None or (length > 1e-4 * longest and not _explained(branch, here, new, crossed)):
             length *= 0.5
             if length < 1e-7 * longest:
                 where = f"{branch.parameter} = {float(here.u[-1] * branch.scale[-1]):g}"
@@ -223,7 +223,7 @@ def _trace(
                 return _Path(nodes, special, f"lost at {where}: {why}")
             continue
         nodes.append(new)
-        special += sorted(found, key=lambda s: float((s.u - here.u) @ here.tangent))
+        special += sorted(crossed, key=lambda s: float((s.u - here.u) @ here.tangent))
         here = new
         if out:
             return _Path(nodes, special, f"at {branch.parameter} = {float(here.u[-1] * branch.scale[-1]):g}")
@@ -241,17 +241,17 @@ def _onto(branch: Branch, inside: Array, outside: Array, limits: Array) -> Array
     part = (bound - inside[-1]) / (outside[-1] - inside[-1])
     guess = inside + part * (outside - inside)
     guess[-1] = bound
-    found = branch.correct(guess, np.eye(len(guess))[-1])
-    return None if found is None else np.append(found[0][:-1], bound)
+    corrected = branch.correct(guess, np.eye(len(guess))[-1])
+    return None if corrected is None else np.append(corrected[0][:-1], bound)
 
 
-def _explained(branch: Branch, a: Node, b: Node, found: list[Special]) -> bool:
+def _explained(branch: Branch, a: Node, b: Node, special: list[Special]) -> bool:
     """Whether the special points account for the change in the number of unstable roots."""
     change = abs(unstable(branch, b.roots) - unstable(branch, a.roots))
     allowed = {0}
-    if any(one.kind == SWITCH for one in found):
+    if any(one.kind == SWITCH for one in special):
         return True
-    for one in found:
+    for one in special:
         allowed = {abs(x + s * UNSTABLE[one.kind]) for x in allowed for s in (-1, 1)}
     straight = float(a.tangent @ b.tangent) > 0.9
     return straight and change in allowed
@@ -262,8 +262,8 @@ def _dataset(branch: Branch, nodes: list[Node], special: list[Special], attrs: d
     bare = replace(system, grid=replace(system.grid, coords={}))
     u = np.stack([n.u for n in nodes], axis=1) * branch.scale[:, None]
     s = np.array([p.u for p in special]).reshape(-1, len(branch.scale)).T * branch.scale[:, None]
-    data = labelled(bare, system.labels, u[:-1, None], "step")
-    for name, array in labelled(bare, system.labels, s[:-1, None], "crossing").items():
+    data = to_variables(bare, system.labels, u[:-1, None], "step")
+    for name, array in to_variables(bare, system.labels, s[:-1, None], "crossing").items():
         data[f"special_{name}"] = array
     leading = np.array([n.roots[0] for n in nodes])
     steps = isinstance(problem, Map)
@@ -342,13 +342,13 @@ def _smooth(branch: Branch, a: Node, b: Node) -> Iterator[Special]:
     steps = isinstance(branch.system.problem, Map)
     crossed = a.determinant * b.determinant < 0
     if crossed:
-        found = _locate(branch, a, b, lambda u: branch.determinant(u, branch.tangent(u, a.tangent)))
-        if found is not None:
-            yield Special("branch", found, np.nan)
+        crossing = _locate(branch, a, b, lambda u: branch.determinant(u, branch.tangent(u, a.tangent)))
+        if crossing is not None:
+            yield Special("branch", crossing, np.nan)
     elif a.tangent[-1] * b.tangent[-1] < 0:
-        found = _locate(branch, a, b, lambda u: float(branch.tangent(u, a.tangent)[-1]))
-        if found is not None:
-            yield Special("fold", found, np.nan)
+        crossing = _locate(branch, a, b, lambda u: float(branch.tangent(u, a.tangent)[-1]))
+        if crossing is not None:
+            yield Special("fold", crossing, np.nan)
     for before, after in _pairs(a.roots, b.roots):
         if before.imag > 0 and after.imag > 0:
             kind, side = ("neimark-sacker", _outside) if steps else ("hopf", _right)
@@ -357,10 +357,10 @@ def _smooth(branch: Branch, a: Node, b: Node) -> Iterator[Special]:
         else:
             continue
         if side(before) * side(after) < 0:
-            found = _locate(branch, a, b, _follow(branch, a, b, before, after, side))
-            if found is not None:
-                z = _nearest(branch.roots(found, len(a.roots)), after)
-                yield Special(kind, found, float(np.abs(np.angle(z))) if steps else float(abs(z.imag)))
+            crossing = _locate(branch, a, b, _follow(branch, a, b, before, after, side))
+            if crossing is not None:
+                z = _nearest(branch.roots(crossing, len(a.roots)), after)
+                yield Special(kind, crossing, float(np.abs(np.angle(z))) if steps else float(abs(z.imag)))
 
 
 def _right(z: complex) -> float:
@@ -413,8 +413,8 @@ def _locate(branch: Branch, a: Node, b: Node, test: Callable[[Array], float]) ->
         if s in (0.0, 1.0):
             return a.u if s == 0.0 else b.u
         guess = a.u + s * chord
-        found = branch.correct(guess, normal)
-        return guess if found is None else found[0]
+        corrected = branch.correct(guess, normal)
+        return guess if corrected is None else corrected[0]
 
     if test(a.u) * test(b.u) > 0:
         return None

@@ -114,10 +114,10 @@ def _chunk(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, Arr
 def _undelayed(matrices: Array, count: int) -> tuple[Array, Array]:
     """Eigenvalues, NaN behind the last; LAPACK's are exact for a matrix within rounding."""
     n = matrices.shape[-1]
-    found = np.full((len(matrices), max(n, count)), complex(np.nan, np.nan))
-    found[:, :n] = np.linalg.eigvals(matrices)
-    found = rightmost_first(found)[:, :count]
-    return found, np.where(np.isnan(found.real), np.nan, np.finfo(float).eps)
+    roots = np.full((len(matrices), max(n, count)), complex(np.nan, np.nan))
+    roots[:, :n] = np.linalg.eigvals(matrices)
+    roots = rightmost_first(roots)[:, :count]
+    return roots, np.where(np.isnan(roots.real), np.nan, np.finfo(float).eps)
 
 
 def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[Array, Array, Array]:
@@ -125,7 +125,7 @@ def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[
     m, _, n = diagonals.shape
     a, b = diagonals[:, 0], diagonals[:, 1:]
     single = ((np.abs(b) > 0).sum(axis=1) <= 1).all(axis=1)
-    found = np.full((m, n, count), complex(np.nan, np.nan))
+    by_factor = np.full((m, n, count), complex(np.nan, np.nan))
     residuals = np.full((m, count), np.nan)
     sure = np.zeros(m, bool)
     if single.any():
@@ -133,7 +133,7 @@ def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[
         own = np.take_along_axis(b[single], which[:, None], axis=1)[:, 0]
         lag = np.take_along_axis(np.broadcast_to(tau[single][:, :, None], b[single].shape), which[:, None], 1)
         roots, bad = scalar_roots(a[single].ravel(), own.ravel(), lag.ravel(), count)
-        found[single] = roots.reshape(-1, n, count)
+        by_factor[single] = roots.reshape(-1, n, count)
         sure[single] = (np.isnan(roots.real) | (bad <= TOLERANCE)).reshape(-1, n * count).all(axis=1)
         if n == 1:
             residuals[single] = bad
@@ -143,13 +143,13 @@ def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[
         for i in range(n):
             line = diagonals[several][:, :, i, None, None]
             roots, bad, fine = certified(line[:, 0], line[:, 1:], tau[several], count)
-            found[several, i], ok = roots, ok & fine
+            by_factor[several, i], ok = roots, ok & fine
             if n == 1:
                 residuals[several] = bad
         sure[several] = ok
     if n == 1:
-        return found[:, 0], residuals, sure
-    merged = rightmost_first(found.reshape(m, n * count))[:, :count]
+        return by_factor[:, 0], residuals, sure
+    merged = rightmost_first(by_factor.reshape(m, n * count))[:, :count]
     residuals = _measure(stack, tau, merged)
     sure &= (np.isnan(merged.real) | (residuals <= TOLERANCE)).all(axis=1)
     return merged, residuals, sure
@@ -184,7 +184,7 @@ def certified(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, 
     roots = np.full((m, room), complex(np.nan, np.nan))
     residuals = np.full((m, room), np.nan)
     seeds = np.full((m, count + _SPARE), complex(np.nan, np.nan))
-    found, level = np.zeros(m, np.int64), np.zeros(m, int)
+    settled, level = np.zeros(m, np.int64), np.zeros(m, int)
     ladder = [8 + (3 * count) // (2 * n)]
     while 2 * n * ladder[-1] < _LARGEST:
         ladder.append(2 * ladder[-1])
@@ -193,7 +193,7 @@ def certified(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, 
     while at < m:
         fewer = level[at] >= 3
         end = at + 1 if fewer else m
-        at = sweep(at, end, a, b, lags, real, count, fewer, TOLERANCE, seeds, roots, residuals, found)
+        at = sweep(at, end, a, b, lags, real, count, fewer, TOLERANCE, seeds, roots, residuals, settled)
         if at >= end:
             continue
         if level[at] == len(ladder):
@@ -209,7 +209,7 @@ def certified(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, 
         keep = seeds.shape[1] if level[at] else count + 8
         seeds[part, :keep] = candidates(base[part], past[part], tau[part], ladder[level[at]], keep)
         level[part] += 1
-    return roots[:, :count], residuals[:, :count], found > 0
+    return roots[:, :count], residuals[:, :count], settled > 0
 
 
 @lru_cache(maxsize=32)
@@ -283,13 +283,13 @@ def _interpolation(s: Array, x: Array, weight: Array) -> Array:
 def candidates(base: Array, past: Array, tau: Array, nodes: int, keep: int) -> Array:
     """(m, keep) rightmost eigenvalues of the generator, NaN-filled; for real matrices the upper half plane only."""
     real = not np.iscomplexobj(base) and not np.iscomplexobj(past)
-    found = np.linalg.eigvals(generator(base, past, tau, nodes)).astype(complex)
+    values = np.linalg.eigvals(generator(base, past, tau, nodes)).astype(complex)
     if real:
-        found = np.where(found.imag < 0, complex(np.nan, np.nan), found)
-    key = np.where(np.isnan(found.real), np.inf, -found.real)
+        values = np.where(values.imag < 0, complex(np.nan, np.nan), values)
+    key = np.where(np.isnan(values.real), np.inf, -values.real)
     order = np.argsort(key, axis=1)[:, :keep]
     out = np.full((base.shape[0], keep), complex(np.nan, np.nan))
-    out[:, : order.shape[1]] = np.take_along_axis(found, order, axis=1)
+    out[:, : order.shape[1]] = np.take_along_axis(values, order, axis=1)
     return out
 
 

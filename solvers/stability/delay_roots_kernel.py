@@ -249,20 +249,20 @@ def _multiplicity(
 
 
 @jit
-def _insert(z: complex, residual: float, found: int, roots: Array, residuals: Array, near: float) -> int:
+def _insert(z: complex, residual: float, count: int, roots: Array, residuals: Array, near: float) -> int:
     """Keep roots sorted, rightmost first, each once; returns how many there are."""
     room = roots.shape[0]
-    for i in range(found):
+    for i in range(count):
         if abs(z - roots[i]) <= near:
-            return found
-    at = found
+            return count
+    at = count
     while at > 0 and (
         z.real > roots[at - 1].real or (z.real == roots[at - 1].real and z.imag > roots[at - 1].imag)
     ):
         at -= 1
     if at >= room:
-        return found
-    last: int = min(found, room - 1)
+        return count
+    last: int = min(count, room - 1)
     for i in range(last, at, -1):
         roots[i] = roots[i - 1]
         residuals[i] = residuals[i - 1]
@@ -272,7 +272,7 @@ def _insert(z: complex, residual: float, found: int, roots: Array, residuals: Ar
 
 @jit
 def _collect(
-    seeds: Array, found: int, base: Array, past: Array, tau: Array, norms: Array, longest: float, real: bool,
+    seeds: Array, count: int, base: Array, past: Array, tau: Array, norms: Array, longest: float, real: bool,
     tolerance: float, roots: Array, residuals: Array, work: Array,
 ) -> int:  # fmt: skip
     """Polish the seeds and add what is new to the roots."""
@@ -290,24 +290,24 @@ def _collect(
             continue
         if real and z.imag != 0.0:
             z = complex(z.real, abs(z.imag))
-            found = _insert(z, residual, found, roots, residuals, near)
-            found = _insert(np.conj(z), residual, found, roots, residuals, near)
+            count = _insert(z, residual, count, roots, residuals, near)
+            count = _insert(np.conj(z), residual, count, roots, residuals, near)
         else:
-            found = _insert(z, residual, found, roots, residuals, near)
-    return found
+            count = _insert(z, residual, count, roots, residuals, near)
+    return count
 
 
 @jit
-def _line(roots: Array, found: int, want: int, longest: float) -> tuple[int, float]:
+def _line(roots: Array, count: int, want: int, longest: float) -> tuple[int, float]:
     """Where to draw the line, and how many known roots lie right of it.
 
     In the first gap behind `want` roots that is wide, or in the widest; where all are too narrow, a little right
     of the last root that is wanted, which then is certain to within that little.
     """
     best, width = 0, -1.0
-    for j in range(want, min(found, want + 8) + 1):
+    for j in range(want, min(count, want + 8) + 1):
         gap = 1.0 / longest
-        if j < found:
+        if j < count:
             gap = min(gap, roots[j - 1].real - roots[j].real)
         elif j == roots.shape[0]:
             break
@@ -358,7 +358,7 @@ def _expand(
 @jit
 def sweep(
     begin: int, end: int, base: Array, past: Array, tau: Array, real: bool, want: int, fewer: bool,
-    tolerance: float, seeds: Array, roots: Array, residuals: Array, found: Array,
+    tolerance: float, seeds: Array, roots: Array, residuals: Array, counts: Array,
 ) -> int:  # fmt: skip
     """Certain roots of points begin..end-1 from their seeds and their predecessor's roots.
 
@@ -380,7 +380,7 @@ def sweep(
         count = _collect(
             seeds[p], 0, base[p], past[p], tau[p], norms, longest, real, tolerance, own, own_residuals, work
         )
-        if p > 0 and found[p - 1] > 0:
+        if p > 0 and counts[p - 1] > 0:
             count = _collect(
                 roots[p - 1], count, base[p], past[p], tau[p], norms, longest, real, tolerance,
                 own, own_residuals, work,
@@ -416,7 +416,7 @@ def sweep(
             return p
         for i in range(done, room):
             own[i], own_residuals[i] = complex(np.nan, np.nan), np.nan
-        found[p] = done
+        counts[p] = done
     return end
 
 

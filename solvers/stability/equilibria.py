@@ -12,18 +12,15 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare, shown, whole
 
-from ..equations import System, as_problem, compile_system, labelled, quantities
+from ..equations import System, as_problem, compile_system, quantities, to_variables
 from ..problems import Dynamics, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .equilibria_search import check_search, search
-from .leading_roots import leading_roots, margin
-from .operating_point import NO_EQUILIBRIUM, at_rest_rate, closed_forms, scalar_start
+from .leading_roots import margin
+from .operating_point import NO_EQUILIBRIUM, check_start, leading_of_each, scalar_start
+from .rest import at_rest_rate, closed_forms
 
 Array = NDArray[np.float64]
-
-SEARCH_FAILED = REASONS.index(
-    "no equilibrium was found from any start: give the model fixed_points=, or the solver at="
-)
 
 NOT_ISOLATED = REASONS.index(
     "equilibria are not isolated: those shown are points of a line or region of them; choose one with at="
@@ -79,17 +76,17 @@ def equilibria(
     >>> found["count"].values.tolist(), found["x"].sel(r=1.0).values.round(12).tolist()
     ([1, 3], [-1.0, 0.0, 1.0])
     """
-    given: Dynamics = as_problem(problem)
+    dynamics: Dynamics = as_problem(problem)
     starts = whole("starts", starts, 1, 1 << 20, error=DynamicsError)
     seed = whole("seed", seed, 0, error=DynamicsError)
-    if box is None and given.fixed_points:
-        method, system = "closed form", compile_system(replace(given, start={}))
+    if box is None and dynamics.fixed_points:
+        method, system = "closed form", compile_system(replace(dynamics, start={}))
         states, valid = closed_forms(system)
         states = np.where(valid, states, np.nan)
         joined = np.zeros(system.size, bool)
     else:
         method = "search around the initial values" if box is None else "search in the box"
-        system = compile_system(scalar_start(given))
+        system = compile_system(replace(dynamics, start=scalar_start(dynamics)))
         check_search(system, starts)
         states, joined = search(system, _bounds(system, box), starts, seed)
     count = np.isfinite(states[0]).sum(axis=1)
@@ -101,33 +98,10 @@ def equilibria(
     return _dataset(system, states, count, status, method, {"box": box, "starts": starts, "seed": seed})
 
 
-def first_stable(system: System, starts: int = 8) -> tuple[Array, NDArray[np.uint8]]:
-    """(n, size) an equilibrium at each point, and codes where there is none.
-
-    The first stable one that a search around the initial values finds; where none is stable, the one that is nearest
-    to it, so that a chart goes on beyond the border.
-    """
-    states, _ = search(system, _bounds(system, None), starts, 0, more=False)
-    if states.shape[2] == 0:
-        return np.full(states.shape[:2], np.nan), np.full(system.size, SEARCH_FAILED, np.uint8)
-    beyond = margin(system, _leading(system, states)[0])
-    stable = beyond < 0
-    least = np.where(np.isnan(beyond), np.inf, beyond).argmin(axis=1)
-    pick = np.where(stable.any(axis=1), stable.argmax(axis=1), least)
-    chosen = np.take_along_axis(states, pick[None, :, None], axis=2)[..., 0]
-    missing = ~np.isfinite(chosen).all(axis=0)
-    return chosen, np.where(missing, SEARCH_FAILED, 0).astype(np.uint8)
-
-
 def _bounds(system: System, box: Mapping[str, tuple[float, float]] | None) -> Array | None:
     """(n, 2) bounds by state; None without a box."""
     if box is None:
-        if not system.problem.start:
-            raise DynamicsError(
-                f"{system.problem.name} has no closed-form fixed point and no initial values to search around; give "
-                f"the problem fixed_points= or start=, equilibria box={{{bare(system.labels[0])!r}: (low, high)}}, or "
-                "any other solver at="
-            )
+        check_start(system)
         return None
     vectors = quantities(system.labels)
     out = np.full((len(system.labels), 2), np.nan)
@@ -160,24 +134,11 @@ def _interval(name: str, pair: Any) -> Array:
     return ends
 
 
-def _leading(system: System, states: Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """(size, K) most dangerous root of each equilibrium."""
-    _, size, slots = states.shape
-    roots = np.full((size, slots), complex(np.nan, np.nan))
-    certain = np.zeros((size, slots), bool)
-    for k in range(slots):
-        there = np.flatnonzero(np.isfinite(states[:, :, k]).all(axis=0))
-        if there.size:
-            found, _, sure = leading_roots(system, np.ascontiguousarray(states[:, there, k]), there)
-            roots[there, k], certain[there, k] = found[:, 0], sure
-    return roots, certain
-
-
 def _dataset(
     system: System, states: Array, count: Any, status: Any, method: str, settings: dict[str, Any]
 ) -> xr.Dataset:
     grid, problem = system.grid, system.problem
-    roots, _ = _leading(system, states)
+    roots, _ = leading_of_each(system, states)
     there = np.asarray(np.isfinite(states).all(axis=0))
     residual = np.full(there.shape, np.nan)
     for k in range(there.shape[1]):
@@ -194,7 +155,7 @@ def _dataset(
     steps = isinstance(problem, Map)
     size = np.abs(roots) if steps else roots.real
     unit, long = ("1", "spectral radius") if steps else (f"1/{problem.time_units}", "spectral abscissa")
-    data = labelled(system, system.labels, states, "equilibrium")
+    data = to_variables(system, system.labels, states, "equilibrium")
     data["residual"] = variable(
         residual, f"per {problem.time_units}", "largest rate of change at the equilibrium"
     )

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from tcpdynamics.limits import check_memory, check_work
 
 from ..equations import System
-from .operating_point import at_rest_jacobian, at_rest_rate
 from .pieces import pieces
-from .rest import TIMES, rests
+from .rest import TIMES, at_rest_jacobian, at_rest_rate, rests
 
 Array = NDArray[np.float64]
 
@@ -190,20 +189,20 @@ def distinct(x: Array, error: Array, width: Array) -> Array:
     left = np.asarray(np.isfinite(x).all(axis=0))
     tolerance = np.minimum(_SAME * width + 8 * np.where(np.isfinite(error), error, 0.0), 1e-3 * width)
     cost = np.where(left, (tolerance / width).max(axis=0), np.inf)
-    found: list[Array] = []
-    while left.any() and len(found) < MOST:
+    columns: list[Array] = []
+    while left.any() and len(columns) < MOST:
         best = np.where(left, cost, np.inf).argmin(axis=1)
         any_left = left.any(axis=1)
         pick = np.take_along_axis(x, best[None, :, None], axis=2)
-        found.append(np.where(any_left, pick[..., 0], np.nan))
+        columns.append(np.where(any_left, pick[..., 0], np.nan))
         own = np.take_along_axis(tolerance, best[None, :, None], axis=2)
         with np.errstate(invalid="ignore"):
             near = (np.abs(x - pick) <= np.maximum(own, tolerance)).all(axis=0)
         left &= ~near
         left[np.arange(left.shape[0]), best] = False
-    if not found:
+    if not columns:
         return np.full((*x.shape[:2], 0), np.nan)
-    out = np.stack(found, axis=2)
+    out = np.stack(columns, axis=2)
     for row in range(x.shape[0] - 1, -1, -1):
         key = np.round(out[row] / (1e-6 * width[row, :, :1]))
         order = np.argsort(np.where(np.isnan(key), np.inf, key), axis=1, kind="stable")
@@ -255,24 +254,23 @@ def search(
     for low in range(0, system.size, block):
         points = np.arange(low, min(low + block, system.size))
         x, width = _starts(bounds, base, unit, points)
-        found, error = _from(system, x, points, width, bounds)
-        part = distinct(found, error, width)
+        ends, error = _from(system, x, points, width, bounds)
+        part = distinct(ends, error, width)
         todo = np.arange(points.size) if more else np.flatnonzero(~np.isfinite(part).any(axis=(0, 2)))
         if todo.size:
             extra = _elsewhere(system, x[:, todo], points[todo], width[:, todo], bounds)
             if extra is not None:
                 both = [
-                    np.concatenate([a[:, todo], b], axis=2)
-                    for a, b in zip((found, error), extra, strict=True)
+                    np.concatenate([a[:, todo], b], axis=2) for a, b in zip((ends, error), extra, strict=True)
                 ]
                 again = distinct(both[0], both[1], np.repeat(width[:, todo, :1], both[0].shape[2], axis=2))
                 most = max(part.shape[2], again.shape[2])
-                part, again = _widened(part, most), _widened(again, most)
+                part, again = _widen(part, most), _widen(again, most)
                 part[:, todo] = again
         parts.append(part)
         lines.append(_continua(system, part, points, width[:, :, 0]))
     most = max(part.shape[2] for part in parts)
-    return np.concatenate([_widened(part, most) for part in parts], axis=1), np.concatenate(lines)
+    return np.concatenate([_widen(part, most) for part in parts], axis=1), np.concatenate(lines)
 
 
 def _starts(
@@ -304,12 +302,12 @@ def _from(
     """Newton's results from (n, points, starts) starts, and their errors; NaN outside the bounds."""
     shape = x.shape
     lanes = np.repeat(points, shape[2])
-    found, error = newton(system, x.reshape(shape[0], -1), lanes, width.reshape(shape[0], -1), true=true)
+    ends, error = newton(system, x.reshape(shape[0], -1), lanes, width.reshape(shape[0], -1), true=true)
     if bounds is not None:
         slack = 1e-9 * (bounds[:, 1] - bounds[:, 0])
-        outside = (found < (bounds[:, 0] - slack)[:, None]) | (found > (bounds[:, 1] + slack)[:, None])
-        found[:, outside.any(axis=0)] = np.nan
-    return found.reshape(shape), error.reshape(shape)
+        outside = (ends < (bounds[:, 0] - slack)[:, None]) | (ends > (bounds[:, 1] + slack)[:, None])
+        ends[:, outside.any(axis=0)] = np.nan
+    return ends.reshape(shape), error.reshape(shape)
 
 
 def _elsewhere(
@@ -350,7 +348,7 @@ def _continua(system: System, states: Array, points: NDArray[np.int64], width: A
     return np.asarray(joined)
 
 
-def _widened(part: Array, most: int) -> Array:
+def _widen(part: Array, most: int) -> Array:
     out = np.full((*part.shape[:2], most), np.nan)
     out[..., : part.shape[2]] = part
     return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import tolerances, whole
 from tcpdynamics.limits import check_memory
 
-from ..equations import System, compile_system, quantities, take
+from ..equations import System
 from ..problems import DynamicsError
 from ..results import REASONS
-from ..trajectories.trajectory import STIFF, STIFF_SWITCHED, trajectory
+from ..trajectories.trajectory import STIFF, STIFF_SWITCHED, motions
 from .attracting_rest import NEAR, at_last, sizes
 from .time_scales import MAX_STEPS, Scales, check_motion, flow_times
 
@@ -71,117 +71,126 @@ class FlowOrbits:
     status: NDArray[np.uint8]
 
 
-def flow_orbits(
-    system: System,
-    of: str,
-    transient: float | None,
-    keep: float | None,
-    samples: int,
-    max_period: int,
-    rtol: float,
-    atol: float,
-) -> FlowOrbits:
+@dataclass(frozen=True)
+class FlowSettings:
+    """How flows are followed and judged.
+
+    Attributes
+    ----------
+    of : state or output whose maxima are compared
+    transient, keep : times before the window, and of the window; None: the flow's own
+    samples : number of them in the window
+    max_period : most maxima in one cycle
+    rtol, atol : of the trajectories
+    """
+
+    of: str
+    transient: float | None
+    keep: float | None
+    samples: int
+    max_period: int
+    rtol: float
+    atol: float
+
+    @property
+    def own_times(self) -> bool:
+        """Whether nobody asked for times."""
+        return self.transient is None and self.keep is None
+
+
+def flow_orbits(system: System, settings: FlowSettings) -> FlowOrbits:
     """Follow a flow from its start and look for cycles in the maxima of `of`, block by block.
 
     Points with the same times share a block. What neither repeats nor has arrived at rest, in default times that are
-    too short for the slowest mode, is as it was seen, with a status that says so. In default times, motions whose steps
+    too short for the slowest mode, has a status that says so. In default times, motions whose steps
     run out (a sawtooth of many switches) are followed in shorter ones.
-    Rest is rest of all states (`at_rest.rests`), not of `of` alone.
+    Rest is rest of all states (`rest.rests`), not of `of` alone.
     """
     problem, size, n = system.problem, system.size, len(system.labels)
-    if of not in (*system.labels, *problem.outputs):
+    if settings.of not in (*system.labels, *problem.outputs):
         raise DynamicsError(
-            f"of names {of!r}, which is neither a state nor an output; there are "
+            f"of names {settings.of!r}, which is neither a state nor an output; there are "
             f"{', '.join((*system.labels, *problem.outputs))}"
         )
-    samples = whole("samples", samples, 20)
-    rtol, atol = tolerances(rtol, atol)
+    samples = whole("samples", settings.samples, 20)
+    rtol, atol = tolerances(settings.rtol, settings.atol)
+    settings = replace(settings, samples=samples, rtol=rtol, atol=atol)
     numbers = n + len(problem.outputs)
     what = f"motions at {size:,} points"
     check_memory(what, 8.0 * numbers * samples, "give fewer samples")
     check_memory(what, 24.0 * size * max(samples // 8, 1), "give fewer points, or fewer samples")  # extrema
     each = _ORDER**2 * system.rhs.arithmetic, 50.0 * numbers * samples
     check_motion(what, system, samples / 8, *each)  # before the roots are found that tell more
-    before, kept, own = flow_times(system, transient, keep)
-    short = own.too_short & (transient is None or keep is None)
+    before, kept, own = flow_times(system, settings.transient, settings.keep)
+    short = own.too_short & (settings.transient is None or settings.keep is None)
     check_motion(what, system, np.minimum(own.likely_steps(before + kept), MAX_STEPS) + samples / 8, *each)
-    settings = (of, samples, max_period, rtol, atol)
-    found = _followed(system, np.arange(size), before, kept, own, short, *settings)
-    for _ in range(_SHORTER if transient is None and keep is None else 0):
-        late = np.flatnonzero(found.status == TOO_LONG)
+    orbits = _in_blocks(system, np.arange(size), before, kept, own, short, settings)
+    for _ in range(_SHORTER if settings.own_times else 0):
+        late = np.flatnonzero(orbits.status == TOO_LONG)
         if not late.size:
             break
         # Nobody asked for these times: what repeats within shorter ones is as good an answer.
         before[late] /= 4
         kept[late] /= 4
         short[late] = True
-        rest = np.flatnonzero(found.status != TOO_LONG)
-        again = _followed(system, late, before, kept, own, short, *settings)
-        found = _joined([_rows(found, rest), again], [rest, late])
-    return found
+        rest = np.flatnonzero(orbits.status != TOO_LONG)
+        again = _in_blocks(system, late, before, kept, own, short, settings)
+        orbits = _join([_select(orbits, rest), again], [rest, late])
+    return orbits
 
 
-def _followed(
+def _in_blocks(
     system: System,
     points: NDArray[np.int64],
     before: Array,
     kept: Array,
     own: Scales,
     short: NDArray[np.bool_],
-    of: str,
-    samples: int,
-    max_period: int,
-    rtol: float,
-    atol: float,
+    settings: FlowSettings,
 ) -> FlowOrbits:
     """The motions of some points, in their order, block by block."""
-    numbers = len(system.labels) + len(system.problem.outputs)
-    block = max(1, BLOCK_NUMBERS // (numbers * samples))
+    samples = settings.samples
+    block = max(1, BLOCK_NUMBERS // ((len(system.labels) + len(system.problem.outputs)) * samples))
     pairs, group = np.unique(np.stack([before, kept])[:, points], axis=1, return_inverse=True)
     parts, order = [], []
     for g, (time, span) in enumerate(pairs.T):
         times = time + span * np.arange(samples) / (samples - 1)
         members = points[group.ravel() == g]
         hopeless = own.steps(before + kept)[members] > MAX_STEPS
-        for chosen, run in ((members[~hopeless], _one_block), (members[hopeless], _not_followed)):
+        for chosen, follow in ((members[~hopeless], True), (members[hopeless], False)):
             for low in range(0, chosen.size, block):
-                order.append(chosen[low : low + block])
-                parts.append(run(system, order[-1], of, times, short[order[-1]], max_period, rtol, atol))
-    return _joined(parts, order)
+                part = chosen[low : low + block]
+                order.append(part)
+                parts.append(
+                    _one_block(system.take(part), times, short[part], settings)
+                    if follow
+                    else _not_followed(len(system.labels), part.size, times)
+                )
+    return _join(parts, order)
 
 
-def _joined(parts: list[FlowOrbits], order: list[NDArray[np.int64]]) -> FlowOrbits:
+def _join(parts: list[FlowOrbits], order: list[NDArray[np.int64]]) -> FlowOrbits:
     """Parts of a grid as one, in the order of their points."""
     back = np.argsort(np.concatenate(order), kind="stable")
-    joined: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for field in fields(FlowOrbits):
         rows = [getattr(part, field.name) for part in parts]
         if field.name in ("highs", "lows"):
-            joined[field.name] = _wide(rows)[back]
+            columns[field.name] = _stack_latest(rows)[back]
         else:
-            joined[field.name] = np.concatenate(rows, axis=-1)[..., back]
-    return FlowOrbits(**joined)
+            columns[field.name] = np.concatenate(rows, axis=-1)[..., back]
+    return FlowOrbits(**columns)
 
 
-def _rows(found: FlowOrbits, points: NDArray[np.int64]) -> FlowOrbits:
+def _select(orbits: FlowOrbits, points: NDArray[np.int64]) -> FlowOrbits:
     """Some points of a grid."""
-    picked = {field.name: getattr(found, field.name) for field in fields(FlowOrbits)}
+    picked = {field.name: getattr(orbits, field.name) for field in fields(FlowOrbits)}
     wide = ("highs", "lows")
     return FlowOrbits(**{k: v[points] if k in wide else v[..., points] for k, v in picked.items()})
 
 
-def _not_followed(
-    system: System,
-    points: NDArray[np.int64],
-    of: str,
-    times: Array,
-    short: NDArray[np.bool_],
-    max_period: int,
-    rtol: float,
-    atol: float,
-) -> FlowOrbits:
-    """Motions that need more steps than they have."""
-    n, m = len(system.labels), points.size
+def _not_followed(n: int, m: int, times: Array) -> FlowOrbits:
+    """m motions of n states that need more steps than they have."""
     nothing, lost, one = np.empty((m, 0)), np.full((n, m), np.nan), np.ones(m)
     return FlowOrbits(
         nothing, nothing, np.zeros(m, np.int8), np.zeros(m, np.int64), np.nan * one, np.nan * one, lost, lost, lost,
@@ -189,47 +198,25 @@ def _not_followed(
     )  # fmt: skip
 
 
-def _one_block(
-    system: System,
-    points: NDArray[np.int64],
-    of: str,
-    times: Array,
-    short: NDArray[np.bool_],
-    max_period: int,
-    rtol: float,
-    atol: float,
-) -> FlowOrbits:
-    local = compile_system(take(system, points))
+def _one_block(system: System, times: Array, short: NDArray[np.bool_], settings: FlowSettings) -> FlowOrbits:
+    """The motions of all points of a system."""
     early = times[0] * np.arange(_EARLY) / _EARLY if times[0] > 0 else np.empty(0)
-    done = trajectory(local.problem, np.append(early, times), rtol=rtol, atol=atol, max_steps=MAX_STEPS)
-    rows = {}
-    for name, indices in quantities(local.labels).items():
-        values = done[name].values
-        for row, index in enumerate(indices):
-            rows[local.labels[index]] = values[row] if "flow" in done[name].dims else values
-    states = np.stack([rows[label].reshape(points.size, -1) for label in local.labels])
-    samples = rows.get(of)
-    if samples is None:
-        name = next(q for q in quantities([of]))
-        found = done[name]
-        index = int(of[len(name) + 1 : -1]) if "flow" in found.dims else 0
-        samples = (found.sel(flow=index) if index else found).values
-    samples = samples.reshape(points.size, -1)[:, early.size :]
-    status = done.status.values.ravel().astype(np.uint8)
+    values, status = motions(system, np.append(early, times), settings.rtol, settings.atol, MAX_STEPS)
+    states = values[: len(system.labels)]
+    samples = values[(*system.labels, *system.problem.outputs).index(settings.of), :, early.size :]
     status[status == STEPS] = TOO_LONG
     status[(status == STIFF) | (status == STIFF_SWITCHED)] = TOO_STIFF  # advise what this solver offers
     with np.errstate(invalid="ignore"):
         reach = np.fmax.reduce(np.abs(states), axis=2)
     reach = np.where(np.isfinite(reach), reach, 0.0)
-    return _classify(
-        local, samples, states[:, :, early.size :], reach, times, short, status, max_period, rtol, atol
-    )
+    return _classify(system, samples, states[:, :, early.size :], reach, times, short, status, settings)
 
 
 def _classify(
     system: System, samples: Array, states: Array, reach: Array, times: Array, short: NDArray[np.bool_],
-    status: NDArray[np.uint8], max_period: int, rtol: float, atol: float,
+    status: NDArray[np.uint8], settings: FlowSettings,
 ) -> FlowOrbits:  # fmt: skip
+    rtol, atol, max_period = settings.rtol, settings.atol, settings.max_period
     step = times[1] - times[0]
     with np.errstate(invalid="ignore"):  # what was not followed to its end is not a number
         highs, places, doubt = maxima(samples)
@@ -288,7 +275,7 @@ def vanishing(samples: Array, highs: Array, lows: Array) -> NDArray[np.bool_]:
     return gone
 
 
-def _wide(parts: list[Array]) -> Array:
+def _stack_latest(parts: list[Array]) -> Array:
     """Rows of different lengths below each other, latest in the last column."""
     most = max(p.shape[1] for p in parts)
     return np.concatenate(

@@ -101,11 +101,11 @@ def switched(system: System, groups: list[Sides], count: int | None = 1) -> Swit
         columns = []
         for side in range(s):
             base, past = (np.ascontiguousarray(x[:, side]) for x in (group.base, group.past))
-            found = linear_roots(system, base, past, group.tau, count)
-            found[0][group.jump[:, side].any(axis=1)] = complex(
+            side_roots = linear_roots(system, base, past, group.tau, count)
+            side_roots[0][group.jump[:, side].any(axis=1)] = complex(
                 np.nan, np.nan
             )  # what jumps has no linearisation
-            columns.append(found)
+            columns.append(side_roots)
         if not columns:
             nothing = np.full((m, 2, 1), complex(np.nan, np.nan))
             parts.append(Switched(group.index, value, verdict, exact, error, nothing, np.ones(m, bool)))
@@ -155,19 +155,19 @@ def _eigenvalues(matrices: Array) -> tuple[Array, Array]:
     """(m, n) eigenvalues, NaN where a matrix is not finite; a block a thread, as LAPACK releases the interpreter."""
     finite = np.asarray(np.isfinite(matrices).all(axis=(1, 2)))
     safe = np.where(finite[:, None, None], matrices, 0.0)
-    found = np.empty(matrices.shape[:2], complex)
+    values = np.empty(matrices.shape[:2], complex)
 
     def work(part: slice) -> None:
-        found[part] = np.linalg.eigvals(safe[part])
+        values[part] = np.linalg.eigvals(safe[part])
 
     in_chunks(work, len(matrices))
-    found[~finite] = complex(np.nan, np.nan)
-    return found, finite
+    values[~finite] = complex(np.nan, np.nan)
+    return values, finite
 
 
 def _exponents(base: Array, count: int | None) -> tuple[Array, Array, Array]:
-    found, finite = _eigenvalues(base)
-    roots = rightmost_first(found)[:, :count]
+    values, finite = _eigenvalues(base)
+    roots = rightmost_first(values)[:, :count]
     return padded(roots, count), padded(_rounding(roots), count), finite
 
 
@@ -215,9 +215,9 @@ def multipliers(base: Array, past: Array, tau: Array, count: int | None = None) 
             for lag in np.unique(tau[here, k][acts[here, k]]).astype(int):
                 at = (tau[here, k] == lag) & acts[here, k]
                 matrix[at, :n, n * lag : n * (lag + 1)] += past[here[at], k]
-        found, finite[here] = _eigenvalues(matrix)
-        found = _largest_first(found)[:, : roots.shape[1]]
-        roots[here, : found.shape[1]] = found
+        values, finite[here] = _eigenvalues(matrix)
+        values = _largest_first(values)[:, : roots.shape[1]]
+        roots[here, : values.shape[1]] = values
     return roots, _rounding(roots), finite
 
 

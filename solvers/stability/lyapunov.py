@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import real, whole
 from tcpdynamics.limits import check_memory
 
-from ..equations import System, Tangent, as_problem, compile_system, take
+from ..equations import System, as_problem, compile_system
 from ..problems import DDE, ODE, TIME, DynamicsError, Map
 from ..programs.straightline import Program
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .failing import warn_if_most_failed
-from .operating_point import ON_SWITCH, solves
+from .operating_point import ON_SWITCH
+from .rest import solves
 from .switch_programs import has_switches
 from .switches import sides
 from .time_scales import Scales, check_motion, one_or_range, scales
@@ -104,24 +105,24 @@ def lyapunov(
     >>> lyapunov(logistic, time=100_000).exponent.sel(direction=1).round(2).values.tolist()  # ln(1/2), ln 2
     [-0.69, 0.69]
     """
-    given = as_problem(problem, DDE, ODE, Map)
+    problem = as_problem(problem, DDE, ODE, Map)
     if start:
-        given = given.starting(start)
-    system = compile_system(given)
+        problem = problem.starting(start)
+    system = compile_system(problem)
     check_motion(f"exponents at {system.size:,} points", system, 100.0, 7.0 * (1 + system.rhs.arithmetic))
-    own = None if isinstance(given, Map) else scales(system)
-    count, batches, span, before = _checked(system, own, count, time, transient, batches)
+    own = None if isinstance(problem, Map) else scales(system)
+    count, batches, span, before = _check_lengths(system, own, count, time, transient, batches)
     seed, max_steps = whole("seed", seed, 0), whole("max_steps", max_steps, 1, 2**62)
     rtol = real("rtol", rtol, 1e-14, 0.1)
     batch = span / batches
-    if isinstance(given, Map):
+    if isinstance(problem, Map):
         batch, before = np.ceil(batch), np.ceil(before)
     _check_work(system, own, count, before + batch * batches, batches, max_steps)
     sums, status = np.zeros((system.size, batches, count)), np.zeros(system.size, np.uint8)
     times, group = np.unique(np.stack([before, batch]), axis=1, return_inverse=True)
     for g, (early, part) in enumerate(times.T):
         members = np.flatnonzero(group.ravel() == g)
-        local = system if members.size == system.size else compile_system(take(system, members))
+        local = system if members.size == system.size else system.take(members)
         sums[members], status[members] = _exponents(local, count, early, part, batches, seed, rtol, max_steps)
     status[(status == 0) & _rests_on_switch(system)] = ON_SWITCH
     with np.errstate(invalid="ignore"):
@@ -131,9 +132,9 @@ def lyapunov(
     mean[status != 0] = error[status != 0] = np.nan
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
-        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
-    warn_if_most_failed(f"lyapunov of {given.name}", status)
-    dims, units = ("direction", *system.grid.dims), f"1/{given.time_units}"
+        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+    warn_if_most_failed(f"lyapunov of {problem.name}", status)
+    dims, units = ("direction", *system.grid.dims), f"1/{problem.time_units}"
 
     def variable(values: Array, name: str) -> Any:
         return (dims, system.grid.unflatten(values.T), {"units": units, "long_name": name})
@@ -147,7 +148,7 @@ def lyapunov(
     lengths = {"time": one_or_range(span), "transient": one_or_range(before)}
     settings = lengths | {"batches": batches, "seed": seed, "rtol": rtol}
     coords = system.grid.coords | {"direction": order}
-    return as_dataset(data, coords, provenance(given, "lyapunov", count=count, **settings))
+    return as_dataset(data, coords, provenance(problem, "lyapunov", count=count, **settings))
 
 
 def _rests_on_switch(system: System) -> NDArray[np.bool_]:
@@ -161,7 +162,7 @@ def _rests_on_switch(system: System) -> NDArray[np.bool_]:
     return out
 
 
-def _checked(
+def _check_lengths(
     system: System, own: Scales | None, count: Any, time: Any, transient: Any, batches: Any
 ) -> tuple[int, int, Array, Array]:
     """Count and batches, and (size,) lengths of the averages and of what runs before."""
@@ -205,11 +206,11 @@ def _exponents(
     from . import lyapunov_kernel
 
     run: Callable[..., None] = lyapunov_kernel.exponents
-    tangent, size, n = Tangent(system), system.size, len(system.labels)
+    equations, size, n = system.equations, system.size, len(system.labels)
     first = np.random.default_rng(seed).standard_normal((count, n))
-    rhs = _tape(system, tangent.rhs, (*tangent.symbols, TIME), n)
+    rhs = _tape(system, equations.tangent, (*system.labels, *system.delayed, TIME), n)
     outputs = list(system.problem.outputs)
-    seen = _tape(system, tangent.outputs, (*system.labels, TIME), len(outputs))
+    delayed_of = _tape(system, equations.output_tangent, (*system.labels, TIME), len(outputs))
     of = np.array(
         [
             system.labels.index(d.of) if d.of in system.labels else -1 - outputs.index(d.of)
@@ -226,7 +227,7 @@ def _exponents(
 
     def share(i: int) -> None:
         run(
-            isinstance(system.problem, Map), *rhs, *seen, of, lags, start, first, float(transient), float(batch),
+            isinstance(system.problem, Map), *rhs, *delayed_of, of, lags, start, first, float(transient), float(batch),
             sums, status, rtol, max_steps, int(bounds[i]), int(bounds[i + 1]), halt,
         )  # fmt: skip
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics.limits import check_memory, check_work
 
-from ..equations import Linearised, System, Tangent, bound_slope, compile_system, take
+from ..equations import POINT, Linearised, System, compile_system
 from ..problems import TIME, DomainError
 from ..results import REASONS
 from ..trajectories.maps import first_order
@@ -59,7 +60,6 @@ def find_cycles(
     multiplier = np.full(orbit.shape[1], np.nan)
     kept = orbit.shape[2]
     autonomous = TIME not in system.rhs.inputs
-    tangent = Tangent(system)
     enough = ((transient + 1) / (transient + kept)) ** 0.25
     for p in range(1, min(max_period, kept // 2) + 1):
         open_ = np.flatnonzero((period == 0) & np.isfinite(size).all(axis=0))
@@ -74,7 +74,7 @@ def find_cycles(
         if not open_.size:
             continue
         s = size[:, open_]
-        cycle, jacobian, exact = _newton(tangent.bind(points[open_]), orbit[:, open_, -1], p, s)
+        cycle, jacobian, exact = _newton(system.linearised(points[open_]), orbit[:, open_, -1], p, s)
         radius = np.abs(np.linalg.eigvals(jacobian)).max(axis=1)
         first, last = (_distance(orbit[:, open_], cycle, s, at, p) for at in (p - 1, kept - 1))
         closer = (last <= EXACT) | (last <= enough * first)
@@ -192,7 +192,7 @@ def map_orbits(system: System, transient: float | None, keep: float | None, max_
         plain = _without_delays(system, points)
         x = plain.start_values()
         orbit = np.empty((len(x), points.size, keep))
-        slope = bound_slope(plain)
+        slope = plain.prepared_slope()
         largest = np.abs(x[:n])
         for step in range(transient + keep):
             if step >= transient:
@@ -203,8 +203,8 @@ def map_orbits(system: System, transient: float | None, keep: float | None, max_
         states[:, points] = orbit[:n]
         with np.errstate(invalid="ignore"):
             reach[:, points] = np.fmax(largest, np.fmax.reduce(np.abs(orbit[:n]), axis=2))
-        found = find_cycles(plain, orbit, np.arange(points.size), transient, max_period)
-        period[points], multiplier[points] = found
+        cycles = find_cycles(plain, orbit, np.arange(points.size), transient, max_period)
+        period[points], multiplier[points] = cycles
     lost = ~np.isfinite(states).all(axis=(0, 2))
     states[:, lost] = np.nan
     status = np.where(lost, OVERFLOW, 0).astype(np.uint8)
@@ -221,15 +221,18 @@ def _alike(system: System) -> list[NDArray[np.int64]]:
 
 def _without_delays(system: System, points: NDArray[np.int64]) -> System:
     """The first-order map at some points; its registers hold what was there before anything moved."""
-    problem = take(system, points)
-    plain = first_order(problem)  # type: ignore[arg-type]
-    missing = [label for label in plain.labels if label not in plain.start]
+    local = system.take(points)
+    if not system.delayed:
+        return local
+    values = {k: xr.DataArray(v, dims=POINT, name=f"value_of_{k}") for k, v in local.swept.items()}
+    parameters = {k: v for k, v in values.items() if k in system.problem.parameters}
+    starts = {k.removeprefix("start_"): v for k, v in values.items() if k not in parameters}
+    problem = system.problem.at(**parameters).starting(starts)
+    registers = first_order(problem)  # type: ignore[arg-type]
+    missing = [label for label in registers.labels if label not in registers.start]
     if missing:
-        import xarray as xr
-
-        local = compile_system(problem)
-        now = dict(zip(local.labels, local.start_values(), strict=True)) | {"t": 0.0}
+        now = dict(zip(local.labels, local.start_values(), strict=True)) | {TIME: 0.0}
         rows = dict(zip(problem.outputs, local.evaluate(local.outputs, now), strict=True))
-        rows = {k: xr.DataArray(v, dims="point") if local.grid.dims else v.item() for k, v in rows.items()}
-        plain = plain.starting({label: rows[label.rpartition("(-")[0]] for label in missing})
-    return compile_system(plain)
+        first = {k: xr.DataArray(v, dims=POINT) if local.grid.dims else v.item() for k, v in rows.items()}
+        registers = registers.starting({label: first[label.rpartition("(-")[0]] for label in missing})
+    return compile_system(registers)

@@ -10,24 +10,27 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import bare
+
 from ..equations import System, as_problem, compile_system, quantities
 from ..grid import RESERVED
-from ..problems import Dynamics, DynamicsError, Map
+from ..problems import Dynamics, DynamicsError
 from ..problems.numbers import real_array
-from ..programs.straightline import Builder
 from ..results import REASONS
-from .rest import rests
+from .equilibria_search import search
+from .leading_roots import leading_roots, margin
+from .rest import closed_forms
 
 Array = NDArray[np.float64]
 
 NO_EQUILIBRIUM = REASONS.index("no equilibrium was found from any start")
+SEARCH_FAILED = REASONS.index(
+    "no equilibrium was found from any start: give the model fixed_points=, or the solver at="
+)
 NOT_POLISHED = REASONS.index("a root could not be polished: its residual is too large")
 ON_SWITCH = REASONS.index(
     "the point lies on a switch of the equations: each side of it has a linearisation of its own"
 )
-
-#: How far a closed form may be off, relative to the terms of the equations; far above rounding.
-_CLOSED = 1e-7
 
 
 def operating_point(
@@ -37,7 +40,8 @@ def operating_point(
 
     Parameters
     ----------
-    problem : ODE, DDE, Map, or a model with such a view
+    problem : ODE, DDE, Map, a model with such a view, or a System
+        A system is not compiled again; it takes no `at`.
     at : mapping state (or vector) -> number, array, DataArray or expression; or a Dataset of `equilibria`, optional
         Default: the model's first closed-form fixed point, else the first stable (or least unstable) one found.
         Nobody checks that the equations are at rest at `at`: a linearisation may be wanted anywhere. A chart does.
@@ -54,25 +58,24 @@ def operating_point(
     DynamicsError
         `at` names no state or leaves one out.
     """
-    given: Dynamics = as_problem(problem, *kinds)
+    if isinstance(problem, System):
+        system = problem.with_one_start()
+    else:
+        problem = as_problem(problem, *kinds)
+        start = scalar_start(problem) if at is None else _start_at(problem, at)
+        system = compile_system(replace(problem, start=start))
     if at is not None:
-        system = compile_system(replace(given, start=_spread(given, at)))
-        states = system.start_values()
-        status = np.zeros(system.size, np.uint8)
-    elif given.fixed_points:
-        system = compile_system(replace(given, start={}))
+        states, status = system.start_values(), np.zeros(system.size, np.uint8)
+    elif system.problem.fixed_points:
         states, valid = closed_forms(system)
         states, status = states[..., 0], np.where(valid[:, 0], 0, NO_EQUILIBRIUM).astype(np.uint8)
     else:
-        from .equilibria import first_stable
-
-        system = compile_system(scalar_start(given))
         states, status = first_stable(system)
     states = np.where(status == 0, states, np.nan)
     return system, states, status
 
 
-def _spread(problem: Dynamics, at: Any) -> dict[str, Any]:
+def _start_at(problem: Dynamics, at: Any) -> dict[str, Any]:
     """`at` by state label, without coordinates that are not dimensions of a grid."""
     vectors = quantities(problem.labels)
     if isinstance(at, xr.Dataset):
@@ -82,12 +85,12 @@ def _spread(problem: Dynamics, at: Any) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in at.items():
         if name in problem.labels:
-            out[name] = _plain(name, value)
+            out[name] = _start_value(name, value)
         elif name in vectors:
             for row, index in enumerate(vectors[name]):
                 label = problem.labels[index]
                 flows = isinstance(value, xr.DataArray) and "flow" in value.dims
-                out[label] = _plain(label, value.isel(flow=row) if flows else value)
+                out[label] = _start_value(label, value.isel(flow=row) if flows else value)
         else:
             raise DynamicsError(
                 f"at names {name!r}, which is not a state; there are {', '.join(problem.labels)}"
@@ -98,7 +101,7 @@ def _spread(problem: Dynamics, at: Any) -> dict[str, Any]:
     return out
 
 
-def _plain(label: str, value: Any) -> Any:
+def _start_value(label: str, value: Any) -> Any:
     if isinstance(value, xr.DataArray):
         array = value.drop_vars([c for c in RESERVED if c in value.coords and c not in value.dims])
         return array.rename(f"at_{label}") if array.ndim else float(real_array(f"at of {label}", array))
@@ -110,41 +113,53 @@ def _plain(label: str, value: Any) -> Any:
     return xr.DataArray(values, {f"at_{label}": values}, (f"at_{label}",), f"at_{label}")
 
 
-def scalar_start(problem: Dynamics) -> Dynamics:
-    """The problem with one initial value a state: of arrays the first, as a start for a search."""
-    start = {
+def scalar_start(problem: Dynamics) -> dict[str, Any]:
+    """One initial value a state: of arrays the first, as a start for a search."""
+    return {
         k: v
         if hasattr(v, "free_symbols") or np.ndim(v) == 0
         else float(real_array(f"start of {k}", v).flat[0])
         for k, v in problem.start.items()
     }
-    return replace(problem, start=start)
 
 
-def closed_forms(system: System) -> tuple[Array, NDArray[np.bool_]]:
-    """(n, size, points) states of the problem's fixed points, and (size, points) whether they solve the equations."""
-    from ..programs.from_sympy import emit
+def first_stable(system: System, starts: int = 8) -> tuple[Array, NDArray[np.uint8]]:
+    """(n, size) an equilibrium at each point, and codes where there is none.
 
-    builder, points, labels = Builder(), system.problem.fixed_points, system.labels
-    rows = [emit(builder, point[label]) for label in labels for point in points]
-    values = system.evaluate(builder.build(rows), {}).reshape(len(labels), len(points), system.size)
-    valid = np.stack([solves(system, np.ascontiguousarray(values[:, k])) for k in range(len(points))], axis=1)
-    return np.moveaxis(values, 1, 2), valid
-
-
-def at_rest_rate(system: System, states: Array, points: Any = None) -> Array:
-    """(n, m) what must vanish at an equilibrium: the slope, for a map its change of state."""
-    rate = system.slope(states, points)
-    return rate - states if isinstance(system.problem, Map) else rate
-
-
-def at_rest_jacobian(system: System, states: Array, points: Any = None) -> Array:
-    """(m, n, n) derivative of `at_rest_rate` with the past moving along."""
-    base, past, _ = system.jacobians(states, points)
-    total: Array = base + past.sum(axis=1)
-    return total - np.eye(len(states)) if isinstance(system.problem, Map) else total
+    The first stable one that a search around the initial values finds; where none is stable, the one that is nearest
+    to it, so that a chart goes on beyond the border.
+    """
+    check_start(system)
+    states, _ = search(system, None, starts, 0, more=False)
+    if states.shape[2] == 0:
+        return np.full(states.shape[:2], np.nan), np.full(system.size, SEARCH_FAILED, np.uint8)
+    beyond = margin(system, leading_of_each(system, states)[0])
+    stable = beyond < 0
+    least = np.where(np.isnan(beyond), np.inf, beyond).argmin(axis=1)
+    pick = np.where(stable.any(axis=1), stable.argmax(axis=1), least)
+    chosen = np.take_along_axis(states, pick[None, :, None], axis=2)[..., 0]
+    missing = ~np.isfinite(chosen).all(axis=0)
+    return chosen, np.where(missing, SEARCH_FAILED, 0).astype(np.uint8)
 
 
-def solves(system: System, states: Array, points: Any = None) -> NDArray[np.bool_]:
-    """Whether the equations are at rest there, as far as closed forms are exact."""
-    return rests(system, states, points, tolerance=_CLOSED)
+def check_start(system: System) -> None:
+    """Raises DynamicsError where a search has no initial values to begin around."""
+    if not system.problem.start:
+        raise DynamicsError(
+            f"{system.problem.name} has no closed-form fixed point and no initial values to search around; give "
+            f"the problem fixed_points= or start=, equilibria box={{{bare(system.labels[0])!r}: (low, high)}}, or "
+            "any other solver at="
+        )
+
+
+def leading_of_each(system: System, states: Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """(size, K) most dangerous root of each equilibrium."""
+    _, size, slots = states.shape
+    roots = np.full((size, slots), complex(np.nan, np.nan))
+    certain = np.zeros((size, slots), bool)
+    for k in range(slots):
+        there = np.flatnonzero(np.isfinite(states[:, :, k]).all(axis=0))
+        if there.size:
+            leading, _, sure = leading_roots(system, np.ascontiguousarray(states[:, there, k]), there)
+            roots[there, k], certain[there, k] = leading[:, 0], sure
+    return roots, certain

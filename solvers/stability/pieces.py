@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +32,7 @@ def pieces(system: System, states: Array, points: NDArray[np.int64]) -> list[Sys
     Examples
     --------
     >>> import sympy
-    >>> from ..dynamics import compile_system
+    >>> from tcpdynamics.solvers.equations import compile_system
     >>> from ..problems import ODE
     >>> x = sympy.Symbol("x")
     >>> clipped = compile_system(ODE(rhs={"x": 1 - sympy.Min(1, sympy.Max(0, x))}))
@@ -47,23 +46,25 @@ def pieces(system: System, states: Array, points: NDArray[np.int64]) -> list[Sys
         return []
     programs: dict[tuple[Program, Program], None] = {}
     for sides in _combinations(system, equations, outputs, states, points):
-        held = dict(zip(equations, sides, strict=False))
-        seen = dict(zip(outputs, sides[len(equations) :], strict=True))
-        programs[without_switches(system.rhs, held), without_switches(system.outputs, seen)] = None
-    return [replace(system, rhs=rhs, outputs=of) for rhs, of in programs]
+        rhs_sides = dict(zip(equations, sides, strict=False))
+        output_sides = dict(zip(outputs, sides[len(equations) :], strict=True))
+        programs[without_switches(system.rhs, rhs_sides), without_switches(system.outputs, output_sides)] = (
+            None
+        )
+    return [system.with_programs(rhs, of) for rhs, of in programs]
 
 
 def _switches(system: System, program: Program) -> list[int]:
     """Steps that switch with the state (or the time)."""
     moving: set[int] = set()
-    found = []
+    switches = []
     names = {*system.labels, *system.delayed, TIME}
     for i, op in enumerate(program.ops):
         if op.value in names if op.kind == "input" else op.a in moving or op.b in moving:
             moving.add(i)
             if op.kind in ("min", "max", "step"):
-                found.append(i)
-    return found
+                switches.append(i)
+    return switches
 
 
 def without_switches(program: Program, sides: Mapping[int, bool]) -> Program:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..equations import System
 from ..problems import TIME, Map
 from ..programs.running_error import running_error
+from ..programs.straightline import Builder, Program
 
 Array = NDArray[np.float64]
 
@@ -20,6 +21,8 @@ ROUNDING = 1e-12
 _ASIDE = 1e-6
 #: Times at which equations that hold the time must be at rest; no period divides their differences.
 TIMES = (0.0, 0.01234, 0.1732, 0.5772, 1.6180, 4.669, 27.18, 314.2)
+#: How far a closed form may be off, relative to the terms of the equations; far above rounding.
+_CLOSED = 1e-7
 
 
 def rests(
@@ -61,7 +64,7 @@ def rests(
     Examples
     --------
     >>> import sympy
-    >>> from ..dynamics import compile_system
+    >>> from tcpdynamics.solvers.equations import compile_system
     >>> from ..problems import ODE
     >>> x = sympy.Symbol("x")
     >>> rests(compile_system(ODE(rhs={"x": 3 - x})), np.array([[3.0]])).tolist()
@@ -72,7 +75,7 @@ def rests(
     with np.errstate(all="ignore"):
         fine = np.asarray(np.isfinite(states).all(axis=0))
         safe = np.where(fine, states, 0.0)
-        timed = TIME in system.rhs.inputs or (system.delayed and TIME in system._rest.inputs)
+        timed = TIME in system.rhs.inputs or (system.delayed and TIME in system.equations.rest.inputs)
         for t in times if timed else times[:1]:
             rate, error, lost = residual(system, safe, points, size, t)
             if size is not None:
@@ -88,14 +91,10 @@ def residual(
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """(n, m) rates at rest (of a map: changes in a step), the E_i of `rests`, and where a rate is lost to underflow."""
     count = states.shape[1]
-    pick = slice(None) if points is None else points
-    values: dict[str, Any] = {
-        k: v if np.ndim(v) == 0 else v[pick] for k, v in system.grid.values.items()
-    } | dict(zip(system.labels, states, strict=True))
-    values[TIME] = t
+    values = system.parameters_at(points) | dict(zip(system.labels, states, strict=True)) | {TIME: t}
     sizes: dict[str, Any] = {} if size is None else dict(zip(system.labels, np.abs(size), strict=True))
     if system.delayed:
-        past, doubt, _ = running_error(system._rest, values, sizes, count)
+        past, doubt, _ = running_error(system.equations.rest, values, sizes, count)
         values |= dict(zip(system.delayed, past, strict=True))
         sizes |= dict(zip(system.delayed, doubt, strict=True))
     rate, error, lost = running_error(system.rhs, values, sizes, count)
@@ -103,3 +102,39 @@ def residual(
         own = np.abs(states) if size is None else np.maximum(np.abs(states), np.abs(size))
         rate, error, lost = rate - states, error + own, lost & (states == 0)
     return rate, error, lost
+
+
+def closed_forms(system: System) -> tuple[Array, NDArray[np.bool_]]:
+    """(n, size, points) states of the problem's fixed points, and (size, points) whether they solve the equations."""
+    points, labels = system.problem.fixed_points, system.labels
+    formulas = tuple(point[label] for label in labels for point in points)
+    key = ("closed forms", *((type(e), e) for e in formulas))
+    program = system.equations.once(key, lambda: _program(formulas))
+    values = system.evaluate(program, {}).reshape(len(labels), len(points), system.size)
+    valid = np.stack([solves(system, np.ascontiguousarray(values[:, k])) for k in range(len(points))], axis=1)
+    return np.moveaxis(values, 1, 2), valid
+
+
+def _program(formulas: tuple[Any, ...]) -> Program:
+    from ..programs.from_sympy import emit
+
+    builder = Builder()
+    return builder.build([emit(builder, formula) for formula in formulas])
+
+
+def at_rest_rate(system: System, states: Array, points: Any = None) -> Array:
+    """(n, m) what must vanish at an equilibrium: the slope, for a map its change of state."""
+    rate = system.slope(states, points)
+    return rate - states if isinstance(system.problem, Map) else rate
+
+
+def at_rest_jacobian(system: System, states: Array, points: Any = None) -> Array:
+    """(m, n, n) derivative of `at_rest_rate` with the past moving along."""
+    base, past, _ = system.jacobians(states, points)
+    total: Array = base + past.sum(axis=1)
+    return total - np.eye(len(states)) if isinstance(system.problem, Map) else total
+
+
+def solves(system: System, states: Array, points: Any = None) -> NDArray[np.bool_]:
+    """Whether the equations are at rest there, as far as closed forms are exact."""
+    return rests(system, states, points, tolerance=_CLOSED)

@@ -213,14 +213,14 @@ def roots_at(
     residuals = np.full(roots.shape, np.nan)
     if fine.size:
         matrices, groups = linearisation(system, here, fine)
-        found, bad, certain = linear_roots(system, *matrices, count)
+        leading, bad, certain = linear_roots(system, *matrices, count)
         on = switched(system, groups, count)
         # a side of a switch may reach further back than the others
-        width = max(found.shape[1], 0 if on is None else on.roots.shape[2])
+        width = max(leading.shape[1], 0 if on is None else on.roots.shape[2])
         roots = np.full((system.size, width), complex(np.nan, np.nan))
         residuals = np.full(roots.shape, np.nan)
         side = np.full((system.size, 2, width), complex(np.nan, np.nan))
-        roots[fine, : found.shape[1]], residuals[fine, : found.shape[1]] = found, bad
+        roots[fine, : leading.shape[1]], residuals[fine, : leading.shape[1]] = leading, bad
         status[fine[~certain]] = NOT_POLISHED
         if on is not None:
             points = fine[on.index]

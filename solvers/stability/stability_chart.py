@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import real
 
-from ..equations import POINT, System, at_points, compile_system, swept
+from ..equations import POINT, System
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..results import REASONS, as_dataset, provenance, status_variable
 from .attracting_rest import refine
@@ -117,7 +117,7 @@ def stability_chart(
     tolerance = real("tolerance", tolerance, 1e-14, 0.1)
     system, states, status = operating_point(problem, at, DDE, ODE, Map)
     if at is not None:
-        status[(status == 0) & _moves(system, states)] = NOT_AT_REST
+        status[(status == 0) & _not_at_rest(system, states)] = NOT_AT_REST
         states = np.where(status == 0, states, np.nan)
     grid = system.grid
     if not grid.dims:
@@ -134,10 +134,10 @@ def stability_chart(
     attrs = provenance(system.problem, "stability_chart", tolerance=tolerance)
     margin = _margin(problem, {})
     if margin is not None:
-        data |= _compared(system, margin, data["verdict"])
+        data |= _compare_margin(system, margin, data["verdict"])
     if trace:
-        found = _boundary(system, at, value, error, tolerance)
-        data |= _crossings(problem, system, found)
+        boundary = _boundary(system, at, value, error, tolerance)
+        data |= _crossings(problem, system, boundary)
     return as_dataset(data, grid.coords, attrs)
 
 
@@ -191,7 +191,7 @@ def _measure(system: System, states: Array, status: NDArray[Any]) -> _Points:
     return _Points(value, error, code, exact, side)
 
 
-def _moves(system: System, states: Array) -> NDArray[np.bool_]:
+def _not_at_rest(system: System, states: Array) -> NDArray[np.bool_]:
     """Where a point that a user gave is no equilibrium, by more than the digits that people write."""
     moves = ~rests(system, np.where(np.isfinite(states), states, 0.0), tolerance=_ROUNDED)
     if has_switches(system):  # on a jump a motion may rest, though neither side does
@@ -250,7 +250,7 @@ def _margin(model: Any, values: Mapping[str, Any]) -> xr.DataArray | None:
         return None
 
 
-def _compared(system: System, margin: xr.DataArray, verdict: xr.DataArray) -> dict[str, Any]:
+def _compare_margin(system: System, margin: xr.DataArray, verdict: xr.DataArray) -> dict[str, Any]:
     if not set(margin.dims) <= set(system.grid.dims):
         return {}
     spread = margin.broadcast_like(verdict).transpose(*verdict.dims)
@@ -267,7 +267,7 @@ def _compared(system: System, margin: xr.DataArray, verdict: xr.DataArray) -> di
 
 
 def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: float) -> Boundary:
-    grid, varying = system.grid, swept(system.grid)
+    grid, varying = system.grid, system.swept
     known = np.isfinite(value)
     sign = -1.0 if known.any() and not (value[known] < -error[known]).any() else 1.0
     axes = list(range(len(grid.shape)))
@@ -279,11 +279,10 @@ def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: fl
     )
 
     def measure(values: dict[str, Array]) -> tuple[Array, Array]:
-        problem = at_points(system.problem, values)
+        local = system.at(values)
         if at is None:
-            local, states, status = operating_point(problem)
+            local, states, status = operating_point(local)
         else:
-            local = compile_system(problem)
             states, status = local.start_values(), np.zeros(local.size, np.uint8)
             if arrays:
                 states = refine(local, states)
@@ -295,9 +294,9 @@ def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: fl
     return dataclasses.replace(traced, residual=sign * traced.residual)
 
 
-def _crossings(problem: Any, system: System, found: Boundary) -> dict[str, Any]:
+def _crossings(problem: Any, system: System, boundary: Boundary) -> dict[str, Any]:
     grid = system.grid
-    own = {k: found.at(v) for k, v in swept(grid).items() if k in system.problem.parameters}
+    own = {k: boundary.at(v) for k, v in system.swept.items() if k in system.problem.parameters}
     dims = grid.dims
     data: dict[str, Any] = {}
     for name, values in own.items():
@@ -305,7 +304,7 @@ def _crossings(problem: Any, system: System, found: Boundary) -> dict[str, Any]:
         data[f"boundary_{name}"] = ("crossing", values, {**attrs, "long_name": f"{name} on the boundary"})
     data["boundary_axis"] = (
         "crossing",
-        found.axis.astype(np.int8),
+        boundary.axis.astype(np.int8),
         {
             "long_name": "dimension along which the boundary is crossed",
             "flag_values": np.arange(len(dims), dtype=np.int8),
@@ -313,13 +312,13 @@ def _crossings(problem: Any, system: System, found: Boundary) -> dict[str, Any]:
         },
     )
     less = "radius less one" if isinstance(system.problem, Map) else "abscissa"
-    data["boundary_residual"] = ("crossing", found.residual, {"long_name": f"{less} at the crossing"})
+    data["boundary_residual"] = ("crossing", boundary.residual, {"long_name": f"{less} at the crossing"})
     margin = _margin(problem, {k: xr.DataArray(v, dims=POINT) for k, v in own.items()}) if own else None
     if margin is not None and margin.dims == (POINT,):
         data["boundary_margin"] = ("crossing", margin.values, {"long_name": "margin in closed form there"})
     if len(dims) == 2:
-        data["boundary_curve"] = ("crossing", found.curve, {"long_name": "number of the curve"})
-        data["boundary_closed"] = ("crossing", found.closed, {"long_name": "whether the curve is closed"})
+        data["boundary_curve"] = ("crossing", boundary.curve, {"long_name": "number of the curve"})
+        data["boundary_closed"] = ("crossing", boundary.closed, {"long_name": "whether the curve is closed"})
     return data
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..equations import System
+from ..equations import Equations, System
 from ..problems import TIME
 from ..programs.straightline import Builder, Op, Program, differentiate
 
@@ -34,14 +34,6 @@ def has_switches(system: System) -> bool:
     return bool(switches_of(system)[0])
 
 
-def share_programs(source: System, target: System) -> None:
-    """Let a system with the same equations use what was compiled for another."""
-    switches_of(source)
-    vars(source).setdefault("_one_sided", {})
-    for name in ("_composed", "_switches", "_one_sided"):
-        vars(target)[name] = vars(source)[name]
-
-
 def tied(system: System, states: Array, points: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(switches, m) whether the argument of each is zero within the error with which it is known."""
     number, program = switches_of(system)
@@ -54,7 +46,7 @@ def at_rest_values(system: System, states: Array) -> dict[str, Any]:
     values: dict[str, Any] = {TIME: 0.0}
     for row, label in zip(states, system.labels, strict=True):
         values[label] = row
-        values |= {past_name(label, k): row for k in range(len(system._groups))}
+        values |= {past_name(label, k): row for k in range(len(system.equations.groups))}
     return values
 
 
@@ -71,48 +63,33 @@ def past_name(label: str, lag: int) -> str:
 
 def composed(system: System) -> Program:
     """The right-hand side in states alone, those of now and those at each lag; delayed outputs written out."""
-    cache = vars(system)
-    if "_composed" not in cache:
-        cache["_composed"] = _compose(system)
-    return cache["_composed"]  # type: ignore[no-any-return]
+    return system.equations.once("composed", lambda: _compose(system.equations))
 
 
-def _compose(system: System) -> Program:
-    builder, labels = Builder(), system.labels
-    lag = {index: k for k, group in enumerate(system._groups) for index in group}
+def _compose(equations: Equations) -> Program:
+    builder, labels = Builder(), equations.labels
+    lag = {index: k for k, group in enumerate(equations.groups) for index in group}
     place: dict[str, int] = {}
-    for index, (symbol, delayed) in enumerate(system.problem._lagged.items()):
+    for index, (symbol, delayed) in enumerate(equations.lagged.items()):
         past = {label: builder.input(past_name(label, lag[index])) for label in labels}
         if delayed.of in past:
             place[symbol] = past[delayed.of]
         else:
-            steps = _replayed(builder, system.outputs, past)
-            place[symbol] = steps[system.outputs.outputs[list(system.problem.outputs).index(delayed.of)]]
-    steps = _replayed(builder, system.rhs, place)
-    return builder.build([steps[i] for i in system.rhs.outputs])
-
-
-def _replayed(builder: Builder, program: Program, place: Mapping[str, int]) -> list[int]:
-    """A program's steps with some of its inputs taken from other steps."""
-    steps: list[int] = []
-    for op in program.ops:
-        known = place.get(op.value) if op.kind == "input" else None
-        steps.append(builder._replay(op, steps) if known is None else known)
-    return steps
+            steps = builder.extend(equations.outputs, past)
+            place[symbol] = steps[equations.outputs.outputs[list(equations.output_labels).index(delayed.of)]]
+    steps = builder.extend(equations.rhs, place)
+    return builder.build([steps[i] for i in equations.rhs.outputs])
 
 
 def variables_of(system: System) -> list[str]:
     """States now, then at each lag."""
-    lags = range(len(system._groups))
+    lags = range(len(system.equations.groups))
     return [*system.labels, *(past_name(label, k) for k in lags for label in system.labels)]
 
 
 def switches_of(system: System) -> tuple[tuple[int, ...], Program]:
     """Steps of the composed program that switch on a state; size of each argument, then what it may be wrong by."""
-    cache = vars(system)
-    if "_switches" not in cache:
-        cache["_switches"] = _arguments(composed(system), set(variables_of(system)))
-    return cache["_switches"]  # type: ignore[no-any-return]
+    return system.equations.once("switches", lambda: _arguments(composed(system), set(variables_of(system))))
 
 
 def _arguments(program: Program, variables: set[str]) -> tuple[tuple[int, ...], Program]:
@@ -187,7 +164,7 @@ class _Errors:
         slopes = []
         for name in names:
             slope = differentiate(alone, name)
-            slopes.append(_replayed(self.builder, slope, place)[slope.outputs[0]])
+            slopes.append(self.builder.extend(slope, place)[slope.outputs[0]])
         return slopes
 
 

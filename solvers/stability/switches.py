@@ -94,7 +94,7 @@ def linearisation(
     """
     n, m = states.shape
     if not m:
-        lags = len(system._groups)
+        lags = len(system.equations.groups)
         return (np.empty((0, n, n)), np.empty((0, lags, n, n)), np.empty((0, lags))), []
     base, past, tau = system.jacobians(states, points)
     number = switches_of(system)[0]
@@ -110,7 +110,8 @@ def linearisation(
     for i, pattern in enumerate(patterns.T):
         index = on[which.ravel() == i]
         switches = tuple(number[j] for j in np.flatnonzero(pattern))
-        for group, differ in _groups(system, states[:, index], picked[index], index, switches, tau):
+        tied_points = _Tied(system, states[:, index], picked[index], index, tau[index], switches)
+        for group, differ in _sides_at(tied_points):
             if group.base.shape[1]:
                 base[group.index], past[group.index] = group.base[:, 0], group.past[:, 0]
             if differ.any():
@@ -128,104 +129,93 @@ def _some(group: Sides, keep: NDArray[np.bool_]) -> Sides:
     return Sides(*(getattr(group, name)[keep] for name in names))
 
 
-def _groups(
-    system: System,
-    states: Array,
-    points: NDArray[np.int64],
-    index: NDArray[np.int64],
-    switches: tuple[int, ...],
-    tau: Array,
-) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
+@dataclass(frozen=True)
+class _Tied:
+    """Points on the same switches.
+
+    Attributes
+    ----------
+    states : (n, m) array
+    points, index : (m,) places in the system's grid, and among the states that are asked for
+    tau : (m, K) delays
+    switches : steps of the composed program
+    """
+
+    system: System
+    states: Array
+    points: NDArray[np.int64]
+    index: NDArray[np.int64]
+    tau: Array
+    switches: tuple[int, ...]
+
+
+def _sides_at(on: _Tied) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
     """The sides that deviations from these points can take, and where they differ."""
-    m = states.shape[1]
-    if len(switches) > MOST:
-        for i in range(m):
-            one = slice(i, i + 1)
-            yield from _sampled(system, states[:, one], points[one], index[one], switches, tau)
+    if len(on.switches) <= MOST:
+        yield from _compare_sides(on, product((-1.0, 1.0), repeat=len(on.switches)))
         return
-    every = product((-1.0, 1.0), repeat=len(switches))
-    yield from _compared(system, states, points, index, switches, tau, every)
+    for i in range(on.index.size):
+        one = slice(i, i + 1)
+        states, points, index, tau = on.states[:, one], on.points[one], on.index[one], on.tau[one]
+        yield from _sample_sides(_Tied(on.system, states, points, index, tau, on.switches))
 
 
-def _sampled(
-    system: System,
-    states: Array,
-    points: NDArray[np.int64],
-    index: NDArray[np.int64],
-    switches: tuple[int, ...],
-    tau: Array,
-) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
+def _sample_sides(on: _Tied) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
     """One point on many switches: what random deviations find if that is all there is, else no sides."""
-    n, lags = len(states), tau.shape[1]
-    cache = vars(system).setdefault("_signs", {})
-    if switches not in cache:
-        cache[switches] = signed_arguments(system, switches)
+    system, states, switches = on.system, on.states, on.switches
+    n, lags = len(states), on.tau.shape[1]
+    program = system.equations.once(("signs", switches), lambda: signed_arguments(system, switches))
     shape = (len(variables_of(system)), SAMPLES)
     size = np.where(states == 0, 1.0, np.abs(states))
     moved = np.tile(states, (1 + lags, 1)) + NEARBY * np.tile(size, (1 + lags, 1)) * np.random.default_rng(
         0
     ).normal(size=shape)
     values = dict(zip(variables_of(system), moved, strict=True)) | {TIME: 0.0}
-    arguments = system.evaluate(cache[switches], values, np.repeat(points, SAMPLES))
+    arguments = system.evaluate(program, values, np.repeat(on.points, SAMPLES))
     signs = np.unique(np.where(arguments >= 0, 1.0, -1.0).T, axis=0)
-    found = list(_compared(system, states, points, index, switches, tau, map(tuple, signs)))
-    alike = len(found) == 1 and not found[0][1].any()
+    compared = list(_compare_sides(on, map(tuple, signs)))
+    alike = len(compared) == 1 and not compared[0][1].any()
     if alike or shape[0] == 1:  # of one state without delays the random deviations take both sides there are
-        yield from found
+        yield from compared
         return
     empty, none = np.empty((1, 0, n, n)), np.empty((1, 0, 0, n * (1 + lags)))
     past = np.empty((1, 0, lags, n, n))
-    yield Sides(index, empty, past, tau[index], np.empty((1, 0, n)), none), np.ones(1, bool)
+    yield Sides(on.index, empty, past, on.tau, np.empty((1, 0, n)), none), np.ones(1, bool)
 
 
-def _compared(
-    system: System,
-    states: Array,
-    points: NDArray[np.int64],
-    index: NDArray[np.int64],
-    switches: tuple[int, ...],
-    tau: Array,
-    sets: Iterable[tuple[float, ...]],
-) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
+def _compare_sides(on: _Tied, sets: Iterable[tuple[float, ...]]) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
     """These sets of sides as far as there are deviations on them, and where they differ."""
-    n, lags = len(states), tau.shape[1]
+    n, lags = len(on.states), on.tau.shape[1]
     rates, slopes, cones, possible = [], [], [], []
     for signs in sets:
-        rate, slope, rows = _one_sided(system, states, points, switches, signs)
+        rate, slope, directions = _one_sided(on, signs)
         rates.append(rate)
         slopes.append(slope)
-        cones.append(rows)
-        possible.append(_feasible(rows))
+        cones.append(directions)
+        possible.append(_feasible(directions))
     rate, slope, cone = (np.stack(x, axis=1) for x in (rates, slopes, cones))  # (m, sides, ...)
     reachable = np.stack(possible, axis=1)
     for mask in np.unique(reachable, axis=0):
-        here = np.flatnonzero((reachable == mask).all(axis=1))
+        rows = np.flatnonzero((reachable == mask).all(axis=1))
         if not mask.any():
             continue
-        r, s, c = (x[here][:, mask] for x in (rate, slope, cone))
-        jump = _jumps(r, s, states[:, here], isinstance(system.problem, Map))
+        r, s, c = (x[rows][:, mask] for x in (rate, slope, cone))
+        jump = _jumps(r, s, on.states[:, rows], isinstance(on.system.problem, Map))
         shaped = s.reshape(*s.shape[:3], 1 + lags, n)
         by_lag = np.ascontiguousarray(np.moveaxis(shaped, 3, 2))  # (m, sides, 1 + lags, n, n)
-        group = Sides(index[here], by_lag[:, :, 0], by_lag[:, :, 1:], tau[index[here]], jump, c)
+        group = Sides(on.index[rows], by_lag[:, :, 0], by_lag[:, :, 1:], on.tau[rows], jump, c)
         yield group, _differ(jump, s)
 
 
-def _one_sided(
-    system: System,
-    states: Array,
-    points: NDArray[np.int64],
-    switches: tuple[int, ...],
-    signs: Sequence[float],
-) -> tuple[Array, Array, Array]:
+def _one_sided(on: _Tied, signs: Sequence[float]) -> tuple[Array, Array, Array]:
     """(m, n) rate, (m, n, N) slopes and (m, c, N) rows of the cone where the switches take these sides."""
+    system, states, switches = on.system, on.states, on.switches
     n, m = states.shape
-    cache = vars(system).setdefault("_one_sided", {})
-    key = (switches, tuple(signs))
-    if key not in cache:
-        cache[key] = with_slopes(
-            composed(system), dict(zip(switches, signs, strict=True)), variables_of(system)
-        )
-    values = system.evaluate(cache[key], at_rest_values(system, states), points)
+    program = system.equations.once(
+        ("one-sided", switches, tuple(signs)),
+        lambda: with_slopes(composed(system), dict(zip(switches, signs, strict=True)), variables_of(system)),
+    )
+    values = system.evaluate(program, at_rest_values(system, states), on.points)
     rows = n + len(switches)
     slopes = np.moveaxis(values[rows:].reshape(-1, rows, m), 2, 0).transpose(0, 2, 1)  # (m, rows, N)
     rate = values[:n].T - (states.T if isinstance(system.problem, Map) else 0.0)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import real, whole
 from tcpdynamics.limits import check_work
 
-from ..equations import System, take
+from ..equations import System
 from ..problems import DomainError, DynamicsError
 from .equilibria_search import inverses
 from .leading_roots import leading_roots
-from .operating_point import at_rest_jacobian, at_rest_rate, operating_point
+from .operating_point import operating_point
+from .rest import at_rest_jacobian, at_rest_rate
 
 Array = NDArray[np.float64]
 
@@ -86,8 +87,8 @@ def own_unit(system: System) -> Array:
     Examples
     --------
     >>> import sympy
-    >>> from ..dynamics import compile_system
-    >>> from ..problems import ODE
+    >>> from tcpdynamics.solvers.equations import compile_system
+    >>> from tcpdynamics.solvers import ODE
     >>> x, rate = sympy.symbols("x rate")
     >>> slow = ODE(rhs={"x": rate * (1 - x)}, parameters={"rate": [0.001, 8.0]}, start={"x": 3.0})
     >>> own_unit(compile_system(slow)).tolist()
@@ -120,7 +121,7 @@ def _modes(system: System, points: NDArray[np.int64]) -> Array:
     none = np.full((3, points.size), np.inf)
     none[2] = 0.0
     try:
-        local, states, status = operating_point(take(system, points))
+        local, states, status = operating_point(system.take(points))
         fine = np.flatnonzero(status == 0)
         if not fine.size:
             return none
@@ -130,17 +131,17 @@ def _modes(system: System, points: NDArray[np.int64]) -> Array:
         vague, lacking = _unknown(local, here, fine)
     except (DynamicsError, DomainError, np.linalg.LinAlgError):
         return none
-    found = np.full((3, local.size), np.inf)
+    times = np.full((3, local.size), np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         largest = np.nanmax(np.where(np.isfinite(roots), roots, 0.0), axis=1, initial=0.0)
         fastest = np.maximum(largest, now)
         moving = (roots > _NONE * fastest[:, None]) & (roots > 2 * vague[:, None])
-        found[0, fine] = 1 / np.where(moving, roots, np.inf).min(axis=1)
-        found[1, fine] = 1 / np.where(fastest > 2 * vague, fastest, 0.0)
-    found[found == 0] = np.inf
-    found[2] = 0.0
-    found[2, fine] = lacking
-    return np.array(np.broadcast_to(found, (3, points.size)))  # without swept parameters all points share one
+        times[0, fine] = 1 / np.where(moving, roots, np.inf).min(axis=1)
+        times[1, fine] = 1 / np.where(fastest > 2 * vague, fastest, 0.0)
+    times[times == 0] = np.inf
+    times[2] = 0.0
+    times[2, fine] = lacking
+    return np.array(np.broadcast_to(times, (3, points.size)))  # without swept parameters all points share one
 
 
 def _unknown(system: System, states: Array, points: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:

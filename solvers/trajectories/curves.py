@@ -109,24 +109,24 @@ def degrees(program: Program, wave: float = np.inf) -> list[float]:
 
     Sine and cosine of a straight line count as of degree `wave`.
     """
-    found: list[float] = []
+    resolved: list[float] = []
     for op in program.ops:
-        a, b = (found[i] if i >= 0 else 0.0 for i in (op.a, op.b))
+        a, b = (resolved[i] if i >= 0 else 0.0 for i in (op.a, op.b))
         if op.kind == "input":
-            found.append(float(op.value == TIME))
+            resolved.append(float(op.value == TIME))
         elif op.kind in ("const", "step"):
-            found.append(0.0)
+            resolved.append(0.0)
         elif op.kind in ("add", "sub", "min", "max"):
-            found.append(max(a, b))
+            resolved.append(max(a, b))
         elif op.kind == "mul":
-            found.append(a + b)
+            resolved.append(a + b)
         elif op.kind == "div" and b == 0.0:
-            found.append(a)
+            resolved.append(a)
         elif op.kind in ("sin", "cos") and 0.0 < a <= 1.0:
-            found.append(wave)
+            resolved.append(wave)
         else:
-            found.append(0.0 if a == b == 0.0 else np.inf)
-    return found
+            resolved.append(0.0 if a == b == 0.0 else np.inf)
+    return resolved
 
 
 def breaks(curves: Curves, points: Index, low: Array, high: Array) -> tuple[Index, Array]:

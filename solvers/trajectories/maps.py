@@ -110,12 +110,12 @@ def first_order(problem: Map) -> Map:
     for of, lags in depth.items():
         for k in range(1, lags + 1):
             rhs[_register(of, k)] = sympy.Symbol(_register(of, k - 1)) if k > 1 else _now(problem, of)
-            for given in (start, *points):
+            for point in (start, *points):
                 if of in problem.outputs:  # a fixed point gives every state, `start` perhaps not
-                    if all(np.ndim(v) == 0 for v in given.values()):
-                        given[_register(of, k)] = _put(problem.outputs[of], given)
-                elif of in given:
-                    given[_register(of, k)] = given[of]
+                    if all(np.ndim(v) == 0 for v in point.values()):
+                        point[_register(of, k)] = _put(problem.outputs[of], point)
+                elif of in point:
+                    point[_register(of, k)] = point[of]
     outputs = {label: _put(e, values) for label, e in problem.outputs.items()}
     return replace(problem, rhs=rhs, outputs=outputs, start=start, fixed_points=points, delayed={})
 

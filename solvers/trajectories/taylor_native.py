@@ -12,18 +12,18 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from . import taylor_kernel as kernel
+from . import taylor_operations as opcodes
 from .taylor_tape import Tape
 
 #: Products of rows that are written out at most: about half a second of compiling.
 MAX_PRODUCTS = 12_000
 
-_VECTOR = ir.VectorType(ir.DoubleType(), kernel.LANES)
+_VECTOR = ir.VectorType(ir.DoubleType(), opcodes.LANES)
 _WORD = ir.IntType(64)
 _CONTRACT = ("contract",)
 
 #: What needs arithmetic only at order 0 too.
-_PLAIN = (kernel.ADD, kernel.SUB, kernel.MUL, kernel.DIV, kernel.LAG)
+_PLAIN = (opcodes.ADD, opcodes.SUB, opcodes.MUL, opcodes.DIV, opcodes.LAG)
 
 #: The code lives as long as its engine.
 _ENGINES: list[Any] = []
@@ -36,7 +36,7 @@ class _Writer:
         self.b, self.base, self.slot = builder, base, slot
 
     def _at(self, slot: int, k: int) -> Any:
-        address = self.b.add(self.base, ir.Constant(_WORD, slot * self.slot + k * kernel.ROW))
+        address = self.b.add(self.base, ir.Constant(_WORD, slot * self.slot + k * opcodes.ROW))
         return self.b.inttoptr(address, _VECTOR.as_pointer())
 
     def row(self, slot: int, k: int) -> Any:
@@ -46,7 +46,7 @@ class _Writer:
         self.b.store(value, self._at(slot, k), align=8)
 
     def number(self, value: float) -> Any:
-        return ir.Constant(_VECTOR, [value] * kernel.LANES)
+        return ir.Constant(_VECTOR, [value] * opcodes.LANES)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         """a b + c, rounded once where the processor can."""
@@ -74,8 +74,8 @@ class _Writer:
 
 def products(tape: Tape, order: int) -> int:
     """Row products that writing a tape out takes: a measure of compile time."""
-    heavy = {kernel.MUL: 1, kernel.DIV: 1, kernel.EXP: 1, kernel.LOG: 1, kernel.POW: 2}
-    heavy |= dict.fromkeys(kernel.WITH_SLOPE, 1)
+    heavy = {opcodes.MUL: 1, opcodes.DIV: 1, opcodes.EXP: 1, opcodes.LOG: 1, opcodes.POW: 2}
+    heavy |= dict.fromkeys(opcodes.WITH_SLOPE, 1)
     each = sum(heavy.get(int(kind), 0) for kind in tape.code2[:, 0])
     return (each * (order + 1) // 2 + len(tape.code2)) * (order + 1)
 
@@ -105,7 +105,7 @@ def _compile(
     last: int,
 ) -> tuple[int, int, int]:
     module = ir.Module()
-    slot = (order + 1) * kernel.ROW
+    slot = (order + 1) * opcodes.ROW
     kind = ir.FunctionType(ir.VoidType(), [_WORD, _WORD])
     plain = all(operation[0] in _PLAIN for operation in zero)
     values = ir.Function(module, kind, "values")
@@ -147,36 +147,36 @@ def _compile(
 
 
 def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any) -> None:
-    """One operation at order k: the recurrences of `taylor_kernel._higher_order`."""
+    """One operation at order k: the recurrences of `taylor_operations.higher_order`."""
     kind, c, a, b, da, dc = operation
-    if kind == kernel.MUL:
+    if kind == opcodes.MUL:
         w.put(c, k, w.convolve(a, b, 0, k, k))
-    elif kind == kernel.MULC:
+    elif kind == opcodes.MULC:
         w.put(c, k, w.b.fmul(w.row(a, k), w.row(b, 0)))
-    elif kind in (kernel.ADD, kernel.SUB):
-        w.put(c, k, (w.b.fadd if kind == kernel.ADD else w.b.fsub)(w.row(a, k), w.row(b, k)))
-    elif kind in (kernel.ADDC, kernel.SUBC):
+    elif kind in (opcodes.ADD, opcodes.SUB):
+        w.put(c, k, (w.b.fadd if kind == opcodes.ADD else w.b.fsub)(w.row(a, k), w.row(b, k)))
+    elif kind in (opcodes.ADDC, opcodes.SUBC):
         w.put(c, k, w.row(a, k))
-    elif kind == kernel.CSUB:
+    elif kind == opcodes.CSUB:
         w.put(c, k, w.b.fneg(w.row(b, k)))
-    elif kind == kernel.DIVC:
+    elif kind == opcodes.DIVC:
         w.put(c, k, w.b.fdiv(w.row(a, k), w.row(b, 0)))
-    elif kind == kernel.DIV:
+    elif kind == opcodes.DIV:
         rest = w.b.fsub(w.row(a, k), w.convolve(b, c, 1, k, k))
         w.put(c, k, w.b.fdiv(rest, w.row(b, 0)))
-    elif kind == kernel.LAG:
-        address = w.b.add(lags, ir.Constant(_WORD, b * kernel.ROW))
+    elif kind == opcodes.LAG:
+        address = w.b.add(lags, ir.Constant(_WORD, b * opcodes.ROW))
         lag = w.b.load(w.b.inttoptr(address, _VECTOR.as_pointer()), align=8)
         none = w.b.fcmp_ordered("==", lag, w.number(0.0))
         w.put(c, k, w.b.select(none, w.row(a, k), w.row(c, k)))
-    elif kind in kernel.WITH_SLOPE:
+    elif kind in opcodes.WITH_SLOPE:
         w.put(da, k, w.b.fmul(w.row(a, k), w.number(float(k))))
         w.put(c, k, w.b.fmul(w.convolve(da, b, 1, k, k), w.number(1.0 / k)))
     else:
         w.put(da, k, w.b.fmul(w.row(a, k), w.number(float(k))))
-        if kind == kernel.EXP:
+        if kind == opcodes.EXP:
             value = w.b.fmul(w.convolve(da, c, 1, k, k), w.number(1.0 / k))
-        elif kind == kernel.LOG:
+        elif kind == opcodes.LOG:
             inner = w.b.fmul(w.convolve(dc, a, 1, k - 1, k), w.number(1.0 / k))
             value = w.b.fdiv(w.b.fsub(w.row(a, k), inner), w.row(a, 0))
         else:

@@ -39,11 +39,11 @@ class Tape:
 
     def __post_init__(self) -> None:
         """Machine code reads rows by address: no slot may lie outside. Raises ValueError."""
-        from . import taylor_kernel as kernel
+        from . import taylor_operations as opcodes
 
         two = (
-            kernel.ADD, kernel.SUB, kernel.MUL, kernel.DIV, kernel.POW, kernel.MULC, kernel.ADDC, kernel.SUBC,
-            kernel.CSUB, kernel.DIVC,
+            opcodes.ADD, opcodes.SUB, opcodes.MUL, opcodes.DIV, opcodes.POW, opcodes.MULC, opcodes.ADDC, opcodes.SUBC,
+            opcodes.CSUB, opcodes.DIVC,
         )  # fmt: skip
         self._within("states", np.concatenate([self.states, self.rhs, self.recorded, self.inputs]))
         self._within("what is looked back at", np.concatenate([self.delayed, self.past]))
@@ -53,13 +53,13 @@ class Tape:
         for code in (self.code0, self.code1, self.code2):
             kind = code[:, 0]
             self._within("operations", code[:, 1:3])
-            read = two if code is not self.code2 else (*two, *kernel.WITH_SLOPE)
+            read = two if code is not self.code2 else (*two, *opcodes.WITH_SLOPE)
             self._within("operands", code[np.isin(kind, read), 3])
-            self._within("switches", code[kind == kernel.STEP, 3], len(self.guards))
-            self._within("delays", code[kind == kernel.LAG, 3], self.delayed.size)
+            self._within("switches", code[kind == opcodes.STEP, 3], len(self.guards))
+            self._within("delays", code[kind == opcodes.LAG, 3], self.delayed.size)
         moving = self.code2[:, 0]
-        roots = (kernel.EXP, kernel.LOG, kernel.POW)
-        self._within("derivatives", self.code2[np.isin(moving, (*roots, *kernel.WITH_SLOPE)), 4])
+        roots = (opcodes.EXP, opcodes.LOG, opcodes.POW)
+        self._within("derivatives", self.code2[np.isin(moving, (*roots, *opcodes.WITH_SLOPE)), 4])
         self._within("derivatives", self.code2[np.isin(moving, roots), 5])
 
     def _within(self, what: str, slots: NDArray[np.int64], bound: int | None = None) -> None:
@@ -74,7 +74,7 @@ def write_tape(system: System) -> Tape:
     Minima, maxima and absolute values become a choice between two sides by a switch; general powers become
     exponentials.
     """
-    from . import taylor_kernel as kernel
+    from . import taylor_operations as opcodes
 
     program, slopes, rhs, recorded, of, lagged = _one_program(system)
     kinds = _kinds(program, set(system.labels), set(system.delayed))
@@ -91,10 +91,10 @@ def write_tape(system: System) -> Tape:
     delayed: dict[str, int] = {}
     clock = -1
     functions = {
-        "exp": kernel.EXP, "log": kernel.LOG, "pow": kernel.POW,
-        "sin": kernel.SIN, "cos": kernel.COS, "tanh": kernel.TANH, "atan": kernel.ATAN,
+        "exp": opcodes.EXP, "log": opcodes.LOG, "pow": opcodes.POW,
+        "sin": opcodes.SIN, "cos": opcodes.COS, "tanh": opcodes.TANH, "atan": opcodes.ATAN,
     }  # fmt: skip
-    codes = {"add": kernel.ADD, "sub": kernel.SUB, "mul": kernel.MUL, "div": kernel.DIV}
+    codes = {"add": opcodes.ADD, "sub": opcodes.SUB, "mul": opcodes.MUL, "div": opcodes.DIV}
     for i, op in enumerate(ops):
         if op.kind == "const":
             inputs.append(i)
@@ -108,7 +108,7 @@ def write_tape(system: System) -> Tape:
                 clock = i
             elif op.value in system.delayed:
                 delayed[op.value] = i
-                step = [kernel.LAG, i, of[op.value], list(lagged).index(op.value), -1, -1]
+                step = [opcodes.LAG, i, of[op.value], list(lagged).index(op.value), -1, -1]
                 code1.append(step)
                 code2.append(step)
             else:
@@ -117,7 +117,7 @@ def write_tape(system: System) -> Tape:
                 constants.append(0.0)
             continue
         if op.kind == "step":
-            step = [kernel.STEP, i, op.a, len(guards), -1, -1]
+            step = [opcodes.STEP, i, op.a, len(guards), -1, -1]
             guards.append([op.a, -1])
             code1.append(step)
             continue
@@ -133,20 +133,21 @@ def write_tape(system: System) -> Tape:
         code1.append(step)
         if kinds[i] == HELD:
             continue
-        if kind == kernel.POW:
+        if kind == opcodes.POW:
             guards += [[i, b], [a, b]]  # behind a zero of even order of the one, the other changes its sign
-        if kind in kernel.WITH_SLOPE:
+        if kind in opcodes.WITH_SLOPE:
             first, count = count, count + 1
-        elif kind in (kernel.EXP, kernel.LOG, kernel.POW):
+        elif kind in (opcodes.EXP, opcodes.LOG, opcodes.POW):
             first, second, count = count, count + 1, count + 2
         elif kinds[b] < MOVING:
             kind = {
-                kernel.ADD: kernel.ADDC, kernel.SUB: kernel.SUBC, kernel.MUL: kernel.MULC, kernel.DIV: kernel.DIVC
+                opcodes.ADD: opcodes.ADDC, opcodes.SUB: opcodes.SUBC, opcodes.MUL: opcodes.MULC,
+                opcodes.DIV: opcodes.DIVC,
             }[kind]  # fmt: skip
-        elif kinds[a] < MOVING and kind in (kernel.ADD, kernel.MUL):
-            kind, a, b = {kernel.ADD: kernel.ADDC, kernel.MUL: kernel.MULC}[kind], b, a
-        elif kinds[a] < MOVING and kind == kernel.SUB:
-            kind = kernel.CSUB
+        elif kinds[a] < MOVING and kind in (opcodes.ADD, opcodes.MUL):
+            kind, a, b = {opcodes.ADD: opcodes.ADDC, opcodes.MUL: opcodes.MULC}[kind], b, a
+        elif kinds[a] < MOVING and kind == opcodes.SUB:
+            kind = opcodes.CSUB
         code2.append([kind, i, a, b, first, second])
     past = list(dict.fromkeys(d.of for d in lagged.values()))
     source_slot = {d.of: of[name] for name, d in lagged.items()}

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tcpdynamics.errors import shown
 from tcpdynamics.limits import check_memory, check_work
 
-from ..equations import System, as_problem, compile_system, labelled
+from ..equations import System, as_problem, compile_system, to_variables
 from ..grid import span
 from ..problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map
 from ..problems.numbers import real_array
@@ -146,50 +146,68 @@ def trajectory(
     >>> round(trajectory(logistic, [0.0, 1.0, 10.0]).w.values.tolist()[1], 6)
     0.450853
     """
-    given = as_problem(problem, DDE, ODE, Map)
+    dynamics = as_problem(problem, DDE, ODE, Map)
     if start:
-        given = given.starting(start)
-    given = _start_from_history(given)
-    ticks = _check_times(times, given)
-    _check_size(given, ticks)
+        dynamics = dynamics.starting(start)
+    dynamics = dynamics.starting(_ends_of_histories(dynamics))
+    ticks = _check_times(times, dynamics)
+    _check_size(dynamics, ticks)
     for name, value, low in (("rtol", rtol, 1e-15), ("atol", atol, 0.0)):
         if not (isinstance(value, Real) and not isinstance(value, bool) and low <= value < 1):
             raise DomainError(f"{name} must be a number in [{low:g}, 1), got {shown(value)}")
     if not (isinstance(max_steps, Integral) and not isinstance(max_steps, bool) and 1 <= max_steps <= 10**12):
         raise DomainError(f"max_steps must be a whole number in [1, 1e12], got {shown(max_steps)}")
     longest = _check_max_step(max_step)
-    system = compile_system(given)
-    recorded = (*system.labels, *given.outputs)
-    shape = (len(recorded), system.size, ticks.size)
-    values = np.empty(shape) if isinstance(given, Map) else _unknown(shape)  # a map writes all of them
+    system = compile_system(dynamics)
+    values, status = motions(system, ticks, rtol, atol, max_steps, longest, method)
+    if throw and status.any():
+        at = int(np.flatnonzero(status)[0])
+        raise DynamicsError(f"{dynamics.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+    n, settings = len(system.labels), {"rtol": rtol, "atol": atol, "method": method}
+    if max_step is not None:
+        settings["max_step"] = max_step
+    data = to_variables(system, system.labels, values[:n], "time")
+    data |= to_variables(system, list(dynamics.outputs), values[n:], "time")
+    coords = system.grid.coords | {
+        "time": ("time", ticks, {"units": dynamics.time_units, "long_name": "time"})
+    }
+    data["status"] = status_variable(system.grid, status)
+    return as_dataset(data, coords, provenance(dynamics, "trajectory", **settings))
+
+
+def motions(
+    system: System,
+    ticks: Array,
+    rtol: float,
+    atol: float,
+    max_steps: int = STEPS_BY_DEFAULT,
+    max_step: float = math.inf,
+    method: str = "taylor",
+) -> tuple[Array, NDArray[np.uint8]]:
+    """`trajectory` of compiled equations: (states and outputs, size, times) values and (size,) codes."""
+    ends = _ends_of_histories(system.problem)
+    system = system.starting(ends) if ends else system
+    is_map = isinstance(system.problem, Map)
+    shape = (len(system.labels) + len(system.outputs.outputs), system.size, ticks.size)
+    values = np.empty(shape) if is_map else _nan_array(shape)  # a map writes all of them
     status = np.zeros(system.size, np.uint8)
     beginning = system.start_values()
     if not np.isfinite(beginning).all():
         row = int(np.flatnonzero(~np.isfinite(beginning).all(axis=1))[0])
         bad = beginning[row][~np.isfinite(beginning[row])][0]
         raise DomainError(f"the initial value of {system.labels[row]} must be a finite number, got {bad:g}")
-    task = _Task(system, beginning, ticks, values, status, rtol, atol, max_steps, longest)
-    if isinstance(given, Map):
+    task = _Task(system, beginning, ticks, values, status, rtol, atol, max_steps, max_step)
+    if is_map:
         _iterate(task)
     else:
         _check_horizon(system, ticks)
         _check_delays(system, ticks, int(max_steps))
         _check_most(system, int(max_steps))
         _integrate(task, method)
-    if throw and status.any():
-        at = int(np.flatnonzero(status)[0])
-        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
-    n, settings = len(system.labels), {"rtol": rtol, "atol": atol, "method": method}
-    if max_step is not None:
-        settings["max_step"] = max_step
-    data = labelled(system, system.labels, values[:n], "time")
-    data |= labelled(system, list(given.outputs), values[n:], "time")
-    coords = system.grid.coords | {"time": ("time", ticks, {"units": given.time_units, "long_name": "time"})}
-    data["status"] = status_variable(system.grid, status)
-    return as_dataset(data, coords, provenance(given, "trajectory", **settings))
+    return values, status
 
 
-def _unknown(shape: tuple[int, ...]) -> Array:
+def _nan_array(shape: tuple[int, ...]) -> Array:
     """An array of NaN. Python is asked for interrupts between pieces: the first touch of gigabytes takes seconds."""
     values = np.empty(shape)
     flat = values.reshape(-1)
@@ -198,17 +216,15 @@ def _unknown(shape: tuple[int, ...]) -> Array:
     return values
 
 
-def _start_from_history(problem: Dynamics) -> Dynamics:
-    """States that have a history but no initial value begin at its end."""
+def _ends_of_histories(problem: Dynamics) -> dict[str, Any]:
+    """Where states begin that have a history but no initial value."""
     import sympy
 
-    history = getattr(problem, "history", {})
-    missing = {k: e for k, e in history.items() if k not in problem.start}
-    ends = {
-        k: sympy.sympify(e).subs({s: 0 for s in sympy.sympify(e).free_symbols if s.name == "t"})
+    missing = {k: e for k, e in getattr(problem, "history", {}).items() if k not in problem.start}
+    return {
+        k: sympy.sympify(e).subs({s: 0 for s in sympy.sympify(e).free_symbols if s.name == TIME})
         for k, e in missing.items()
     }
-    return problem.starting(ends) if ends else problem
 
 
 def _check_max_step(max_step: Any) -> float:
@@ -419,8 +435,9 @@ def _by_scipy(task: _Task, method: str) -> Array:
 
 def _by_taylor(task: _Task) -> Array:
     """Returns where each trajectory that failed ended: (states, slopes, time, last step; size)."""
-    from . import taylor_kernel as kernel
-    from .taylor_kernel import LANES, integrate
+    from . import taylor_steps
+    from .taylor_kernel import integrate
+    from .taylor_operations import LANES
     from .taylor_tape import write_tape
 
     system, beginning, ticks, values = task.system, task.beginning, task.ticks, task.values
@@ -486,7 +503,7 @@ def _by_taylor(task: _Task) -> Array:
         piece = LANES * tape.past.size * (order + 1) * 8 * min(_processors(), max(1, short.size // LANES))
         if short.size and capacity > room and capacity * piece < 2**31:
             run(short, capacity)
-    codes[codes == kernel.SLIDES], codes[codes == kernel.SINGULAR] = SLIDES, SINGULAR
+    codes[codes == taylor_steps.SLIDES], codes[codes == taylor_steps.SINGULAR] = SLIDES, SINGULAR
     task.status[:] = codes
     return ends
 

@@ -3,35 +3,57 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import logging
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def kept_on_disk(function: _F, **options: Any) -> _F:
+def kept_on_disk(function: _F, stamp: str | None = None, **options: Any) -> _F:
     """Compile with Numba on first use and keep the machine code for later processes.
 
     Numba writes beside the source, or in the user's cache folder. Where neither can be written to (an installation
     that is read-only, in a container without a home), a private folder for temporary files takes its place.
+
+    Parameters
+    ----------
+    stamp : str, optional
+        The code is compiled again when this changes. Default: when the function's own file does, which is all that
+        Numba notices; a function that calls those of other files needs their `stamp_of`.
+    options : of `numba.njit`
     """
+    from numba import config
+
+    compiled: Any = _cached(function, options)
+    if stamp is not None and not config.DISABLE_JIT:
+        compiled._cache._cache_file._source_stamp = stamp
+    return compiled  # type: ignore[no-any-return]
+
+
+def _cached(function: Any, options: dict[str, Any]) -> Any:
     from numba import config, njit
 
     try:
-        return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        return njit(cache=True, **options)(function)
     except RuntimeError as error:
         if "no locator" not in str(error):
             raise
     chosen, config.CACHE_DIR = config.CACHE_DIR, str(_private_folder())
     try:
-        return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        return njit(cache=True, **options)(function)
     finally:
         config.CACHE_DIR = chosen
+
+
+def stamp_of(files: Iterable[Path]) -> str:
+    """A hash of source files, in the order of their names."""
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tcpdynamics.models import LogisticDelayed, LogisticMap, LotkaVolterraDelayed, TRefwaDelayed, TRefwaWindow
 from tcpdynamics.models.t_refwa.integrating import TRefwaIntegrating
-from tcpdynamics.solvers import boundary_curves, failures, stability_chart
+from tcpdynamics.solvers import boundary_curves, equations, failures, spectral_abscissa, stability_chart
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
 from tcpdynamics.solvers.stability.boundary import Boundary, trace
 
@@ -34,32 +34,34 @@ def find(
     def measure(p: dict[str, Any]) -> Any:
         return function(p["x"], p["y"]), np.full(p["x"].shape, error)
 
-    found = trace(measure, grid, shape, *measure(grid), **options)
-    return found, np.stack([found.at(grid["x"]), found.at(grid["y"])])
+    boundary = trace(measure, grid, shape, *measure(grid), **options)
+    return boundary, np.stack([boundary.at(grid["x"]), boundary.at(grid["y"])])
 
 
-def check(found: Boundary, at: Any, function: Any, shape: tuple[int, int]) -> None:
+def check(boundary: Boundary, at: Any, function: Any, shape: tuple[int, int]) -> None:
     """One crossing an edge that changes sign, each a zero, neighbours on a curve share a cell."""
     grid, _ = plane(*shape)
     inside = (function(grid["x"], grid["y"]) < -EPS).reshape(shape)
     expected = int((inside[1:] != inside[:-1]).sum() + (inside[:, 1:] != inside[:, :-1]).sum())
-    assert found.fraction.size == expected
-    assert len(set(zip(found.inside, found.outside, strict=True))) == expected
-    before, after = function(*_shifted(grid, found, -1e-8)), function(*_shifted(grid, found, 1e-8))
+    assert boundary.fraction.size == expected
+    assert len(set(zip(boundary.inside, boundary.outside, strict=True))) == expected
+    before, after = function(*_shifted(grid, boundary, -1e-8)), function(*_shifted(grid, boundary, 1e-8))
     assert (before <= EPS).all() and (after >= -EPS).all()
     step = np.array([2 / (shape[0] - 1), 2 / (shape[1] - 1)])[:, None]
-    same = found.curve[1:] == found.curve[:-1]
+    same = boundary.curve[1:] == boundary.curve[:-1]
     assert (np.abs(np.diff(at, axis=1)) <= step * (1 + 1e-9))[:, same].all()
-    for number in np.unique(found.curve):
-        mine = found.curve == number
+    for number in np.unique(boundary.curve):
+        mine = boundary.curve == number
         assert (np.diff(np.flatnonzero(mine)) == 1).all()
-        if found.closed[mine][0]:
+        if boundary.closed[mine][0]:
             assert (np.abs(at[:, mine][:, 0] - at[:, mine][:, -1]) <= step[:, 0] * (1 + 1e-9)).all()
 
 
-def _shifted(grid: dict[str, Any], found: Boundary, by: float) -> list[Any]:
-    f = np.clip(found.fraction + by, 0, 1)
-    return [v[found.inside] + f * (v[found.outside] - v[found.inside]) for v in (grid["x"], grid["y"])]
+def _shifted(grid: dict[str, Any], boundary: Boundary, by: float) -> list[Any]:
+    f = np.clip(boundary.fraction + by, 0, 1)
+    return [
+        v[boundary.inside] + f * (v[boundary.outside] - v[boundary.inside]) for v in (grid["x"], grid["y"])
+    ]
 
 
 @given(st.lists(st.tuples(numbers, numbers, numbers), min_size=1, max_size=4))
@@ -70,12 +72,12 @@ def test_polygons(lines: list[tuple[float, float, float]]) -> None:
     def worst(x: Any, y: Any) -> Any:
         return np.max([a * x + b * y - c for a, b, c in lines], axis=0)
 
-    found, at = find(worst)
-    check(found, at, worst, (23, 31))
+    boundary, at = find(worst)
+    check(boundary, at, worst, (23, 31))
     assert np.abs(worst(*at)).max(initial=0) < 1e-9
-    for number in np.unique(found.curve):  # an open curve ends where the grid does
-        ends = at[:, found.curve == number][:, [0, -1]]
-        if not found.closed[found.curve == number][0]:
+    for number in np.unique(boundary.curve):  # an open curve ends where the grid does
+        ends = at[:, boundary.curve == number][:, [0, -1]]
+        if not boundary.closed[boundary.curve == number][0]:
             near = np.abs(np.abs(ends) - 1) <= np.array([[2 / 22], [2 / 30]]) * (1 + 1e-9)
             assert near.any(axis=0).all()
 
@@ -87,11 +89,11 @@ def test_circles(circles: list[tuple[float, float, float]]) -> None:
     def nearest(x: Any, y: Any) -> Any:
         return np.min([np.hypot(x - a, y - b) - r for a, b, r in circles], axis=0)
 
-    found, at = find(nearest)
-    check(found, at, nearest, (23, 31))
-    assert np.abs(found.residual).max(initial=0) < 1e-9
+    boundary, at = find(nearest)
+    check(boundary, at, nearest, (23, 31))
+    assert np.abs(boundary.residual).max(initial=0) < 1e-9
     if all(abs(a) + r < 1 and abs(b) + r < 1 for a, b, r in circles):
-        assert found.closed.all()
+        assert boundary.closed.all()
 
 
 @given(st.integers(0, 6), st.integers(0, 6))
@@ -103,10 +105,10 @@ def test_through_nodes(i: int, j: int) -> None:
         calls.append(np.size(x))
         return (x - (i - 3) / 4) + (y - (j - 3) / 4)
 
-    found, at = find(line, 9, 9, error=1e-14)
+    boundary, at = find(line, 9, 9, error=1e-14)
     assert np.abs(line(*at)).max(initial=0) < 1e-12
-    assert sum(calls[1:-1]) <= found.fraction.size
-    assert np.isin(np.unique(found.curve), [0]).all()
+    assert sum(calls[1:-1]) <= boundary.fraction.size
+    assert np.isin(np.unique(boundary.curve), [0]).all()
 
 
 def test_jumps_gaps_and_regions_of_zeros() -> None:
@@ -136,8 +138,8 @@ def test_evaluations(function: Any, most: int) -> None:
         return function(p["x"]), np.full(p["x"].shape, 1e-300)
 
     x = np.array([0.0, 1.0])
-    found = trace(measure, {"x": x}, (2,), function(x), np.full(2, 1e-300))
-    assert function(found.at(x) - 1e-10) < 0 < function(found.at(x) + 1e-10)
+    boundary = trace(measure, {"x": x}, (2,), function(x), np.full(2, 1e-300))
+    assert function(boundary.at(x) - 1e-10) < 0 < function(boundary.at(x) + 1e-10)
     assert len(calls) <= most
 
 
@@ -288,3 +290,26 @@ def test_a_point_that_is_no_equilibrium_is_not_judged() -> None:
     assert "no equilibrium" in failures(wrong)[0][1]
     written = stability_chart(problem.at(a=[2.0, 2.0]), at={"w": 1.4142})  # five digits, as people write them
     assert written.verdict.values.tolist() == [-1, -1]
+
+
+def test_equations_are_compiled_once_for_a_chart_and_for_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    compile_equations = equations.compile_equations
+
+    def counted(*parts: Any) -> equations.Equations:
+        calls.append(parts)
+        return compile_equations(*parts)
+
+    monkeypatch.setattr(equations, "compile_equations", counted)
+    equations._kept_equations.cache_clear()
+    w, past, epsilon, delay = sympy.symbols("w past epsilon delay")
+    hutchinson = DDE(
+        rhs={"w": epsilon * w * (1 - past)},
+        delayed={"past": Delayed("w", delay)},
+        fixed_points=[{"w": 1}],
+        parameters={"epsilon": 1.0, "delay": 1.0},
+    )
+    problem = hutchinson.at(epsilon=np.linspace(0.5, 2.5, 6), delay=np.linspace(0.2, 2.0, 6))
+    chart = stability_chart(problem)
+    assert chart.sizes["crossing"] > 3 and len(calls) == 1
+    assert spectral_abscissa(hutchinson).item() < 0 and len(calls) == 1

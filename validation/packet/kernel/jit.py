@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numba import config, njit
+from numba import njit
 
-from tcpdynamics.compiled import kept_on_disk
+from tcpdynamics.compiled import kept_on_disk, stamp_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -26,14 +25,9 @@ inlined: Callable[[_F], _F] = njit(forceinline=True, **_INNER)
 called: Callable[[_F], _F] = njit(**_INNER)
 
 #: A hash of all kernel sources. Numba's cache notices an edit only in the file of the function that is cached.
-SOURCES = hashlib.sha256(
-    b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
-).hexdigest()
+SOURCES = stamp_of(Path(__file__).parent.rglob("*.py"))
 
 
 def entry(function: _F) -> _F:
     """Compile a function that Python calls, with a cache that belongs to exactly these sources."""
-    compiled: Any = kept_on_disk(function, **OPTIONS)
-    if not config.DISABLE_JIT:
-        compiled._cache._cache_file._source_stamp = SOURCES
-    return compiled  # type: ignore[no-any-return]
+    return kept_on_disk(function, SOURCES, **OPTIONS)
