@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpdynamics import __version__
+from tcpdynamics import __version__, paper_figures
 from tcpdynamics.charts import chains as figures
 from tcpdynamics.models import SubPacketExact, SubPacketFull
+from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures.registry import PAPERS
 from tcpdynamics.paper_figures.sub_packet import figures as paper
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation.comparisons import packets_vs_ns2 as ns2
@@ -25,6 +27,7 @@ from tcpdynamics.validation.comparisons.sub_packet import (
     SubPacketChainVsPackets,
     figure,
     paragraph,
+    summary,
 )
 from tcpdynamics.validation.packet import simulate
 
@@ -45,7 +48,7 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
     quick : bool
         Short simulations: wider intervals, same page.
     say : callable
-        Told what is being done, for a progress line.
+        Gets the name of each step, for a progress line.
 
     Returns
     -------
@@ -74,7 +77,9 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
     say("holding packets against ns-2")
     judged, tied_exact = (ns2.PacketsVsNs2(cases=cases).run(live=False) for cases in (ns2.CASES, ns2.TIED))
     tied = ns2.PacketsVsNs2(cases=ns2.TIED, exact=False).run(live=False)
-    stability = stability_section(quick, say)
+    stability, stability_lines = stability_section(quick, say)
+    say("checking the papers' statements")
+    tables = [_claims(paper) for paper in PAPERS]
     say("writing the page")
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
@@ -119,7 +124,8 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         agrees=AGREES,
         close=CLOSE,
         verdicts=[_verdicts(title, r) for title, r in [("Fig. 9: 1 Mbit/s, 200 ms", result), *others]],
-        claims=paper.claims(),
+        claims=tables,
+        summary=_summary(result, judged, stability_lines, tables),
         stability=Markup(stability),
         judged=[
             _judged("No exact ties", judged),
@@ -240,3 +246,64 @@ def _verdicts(title: str, result: xr.Dataset) -> dict[str, Any]:
             ]  # fmt: skip
             rows.append({"link": str(link), "chain": str(chain), "cells": cells})
     return {"title": title, "flows": [int(n) for n in result.flows.values], "rows": rows}
+
+
+_COLOURS = {
+    ledger.HOLDS: "holds",
+    ledger.CONDITIONS: "conditions",
+    ledger.FAILS: "fails",
+    ledger.OPEN: "",
+    ledger.BEYOND: "",
+}
+_NAMES = {
+    "sub_packet": "TCP in sub-packet regimes (Chen et al.)",
+    "logistic": "Logistic and Lotka-Volterra control (Iguchi et al.)",
+    "t_refwa": "T-REFWA (Taleb et al.)",
+}
+
+
+def _claims(paper: str) -> dict[str, Any]:
+    """A paper's statements with their verdicts, and how many have which."""
+    rows = paper_figures.claims(paper)
+    return {
+        "id": paper,
+        "paper": _NAMES[paper],
+        "rows": rows,
+        "counts": ", ".join(f"{n} {verdict}" for verdict, n in ledger.counts(rows).items()),
+        "colours": _COLOURS,
+    }
+
+
+def _summary(
+    result: xr.Dataset, judged: xr.Dataset, stability: list[dict[str, str]], tables: list[dict[str, Any]]
+) -> list[dict[str, str]]:
+    """The page in ten lines: what each part says, and where it is."""
+    rows = {(row["link"], row["chain"]): row for row in summary(result)}
+    loads = result.sizes["flows"]
+    near = {key: len(row["agrees"]) + len(row["close"]) for key, row in rows.items()}
+    against = _judged("", judged)
+    lines = [
+        {
+            "text": f"{table['paper']}: {table['counts']}.",
+            "anchor": f"claims-{table['id']}",
+            "more": "Statements",
+        }
+        for table in tables
+    ]
+    lines += [
+        {
+            "text": f"The printed sub-packet chain is within {CLOSE:g} of simulated packets at "
+            f"{near['drop-tail', 'full']} of {loads} loads with equal round-trip times, at "
+            f"{near['spread', 'full']} with times spread by 5 %, and at "
+            f"{near['independent', 'full']} where its assumptions hold.",
+            "anchor": "fig9",
+            "more": "Fig. 9",
+        },
+        {
+            "text": f"The packet simulator agrees with ns-2.35 in {against['agree']} of {against['of']} quantities of "
+            f"crowded links ({against['level']} intervals).",
+            "anchor": "judge",
+            "more": "Judge",
+        },
+    ]
+    return lines + stability
