@@ -62,6 +62,16 @@ def counts(claims: Iterable[Claim]) -> dict[str, int]:
     return {v: verdicts.count(v) for v in VERDICTS if v in verdicts}
 
 
+def in_words(claims: Iterable[Claim]) -> str:
+    """`counts` as a sentence's part.
+
+    >>> in_words([Claim(k, "eq. 1", "x", "y", "z", True, judged=HOLDS) for k in "ab"])
+    '2 hold'
+    """
+    several = {HOLDS: "hold", CONDITIONS: "hold with conditions", FAILS: "do not hold"}
+    return ", ".join(f"{n} {several.get(v, v) if n > 1 else v}" for v, n in counts(claims).items())
+
+
 def near(computed: Any, stated: Any, digits: int = 3) -> bool:
     """Whether numbers agree with stated ones to as many decimals.
 

@@ -269,7 +269,7 @@ def _claims(paper: str) -> dict[str, Any]:
         "id": paper,
         "paper": _NAMES[paper],
         "rows": rows,
-        "counts": ", ".join(f"{n} {verdict}" for verdict, n in ledger.counts(rows).items()),
+        "counts": ledger.in_words(rows),
         "colours": _COLOURS,
     }
 

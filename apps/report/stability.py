@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -141,3 +142,9 @@ def _published(row: dict[str, Any]) -> dict[str, Any]:
         "colour": _VERDICT_COLOURS[row["verdict"]],
         "rest": f"{row['rest']:.2f}",
     }
+
+
+def _verdict_of(paragraphs: list[str]) -> str:
+    """The first sentence that counts what agrees."""
+    sentences = re.split(r"\. (?=[A-Z])", " ".join(paragraphs))
+    return next((s for s in sentences if " agree" in s), sentences[0]).rstrip(".")
