@@ -7,6 +7,7 @@ import json
 import platform
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -60,26 +61,15 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
     began = time.perf_counter()
     say("solving the sub-packet chain")
     solved = _solve()
-    say("simulating Fig. 9")
-    main = paper.fig9(quick)
-    result = main.run()
-    others = []
-    for comparison in paper.fig10(quick):
-        say(f"simulating Fig. 10, {comparison.rate / 1e3:g} kbit/s")
-        others.append(
-            (
-                f"Fig. 10: {comparison.rate / 1e3:g} kbit/s, {comparison.buffer} packets of buffer",
-                comparison.run(),
-            )
-        )
-    say("simulating Fig. 11, mixed RTTs")
-    others.append(("Fig. 11: RTTs of 200 to 400 ms in eight groups", paper.fig11(quick).run()))
-    say("holding packets against ns-2")
-    judged, tied_exact = (ns2.PacketsVsNs2(cases=cases).run(live=False) for cases in (ns2.CASES, ns2.TIED))
-    tied = ns2.PacketsVsNs2(cases=ns2.TIED, exact=False).run(live=False)
-    stability, stability_lines = stability_section(quick, say)
-    say("checking the papers' statements")
-    tables = [_claims(paper) for paper in PAPERS]
+    # Simulated packets leave the interpreter's lock to others: what only solves equations runs beside them.
+    beside = ThreadPoolExecutor(1)
+    equations = beside.submit(_equations, quick, say)
+    try:
+        main, result, others = _packets(quick, say)
+        judged, tied, tied_exact = _against_ns2(say)
+        stability, stability_lines, tables = equations.result()
+    finally:
+        beside.shutdown(wait=False, cancel_futures=True)
     say("writing the page")
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
@@ -140,6 +130,39 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         warning=ran.attrs["warning"],
         seconds=f"{time.perf_counter() - began:.0f}",
     )
+
+
+def _packets(
+    quick: bool, say: Callable[[str], None]
+) -> tuple[SubPacketChainVsPackets, xr.Dataset, list[tuple[str, xr.Dataset]]]:
+    """Fig. 9 as a comparison and its result, and the results of Figs. 10 and 11 with their titles."""
+    say("simulating Fig. 9")
+    main = paper.fig9(quick)
+    result = main.run()
+    others = []
+    for comparison in paper.fig10(quick):
+        rate = f"{comparison.rate / 1e3:g} kbit/s"
+        say(f"simulating Fig. 10, {rate}")
+        others.append((f"Fig. 10: {rate}, {comparison.buffer} packets of buffer", comparison.run()))
+    say("simulating Fig. 11, mixed RTTs")
+    others.append(("Fig. 11: RTTs of 200 to 400 ms in eight groups", paper.fig11(quick).run()))
+    return main, result, others
+
+
+def _against_ns2(say: Callable[[str], None]) -> tuple[xr.Dataset, xr.Dataset, xr.Dataset]:
+    """Packets beside ns-2: cases without exact ties; those with, on the grid of times and in double precision."""
+    say("comparing packets with ns-2")
+    judged, exact = (ns2.PacketsVsNs2(cases=cases).run(live=False) for cases in (ns2.CASES, ns2.TIED))
+    return judged, ns2.PacketsVsNs2(cases=ns2.TIED, exact=False).run(live=False), exact
+
+
+def _equations(
+    quick: bool, say: Callable[[str], None]
+) -> tuple[str, list[dict[str, str]], list[dict[str, Any]]]:
+    """All that needs no packets: sections on stability with their lines for the summary, and the papers' claims."""
+    html, lines = stability_section(quick, say)
+    say("checking the papers' statements")
+    return html, lines, [_claims(paper) for paper in PAPERS]
 
 
 def _solve() -> dict[str, Any]:
