@@ -35,6 +35,7 @@ def explore() -> None:
 def _register() -> None:
     from .bifurcation import bifurcation
     from .explain import explain
+    from .figures import figures
     from .report import report
     from .simulate import simulate, validate
     from .stability import stability
@@ -42,7 +43,7 @@ def _register() -> None:
     from .trajectory import trajectory
     from .validate import commands as against_fluids
 
-    commands = (stationary, stability, trajectory, bifurcation, simulate, validate, report, explain)
+    commands = (stationary, stability, trajectory, bifurcation, simulate, validate, report, figures, explain)
     for command in commands:
         cli.add_command(command)
     for command in against_fluids():

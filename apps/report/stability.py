@@ -1,17 +1,16 @@
-"""Sections of the report on stability: charts, two papers' figures, comparisons with fluids, findings."""
+"""Sections of the report on stability: charts, two papers' figures, comparisons with fluids."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.charts.stability import stability_figure
 from tcpdynamics.models import LotkaVolterraWindows
-from tcpdynamics.paper_figures.logistic import claims as iguchi_findings
-from tcpdynamics.paper_figures.logistic import figures as iguchi_logistic
-from tcpdynamics.paper_figures.t_refwa import claims as taleb_findings
-from tcpdynamics.paper_figures.t_refwa import figures as taleb_t_refwa
+from tcpdynamics.paper_figures.logistic import figures as logistic_figures
+from tcpdynamics.paper_figures.t_refwa import figures as t_refwa_figures
 from tcpdynamics.validation.comparisons import (
     LogisticVsFluid,
     LotkaVolterraVsFluid,
@@ -29,28 +28,30 @@ if TYPE_CHECKING:
 _VERDICT_COLOURS = {"stable": "agrees", "marginal": "close", "unstable": "differs"}
 
 
-def section(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> str:
-    """The sections as HTML without figures' library, for the page to hold.
+def section(
+    quick: bool = False, say: Callable[[str], None] = lambda _: None
+) -> tuple[str, list[dict[str, str]]]:
+    """The sections as HTML without figures' library, for the page to hold, and lines for its summary.
 
     Parameters
     ----------
     quick : bool
         Coarser charts and fewer simulations.
     say : callable
-        Told what is being done.
+        Gets the name of each step, for a progress line.
     """
     import jinja2
 
     say("drawing Figs. 1, 2 and 8 of the logistic paper")
     drawn = {
-        "iguchi1": iguchi_logistic.draw_fig1(iguchi_logistic.fig1()),
-        "iguchi2": iguchi_logistic.draw_fig2(iguchi_logistic.fig2()),
-        "iguchi8": iguchi_logistic.draw_fig8(iguchi_logistic.fig8()),
+        "iguchi1": logistic_figures.draw_fig1(logistic_figures.fig1()),
+        "iguchi2": logistic_figures.draw_fig2(logistic_figures.fig2()),
+        "iguchi8": logistic_figures.draw_fig8(logistic_figures.fig8()),
     }
     say("charting stability")
     points = 101 if quick else 151
-    charts = iguchi_logistic.charts(points)
-    epsilon, gamma = iguchi_logistic.EPSILON, iguchi_logistic.GAMMA
+    charts = logistic_figures.charts(points)
+    epsilon, gamma = logistic_figures.EPSILON, logistic_figures.GAMMA
     drawn["chart_logistic"] = stability_figure(
         charts["logistic"],
         marks=[{"epsilon": epsilon, "delay": 1.0, "name": f"ε = {epsilon}, one round trip old"}],
@@ -59,32 +60,47 @@ def section(quick: bool = False, say: Callable[[str], None] = lambda _: None) ->
         charts["lotka_volterra"],
         marks=[{"epsilon": epsilon, "gamma": gamma, "name": f"ε = {epsilon}, \u03b3 = {gamma}"}],
     )
-    drawn["chart_trefwa"] = taleb_t_refwa.draw(taleb_t_refwa.charts(points))
+    drawn["chart_trefwa"] = t_refwa_figures.draw(t_refwa_figures.charts(points))
     compared = _comparisons(quick, say)
-    say("checking the findings")
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         resources.files("tcpdynamics.apps.report.templates")
         .joinpath("report_stability.html.j2")
         .read_text(encoding="utf-8")
     )
-    return template.render(
+    disagreements = sum(int(chart.disagreements) for chart in charts.values())
+    html = template.render(
         figures={name: _html(name, figure) for name, figure in drawn.items()},
         logistic_paper="Iguchi, Hasegawa and Murata",
         trefwa_paper="Taleb, Nishiyama, Jamalipour, Kato and Nemoto",
         epsilon=epsilon,
         gamma=gamma,
-        start=f"{iguchi_logistic.START:g}",
+        start=f"{logistic_figures.START:g}",
         fairness_time=f"{float(LotkaVolterraWindows(flows=2, epsilon=epsilon, gamma=gamma).fairness_time()):.1f}",
-        disagreements=sum(int(chart.disagreements) for chart in charts.values()),
-        phi=taleb_t_refwa.PHI,
-        psi=taleb_t_refwa.PSI,
-        published=[_published(row) for row in taleb_t_refwa.published()],
+        disagreements=disagreements,
+        phi=t_refwa_figures.PHI,
+        psi=t_refwa_figures.PSI,
+        published=[_published(row) for row in t_refwa_figures.published()],
         comparisons=compared,
-        findings=[
-            _findings("Logistic and Lotka-Volterra control", iguchi_findings.findings()),
-            _findings("T-REFWA", taleb_findings.findings()),
-        ],
     )
+    count = sum(
+        chart.sizes[a] * chart.sizes[b] for chart in charts.values() for a, b in [tuple(chart.sizes)[:2]]
+    )
+    lines = [
+        {
+            "text": f"Stability charts: root and closed form disagree at {disagreements} of {count:,} points.",
+            "anchor": "stability",
+            "more": "Charts",
+        }
+    ]
+    lines += [
+        {
+            "text": f"{c['title']}: {c['paragraphs'][0].split('. ')[0]}.",
+            "anchor": "motion",
+            "more": "Comparison",
+        }
+        for c in compared
+    ]
+    return html, lines
 
 
 def _comparisons(quick: bool, say: Callable[[str], None]) -> list[dict[str, Any]]:
@@ -95,18 +111,18 @@ def _comparisons(quick: bool, say: Callable[[str], None]) -> list[dict[str, Any]
         ("T-REFWA's maps and a router on a real queue", TRefwaMapVsFluid(), t_refwa, "t-refwa"),
         ("Fluid TCP on a marking link", MisraVsLinearisation(), misra, "misra"),
     ]
-    found = []
+    sections = []
     for title, comparison, module, name in cases:
         say(f"comparing with fluids: {title}")
         result = comparison.run()
-        found.append(
+        sections.append(
             {
                 "title": title,
                 "paragraphs": module.paragraph(result).split("\n\n"),
                 "figure": _html(f"fluid-{name}", comparison.figure(result)),
             }
         )
-    return found
+    return sections
 
 
 def _html(name: str, figure: go.Figure) -> Any:
@@ -128,5 +144,7 @@ def _published(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _findings(title: str, rows: list[Any]) -> dict[str, Any]:
-    return {"title": title, "rows": rows, "confirmed": sum(row.holds for row in rows)}
+def _verdict_of(paragraphs: list[str]) -> str:
+    """The first sentence that counts what agrees."""
+    sentences = re.split(r"\. (?=[A-Z])", " ".join(paragraphs))
+    return next((s for s in sentences if " agree" in s), sentences[0]).rstrip(".")

@@ -22,11 +22,11 @@ from tcpdynamics.solvers import eigenvalues, trajectory
 from tcpdynamics.solvers.stability.bifurcation import bifurcation
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
-from ..ledger import Finding, listed, near
+from ..ledger import BEYOND, CONDITIONS, FAILS, HOLDS, OPEN, Claim, listed, near
 from .figures import EPSILON, GAMMA, JOINS, fig2
 
 
-def findings() -> list[Finding]:
+def claims() -> list[Claim]:
     """All of them, each solved now."""
     return [
         convergence_time(),
@@ -50,19 +50,20 @@ def findings() -> list[Finding]:
     ]
 
 
-def convergence_time() -> Finding:
+def convergence_time() -> Claim:
     flow = Logistic(epsilon=EPSILON, capacity=1.0, start=0.1)
     time = flow.time_to(0.9, 0.99)
     reached = float(trajectory(flow, [time]).w.values[-1])
-    return Finding(
+    return Claim(
         "time", "section 3.2", "T = ln(cb/((1-c)(1-b)))/epsilon, whatever K",
         "correct as printed; 3.483 RTT for epsilon = 1.95, b = 0.9, c = 0.99",
         f"T = {time:.3f} RTT; the integrated equation is then at {reached:.6f} K",
         near(time, 3.483) and abs(reached - 0.99) < 1e-7, {"time": time, "reached": reached},
+        judged=HOLDS,
     )  # fmt: skip
 
 
-def rule_of_the_map() -> Finding:
+def rule_of_the_map() -> Claim:
     gains = [1.95, 2.4, 3.0]
     radius = np.abs(eigenvalues(LogisticMap(epsilon=gains)).eigenvalue.values[:, 0])
     rates = eigenvalues(Logistic(epsilon=gains)).eigenvalue.values[:, 0].real
@@ -70,7 +71,7 @@ def rule_of_the_map() -> Finding:
     times = np.linspace(0, 20, 400)
     curves = trajectory(Logistic(epsilon=gains, capacity=1.0, start=0.01), times).w.values
     over = float(curves.max())
-    return Finding(
+    return Claim(
         "map", "sections 2.1 and 3.2, Fig. 1", "epsilon < 2 is a characteristic of the logistic equation",
         "of the map per round trip only: the differential equation, from which T is taken, is stable and free "
         "of overshoot "
@@ -80,114 +81,123 @@ def rule_of_the_map() -> Finding:
         abs(edge - 2) < 1e-8 and near(radius, [0.95, 1.4, 2.0], 9) and near(rates, [-1.95, -2.4, -3.0], 9)
         and over <= 1 + 1e-7,
         {"edge": edge, "over": over},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def at_two() -> Finding:
+def at_two() -> Claim:
     steps = np.array([5000, 20000])
     w = trajectory(LogisticMap(epsilon=2.0, capacity=1.0, start=0.1), steps).w.values
     off = np.abs(w - 1)
     power = float(np.log(off[1] / off[0]) / np.log(steps[1] / steps[0]))
-    return Finding(
+    return Claim(
         "two", "sections 2.1 and 3.2", "less than 2.0; also epsilon <= 2",
         "at 2 the fixed point still attracts, but only like t^(-1/2): 0.25 % off after 20000 steps",
         f"{100 * off[1]:.3f} % off after 20000 steps, exponent {power:.4f}",
         near(100 * off[1], 0.25, 2) and abs(power + 0.5) < 0.01, {"off": float(off[1]), "power": power},
+        judged=HOLDS,
     )  # fmt: skip
 
 
-def overshoot() -> Finding:
+def overshoot() -> Claim:
     starts = np.linspace(0.001, 1.0, 4000)
     orbit = trajectory(
         LogisticMap(epsilon=EPSILON, capacity=1.0).map(), np.arange(30), start={"w": starts}
     ).w.values
     peak = float(orbit.max())
-    return Finding(
+    return Claim(
         "overshoot", "section 2.1", "convergence at the expense of some overshoot; no loss (section 3.2)",
         "the map overshoots by up to (1+epsilon)^2/(4 epsilon) = 1.1157 K at 1.95, which needs 11.6 % of the "
         "bandwidth-delay product as buffer for one flow",
         f"largest window over 4000 starts {peak:.4f} K",
         near(peak, 1.1157, 4) and near(100 * (peak - 1), 11.6, 1), {"peak": peak},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def doubling() -> Finding:
+def doubling() -> Claim:
     gains = [2.44, 2.455, 2.566]
-    found = bifurcation(LogisticMap(epsilon=gains, capacity=1.0, start=0.3), transient=20000)
-    periods = [int(p) for p in found.cycle_length.values]
-    return Finding(
+    diagram = bifurcation(LogisticMap(epsilon=gains, capacity=1.0, start=0.3), transient=20000)
+    periods = [int(p) for p in diagram.cycle_length.values]
+    return Claim(
         "doubling", "Fig. 1", "for epsilon = 2.4 and 3.0, N does not converge",
         "at 2.4 it is a 2-cycle; period 4 begins at sqrt(6) = 2.449, chaos at 2.569946",
         f"periods at {', '.join(f'{g:g}' for g in gains)}: {', '.join(map(str, periods))}",
         periods[:2] == [2, 4] and periods[2] in (8, 16, 32), {"periods": periods},
+        judged=HOLDS,
     )  # fmt: skip
 
 
-def critical_delay() -> Finding:
+def critical_delay() -> Claim:
     chart = stability_chart(LogisticDelayed(epsilon=EPSILON, delay=np.linspace(0.2, 2.0, 19)))
-    found = float(chart.boundary_delay.values[0])
+    critical = float(chart.boundary_delay.values[0])
     five = stability_chart(LotkaVolterraMap(flows=5, gamma=GAMMA, epsilon=np.linspace(0.5, 1.5, 11), lag=1))
     step = float(five.boundary_epsilon.values[0])
-    return Finding(
+    return Claim(
         "delay", "section 3.1", "A_i is measured every 1 to 4 RTT; no word on its age",
         "a measurement tau old destabilises from epsilon tau = pi/2 on: at 1.95 it may be 0.806 RTT old; with one "
         "round trip of age, updates per round trip need epsilon < 1",
-        f"critical delay at 1.95 {found:.4f} RTT (five flows, all one round trip old: epsilon < {step:.6f})",
-        near(found, 0.806) and abs(step - 1) < 1e-7, {"delay": found, "step": step},
+        f"critical delay at 1.95 {critical:.4f} RTT (five flows, all one round trip old: epsilon < {step:.6f})",
+        near(critical, 0.806) and abs(step - 1) < 1e-7, {"delay": critical, "step": step},
+        judged=BEYOND,
     )  # fmt: skip
 
 
-def delayed_others() -> Finding:
-    found = []
+def delayed_others() -> Claim:
+    delays = []
     for n in (3, 5, 10):
         model = LotkaVolterraCrossDelayed(
             flows=n, epsilon=EPSILON, gamma=GAMMA, delay=np.linspace(0.5, 3.0, 11)
         )
-        found.append(float(stability_chart(model).boundary_delay.values[0]))
+        delays.append(float(stability_chart(model).boundary_delay.values[0]))
     two = float(LotkaVolterraCrossDelayed(flows=2, epsilon=EPSILON, gamma=GAMMA).critical_delay())
-    return Finding(
+    return Claim(
         "others", "section 3.1", "(the own rate is known, the others' are measured)",
         "then two flows are stable at any delay; n = 3, 5, 10 at 2.07, 1.26, 0.98 RTT at most",
-        f"critical delays {listed(found, 2)} RTT; two flows: {'no limit' if np.isinf(two) else f'{two:.2f}'}",
-        near(found, [2.07, 1.26, 0.98], 2) and bool(np.isinf(two)), {"delays": found},
+        f"critical delays {listed(delays, 2)} RTT; two flows: {'no limit' if np.isinf(two) else f'{two:.2f}'}",
+        near(delays, [2.07, 1.26, 0.98], 2) and bool(np.isinf(two)), {"delays": delays},
+        judged=BEYOND,
     )  # fmt: skip
 
 
-def held_measurement() -> Finding:
-    flows, found = (3, 5, 10), []
+def held_measurement() -> Claim:
+    flows, gains = (3, 5, 10), []
     for n in flows:
         model = LotkaVolterraHeld(flows=n, gamma=GAMMA, epsilon=np.linspace(1.8, 4.0, 12))
-        found.append(float(stability_chart(model).boundary_epsilon.values[0]))
+        gains.append(float(stability_chart(model).boundary_epsilon.values[0]))
     two = eigenvalues(LotkaVolterraHeld(flows=2, gamma=GAMMA, epsilon=[2.0, 10.0, 100.0])).eigenvalue
     radius = float(np.abs(two.values).max())
-    return Finding(
+    return Claim(
         "held", "section 3.1", "an update per ACK, with A_i measured once per RTT or less often",
         "with A_i held for a round trip, stable iff M(1 - exp(-epsilon/M)) < 2, M = 1 + (n-1) gamma: any epsilon for "
         "n = 2; below 3.508, 2.625, 2.258 for n = 3, 5, 10",
-        f"from the exact map: {listed(found)}; n = 2: radius at most {radius:.3f} up to epsilon = 100",
-        near(found, [3.508, 2.625, 2.258]) and radius < 1, {"gains": found},
+        f"from the exact map: {listed(gains)}; n = 2: radius at most {radius:.3f} up to epsilon = 100",
+        near(gains, [3.508, 2.625, 2.258]) and radius < 1, {"gains": gains},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def stale_measurement() -> Finding:
-    found = [_stale(n) for n in (3, 5, 10)]
-    return Finding(
+def stale_measurement() -> Claim:
+    gains = [_stale(n) for n in (3, 5, 10)]
+    return Claim(
         "stale", "section 4", "epsilon = 1.95 for any number of connections",
         "with A_i one round trip old, stable only for epsilon < M/((n-1) gamma): 1.556, 1.278, 1.123 for n = "
         "3, 5, 10, so "
         "1.95 is unstable from three flows on",
-        f"from the roots: {listed(found)}", near(found, [1.556, 1.278, 1.123]) and max(found) < EPSILON,
-        {"gains": found},
+        f"from the roots: {listed(gains)}", near(gains, [1.556, 1.278, 1.123]) and max(gains) < EPSILON,
+        {"gains": gains},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def stale_measurement_of_two() -> Finding:
-    found = _stale(2)
-    return Finding(
+def stale_measurement_of_two() -> Claim:
+    gain = _stale(2)
+    return Claim(
         "stale two", "section 4", "(the same with two connections)",
-        "M/((n-1) gamma) = 2.111 for n = 2",
-        f"{found:.3f}: with two flows the difference between them flips at 2M/(1+gamma) before their sum spirals out",
-        near(found, 2.111), {"gain": found},
+        "two flows bear 2M/(1+gamma) = 2: their difference flips there, before their sum spirals out at "
+        "M/((n-1) gamma) = 2.111",
+        f"{gain:.6f} from the roots", near(gain, 2.0, 6), {"gain": gain},
+        judged=HOLDS,
     )  # fmt: skip
 
 
@@ -196,18 +206,19 @@ def _stale(n: int) -> float:
     return float(stability_chart(model).boundary_epsilon.values[0])
 
 
-def who_survives() -> Finding:
+def who_survives() -> Claim:
     pair = LotkaVolterraWindows(flows=2, epsilon=EPSILON, gamma=GAMMA, capacity=per_flow([10.0, 15.0]))
     last = trajectory(pair, [400.0]).N.values[:, -1]
-    return Finding(
+    return Claim(
         "survival", "eq. (3) and (6)", "gamma < 1 keeps both connections alive",
         "only for equal capacities: with gamma = 0.9 and K = (10, 15) connection 1 dies out",
         f"rates after 400 round trips: {last[0]:.1e} and {last[1]:.4f}",
         bool(last[0] < 1e-6 and abs(last[1] - 15) < 1e-5), {"rates": last.tolist()},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def equation_nine() -> Finding:
+def equation_nine() -> Claim:
     K = per_flow([10.0, 15.0])
     common = {"flows": 2, "epsilon": EPSILON, "gamma": GAMMA, "capacity": K}
     models = {
@@ -215,27 +226,28 @@ def equation_nine() -> Finding:
         "R2": LotkaVolterraLink(**common, link=15.0),
         "R3": LotkaVolterraThroughput(**common, link=15.0),
     }
-    found = {}
+    rates = {}
     for name, model in models.items():
         run = trajectory(model, [600.0])
-        found[name] = run["throughput" if name == "R3" else "N"].values[:, -1]
-    return Finding(
+        rates[name] = run["throughput" if name == "R3" else "N"].values[:, -1]
+    return Claim(
         "eq9", "eq. (9), Fig. 8", "the link is shared in proportion to K_i: 6 and 9 of 15 for K = (10, 15)",
         "that follows only if A_i is the link less what the others really get through it (R3); with the others' window "
         "rates it gives (0, 15) by eq. (6) (R1) and 5.263, 10.263 for A_i = BW - sum of N_j (R2)",
-        "; ".join(f"{name}: {listed(values)}" for name, values in found.items()),
-        near(found["R1"], [0, 15]) and near(found["R2"], [5.263, 10.263]) and near(found["R3"], [6, 9]),
-        {k: v.tolist() for k, v in found.items()},
+        "; ".join(f"{name}: {listed(values)}" for name, values in rates.items()),
+        near(rates["R1"], [0, 15]) and near(rates["R2"], [5.263, 10.263]) and near(rates["R3"], [6, 9]),
+        {k: v.tolist() for k, v in rates.items()},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def lossless_bound() -> Finding:
+def lossless_bound() -> Claim:
     flows = (2, 10, 100)
     r1, r3 = (
         [float(kind(flows=n, gamma=GAMMA, capacity=1.0).equilibrium().N.sum()) for n in flows]
         for kind in (LotkaVolterraWindows, LotkaVolterraThroughput)
     )
-    return Finding(
+    return Claim(
         "lossless", "section 3.2", "the sum of windows stays below K base_rtt/gamma",
         "true of reading R1 only; under R3, the only one with eq. (9), the sum is K(n(1-gamma) + gamma), "
         "without bound. "
@@ -243,32 +255,34 @@ def lossless_bound() -> Finding:
         f"sum over K at n = 2, 10, 100: R1 {listed(r1)}, R3 {listed(r3)}; 1/gamma = {1 / GAMMA:.3f}",
         max(r1) < 1 / GAMMA < r3[1] and near(r3, [n * (1 - GAMMA) + GAMMA for n in flows], 9),
         {"r1": r1, "r3": r3},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def buffer_of_two_products() -> Finding:
+def buffer_of_two_products() -> Claim:
     need = [
         float(LotkaVolterraThroughput(flows=n, gamma=GAMMA, capacity=1.0).equilibrium().queue)
         for n in (21, 22)
     ]
     most = float(LotkaVolterraWindows(flows=100000, gamma=GAMMA, capacity=1.0).required_buffer())
-    return Finding(
+    return Claim(
         "buffer", "sections 3.2 and 4", "no loss, if the buffer (two bandwidth-delay products) is large enough",
         "R1 needs at most 11.1 % of one for any n; R3 needs 10 % more for each flow and exhausts the paper's buffer at "
         "n = 21",
         f"queue in bandwidth-delay products: R3 {need[0]:.3f} with 21 flows, {need[1]:.3f} with 22; R1 "
         f"{most:.4f} with 100000",
         near(need, [2.0, 2.1], 6) and near(100 * most, 11.1, 1), {"r3": need, "r1": most},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def speed_of_fairness() -> Finding:
+def speed_of_fairness() -> Claim:
     slow = []
     for kind in (LotkaVolterraWindows, LotkaVolterraThroughput):
         z = eigenvalues(kind(flows=5, epsilon=EPSILON, gamma=GAMMA)).eigenvalue.values.real
         slow.append(float(-1 / z.max()))
     many = float(LotkaVolterraWindows(flows=100, epsilon=EPSILON, gamma=GAMMA).fairness_time())
-    return Finding(
+    return Claim(
         "fairness", "sections 2.2 and 4", "rates converge quickly to the same value",
         "differences fall to 1/e in M/(epsilon(1-gamma)) under R1: 23.6 round trips for 5 flows, 462 for 100; "
         "under R3 in "
@@ -276,21 +290,23 @@ def speed_of_fairness() -> Finding:
         f"5 flows: R1 {slow[0]:.1f}, R3 {slow[1]:.2f} round trips; 100 flows: R1 {many:.0f}",
         near(slow[0], 23.6, 1) and near(slow[1], 1 / (EPSILON * (1 - GAMMA)), 6) and near(many, 462, 0),
         {"r1": slow[0], "r3": slow[1], "many": many},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def figure_two() -> Finding:
+def figure_two() -> Claim:
     run = fig2().ode
     apart = np.abs(run.sel(flow=1) - run.sel(flow=2)).values
     late = run.time.values[np.flatnonzero(np.nan_to_num(apart, nan=np.inf) > 5.0).max()] - JOINS
-    return Finding(
+    return Claim(
         "figure 2", "Fig. 2", "the second species reaches the same value quickly",
         "after it joined, the two differ by more than 5 % of K for several times the 9.7 units of the slow mode",
         f"for {late:.1f} units of time", bool(late > 2 * 1.9 / (EPSILON * (1 - GAMMA))), {"late": float(late)},
+        judged=FAILS,
     )  # fmt: skip
 
 
-def error_of_available() -> Finding:
+def error_of_available() -> Claim:
     flows, by_theory, by_solving = (2, 5, 1000), [], []
     for n in flows:
         model = LotkaVolterraErrors(flows=n, gamma=GAMMA)
@@ -301,17 +317,18 @@ def error_of_available() -> Finding:
             :, -1
         ]
         by_solving.append(float((run[0] - 100 / (1 + (n - 1) * GAMMA)) / 0.01))
-    return Finding(
+    return Claim(
         "error of A", "section 2.3", "A_i is measured with high accuracy",
         "errors of A_i are amplified: 4.7-fold for n = 2, 7.2-fold for 5, up to gamma/(1-gamma) = 9-fold",
         f"integrated with an error in one A_i: {listed(by_solving, 2)} for n = 2, 5; limit {by_theory[2]:.2f} "
         f"at n = 1000",
         near(by_solving, [4.7, 7.2], 1) and near(by_theory[2], 9.0, 1),
         {"solved": by_solving, "theory": by_theory},
+        judged=OPEN,
     )  # fmt: skip
 
 
-def error_of_capacity() -> Finding:
+def error_of_capacity() -> Claim:
     flows, eq6, eq7 = (2, 5, 10, 100), [], []
     for n in flows:
         model = LotkaVolterraErrors(flows=n, gamma=GAMMA)
@@ -327,7 +344,7 @@ def error_of_capacity() -> Finding:
         died.append(
             not bool(LotkaVolterraWindows(flows=5, gamma=GAMMA, capacity=K).equilibrium().survives.values[0])
         )
-    return Finding(
+    return Claim(
         "error of K", "section 2.3", "the effect of the measurement error of K is negligible",
         "not so: a flow that takes K too low dies out beyond (1-gamma)/(1+(n-2)gamma) where it knows the "
         "others' sum (eq. 6): "
@@ -340,4 +357,5 @@ def error_of_capacity() -> Finding:
         near(eq6[:3], [10, 2.7, 1.2], 1) and near(eq6[3], 0.11, 2) and near(np.divide(eq7, eq6), [10] * 4, 6)
         and died == [False, True, False, True],
         {"eq6": eq6, "eq7": eq7},
+        judged=FAILS,
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """Iguchi, Hasegawa, Murata, *A New Congestion Control Mechanism of TCP with Inline Network Measurement*.
 
-Its first two figures and Fig. 8 are drawn again from solving the models; its statements are in `iguchi_findings`.
+Its first two figures and Fig. 8 are drawn again from solving the models; its statements are in `claims`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from tcpdynamics.models import (
 from tcpdynamics.models.parameters import describe
 from tcpdynamics.solvers import trajectory
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
+
+from ..registry import figure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -51,10 +53,10 @@ def fig1() -> xr.Dataset:
     xarray.Dataset
         `map` over `epsilon` and `step`, `ode` over `epsilon` and `time`.
     """
-    given: dict[str, Any] = {"epsilon": list(FIG1), "capacity": CAPACITY, "start": START}
+    setting: dict[str, Any] = {"epsilon": list(FIG1), "capacity": CAPACITY, "start": START}
     steps, times = np.arange(STEPS + 1), np.linspace(0, STEPS, 301)
-    by_map = trajectory(LogisticMap(**given), steps).w.rename(time="step")
-    by_ode = trajectory(Logistic(**given), times).w
+    by_map = trajectory(LogisticMap(**setting), steps).w.rename(time="step")
+    by_ode = trajectory(Logistic(**setting), times).w
     return xr.Dataset({"map": by_map, "ode": by_ode})
 
 
@@ -67,7 +69,7 @@ def fig2() -> xr.Dataset:
         `ode` over `flow` and `time`, `map` over `flow` and `step`; NaN before species 2 is there.
     """
     gains: dict[str, Any] = {"epsilon": EPSILON, "gamma": GAMMA, "capacity": CAPACITY}
-    found = {}
+    runs = {}
     for name, kind, alone in (
         ("ode", LotkaVolterraWindows, Logistic),
         ("map", LotkaVolterraMap, LogisticMap),
@@ -81,8 +83,8 @@ def fig2() -> xr.Dataset:
         values = np.concatenate([np.stack([first[:-1], np.full(first.size - 1, np.nan)]), both], axis=1)
         time = np.concatenate([before[:-1], JOINS + after])
         dim = "time" if name == "ode" else "step"
-        found[name] = xr.DataArray(values, {"flow": [1, 2], dim: time}, ("flow", dim), attrs={"units": "1"})
-    return xr.Dataset(found)
+        runs[name] = xr.DataArray(values, {"flow": [1, 2], dim: time}, ("flow", dim), attrs={"units": "1"})
+    return xr.Dataset(runs)
 
 
 def fig8(points: int = 51) -> xr.Dataset:
@@ -119,82 +121,85 @@ def charts(points: int = 61) -> dict[str, xr.Dataset]:
         "logistic": LogisticDelayed(epsilon=epsilon, delay=np.linspace(0.02, 2.0, points)),
         "lotka_volterra": LotkaVolterraStale(flows=5, epsilon=epsilon, gamma=np.linspace(0.02, 0.98, points)),
     }
-    found = {name: stability_chart(model) for name, model in models.items()}
-    for name, result in found.items():
+    results = {name: stability_chart(model) for name, model in models.items()}
+    for name, result in results.items():
         for row in describe(models[name]):
             if row["name"] in result.coords:
-                told = {"symbol": row["symbol"], "long_name": row["meaning"], "units": row["unit"]}
-                result[row["name"]].attrs |= told
-    return found
+                labels = {"symbol": row["symbol"], "long_name": row["meaning"], "units": row["unit"]}
+                result[row["name"]].attrs |= labels
+    return results
 
 
+@figure("logistic.fig1", "Window against time for four gains: map and differential equation", fig1)
 def draw_fig1(result: xr.Dataset) -> go.Figure:
     """The map (points joined) and the differential equation (dashed)."""
     import plotly.graph_objects as go
 
-    figure = go.Figure()
+    drawing = go.Figure()
     for e, colour in zip(result.epsilon.values, COLOURS, strict=True):
-        figure.add_trace(
+        drawing.add_trace(
             go.Scatter(
                 x=result.step.values, y=result["map"].sel(epsilon=e).values, name=f"ε = {e:g}, map",
                 line={"color": colour}, mode="lines+markers", marker={"size": 4}, legendgroup=f"{e:g}",
             )
         )  # fmt: skip
-        figure.add_trace(
+        drawing.add_trace(
             go.Scatter(
                 x=result.time.values, y=result.ode.sel(epsilon=e).values, name=f"ε = {e:g}, ODE",
                 line={"color": colour, "dash": "dash", "width": 1.5}, mode="lines", legendgroup=f"{e:g}",
             )
         )  # fmt: skip
-    return _laid_out(figure, "time", "population N", 460)
+    return _laid_out(drawing, "time", "population N", 460)
 
 
+@figure("logistic.fig2", "Two species, the second joining at time 10", fig2)
 def draw_fig2(result: xr.Dataset) -> go.Figure:
     """Both species, as the differential equation (lines) and as the map (points)."""
     import plotly.graph_objects as go
 
-    figure = go.Figure()
+    drawing = go.Figure()
     for flow, colour in zip(result.flow.values, COLOURS[::3], strict=False):
         line = {"color": colour}
-        figure.add_trace(
+        drawing.add_trace(
             go.Scatter(
                 x=result.time.values, y=result.ode.sel(flow=flow).values, name=f"species {flow}, ODE",
                 line=line, mode="lines",
             )
         )  # fmt: skip
-        figure.add_trace(
+        drawing.add_trace(
             go.Scatter(
                 x=result.step.values, y=result["map"].sel(flow=flow).values, name=f"species {flow}, map",
                 marker={"color": colour, "symbol": "circle-open", "size": 6}, mode="markers",
             )
         )  # fmt: skip
-    return _laid_out(figure, "time", "population N", 420)
+    return _laid_out(drawing, "time", "population N", 420)
 
 
+@figure("logistic.fig8", "Throughput of two connections against the bottleneck, three readings", fig8)
 def draw_fig8(result: xr.Dataset) -> go.Figure:
     """Throughput of both connections under the three readings, and eq. (9)."""
     import plotly.graph_objects as go
 
-    figure = go.Figure()
+    drawing = go.Figure()
     for i, reading in enumerate(result.reading.values):
         for flow, dash in zip(result.flow.values, ("solid", "dash"), strict=True):
             y = result.throughput.sel(reading=reading, flow=flow).values
-            figure.add_trace(
+            drawing.add_trace(
                 go.Scatter(x=result.link.values, y=y, name=f"{reading}, connection {flow}",
                            line={"color": COLOURS[i], "dash": dash, "width": 4 if reading == "R3" else 2})
             )  # fmt: skip
     for flow in result.flow.values:
-        figure.add_trace(
+        drawing.add_trace(
             go.Scatter(x=result.link.values[::3], y=result.proportional.sel(flow=flow).values[::3], mode="markers",
                        name="eq. (9)", showlegend=bool(flow == 1), marker={"color": "#000000", "size": 6})
         )  # fmt: skip
-    return _laid_out(figure, "bottleneck BW [Mbit/s]", "rate [Mbit/s]", 460)
+    return _laid_out(drawing, "bottleneck BW [Mbit/s]", "rate [Mbit/s]", 460)
 
 
-def _laid_out(figure: go.Figure, x: str, y: str, height: int) -> go.Figure:
-    figure.update_layout(
+def _laid_out(drawing: go.Figure, x: str, y: str, height: int) -> go.Figure:
+    drawing.update_layout(
         height=height, template="plotly_white", margin={"t": 20, "r": 20}, legend={"orientation": "h", "y": -0.2},
         xaxis_title=x, yaxis_title=y,
     )  # fmt: skip
-    figure.update_yaxes(rangemode="tozero")
-    return figure
+    drawing.update_yaxes(rangemode="tozero")
+    return drawing

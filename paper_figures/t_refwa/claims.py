@@ -23,13 +23,13 @@ from tcpdynamics.models import (
 from tcpdynamics.solvers import spectral_abscissa, spectral_radius, trajectory
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
-from ..ledger import Finding, listed, near
+from ..ledger import BEYOND, CONDITIONS, FAILS, HOLDS, Claim, listed, near
 from .figures import PHI, PSI, published
 
 SEED = 20240607
 
 
-def findings() -> list[Finding]:
+def claims() -> list[Claim]:
     """All of them, each solved now."""
     return [
         equal_rates(),
@@ -51,33 +51,35 @@ def findings() -> list[Finding]:
     ]
 
 
-def equal_rates() -> Finding:
+def equal_rates() -> Claim:
     groups = TRefwaGroups(flows=(4,) * 8, rtt=tuple(np.linspace(0.02, 0.3, 8)), code=None)
     windows, rates = groups.windows(400.0).values, groups.rates(400.0).values
     spread, ratio = float(np.ptp(rates) / rates.mean()), float(windows[-1] / windows[0])
-    return Finding(
+    return Claim(
         "rates", "abstract, section I, eq. (3)", "bandwidth in proportion to round-trip times",
         "eq. (3) makes windows proportional to round-trip times, hence rates equal",
         f"round-trip times 1 : 15: windows 1 : {ratio:.0f}, rates equal to {spread:.0e}",
         spread < 1e-12 and near(ratio, 15, 9), {"ratio": ratio},
+        judged=FAILS,
     )  # fmt: skip
 
 
-def code_error() -> Finding:
+def code_error() -> Claim:
     code = RttCode()
     rtt = np.exp(np.linspace(np.log(0.020), np.log(code.longest() * (1 - 1e-9)), 400_001))
     error = 100 * code.relative_error(rtt)
     half = 100 * np.abs(code.decode_minimax(code.encode(rtt)) / rtt - 1).max()
     low, high = float(error.min()), float(error.max())
-    return Finding(
+    return Claim(
         "code", "eq. (1) and (2)", "the average RTT of a code is the middle of its cell",
         "its error lies between -5.209 % and +5.815 %; the harmonic mean of the ends errs by 5.496 % at most",
         f"over 400001 round-trip times: {low:.3f} % to {high:+.3f} %; harmonic mean {half:.3f} %",
         near([low, high, half], [-5.209, 5.815, 5.496]), {"low": low, "high": high, "harmonic": float(half)},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def code_fairness() -> Finding:
+def code_fairness() -> Claim:
     code = RttCode()
     low, high = code.cell(30)
     n = 1000
@@ -89,21 +91,22 @@ def code_fairness() -> Finding:
         worst = min(worst, float(total**2 / (n * square)))
     rtt = np.exp(np.linspace(np.log(code.cell(20)[0]), np.log(code.cell(50)[1]), 300_001))[:-1]
     even = float(jain(np.asarray(code.decode(code.encode(rtt))) / rtt))
-    return Finding(
+    return Claim(
         "fairness of the code", "section III, Table III", "errors of the code may be unfair; fairness index 1.00",
         "with this code alone the fairness index is at least 0.996980, and 0.998992 for log-uniform round-trip times",
         f"worst split of 1000 flows over a cell's ends {worst:.6f}; log-uniform {even:.6f}",
         near([worst, even], [0.996980, 0.998992], 6), {"worst": worst, "even": even},
+        judged=HOLDS,
     )  # fmt: skip
 
 
-def code_table() -> Finding:
+def code_table() -> Claim:
     code = RttCode()
     whole = np.arange(1, 1025) / 1000
     used = set(code.encode(whole).tolist())
     empty = sorted(set(range(64)) - used)
     last, longest = int(code.encode(1.024)), 1000 * code.longest()
-    return Finding(
+    return Claim(
         "table", "section III", "the maximum size of the table is 63",
         "codes run from 0 to 63, 64 of them; whole milliseconds from 1 to 1024 use 53; beyond 1143 ms the "
         "code saturates",
@@ -113,37 +116,40 @@ def code_table() -> Finding:
         code.top + 1 == 64 and len(used) == 53 and empty == [1, 2, 3, 4, 5, 7, 8, 10, 11, 13, 15] and last == 63
         and near(longest, 1143, 0),
         {"used": len(used), "empty": empty, "longest": longest},
+        judged=FAILS,
     )  # fmt: skip
 
 
-def table_two() -> Finding:
+def table_two() -> Claim:
     rates, printed = np.array([44e6, 155e6, 622e6, 2400e6]), np.array([50.0, 190.0, 760.0, 2930.0])
     rtt = 9.77e-3
-    found = rates * rtt / 8000
-    close = np.abs(found / printed - 1) < 0.005
-    return Finding(
+    buffers = rates * rtt / 8000
+    close = np.abs(buffers / printed - 1) < 0.005
+    return Claim(
         "table II", "Table II", "buffers of one bandwidth-delay product: 50, 190, 760, 2930 packets",
         "all but T3 fit a round-trip time of 9.77 ms; T3 would need 53.7",
-        f"at 9.77 ms: {listed(found, 1)} packets",
-        close.tolist() == [False, True, True, True] and near(found[0], 53.7, 1), {"buffers": found.tolist()},
+        f"at 9.77 ms: {listed(buffers, 1)} packets",
+        close.tolist() == [False, True, True, True] and near(buffers[0], 53.7, 1), {"buffers": buffers.tolist()},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def marginal() -> Finding:
+def marginal() -> Claim:
     rows = {row["reading"]: row for row in published()}
     root = rows["window, no delay"]["root"]
     late = rows["measured window, one late"]["value"]
-    return Finding(
+    return Claim(
         "marginal", "section III", "with (1.5, 0.5) always stable",
         "read literally and without delay the recursion is marginal there, with the multiplier -1; fed by a "
         "measured window "
         "that is one interval old, it is unstable with radius 1.414",
         f"multiplier {root.real:+.6f}; measured: radius {late:.4f}",
         abs(root + 1) < 1e-12 and near(late, 1.414), {"root": root.real, "measured": late},
+        judged=FAILS,
     )  # fmt: skip
 
 
-def two_cycle() -> Finding:
+def two_cycle() -> Claim:
     buffer = 100.0
     model = TRefwaWindow(phi=PHI, psi=PSI, bdp=100.0, buffer=buffer).map()
     starts = np.linspace(-99.0, 250.0, 2001)
@@ -153,19 +159,20 @@ def two_cycle() -> Finding:
     swap = float(np.abs(e[inside, 1] - (buffer / 2 - starts[inside])).max())
     ends = np.sort(e[~inside][:, 1:], axis=1)
     off = float(np.abs(ends - [0, buffer / 2]).max())
-    return Finding(
+    return Claim(
         "cycle", "section III", "the system always converges to its point of equilibrium",
         "without delay every start in [0, B/2] is on a cycle of two, e and B/2 - e, and every other ends on 0 and B/2",
         f"2001 starts after 1000 intervals: distance from their cycle {max(back, swap):.0e} B inside, from (0, B/2) "
         f"{off / buffer:.0e} B outside",
         max(back, swap, off) < 1e-9 * buffer, {"inside": max(back, swap), "outside": off},
+        judged=FAILS,
     )  # fmt: skip
 
 
-def even_delays() -> Finding:
+def even_delays() -> Claim:
     delays = [0, 1, 2, 3, 4, 5]
     radius = [float(spectral_radius(TRefwaDelayed(phi=PHI, psi=PSI, delay=d))) for d in delays]
-    return Finding(
+    return Claim(
         "delays", "section III", "stable for any distribution of round-trip times",
         "queues that are seen an even number of intervals late leave it marginal; 1, 3, 5 intervals: radius "
         "0.7071, 0.932, "
@@ -173,10 +180,11 @@ def even_delays() -> Finding:
         f"radius for 0 to 5 intervals: {listed(radius, 4)}",
         near(radius[::2], [1, 1, 1], 9) and near(radius[1], 0.7071, 4) and near([radius[3], radius[5]], [0.932, 0.974]),
         {"radius": radius},
+        judged=FAILS,
     )  # fmt: skip
 
 
-def any_delay() -> Finding:
+def any_delay() -> Claim:
     """Random mixes of delays inside the region, and a single delay for each random point outside."""
     rng = np.random.default_rng(SEED)
     inside = 0.0
@@ -191,14 +199,16 @@ def any_delay() -> Finding:
     psi = np.abs(1 - np.abs(1 - phi)) + rng.uniform(0.1, 0.5, 60)
     psi = np.where(np.abs(1 - phi) < 1, psi, rng.uniform(0.1, 1.0, 60))
     outside = np.max([_mixed_radius(phi, psi, (d,), np.ones(1)) for d in range(30)], axis=0)
-    here = float(TRefwaMixed(phi=PHI, psi=PSI).any_delay_margin())
-    return Finding(
+    margin = float(TRefwaMixed(phi=PHI, psi=PSI).any_delay_margin())
+    return Claim(
         "any delay", "section III", "stable for any number of flows and any distribution of round-trip times",
         "every mix of delays is stable iff |1-phi| + psi < 1; the published gains lie exactly on the boundary",
         f"2400 random mixes inside: radius at most {inside:.4f}; 60 random points outside: some delay below "
         f"30 gives at "
-        f"least {outside.min():.4f}; margin of (1.5, 0.5) {here:g}",
-        inside < 1 < outside.min() and here == 0, {"inside": inside, "outside": float(outside.min()), "margin": here},
+        f"least {outside.min():.4f}; margin of (1.5, 0.5) {margin:g}",
+        inside < 1 < outside.min() and margin == 0,
+        {"inside": inside, "outside": float(outside.min()), "margin": margin},
+        judged=FAILS,
     )  # fmt: skip
 
 
@@ -213,56 +223,59 @@ def _mixed_radius(phi: Any, psi: Any, delays: tuple[int, ...], shares: Any) -> A
     return np.abs(np.linalg.eigvals(companion)).max(axis=1)
 
 
-def better_gains() -> Finding:
+def better_gains() -> Claim:
     radius = [float(spectral_radius(TRefwaDelayed(phi=1.0, psi=0.5, delay=d))) for d in range(7)]
     law = [0.5 ** (1 / (d + 1)) for d in range(7)]
     rest = TRefwaDelayed(phi=1.0, psi=0.5).equilibrium()["Q"] / TRefwaDelayed().buffer
-    return Finding(
+    return Claim(
         "better", "section III", "(1.5, 0.5)",
         "phi = 1, psi = 0.5 is stable at every delay, with radius 0.5^(1/(d+1)), and settles at Q = B/3",
         f"radius for 0 to 6 intervals: {listed(radius)}; Q = {rest:.4f} B",
         near(radius, law, 9) and near(rest, 1 / 3, 9), {"radius": radius, "rest": float(rest)},
+        judged=BEYOND,
     )  # fmt: skip
 
 
-def readings_of_rest() -> Finding:
-    found = []
+def readings_of_rest() -> Claim:
+    queues = []
     for model in (
         TRefwaDelayed(delay=1, buffer=100.0),
         TRefwaMeasuredRtt(buffer=100.0),
         TRefwaIntegrating(buffer=100.0),
     ):
-        found.append(float(trajectory(model, [400]).Q.values[-1]) / 100)
-    return Finding(
+        queues.append(float(trajectory(model, [400]).Q.values[-1]) / 100)
+    return Claim(
         "rest", "abstract, section III", "rate matched to capacity plus total buffer size; small buffer sizes",
         "the queue settles at psi B/(phi+psi) = B/4 if RTT_avg is without queueing, at B if it is measured, "
         "and at B if the "
         "queue integrates: the two statements belong to different readings",
-        f"iterated from an empty network: {listed(found, 4)} B",
-        near(found, [0.25, 1, 1], 9), {"rest": found},
+        f"iterated from an empty network: {listed(queues, 4)} B",
+        near(queues, [0.25, 1, 1], 9), {"rest": queues},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def continuous() -> Finding:
-    here = float(spectral_abscissa(TRefwaContinuous(phi=PHI, psi=PSI)))
+def continuous() -> Claim:
+    abscissa = float(spectral_abscissa(TRefwaContinuous(phi=PHI, psi=PSI)))
     edge = np.sort(
         stability_chart(TRefwaContinuous(phi=np.linspace(0.3, 1.6, 14), psi=0.5)).boundary_phi.values
     )
-    return Finding(
+    return Claim(
         "continuous", "section III, reference to REFWA's analysis", "the same stability analysis",
         "in continuous time, as XCP is analysed, (1.5, 0.5) is unstable: psi = 0.5 needs 0.695 < phi < 1.172",
-        f"abscissa {here:+.4f} per RTT; boundaries at phi = {listed(edge)}",
-        here > 0 and near(edge, [0.695, 1.172]), {"abscissa": here, "edge": edge.tolist()},
+        f"abscissa {abscissa:+.4f} per RTT; boundaries at phi = {listed(edge)}",
+        abscissa > 0 and near(edge, [0.695, 1.172]), {"abscissa": abscissa, "edge": edge.tolist()},
+        judged=FAILS,
     )  # fmt: skip
 
 
-def xcp_parabola() -> Finding:
+def xcp_parabola() -> Claim:
     alpha = np.pi / (4 * np.sqrt(2))
     phi = np.linspace(0.05, alpha * (1 - 1e-6), 12)
     abscissa = [float(spectral_abscissa(TRefwaContinuous(phi=p, psi=np.sqrt(2) * p**2))) for p in phi]
     end = float(spectral_abscissa(TRefwaContinuous(phi=alpha, psi=np.sqrt(2) * alpha**2)))
     most = float(TRefwaContinuous(phi=np.linspace(0.9, 1.0, 2001)).critical_psi().max())
-    return Finding(
+    return Claim(
         "xcp", "(the analysis of XCP)", "0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2",
         "that parabola lies inside the stable region and ends on its boundary at (0.5554, 0.4362); the region "
         "reaches psi = "
@@ -274,23 +287,25 @@ def xcp_parabola() -> Finding:
         and abs(end) < 1e-9
         and near([alpha, np.sqrt(2) * alpha**2, most], [0.5554, 0.4362, 0.5498], 4),
         {"end": end, "most": most},
+        judged=HOLDS,
     )  # fmt: skip
 
 
-def queue_only() -> Finding:
+def queue_only() -> Claim:
     edge = stability_chart(TRefwaQueueDelayed(phi=PHI, psi=np.linspace(0.2, 2.4, 12))).boundary_psi.values
-    return Finding(
+    return Claim(
         "queue late", "section III", "(the window is the router's own; only the queue is seen late)",
         "then the continuous form is stable at the published phi for psi < 1.775",
         f"boundary at psi = {listed(edge)}", near(edge, [1.775]), {"edge": edge.tolist()},
+        judged=BEYOND,
     )  # fmt: skip
 
 
-def two_bottlenecks() -> Finding:
+def two_bottlenecks() -> Claim:
     buffers = [0.0, 10.0, 38.0, 39.0]
     used = [_utilisation(TRefwaTwoLinksCommanded, b) for b in buffers]
     least = TRefwaTwoLinksCommanded(bdp_1=100.0, bdp_3=100.0, buffer_1=0.0, buffer_3=0.0).least_buffer()
-    return Finding(
+    return Claim(
         "two links", "section IV, Fig. 5", "feedbacks grow until the first bottleneck is fully used",
         "with the commanded window in eq. (3) it stays under-used unless buffers hold 0.386 of the "
         "bandwidth-delay product: "
@@ -300,15 +315,17 @@ def two_bottlenecks() -> Finding:
         f"{least:.3f}",
         near(used[:2], [0.899, 0.925]) and near(used[3], 1.0, 9) and used[2] < 1 and near(least, 0.386),
         {"used": used, "least": float(least)},
+        judged=CONDITIONS,
     )  # fmt: skip
 
 
-def two_bottlenecks_measured() -> Finding:
+def two_bottlenecks_measured() -> Claim:
     used = [_utilisation(TRefwaTwoLinksMeasured, b) for b in (0.0, 10.0)]
-    return Finding(
+    return Claim(
         "two links, measured", "section IV, Fig. 5", "feedbacks grow until the first bottleneck is fully used",
         "with the measured window in eq. (3) both links are full whatever the buffer",
         f"iterated: utilisation {listed(used)} without a buffer and with 10 %", near(used, [1, 1], 6), {"used": used},
+        judged=HOLDS,
     )  # fmt: skip
 
 

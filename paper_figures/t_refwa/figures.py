@@ -1,7 +1,7 @@
 """Taleb et al., *A Fair TCP-Based Congestion Avoidance Approach for One-to-Many Private Networks* (T-REFWA).
 
 The paper shows no chart; it says that (1.5, 0.5) is stable under any conditions. The chart is drawn here for every
-reading of its eq. (3), with those gains marked; its statements are in `taleb_findings`.
+reading of its eq. (3), with those gains marked; its statements are in `claims`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from tcpdynamics.models.t_refwa.recursion import PHI as PHI
 from tcpdynamics.models.t_refwa.recursion import PSI as PSI
 from tcpdynamics.solvers import characteristic_roots, eigenvalues
 from tcpdynamics.solvers.stability.stability_chart import boundary_curves, stability_chart
+
+from ..registry import figure
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -86,12 +88,13 @@ def published() -> list[dict[str, Any]]:
     return rows
 
 
+@figure("t_refwa.stability", "Where each reading of eq. (3) is stable, over both gains", charts)
 def draw(charts: dict[str, xr.Dataset]) -> go.Figure:
     """Traced boundaries of all readings, the region that is stable for every mix of delays, and the published gains."""
     import plotly.graph_objects as go
 
-    figure = go.Figure()
-    figure.add_trace(
+    drawing = go.Figure()
+    drawing.add_trace(
         go.Scatter(x=[0, 1, 2, 0], y=[0, 1, 0, 0], fill="toself", mode="none", fillcolor="rgba(0,158,115,0.18)",
                    name="|1-φ| + ψ < 1: every mix of delays")
     )  # fmt: skip
@@ -102,17 +105,17 @@ def draw(charts: dict[str, xr.Dataset]) -> go.Figure:
             for k in ("phi", "psi")
         )
         dash = "dash" if "boundary_residual" in result and "abscissa" in result else "solid"
-        figure.add_trace(
+        drawing.add_trace(
             go.Scatter(x=x, y=y, mode="lines", name=name, line={"color": colour, "width": 2.5, "dash": dash})
         )
     star = {"symbol": "star", "size": 17, "color": "#F0E442", "line": {"color": "#000000", "width": 1.5}}
-    figure.add_trace(
+    drawing.add_trace(
         go.Scatter(x=[PHI], y=[PSI], mode="markers", marker=star, name="published gains (1.5, 0.5)")
     )
-    figure.update_layout(
+    drawing.update_layout(
         height=620, template="plotly_white", margin={"t": 20, "r": 20}, legend={"orientation": "h", "y": -0.13},
         xaxis_title="φ, gain on spare bandwidth", yaxis_title="ψ, gain on free buffer",
     )  # fmt: skip
-    figure.update_xaxes(range=[0, 3])
-    figure.update_yaxes(range=[0, 2])
-    return figure
+    drawing.update_xaxes(range=[0, 3])
+    drawing.update_yaxes(range=[0, 2])
+    return drawing

@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tcpdynamics.paper_figures.ledger import Finding, near
-from tcpdynamics.paper_figures.t_refwa import claims as taleb_findings
-from tcpdynamics.paper_figures.t_refwa import figures as taleb_t_refwa
+from tcpdynamics.paper_figures.ledger import Claim, near
+from tcpdynamics.paper_figures.t_refwa import claims as statements
+from tcpdynamics.paper_figures.t_refwa import figures
 
 
 @pytest.fixture(scope="module")
-def findings() -> dict[str, Finding]:
-    return {f.key: f for f in taleb_findings.findings()}
+def claims() -> dict[str, Claim]:
+    return {f.key: f for f in statements.claims()}
 
 
-def test_all_findings_hold(findings: dict[str, Finding]) -> None:
-    assert [key for key, f in findings.items() if not f.holds] == []
-    assert {f.verdict for f in findings.values()} == {"confirmed"}
+def test_every_answer_is_supported(claims: dict[str, Claim]) -> None:
+    assert [key for key, f in claims.items() if not f.supported] == []
 
 
 NUMBERS = [
@@ -37,15 +36,15 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("key", "name", "stated", "digits"), NUMBERS)
-def test_numbers_of_the_findings(
-    findings: dict[str, Finding], key: str, name: str, stated: Any, digits: int
+def test_numbers_of_the_claims(
+    claims: dict[str, Claim], key: str, name: str, stated: Any, digits: int
 ) -> None:
-    assert near(findings[key].numbers[name], stated, digits)
+    assert near(claims[key].numbers[name], stated, digits)
 
 
-def test_mixes_of_delays_inside_and_outside(findings: dict[str, Finding]) -> None:
-    found = findings["any delay"].numbers
-    assert found["inside"] < 1 < found["outside"]
+def test_mixes_of_delays_inside_and_outside(claims: dict[str, Claim]) -> None:
+    radius = claims["any delay"].numbers
+    assert radius["inside"] < 1 < radius["outside"]
 
 
 #: What each reading does at the published gains.
@@ -63,7 +62,7 @@ PUBLISHED = {
 
 
 def test_published_gains_under_each_reading() -> None:
-    rows = {row["reading"]: row for row in taleb_t_refwa.published()}
+    rows = {row["reading"]: row for row in figures.published()}
     assert list(rows) == list(PUBLISHED)
     for name, (value, verdict, rest) in PUBLISHED.items():
         row = rows[name]
@@ -71,10 +70,10 @@ def test_published_gains_under_each_reading() -> None:
 
 
 def test_charts_agree_with_closed_forms() -> None:
-    charts = taleb_t_refwa.charts(25)
+    charts = figures.charts(25)
     for name, chart in charts.items():
         assert int(chart.disagreements) == 0, name
-    figure = taleb_t_refwa.draw(charts)
+    figure = figures.draw(charts)
     assert len(figure.data) == len(charts) + 2
     star = figure.data[-1]
     assert (star.x[0], star.y[0]) == (1.5, 0.5)
@@ -89,15 +88,15 @@ def test_charts_agree_with_closed_forms() -> None:
         ("PHI", 1.0, "continuous"),
     ],
 )
-def test_findings_can_fail(monkeypatch: pytest.MonkeyPatch, name: str, value: float, check: str) -> None:
-    monkeypatch.setattr(taleb_findings, name, value)
-    assert not getattr(taleb_findings, check)().holds
+def test_claims_can_fail(monkeypatch: pytest.MonkeyPatch, name: str, value: float, check: str) -> None:
+    monkeypatch.setattr(statements, name, value)
+    assert not getattr(statements, check)().supported
 
 
 def test_mixed_radius_is_that_of_the_characteristic_polynomial() -> None:
     from tcpdynamics.models import TRefwaMixed
     from tcpdynamics.solvers import spectral_radius
 
-    found = taleb_findings._mixed_radius(np.array([0.7]), np.array([0.4]), (0, 3), np.array([0.3, 0.7]))
+    radius = statements._mixed_radius(np.array([0.7]), np.array([0.4]), (0, 3), np.array([0.3, 0.7]))
     model = TRefwaMixed(phi=0.7, psi=0.4, delays=(0, 3), shares=(0.3, 0.7))
-    assert found[0] == pytest.approx(float(spectral_radius(model)), abs=1e-9)
+    assert radius[0] == pytest.approx(float(spectral_radius(model)), abs=1e-9)

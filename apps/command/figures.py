@@ -1,0 +1,49 @@
+"""`tcpdynamics figures`: the papers' figures, listed or drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tcpdynamics.errors import OutputError
+
+from ..files import check_replaceable, check_writable, write_text
+from ..outputs import check_png, force_option, page, write_png
+
+_ENDS = (".html", ".png")
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Draw it: x.html or x.png.")
+@click.option("--quick", is_flag=True, help="Of figures with simulations: fewer, shorter runs.")
+@force_option
+def figures(name: str | None, output: Path | None, quick: bool, force: bool) -> None:
+    """List the papers' figures, or draw one.
+
+    \b
+    tcpdynamics figures
+    tcpdynamics figures logistic.fig8 --output fig8.html
+    """
+    from tcpdynamics.paper_figures import registry
+
+    if name is None:
+        for known in registry.figures().values():
+            click.echo(f"{known.name:20} {known.caption}")
+        return
+    chosen = registry.get_figure(name)
+    if output is None:
+        raise click.UsageError(f"--output is missing; give a file for {name}, such as --output {name}.html")
+    if output.suffix.lower() not in _ENDS:
+        raise OutputError(f"cannot write {output}: give a name that ends in {' or '.join(_ENDS)}")
+    check_writable(output)
+    check_replaceable(output, force)
+    if output.suffix.lower() == ".png":
+        check_png(output)
+    drawing = chosen(**({"quick": True} if quick and chosen.simulates else {}))
+    if output.suffix.lower() == ".png":
+        write_png(output, drawing)
+    else:
+        write_text(output, page(drawing, chosen.caption))
+    click.echo(f"wrote {output}")

@@ -1,0 +1,88 @@
+"""Figures of the papers by name: what `tcpdynamics figures` lists and draws, and what the report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tcpdynamics.errors import DomainError, shown
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+#: Papers that have figures; each is a folder with a module `figures`.
+PAPERS = ("sub_packet", "logistic", "t_refwa")
+
+Draw = TypeVar("Draw", bound="Callable[[Any], go.Figure]")
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """One figure: how its numbers are solved for, and how they are drawn.
+
+    Attributes
+    ----------
+    name : str      Paper and figure, such as "logistic.fig1".
+    caption : str   One line.
+    solve : callable(**parameters)   The numbers; its parameters are those that a user may change.
+    draw : callable(numbers) -> plotly figure
+    """
+
+    name: str
+    caption: str
+    solve: Callable[..., Any]
+    draw: Callable[[Any], go.Figure]
+
+    @property
+    def simulates(self) -> bool:
+        """Whether packets are simulated for it, so that `quick` shortens it."""
+        return "quick" in signature(self.solve).parameters
+
+    def __call__(self, **parameters: Any) -> go.Figure:
+        """Solve and draw."""
+        return self.draw(self.solve(**parameters))
+
+
+_FIGURES: dict[str, PaperFigure] = {}
+
+
+def figure(name: str, caption: str, solve: Callable[..., Any]) -> Callable[[Draw], Draw]:
+    """Register the function that draws what `solve` returns; the only step to add a figure."""
+
+    def register(draw: Draw) -> Draw:
+        _FIGURES[name] = PaperFigure(name, caption, solve, draw)
+        return draw
+
+    return register
+
+
+def figures() -> dict[str, PaperFigure]:
+    """All figures by name, in the order of the papers.
+
+    Examples
+    --------
+    >>> sorted(figures())[:2]
+    ['logistic.fig1', 'logistic.fig2']
+    >>> figures()["logistic.fig8"](points=6).layout.xaxis.title.text
+    'bottleneck BW [Mbit/s]'
+    """
+    for paper in PAPERS:
+        import_module(f".{paper}.figures", __package__)
+    return {n: f for paper in PAPERS for n, f in _FIGURES.items() if n.split(".")[0] == paper}
+
+
+def get_figure(name: str) -> PaperFigure:
+    """The figure of that name.
+
+    Raises
+    ------
+    DomainError
+        There is none; the message lists those that there are.
+    """
+    known = figures()
+    if name not in known:
+        raise DomainError(f"there is no figure {shown(name)}; choose one of {', '.join(known)}")
+    return known[name]
