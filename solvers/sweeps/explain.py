@@ -15,7 +15,7 @@ import xarray as xr
 
 from tcpdynamics.errors import StoreError, shown
 
-from ..results import NOT_YET, REASONS
+from ..results import NOT_YET, Status, reason
 from .blocks import MAX_STORED
 from .integrity import check_block, check_skeleton, is_complete
 from .netcdf_rules import not_whole
@@ -413,18 +413,19 @@ def _plain(value: object, most: int = 300) -> str:
     return text if len(text) <= most and text.isprintable() else shown(text)
 
 
+_KNOWN = frozenset(status.value for status in Status)
+
+
 def _counted(codes: Mapping[int, int], reasons: Counter[str]) -> dict[str, int]:
     """Failed points by reason: the texts of errors, and the meaning of the codes of the rest."""
-    from .work import OUTSIDE, RAISED
-
-    told = dict(reasons.most_common())
+    points = dict(reasons.most_common())
     raised = sum(reasons.values())
     for code, number in sorted(codes.items()):
-        if code in (0, NOT_YET):
+        if code in (Status.OK, NOT_YET):
             continue
-        if code in (OUTSIDE, RAISED):
+        if code in (Status.OUTSIDE, Status.RAISED):
             number, raised = max(0, number - raised), max(0, raised - number)
         if number:
-            text = REASONS[code] if code < len(REASONS) else f"status {code} of the function's own"
-            told[text] = told.get(text, 0) + number
-    return told
+            text = reason(code) if code in _KNOWN else f"status {code} of the function's own"
+            points[text] = points.get(text, 0) + number
+    return points

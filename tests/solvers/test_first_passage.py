@@ -57,7 +57,7 @@ def test_mean_and_variance_solve_their_equations(n: int, seed: int, data: st.Dat
     for chain in (MarkovChain(P), as_symbols(P)):
         found = first_passage(chain, [str(i) for i in goal])
         # the linear solves lose the condition of I - Q, at most some 1e3 here; diagonals of as_symbols differ by n eps
-        assert found["mean"].values == pytest.approx(mean, rel=1e-11)
+        assert found.mean_time.values == pytest.approx(mean, rel=1e-11)
         assert found.variance.values == pytest.approx(variance, rel=1e-9, abs=1e-9)
 
 
@@ -72,7 +72,7 @@ def test_distribution_has_these_moments(n: int, seed: int) -> None:
     assert law[:, -1] == pytest.approx(1, abs=1e-12)
     tail = 1 - law  # E T = sum P(T > t), E T(T-1)/2 = sum t P(T > t)
     mean, half = tail.sum(axis=1), (times * tail).sum(axis=1)
-    assert found["mean"].values == pytest.approx(mean, rel=1e-9, abs=1e-9)
+    assert found.mean_time.values == pytest.approx(mean, rel=1e-9, abs=1e-9)
     assert found.variance.values == pytest.approx(2 * half + mean - mean**2, rel=1e-7, abs=1e-7)
     assert law[1:, 1] == pytest.approx(P[1:, 0], rel=1e-12)
 
@@ -81,7 +81,7 @@ def test_geometric_wait_is_exact_however_rare() -> None:
     loss = np.array([1e-12, 1e-3, 0.5])
     chain = MarkovChain({("a", "b"): p, ("b", "a"): sympy.Rational(1, 2)}, {"p": loss})
     found = first_passage(chain, "b").sel(state="a")
-    assert found["mean"].values == pytest.approx(1 / loss, rel=4 * EPS)
+    assert found.mean_time.values == pytest.approx(1 / loss, rel=4 * EPS)
     assert found.variance.values == pytest.approx((1 - loss) / loss**2, rel=8 * EPS)
 
 
@@ -92,7 +92,7 @@ def test_states_that_are_held_count_their_epochs(model: Any) -> None:
 
     chain = model(loss=[0.1, 0.3], base_timeout=3).chain()
     held, whole = first_passage(chain, "S3"), first_passage(explicit(chain), "S3")
-    for name in ("mean", "variance"):
+    for name in ("mean_time", "variance"):
         long = whole[name].sel(state=list(chain.labels)).values
         assert held[name].values == pytest.approx(long, rel=1e-11), name
 
@@ -102,7 +102,7 @@ def test_visits_that_repeat_are_held_again() -> None:
     loss = np.array([1e-3, 0.25])
     chain = MarkovChain({("a", "b"): p, ("b", "a"): sympy.S(1)}, {"p": loss}, holding={"a": sympy.Integer(3)})
     found = first_passage(chain, "b", times=[2, 3, 6]).sel(state="a")
-    assert found["mean"].values == pytest.approx(3 / loss, rel=1e-14)
+    assert found.mean_time.values == pytest.approx(3 / loss, rel=1e-14)
     assert found.variance.values == pytest.approx(9 * (1 - loss) / loss**2, rel=1e-13)
     assert found.distribution.values == pytest.approx(np.array([0 * loss, loss, 1 - (1 - loss) ** 2]).T)
 
@@ -125,7 +125,7 @@ def test_windows_fall_silent_at_the_rate_of_the_chain() -> None:
             A[n - 2, n // 2 - 2] -= n * loss * q**n
     by_hand = np.linalg.solve(A, np.ones(5))
     model = SubPacketFull(loss=loss)
-    found = first_passage(model, [s for s, k in model.packets().items() if k == 0])["mean"]
+    found = first_passage(model, [s for s, k in model.packets().items() if k == 0]).mean_time
     assert found.sel(state=[f"S{n}" for n in range(2, 7)]).values == pytest.approx(by_hand, rel=1e-12)
 
 
@@ -135,9 +135,9 @@ def test_an_absorbing_target_is_a_fine_target() -> None:
     P = np.array([[0.75, 0.25, 0], [0.75, 0, 0.25], [0, 0, 1]])
     numeric = MarkovChain(P, states=["a", "b", "c"])
     one, two = first_passage(symbolic, "c", times=[1, 5]), first_passage(numeric, "c", times=[1, 5])
-    for name in ("mean", "variance", "distribution"):
+    for name in ("mean_time", "variance", "distribution"):
         assert one[name].values == pytest.approx(two[name].values, rel=1e-13), name
-    assert one["mean"].sel(state="a").item() == pytest.approx(20)
+    assert one.mean_time.sel(state="a").item() == pytest.approx(20)
 
 
 @pytest.mark.parametrize("kind", ["symbolic", "numeric"])
@@ -224,7 +224,7 @@ def test_wrong_points_are_marked() -> None:
     chain = MarkovChain({("a", "b"): p, ("b", "a"): 1 - 2 * p}, {"p": [0.25, 0.75]})
     found = first_passage(chain, "b", times=[1])
     assert found.status.values.tolist() == [0, 2]
-    for name in ("mean", "variance", "distribution"):
+    for name in ("mean_time", "variance", "distribution"):
         assert np.isnan(found[name].isel(p=1)).all(), name
         assert np.isfinite(found[name].isel(p=0)).all(), name
     with pytest.raises(ChainError, match=r"b -> a is -0.5 at p = 0.75"):

@@ -29,7 +29,7 @@ from tcpdynamics.solvers import (
     windowed,
 )
 from tcpdynamics.solvers.grid import make_grid
-from tcpdynamics.solvers.results import REASONS
+from tcpdynamics.solvers.results import Status
 
 p, r = sympy.symbols("p r", positive=True)
 PAIR = {("a", "b"): p, ("b", "a"): r}
@@ -157,14 +157,14 @@ def test_observations_are_labelled_and_survive_a_file(tmp_path: Path) -> None:
 def test_failures_name_points_and_reasons() -> None:
     result = stationary(MarkovChain({("a", "b"): p, ("b", "a"): 1 - r}, {"p": [0.5, -1], "r": [0.5, 2]}))
     assert failures(result) == [
-        ({"p": 0.5, "r": 2.0}, REASONS[2]),
-        ({"p": -1.0, "r": 0.5}, REASONS[2]),
-        ({"p": -1.0, "r": 2.0}, REASONS[2]),
+        ({"p": 0.5, "r": 2.0}, Status.NEGATIVE.sentence),
+        ({"p": -1.0, "r": 0.5}, Status.NEGATIVE.sentence),
+        ({"p": -1.0, "r": 2.0}, Status.NEGATIVE.sentence),
     ]
-    assert result.status.attrs["flag_values"].size == len(REASONS)
-    assert len(result.status.attrs["flag_meanings"].split()) == len(REASONS)
+    assert result.status.attrs["flag_values"].size == len(Status)
+    assert len(result.status.attrs["flag_meanings"].split()) == len(Status)
     single = stationary(MarkovChain({("a", "b"): p, ("b", "a"): p}, {"p": -1}))
-    assert failures(single) == [({"p": -1.0}, REASONS[2])]
+    assert failures(single) == [({"p": -1.0}, Status.NEGATIVE.sentence)]
     assert failures(stationary(MODEL)) == []
 
 

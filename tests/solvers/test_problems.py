@@ -61,7 +61,7 @@ def test_a_state_held_for_no_time_agrees_with_its_mean() -> None:
     moves = {("a", "b"): quarter, ("a", "c"): quarter, ("b", "a"): 1, ("c", "a"): half, ("c", "b"): half}
     chain = MarkovChain(moves, holding={"a": sympy.Integer(0)})
     found = first_passage(chain, "c", times=[1, 2])
-    assert found["mean"].sel(state="b").item() == pytest.approx(2)
+    assert found.mean_time.sel(state="b").item() == pytest.approx(2)
     assert found.distribution.sel(state="b").values.tolist() == [0.5, 0.75]
     assert found.distribution.sel(state="a").values.tolist() == [0.75, 0.875]
 
