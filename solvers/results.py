@@ -120,10 +120,6 @@ class Status(IntEnum):
     )
 
 
-#: Texts by code, for what still looks them up by number.
-REASONS = tuple(status.reason for status in Status)
-
-
 def reason(code: int) -> str:
     """What a code of `status` means, with advice; a sweep's own function may give codes that are not ours.
 

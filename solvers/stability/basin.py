@@ -15,12 +15,12 @@ from tcpdynamics.errors import bare, real, shown, whole
 from ..equations import System, Variables, as_problem, compile_system, labelled, quantities
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..problems.numbers import real_array
-from ..results import REASONS, as_dataset, provenance, status_variable
+from ..results import Status, as_dataset, provenance, reason, status_variable
 from .attracting_rest import resting_points
 from .bifurcation import attractor_variable
 from .failing import warn_if_most_failed
-from .flow_attractors import CYCLE, EQUILIBRIUM, TOO_SHORT, UNDECIDED, flow_orbits
-from .map_attractors import OVERFLOW, map_orbits
+from .flow_attractors import CYCLE, EQUILIBRIUM, UNDECIDED, flow_orbits
+from .map_attractors import map_orbits
 from .operating_point import closed_forms
 from .time_scales import one_or_range
 
@@ -115,7 +115,7 @@ def basin(
         ends = _of_flow(system, of, transient, keep, samples, max_period, rtol, atol)
     if throw and ends.status.any():
         at = int(np.flatnonzero(ends.status)[0])
-        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {REASONS[ends.status[at]]}")
+        raise DynamicsError(f"{given.name} failed at {system.grid.point(at)}: {reason(ends.status[at])}")
     warn_if_most_failed(f"basin of {given.name}", ends.status)
     transient, keep = ends.times
     settings = {"transient": transient, "keep": keep, "max_period": max_period, "floor": floor, "of": of}
@@ -148,7 +148,7 @@ def _of_map(system: System, of: str, transient: float | None, keep: float | None
     if of not in system.labels:
         raise DynamicsError(f"of must name a state, got {of!r}; there are {', '.join(system.labels)}")
     found = map_orbits(system, transient, keep, max_period)
-    escaped = found.status == OVERFLOW
+    escaped = found.status == Status.OVERFLOW
     first, last = found.states[:, :, 0], found.states[:, :, -1].copy()
     rest, resting = resting_points(system, first, last, found.reach, found.transient, found.keep)
     resting &= found.period <= 1
@@ -175,7 +175,7 @@ def _of_flow(
     atol: float,
 ) -> _Ends:
     found = flow_orbits(system, of, transient, keep, samples, max_period, rtol, atol)
-    escaped = found.status == OVERFLOW
+    escaped = found.status == Status.OVERFLOW
     last = found.last.copy()
     noise = 100 * (rtol * found.reach + atol)
     rest, resting = resting_points(system, found.first, last, found.reach, found.transient, found.keep, noise)
@@ -192,7 +192,7 @@ def _of_flow(
         place = np.arange(-found.lows.shape[1], 0)[None] >= -length[rows, None]
         cycle[1, cycling] = np.where(place, found.lows[cycling], np.inf).min(axis=1)
     times = one_or_range(found.transient), one_or_range(found.keep)
-    settled = escaped | (resting & (found.status == TOO_SHORT))
+    settled = escaped | (resting & (found.status == Status.TOO_SHORT))
     return _Ends(outcome.astype(np.int8), last, cycle, np.where(settled, 0, found.status), times)
 
 

@@ -14,20 +14,12 @@ from tcpdynamics.errors import bare, shown, whole
 
 from ..equations import System, as_problem, compile_system, labelled, quantities
 from ..problems import Dynamics, DynamicsError, Map
-from ..results import REASONS, as_dataset, provenance, status_variable
+from ..results import Status, as_dataset, provenance, reason, status_variable
 from .equilibria_search import check_search, search
 from .leading_roots import leading_roots, margin
-from .operating_point import NO_EQUILIBRIUM, at_rest_rate, closed_forms, scalar_start
+from .operating_point import at_rest_rate, closed_forms, scalar_start
 
 Array = NDArray[np.float64]
-
-SEARCH_FAILED = REASONS.index(
-    "no equilibrium was found from any start: give the model fixed_points=, or the solver at="
-)
-
-NOT_ISOLATED = REASONS.index(
-    "equilibria are not isolated: those shown are points of a line or region of them; choose one with at="
-)
 
 
 def equilibria(
@@ -93,11 +85,13 @@ def equilibria(
         check_search(system, starts)
         states, joined = search(system, _bounds(system, box), starts, seed)
     count = np.isfinite(states[0]).sum(axis=1)
-    status = np.where(count == 0, NO_EQUILIBRIUM, np.where(joined, NOT_ISOLATED, 0)).astype(np.uint8)
+    status = np.where(count == 0, Status.NO_EQUILIBRIUM, np.where(joined, Status.NOT_ISOLATED, 0)).astype(
+        np.uint8
+    )
     if throw and status.any():
         first = int(np.flatnonzero(status)[0])
-        advice = "; widen the box or raise starts" if status[first] == NO_EQUILIBRIUM else ""
-        raise DynamicsError(f"{REASONS[status[first]]} at {system.grid.point(first)}{advice}")
+        advice = "; widen the box or raise starts" if status[first] == Status.NO_EQUILIBRIUM else ""
+        raise DynamicsError(f"{reason(status[first])} at {system.grid.point(first)}{advice}")
     return _dataset(system, states, count, status, method, {"box": box, "starts": starts, "seed": seed})
 
 
@@ -109,14 +103,14 @@ def first_stable(system: System, starts: int = 8) -> tuple[Array, NDArray[np.uin
     """
     states, _ = search(system, _bounds(system, None), starts, 0, more=False)
     if states.shape[2] == 0:
-        return np.full(states.shape[:2], np.nan), np.full(system.size, SEARCH_FAILED, np.uint8)
+        return np.full(states.shape[:2], np.nan), np.full(system.size, Status.SEARCH_FAILED, np.uint8)
     beyond = margin(system, _leading(system, states)[0])
     stable = beyond < 0
     least = np.where(np.isnan(beyond), np.inf, beyond).argmin(axis=1)
     pick = np.where(stable.any(axis=1), stable.argmax(axis=1), least)
     chosen = np.take_along_axis(states, pick[None, :, None], axis=2)[..., 0]
     missing = ~np.isfinite(chosen).all(axis=0)
-    return chosen, np.where(missing, SEARCH_FAILED, 0).astype(np.uint8)
+    return chosen, np.where(missing, Status.SEARCH_FAILED, 0).astype(np.uint8)
 
 
 def _bounds(system: System, box: Mapping[str, tuple[float, float]] | None) -> Array | None:

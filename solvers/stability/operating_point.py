@@ -15,16 +15,11 @@ from ..grid import RESERVED
 from ..problems import Dynamics, DynamicsError, Map
 from ..problems.numbers import real_array
 from ..programs.straightline import Builder
-from ..results import REASONS
+from ..results import Status
 from .rest import rests
 
 Array = NDArray[np.float64]
 
-NO_EQUILIBRIUM = REASONS.index("no equilibrium was found from any start")
-NOT_POLISHED = REASONS.index("a root could not be polished: its residual is too large")
-ON_SWITCH = REASONS.index(
-    "the point lies on a switch of the equations: each side of it has a linearisation of its own"
-)
 
 #: How far a closed form may be off, relative to the terms of the equations; far above rounding.
 _CLOSED = 1e-7
@@ -62,7 +57,7 @@ def operating_point(
     elif given.fixed_points:
         system = compile_system(replace(given, start={}))
         states, valid = closed_forms(system)
-        states, status = states[..., 0], np.where(valid[:, 0], 0, NO_EQUILIBRIUM).astype(np.uint8)
+        states, status = states[..., 0], np.where(valid[:, 0], 0, Status.NO_EQUILIBRIUM).astype(np.uint8)
     else:
         from .equilibria import first_stable
 

@@ -30,6 +30,8 @@ from numba.extending import intrinsic as _intrinsic
 
 from tcpdynamics.compiled import kept_on_disk
 
+from ..results import Status
+
 intrinsic: Callable[..., Any] = _intrinsic
 
 #: Trajectories side by side: two AVX-512 registers.
@@ -42,8 +44,9 @@ SIN, COS, TANH, ATAN = range(14, 18)
 #: Functions c(a) whose derivative by a is itself a value of the tape, `b`: c' = b a'.
 WITH_SLOPE = (SIN, COS, TANH, ATAN)
 
-#: Status of a trajectory, see solvers.results.REASONS; the last two are the kernel's own names of reasons there.
-OK, STEPS, OVERFLOW, SLIDES, SINGULAR = 0, 8, 9, -1, -2
+#: Status of a trajectory, see solvers.results.Status; the last two are the kernel's own names of reasons there.
+OK, STEPS, OVERFLOW = map(int, (Status.OK, Status.STEPS, Status.OVERFLOW))
+SLIDES, SINGULAR = -1, -2
 
 #: A switch that changes sides more often than this at one moment does not let go of the motion.
 MOST_FLIPS = 4

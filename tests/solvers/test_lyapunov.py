@@ -15,7 +15,7 @@ from scipy.special import lambertw
 from tcpdynamics.errors import FailureWarning
 from tcpdynamics.solvers import bifurcation, failures, lyapunov
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
-from tcpdynamics.solvers.results import REASONS
+from tcpdynamics.solvers.results import reason
 from tcpdynamics.solvers.stability import lyapunov_kernel as kernel
 
 w, past, r, delay = sympy.symbols("w past r delay")
@@ -230,7 +230,7 @@ def test_failures_and_refusals() -> None:
 
 def test_jumps_of_the_equations() -> None:
     """An orbit that meets a jump while it is followed has failed; one that stays clear of it, or maps, have not."""
-    assert REASONS[kernel.JUMPED].startswith("the orbit met a jump")
+    assert reason(kernel.JUMPED).startswith("the orbit met a jump")
     wave = {"x": y, "y": -x}
     equations = wave | {"z": sympy.Piecewise((-z, x < 0), (-2 * z, True))}
     relay = ODE(rhs=equations, start={"x": [1.0, 0.0], "y": 0.0, "z": 1.0})

@@ -19,10 +19,8 @@ from tcpdynamics.models import FluidTcpDropTail
 from tcpdynamics.solvers import basin, bifurcation, continuation, equilibria, failures, lyapunov
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, Map
-from tcpdynamics.solvers.results import REASONS
+from tcpdynamics.solvers.results import Status
 from tcpdynamics.solvers.stability import flow_attractors as flow_orbits
-from tcpdynamics.solvers.stability.flow_attractors import TOO_LONG, TOO_SHORT
-from tcpdynamics.solvers.stability.lyapunov_kernel import STEPS
 from tcpdynamics.solvers.stability.time_scales import own_unit, scales
 
 w, past, r, delay = sympy.symbols("w past r delay")
@@ -82,9 +80,9 @@ def test_default_times_that_are_too_short_say_so(octave: int, ratio: int) -> Non
         FailureWarning, match="not settled in the default times, which are too short for the slow"
     ):
         found = bifurcation(stiff)
-    assert found.status.item() == TOO_SHORT and 0.5 <= found.level.item() < 1
+    assert found.status.item() == Status.TOO_SHORT and 0.5 <= found.level.item() < 1
     ends = basin(stiff, {"x": [0.5, 1.0], "y": [1.0]})
-    failed = ends.status.values.ravel() == TOO_SHORT
+    failed = ends.status.values.ravel() == Status.TOO_SHORT
     assert (failed == (ends.outcome.values.ravel() == 0)).all() and failed.tolist() == [True, False]
     assert bifurcation(stiff.starting({"x": 1.0, "y": 1.0})).status.item() == 0
     alone = ODE(rhs={"x": rate * (1 - x)}, start={"x": 0.5})
@@ -129,9 +127,7 @@ def test_motions_that_cannot_end_are_not_started() -> None:
         FailureWarning, match=r"2 of 2 points failed; most often: the steps ran out before the end"
     ):
         found = bifurcation(problem, transient=500, keep=200)
-    assert [reason for _, reason in failures(found)] == [REASONS[TOO_LONG]] * 2 and np.isnan(
-        found.level
-    ).all()
+    assert [why for _, why in failures(found)] == [Status.TOO_LONG.reason] * 2 and np.isnan(found.level).all()
     with pytest.warns(FailureWarning, match="basin of DDE: 4 of 4 points failed"):
         assert (basin(problem, {"w": [0.5, 1.0]}, transient=500, keep=200).outcome == 0).all()
     assert (bifurcation(problem).attractor == 1).all()
@@ -157,8 +153,8 @@ def test_a_stiff_motion_is_advised_what_the_solver_has() -> None:
 def test_reasons_advise_what_the_solver_has(solver: Any) -> None:
     """Every option that a reason names is one of the solver's."""
     options = set(inspect.signature(solver).parameters)
-    told = REASONS[STEPS if solver is lyapunov else TOO_LONG].partition(":")[2]
-    names = {word for word in told.split() if "_" in word or word in ("transient", "keep")}
+    advice = (Status.STEPS if solver is lyapunov else Status.TOO_LONG).advice
+    names = {word for word in advice.split() if "_" in word or word in ("transient", "keep")}
     assert names and names <= options
 
 
@@ -268,4 +264,4 @@ def test_motions_that_run_out_of_steps_in_default_times_are_followed_in_shorter_
     assert next(times) < next(times)
     with pytest.warns(FailureWarning):
         asked = bifurcation(swing, transient=500.0, keep=200.0)
-    assert asked.status.item() == TOO_LONG
+    assert asked.status.item() == Status.TOO_LONG
