@@ -15,6 +15,7 @@ from tcpdynamics.errors import shown
 
 from .grid import RESERVED, Grid
 from .problems import ChainError, DomainError, Dynamics, DynamicsError, MarkovChain
+from .problems.words import equations_text
 
 
 class Status(IntEnum):
@@ -144,16 +145,20 @@ def provenance(problem: Any, solver: str, **settings: Any) -> dict[str, str]:
 
     attrs = {"model": problem.name, "solver": solver, "version": __version__}
     if problem.provenance:
-        attrs["parameters"] = json.dumps(dict(problem.provenance), default=_plain)
+        attrs["parameters"] = json.dumps(dict(problem.provenance), default=_to_json)
+    elif equations := equations_text(getattr(problem, "equations", {})):  # of a user
+        attrs["equations"] = json.dumps(equations)
+        if units := getattr(problem, "units", {}):
+            attrs["units"] = json.dumps(dict(units))
     if settings:
-        attrs["settings"] = json.dumps(settings, default=_plain)
+        attrs["settings"] = json.dumps(settings, default=_to_json)
     return attrs
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Long arrays by their ends: the coordinates hold all of their values."""
     if hasattr(value, "magnitude") and hasattr(value, "units"):
-        return _with_unit(_plain(value.magnitude), str(value.units))
+        return _with_unit(_to_json(value.magnitude), str(value.units))
     array = np.asarray(value)
     if array.dtype == object:
         return str(value)

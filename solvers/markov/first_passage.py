@@ -15,7 +15,7 @@ from tcpdynamics.errors import bare, shown
 from tcpdynamics.limits import check_memory, check_work
 
 from ..grid import SINGLE
-from ..problems import ChainError, DomainError, MarkovChain
+from ..problems import ChainError, ChainModel, DomainError, MarkovChain
 from ..programs.straightline import Program, run_blocks
 from ..programs.wide_floats import solve_blocks
 from ..results import Status, as_dataset, solved
@@ -48,7 +48,11 @@ SCALE = 2.0**900
 
 
 def first_passage(
-    problem: Any, target: str | Collection[str], *, times: Sequence[int] | None = None, throw: bool = False
+    problem: MarkovChain | ChainModel,
+    target: str | Collection[str],
+    *,
+    times: Sequence[int] | None = None,
+    throw: bool = False,
 ) -> xr.Dataset:
     """Time from each state to the first visit of `target`: mean, variance and, at `times`, the distribution.
 
@@ -318,7 +322,7 @@ def _onward(chain: MarkovChain, state: str, array: xr.DataArray) -> Any:
     )
 
 
-def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Dataset:
+def sojourn(problem: MarkovChain | ChainModel, states: Collection[str], *, longest: int) -> xr.Dataset:
     """How long a stationary chain stays in a set of states, visit by visit: the law of silences, for silent states.
 
     Parameters

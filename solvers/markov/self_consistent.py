@@ -14,7 +14,7 @@ from tcpdynamics.errors import shown
 from tcpdynamics.limits import check_work
 
 from ..grid import make_grid
-from ..problems import ChainError, DomainError, MarkovChain, RewardBalance
+from ..problems import BalanceModel, ChainError, DomainError, MarkovChain, RewardBalance
 from ..programs.straightline import Program
 from ..programs.wide_floats import solve_blocks
 from ..results import Status, raise_if_failed, solved
@@ -23,7 +23,9 @@ from .reduction import stationary_steps
 from .windowed import windowed
 
 
-def self_consistent(problem: Any, *, window: int | None = None, throw: bool = False) -> xr.Dataset:
+def self_consistent(
+    problem: RewardBalance | BalanceModel, *, window: int | None = None, throw: bool = False
+) -> xr.Dataset:
     """Solve mean reward(unknown) = target at every point of the target's grid.
 
     Bracketed root finding (Chandrupatla) on the log-odds of the unknown, so small roots keep their relative accuracy.

@@ -16,7 +16,7 @@ from tcpdynamics.errors import bare, shown
 from tcpdynamics.limits import check_memory, check_work
 
 from ..grid import SINGLE, Grid
-from ..problems import ChainError, DomainError, MarkovChain
+from ..problems import ChainError, ChainModel, DomainError, MarkovChain
 from ..programs.straightline import Program, run
 from ..programs.wide_floats import Unfolded, differentiate_unfolded, redo, solve_blocks
 from ..results import Status, solved
@@ -45,7 +45,7 @@ Backend = Literal["auto", "numpy", "jax"]
 
 
 def stationary(
-    problem: Any, *, exact: bool = False, throw: bool = False, backend: Backend = "auto"
+    problem: MarkovChain | ChainModel, *, exact: bool = False, throw: bool = False, backend: Backend = "auto"
 ) -> xr.Dataset:
     """The stationary distribution of an irreducible, aperiodic chain at every point of its parameters.
 
@@ -103,7 +103,7 @@ def stationary(
 
 
 def sensitivity(
-    problem: Any,
+    problem: MarkovChain | ChainModel,
     parameter: str | sympy.Symbol | None = None,
     *,
     order: int = 1,
@@ -175,7 +175,7 @@ def _which(names: list[str], parameter: Any) -> str:
     return f'parameter must be one of {choices}, {got}; write parameter="{bare(names[0])}", for example'
 
 
-def closed_form(problem: Any) -> dict[str, Any]:
+def closed_form(problem: MarkovChain | ChainModel) -> dict[str, sympy.Expr]:
     """The stationary distribution of a symbolic chain as SymPy expressions in its parameters.
 
     Parameters

@@ -13,7 +13,7 @@ from tcpdynamics.errors import bare, shown
 from tcpdynamics.limits import check_work
 
 from ..grid import SINGLE, Grid
-from ..problems import ChainError, MarkovChain
+from ..problems import ChainError, ChainModel, MarkovChain
 from ..results import Status, solved
 from .entries import Entrywise, as_chain, checked_matrix, entrywise, explicit, refuse_failed
 from .first_passage import MAX_TIME, SCALE, check_epochs, whole_times
@@ -26,7 +26,11 @@ _UNIT = 2.0**480
 
 
 def transient(
-    problem: Any, start: str | Mapping[str, float], times: Sequence[int], *, throw: bool = False
+    problem: MarkovChain | ChainModel,
+    start: str | Mapping[str, float],
+    times: Sequence[int],
+    *,
+    throw: bool = False,
 ) -> xr.Dataset:
     """The distribution over states at given epochs.
 
@@ -114,7 +118,7 @@ def _advance(e: Entrywise, pi: NDArray[np.float64], steps: int) -> NDArray[np.fl
     return out
 
 
-def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
+def spectral_gap(problem: MarkovChain | ChainModel, *, throw: bool = False) -> xr.Dataset:
     """Distance of the second largest eigenvalue modulus from one, and the relaxation time that follows.
 
     Parameters

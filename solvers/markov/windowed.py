@@ -16,7 +16,7 @@ from tcpdynamics.errors import bare, shown
 from tcpdynamics.limits import check_memory, check_work
 
 from ..grid import Grid
-from ..problems import ChainError, DomainError, MarkovChain, Reward
+from ..problems import ChainError, ChainModel, DomainError, MarkovChain, Reward
 from ..programs.straightline import Builder, Program, run_blocks
 from ..results import Status, solved
 from .entries import (
@@ -41,7 +41,11 @@ POINTS = 4096
 
 
 def windowed(
-    problem: Any, reward: Reward | Mapping[str, float], length: int, *, throw: bool = False
+    problem: MarkovChain | ChainModel,
+    reward: Reward | Mapping[str, float],
+    length: int,
+    *,
+    throw: bool = False,
 ) -> xr.Dataset:
     """Statistics of a reward summed over `length` epochs of a stationary chain.
 
