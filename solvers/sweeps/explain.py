@@ -306,17 +306,17 @@ def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
 
 def _of_packets(path: Path, data: xr.Dataset, whole: bool, kind: str) -> Explanation:
     """A simulation of packets, or a comparison with one: not a grid of points with a status each."""
-    told = _json_of(path, data.attrs, "scenario" if kind == "scenario" else "parameters")
+    facts = _json_of(path, data.attrs, "scenario" if kind == "scenario" else "parameters")
     if kind == "scenario":
         runs = {"replication": data.sizes["replication"]} if "replication" in data.sizes else {}
         notes = [name for name in ("seed", "interrupted_at", "warning") if data.attrs.get(name)]
         several = ["seed"] if runs else []  # each run has its own
-        told = {
+        facts = {
             "flows": data.sizes.get("flow", 0),
             "links": data.sizes.get("link", 0),
             **{
                 k: v
-                for k, v in told.items()
+                for k, v in facts.items()
                 if isinstance(v, int | float | str) and k not in ("name", "seed")
             },
             **{name: data.attrs[name] for name in notes if name not in several},
@@ -335,7 +335,7 @@ def _of_packets(path: Path, data: xr.Dataset, whole: bool, kind: str) -> Explana
         work="",
         solver=command,
         dims=runs,
-        parameters={_plain(k): _plain(v) for k, v in told.items()}
+        parameters={_plain(k): _plain(v) for k, v in facts.items()}
         | {_plain(k): v for k, v in ranges.items()},
         variables={_plain(n): _described(v.dims, v.attrs) for n, v in data.data_vars.items()},
         points=points,

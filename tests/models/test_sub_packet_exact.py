@@ -14,6 +14,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from strategies import near_ends
 
 from tcpdynamics.models.sub_packet.exact import SubPacketExact, collapse_threshold, escape
 from tcpdynamics.models.throughput_laws import PftkFull, SquareRoot
@@ -90,11 +91,6 @@ def solve_again(model: SubPacketExact) -> dict[str, flint.arb]:
         time[f"b({k})"] *= m_0 * 2**k - 1
     total = sum(time.values(), flint.arb(0))
     return {s: x / total for s, x in time.items()}
-
-
-def near_ends() -> st.SearchStrategy[float]:
-    small = st.floats(-12, np.log10(0.5)).map(lambda x: 10.0**x)
-    return st.one_of(small, small.map(lambda x: 1 - max(x, 1e-12)), st.floats(1e-12, 1 - 1e-12))
 
 
 def check(model: SubPacketExact) -> None:
