@@ -302,9 +302,9 @@ def stored(
 
 def reason(code: int) -> str:
     """Why a point failed."""
-    from tcpdynamics.solvers.results import REASONS
+    from tcpdynamics.solvers.results import reason
 
-    return without_advice(REASONS[code])
+    return without_advice(reason(code))
 
 
 def without_advice(told: str) -> str:

@@ -140,8 +140,8 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
     import numpy as np
 
     from tcpdynamics.solvers import DDE, characteristic_roots, convergence, eigenvalues
-    from tcpdynamics.solvers.results import REASONS
-    from tcpdynamics.solvers.stability.operating_point import ON_SWITCH, operating_point
+    from tcpdynamics.solvers.results import Status, reason
+    from tcpdynamics.solvers.stability.operating_point import operating_point
     from tcpdynamics.solvers.stability.stability_chart import VERDICTS, stability_chart
 
     problem = chosen.problem
@@ -151,9 +151,9 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
         raise click.UsageError(f"{problem.name} has no parameter to be judged by")
     chart = stability_chart(problem.at(**{one: [float(problem.parameters[one])]}), at=at, trace=False)
     code = int(chart.status.values.flat[0])
-    on_switch = code == ON_SWITCH
+    on_switch = code == Status.ON_SWITCH
     if code and not on_switch:
-        raise click.UsageError(f"no verdict for {problem.name}: {REASONS[code]}; try other parameters")
+        raise click.UsageError(f"no verdict for {problem.name}: {reason(code)}; try other parameters")
     if isinstance(problem, DDE):
         roots = characteristic_roots(problem, at, count=_ROOTS)
     else:
@@ -253,16 +253,15 @@ def _verdicts(result: xr.Dataset) -> Any:
     """Codes, also of a store, which holds 0 for points without a result. A point on a switch may have a verdict."""
     import numpy as np
 
-    from tcpdynamics.solvers.stability.operating_point import ON_SWITCH
+    from tcpdynamics.solvers.results import Status
 
-    return np.where(np.isin(result.status.values, (0, ON_SWITCH)), result.verdict.values, 2)
+    return np.where(np.isin(result.status.values, (0, Status.ON_SWITCH)), result.verdict.values, 2)
 
 
 def _summary(result: xr.Dataset, dims: list[str], units: dict[str, str]) -> Iterator[tuple[str, str]]:
     import numpy as np
 
-    from tcpdynamics.solvers.results import REASONS
-    from tcpdynamics.solvers.stability.operating_point import ON_SWITCH
+    from tcpdynamics.solvers.results import Status, reason
     from tcpdynamics.solvers.stability.stability_chart import VERDICTS
 
     size = int(result["status"].size)
@@ -275,7 +274,7 @@ def _summary(result: xr.Dataset, dims: list[str], units: dict[str, str]) -> Iter
             yield word, f"{count:,} ({100 * count / size:.1f} %)"
     codes, counts = np.unique(result.status.values, return_counts=True)
     for code, count in zip(codes, counts, strict=True):
-        if code == ON_SWITCH:
+        if code == Status.ON_SWITCH:
             unknown = int((verdict[result.status.values == code] == 2).sum())
             yield (
                 "on a switch",
@@ -285,7 +284,7 @@ def _summary(result: xr.Dataset, dims: list[str], units: dict[str, str]) -> Iter
                 ),
             )
         elif code:
-            yield "without", f"{count:,}: {REASONS[code] if code < len(REASONS) else f'status {code}'}"
+            yield "without", f"{count:,}: {reason(code)}"
     if "boundary_axis" in result:
         yield from _boundary(result, dims)
     else:

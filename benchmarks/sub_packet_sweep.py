@@ -73,10 +73,10 @@ def jax_sensitivity(points: int) -> float:
     import jax
     import jax.numpy as jnp
 
-    from tcpdynamics.solvers.markov.entries import _entry_program, chain_key
+    from tcpdynamics.solvers.markov.entries import entry_program, expressions_of
     from tcpdynamics.solvers.programs.straightline import run
 
-    program, edges, _ = _entry_program(chain_key(SubPacketFull(loss=0.1).chain()))
+    program, edges, _ = entry_program(expressions_of(SubPacketFull(loss=0.1).chain()))
     rows, columns = np.array(edges).T
 
     def law(p: Any) -> Any:

@@ -51,9 +51,18 @@ class Grid:
         """(..., size) -> (..., *shape), a view."""
         return flat.reshape(flat.shape[:-1] + self.shape)
 
+    def variable(self, values: NDArray[Any], units: str, long_name: str, *dims: str) -> tuple[Any, ...]:
+        """A variable of a result: `values` (size, *more) with its `dims` beside the grid's."""
+        shaped = values.reshape(self.shape + values.shape[1:])
+        return (self.dims + dims, shaped, {"units": units, "long_name": long_name})
+
     def point(self, index: int) -> dict[str, float]:
         """The parameters of one point."""
         return {k: float(v) if np.ndim(v) == 0 else float(v[index]) for k, v in self.values.items()}
+
+
+#: The grid of a problem without parameters.
+SINGLE = Grid((), (), {}, {})
 
 
 def make_grid(parameters: Mapping[str, Any]) -> Grid:
@@ -88,7 +97,7 @@ def make_grid(parameters: Mapping[str, Any]) -> Grid:
 
 def span(parameters: Mapping[str, Any]) -> tuple[dict[str, xr.DataArray], dict[str, int], dict[str, Any]]:
     """The grid of `make_grid` before any point is formed: labelled parameters, size by dimension, coordinates."""
-    arrays = {name: _labelled(name, value) for name, value in parameters.items()}
+    arrays = {name: _to_dataarray(name, value) for name, value in parameters.items()}
     try:
         xr.align(*arrays.values(), join="exact", copy=False)
     except ValueError as error:
@@ -110,12 +119,12 @@ def span(parameters: Mapping[str, Any]) -> tuple[dict[str, xr.DataArray], dict[s
     return arrays, sizes, coords
 
 
-def _labelled(name: str, value: Any) -> xr.DataArray:
-    held: Any = value.variable._data if isinstance(value, xr.DataArray) else value
+def _to_dataarray(name: str, value: Any) -> xr.DataArray:
+    data: Any = value.variable._data if isinstance(value, xr.DataArray) else value
     label = bare(name)
-    if hasattr(held, "magnitude"):  # pint
-        raise DomainError(f"{label} is a quantity in {bare(held.units)}; give plain numbers in SI units")
-    if isinstance(held, np.ma.MaskedArray):
+    if hasattr(data, "magnitude"):  # pint
+        raise DomainError(f"{label} is a quantity in {bare(data.units)}; give plain numbers in SI units")
+    if isinstance(data, np.ma.MaskedArray):
         raise DomainError(
             f"{label} is a masked array, and every point needs its value; fill or drop what is masked"
         )
@@ -153,13 +162,13 @@ def _from_plain(name: str, value: Any) -> xr.DataArray:
 
 def _from_objects(label: str, array: NDArray[Any]) -> NDArray[Any]:
     """Fractions and long integers as floats."""
-    held = list(array.flat)
-    if not held or any(isinstance(x, bool) or not isinstance(x, Rational) for x in held):
+    numbers = list(array.flat)
+    if not numbers or any(isinstance(x, bool) or not isinstance(x, Rational) for x in numbers):
         return array
     try:
         return array.astype(np.float64)
     except OverflowError:
-        long = max(held, key=abs)
+        long = max(numbers, key=abs)
         raise DomainError(f"{label} must hold numbers below 1.8e308, got {shown(int(long))}") from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -13,58 +14,126 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import shown
 
 from .grid import RESERVED, Grid
-from .problems import ChainError, DomainError
-
-#: Status codes of a point; 0 is success.
-REASONS = (
-    "ok",
-    "a parameter is outside its domain",
-    "a transition is negative or not a number",
-    "the transitions that leave a state do not sum to one",
-    "no stationary distribution: a transition vanished and the chain fell apart",
-    "not computed: the result overflowed",
-    "the iteration did not converge",
-    "no value of the unknown within its bounds meets the target",
-    "the steps ran out before the last time: raise max_steps or loosen the tolerance",
-    "the state grew beyond floating-point numbers",
-    "no equilibrium was found from any start",
-    "a root could not be polished: its residual is too large",
-    "not computed: an error was raised",
-    "the orbit met a jump of the equations, which linearised deviations do not show",
-    "the point lies on a switch of the equations: each side of it has a linearisation of its own",
-    "a value lies beyond floating-point numbers: it is given as inf, the others are right",
-    "the chain forgets too slowly: its spectral gap lies below the rounding of its eigenvalues",
-    "the states are visited too rarely for floating-point numbers: give a likelier set of states",
-    "no equilibrium was found from any start: give the model fixed_points=, or the solver at=",
-    "equilibria are not isolated: those shown are points of a line or region of them; choose one with at=",
-    "the steps ran out before the end of the motion: shorten transient and keep",
-    "the steps ran out, held small by stability and not by accuracy, since the problem is stiff: use method='radau' "
-    "(for ODEs; delay equations have no method for stiff problems here)",
-    "the motion slides along a switch, or meets it ever faster, and the equations do not say how it goes on: "
-    "smooth the switch, or write down the motion along it",
-    "the equations or their derivatives are not finite where the motion arrived (a division by zero, a root or a "
-    "logarithm of what is not positive, a singular point): change the start or the parameters",
-    "the point of at= is no equilibrium: a linearisation there judges nothing",
-    "the steps ran out, held small by stability and not by accuracy: the problem is stiff, and switched and delay "
-    "equations have no method for stiff problems here: raise max_steps",
-    "the steps ran out, held small by stability and not by accuracy: the problem is stiff, and this solver has no "
-    "method for stiff problems: shorten transient and keep (an ODE without switches can be followed by trajectory with "
-    "its method radau)",
-    "the motion has not settled in the default times, which are too short for the slowest mode since the fastest one "
-    "bounds the steps: give transient and keep",
-)
+from .problems import ChainError, DomainError, Dynamics, DynamicsError, MarkovChain
+from .problems.words import equations_text
 
 
-#: Codes of the chain solvers.
-TOO_LARGE = REASONS.index(
-    "a value lies beyond floating-point numbers: it is given as inf, the others are right"
-)
-TOO_SLOW = REASONS.index(
-    "the chain forgets too slowly: its spectral gap lies below the rounding of its eigenvalues"
-)
-TOO_RARE = REASONS.index(
-    "the states are visited too rarely for floating-point numbers: give a likelier set of states"
-)
+class Status(IntEnum):
+    """Why a point of a result failed. Stores hold the codes, so a code keeps its meaning.
+
+    Attributes
+    ----------
+    sentence : what happened
+    advice : what to do about it, or ""
+    reason : both
+
+    Examples
+    --------
+    >>> Status.STEPS.value, Status.STEPS.sentence
+    (8, 'the steps ran out before the last time')
+    >>> Status(8).advice
+    'raise max_steps or loosen the tolerance'
+    """
+
+    sentence: str
+    advice: str
+    reason: str
+
+    def __new__(cls, code: int, sentence: str = "", advice: str = "", joint: str = ": ") -> Status:
+        """A member with its texts; `joint` stands between them."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.sentence, member.advice = sentence, advice
+        member.reason = sentence + joint + advice if advice else sentence
+        return member
+
+    OK = 0, "ok"
+    OUTSIDE = 1, "a parameter is outside its domain"
+    NEGATIVE = 2, "a transition is negative or not a number"
+    ROW_SUM = 3, "the transitions that leave a state do not sum to one"
+    REDUCIBLE = 4, "no stationary distribution: a transition vanished and the chain became reducible"
+    RESULT_OVERFLOW = 5, "not computed: the result overflowed"
+    NOT_CONVERGED = 6, "the iteration did not converge"
+    NO_ROOT = 7, "no value of the unknown within its bounds meets the target"
+    STEPS = 8, "the steps ran out before the last time", "raise max_steps or loosen the tolerance"
+    OVERFLOW = 9, "the state grew beyond floating-point numbers"
+    NO_EQUILIBRIUM = 10, "no equilibrium was found from any start"
+    NOT_POLISHED = 11, "a root could not be polished: its residual is too large"
+    RAISED = 12, "not computed: an error was raised"
+    JUMPED = 13, "the orbit met a jump of the equations, which linearised deviations do not show"
+    ON_SWITCH = (
+        14,
+        "the point lies on a switch of the equations: each side of it has a linearisation of its own",
+    )
+    TOO_LARGE = 15, "a value lies beyond floating-point numbers: it is given as inf, the others are right"
+    TOO_SLOW = 16, "the chain forgets too slowly: its spectral gap lies below the rounding of its eigenvalues"
+    TOO_RARE = (
+        17,
+        "the states are visited too rarely for floating-point numbers",
+        "give a likelier set of states",
+    )
+    SEARCH_FAILED = (
+        18,
+        "no equilibrium was found from any start",
+        "give the model fixed_points=, or the solver at=",
+    )
+    NOT_ISOLATED = (
+        19,
+        "equilibria are not isolated: those shown are points of a line or region of them",
+        "choose one with at=",
+        "; ",
+    )
+    TOO_LONG = 20, "the steps ran out before the end of the motion", "shorten transient and keep"
+    STIFF = (
+        21,
+        "the steps ran out, held small by stability and not by accuracy, since the problem is stiff",
+        "use method='radau' (for ODEs; delay equations have no method for stiff problems here)",
+    )
+    SLIDES = (
+        22,
+        "the motion slides along a switch, or meets it ever faster, and the equations do not say how it goes on",
+        "smooth the switch, or write down the motion along it",
+    )
+    SINGULAR = (
+        23,
+        "the equations or their derivatives are not finite where the motion arrived (a division by zero, a root or a "
+        "logarithm of what is not positive, a singular point)",
+        "change the start or the parameters",
+    )
+    NOT_AT_REST = 24, "the point of at= is no equilibrium: a linearisation there judges nothing"
+    STIFF_SWITCHED = (
+        25,
+        "the steps ran out, held small by stability and not by accuracy: the problem is stiff, and switched and delay "
+        "equations have no method for stiff problems here",
+        "raise max_steps",
+    )
+    TOO_STIFF = (
+        26,
+        "the steps ran out, held small by stability and not by accuracy: the problem is stiff, and this solver has no "
+        "method for stiff problems",
+        "shorten transient and keep (an ODE without switches can be followed by trajectory with its method radau)",
+    )
+    TOO_SHORT = (
+        27,
+        "the motion has not settled in the default times, which are too short for the slowest mode since the fastest "
+        "one bounds the steps",
+        "give transient and keep",
+    )
+
+
+def reason(code: int) -> str:
+    """What a code of `status` means, with advice; a sweep's own function may give codes that are not ours.
+
+    Examples
+    --------
+    >>> reason(9), reason(200)
+    ('the state grew beyond floating-point numbers', 'status 200')
+    """
+    try:
+        return Status(code).reason
+    except ValueError:
+        return f"status {code}"
+
 
 #: Status of a point that a sweep has not reached yet.
 NOT_YET = 255
@@ -76,16 +145,20 @@ def provenance(problem: Any, solver: str, **settings: Any) -> dict[str, str]:
 
     attrs = {"model": problem.name, "solver": solver, "version": __version__}
     if problem.provenance:
-        attrs["parameters"] = json.dumps(dict(problem.provenance), default=_plain)
+        attrs["parameters"] = json.dumps(dict(problem.provenance), default=_to_json)
+    elif equations := equations_text(getattr(problem, "equations", {})):  # of a user
+        attrs["equations"] = json.dumps(equations)
+        if units := getattr(problem, "units", {}):
+            attrs["units"] = json.dumps(dict(units))
     if settings:
-        attrs["settings"] = json.dumps(settings, default=_plain)
+        attrs["settings"] = json.dumps(settings, default=_to_json)
     return attrs
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Long arrays by their ends: the coordinates hold all of their values."""
     if hasattr(value, "magnitude") and hasattr(value, "units"):
-        return _with_unit(_plain(value.magnitude), str(value.units))
+        return _with_unit(_to_json(value.magnitude), str(value.units))
     array = np.asarray(value)
     if array.dtype == object:
         return str(value)
@@ -136,13 +209,70 @@ def status_variable(grid: Grid, status: NDArray[np.uint8]) -> xr.DataArray:
 
 
 def status_attributes(*more: tuple[int, str]) -> dict[str, Any]:
-    """Attributes of a status variable, with `more` codes beside those of REASONS."""
-    codes = [*enumerate(REASONS), *more]
+    """Attributes of a status variable, with `more` codes beside those of `Status`."""
+    codes = [*((status.value, status.reason) for status in Status), *more]
     return {
         "long_name": "why a point failed (0: it did not)",
         "flag_values": np.array([code for code, _ in codes], dtype=np.uint8),
-        "flag_meanings": " ".join(reason.replace(" ", "_") for _, reason in codes),
+        "flag_meanings": " ".join(text.replace(" ", "_") for _, text in codes),
     }
+
+
+def solved(
+    problem: MarkovChain | Dynamics,
+    grid: Grid,
+    variables: Mapping[str, Any],
+    status: NDArray[np.uint8],
+    *,
+    solver: str,
+    coords: Mapping[str, Any] | None = None,
+    throw: bool = False,
+    describe: Callable[[int], str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """The result of a solver over the grid of its problem: the frame that all solvers share.
+
+    Parameters
+    ----------
+    problem : what was solved, for the provenance
+    variables : mapping name -> what `Grid.variable` makes, or a DataArray
+    status : (size,) codes of `Status`
+    solver, settings : for the provenance
+    coords : mapping name -> labels of the solver's own dimensions
+    throw, describe : as of `raise_if_failed`
+
+    Raises
+    ------
+    ChainError or DynamicsError
+        A point failed, and `throw` is set.
+    DomainError
+        A dimension or a coordinate, brought by a parameter, has the name of one of the results.
+    """
+    if throw:
+        raise_if_failed(problem, grid, status, describe)
+    data = {**variables, "status": status_variable(grid, status)}
+    return as_dataset(
+        data, {**grid.coords, **(coords or {})}, provenance(problem, solver, **(settings or {}))
+    )
+
+
+def raise_if_failed(
+    problem: MarkovChain | Dynamics,
+    grid: Grid,
+    status: NDArray[np.uint8],
+    describe: Callable[[int], str] | None = None,
+) -> None:
+    """Raise ChainError or DynamicsError if a point failed; `describe` gives the sentence for the first one's index."""
+    bad = np.flatnonzero(status)
+    if not bad.size:
+        return
+    first = int(bad[0])
+    if describe is None:
+        sentence = f"{problem.name} failed at {grid.point(first)}: {reason(int(status[first]))}"
+    else:
+        sentence = describe(first)
+    more = f" ({bad.size} points failed)" if bad.size > 1 else ""
+    raise (ChainError if isinstance(problem, MarkovChain) else DynamicsError)(sentence + more)
 
 
 def failures(result: xr.Dataset) -> list[tuple[dict[str, float], str]]:
@@ -158,24 +288,14 @@ def failures(result: xr.Dataset) -> list[tuple[dict[str, float], str]]:
     [({'p': 0.75}, 'a transition is negative or not a number')]
     """
     status = result["status"]
-    told = {}
+    texts = {}
     if "failure_reason" in result:  # a sweep keeps the texts of errors
-        told = dict(
+        texts = dict(
             zip(result["failure_point"].values.tolist(), result["failure_reason"].values, strict=True)
         )
-    found = []
-    for flat in np.flatnonzero((status.values != 0) & (status.values != NOT_YET)):
+    failed = []
+    for flat in np.flatnonzero((status.values != Status.OK) & (status.values != NOT_YET)):
         point = status[tuple(int(i) for i in np.unravel_index(flat, status.shape))] if status.ndim else status
         coords = {str(k): float(v) for k, v in point.coords.items() if v.ndim == 0 and v.dtype.kind in "iuf"}
-        code = int(point)
-        meaning = REASONS[code] if code < len(REASONS) else f"status {code}"
-        found.append((coords, str(told.get(int(flat), meaning))))
-    return found
-
-
-def raise_if_failed(status: NDArray[np.uint8], describe: Callable[[int], str]) -> None:
-    """With `throw=True`: an error that says what went wrong at the first failed point."""
-    bad = np.flatnonzero(status)
-    if bad.size:
-        more = f" ({bad.size} points failed)" if bad.size > 1 else ""
-        raise ChainError(describe(int(bad[0])) + more)
+        failed.append((coords, str(texts.get(int(flat), reason(int(point))))))
+    return failed

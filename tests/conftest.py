@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from pathlib import Path
 
 import hypothesis
 import pytest
+
+# Tests import `judges` and `strategies`, which stand beside this file.
+sys.path.insert(0, str(Path(__file__).parent))
 
 # A shell that starts the tests in the background has them ignore interrupts, and so would the children of tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""What all chain solvers share: a chain's structure, its entries at each point, and what is wrong with them."""
+"""The entries of a chain: as steps of a program, at each point of a grid, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 from numbers import Rational
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,10 @@ from tcpdynamics.errors import bare, shown
 from tcpdynamics.limits import check_memory
 
 from ..grid import Grid, make_grid
-from ..problems import ChainError, MarkovChain
+from ..problems import ChainError, Edge, MarkovChain
 from ..programs.straightline import RATIONAL, Builder, Program, run, run_blocks
 from ..programs.wide_floats import Unfolded
+from ..results import Status, raise_if_failed, reason
 
 #: Rounding allowed when the transitions that leave a state are summed (a few hundred roundings).
 SUM_TOLERANCE = 1e-13
@@ -61,7 +62,7 @@ class Entries:
         """Steps: the least entry, the largest row sum, the largest listed row's distance from one."""
         b = self.builder
         one, zero = b.const(1), b.const(0)
-        least, most, off = one, zero, zero
+        least, largest, off = one, zero, zero
         entries = [e for row in self.rows.values() for e in row.values()] + list(self.loops.values())
         for e in sorted({*entries, *self.holding.values()}):
             if b.ops[e].kind != "const":
@@ -71,25 +72,47 @@ class Entries:
         for i, row in self.rows.items():
             total = b.total(row.values())
             if total != one:
-                most = b.apply("max", most, total)
+                largest = b.apply("max", largest, total)
             if i in self.loops:
                 gap = b.sub(b.add(total, self.loops[i]), one)
                 off = b.apply("max", off, b.mul(gap, gap))
-        return least, most, off
+        return least, largest, off
 
 
-def entries_of(chain: MarkovChain, *, ergodic: bool = True) -> Entries:
+def check_status(
+    chain: MarkovChain, grid: Grid, checks: NDArray[np.float64], finite: NDArray[np.bool_] | np.bool_
+) -> NDArray[np.uint8]:
+    """Why points failed: `checks` are the values of `Entries.checks`, `finite` says where the results are."""
+    least, largest, off = checks
+    status = domain_status(chain, grid)
+    with np.errstate(invalid="ignore"):
+        status[(status == Status.OK) & ~(least >= 0)] = Status.NEGATIVE
+        sums = (largest <= 1 + SUM_TOLERANCE) & (off <= SUM_TOLERANCE**2)
+        status[(status == Status.OK) & ~sums] = Status.ROW_SUM
+    status[(status == Status.OK) & ~finite] = Status.REDUCIBLE
+    return status
+
+
+class Expressions(NamedTuple):
+    """What a compiled program depends on: a chain's states and expressions, not the values of its parameters."""
+
+    labels: tuple[str, ...]
+    transitions: tuple[tuple[Edge, Any], ...]
+    holding: tuple[tuple[str, Any], ...]
+
+
+def entries_of(expressions: Expressions, *, ergodic: bool = True) -> Entries:
     """Write a symbolic chain's transitions into a new program.
 
     Raises ChainError for a reducible or periodic structure, where an `ergodic` one is asked for.
     """
     from ..programs.from_sympy import emit
 
-    index = {label: i for i, label in enumerate(chain.labels)}
+    index = {label: i for i, label in enumerate(expressions.labels)}
     builder = Unfolded()
     rows: dict[int, dict[int, int]] = {i: {} for i in index.values()}
     loops: dict[int, int] = {}
-    for (source, target), expression in chain.transitions.items():
+    for (source, target), expression in expressions.transitions:
         step = emit(builder, expression)
         i, j = index[source], index[target]
         if builder.ops[step].kind == "const" and builder.ops[step].value == 0:
@@ -98,9 +121,9 @@ def entries_of(chain: MarkovChain, *, ergodic: bool = True) -> Entries:
             loops[i] = step
         else:
             rows[i][j] = step
-    holding = {index[s]: emit(builder, h) for s, h in chain.holding.items()}
+    holding = {index[s]: emit(builder, h) for s, h in expressions.holding}
     if ergodic:
-        _check_ergodic(builder, rows, loops, chain.labels)
+        _check_ergodic(builder, rows, loops, expressions.labels)
     return Entries(builder, rows, loops, holding)
 
 
@@ -142,23 +165,23 @@ def _is_one(builder: Builder, steps: list[int]) -> bool:
     return True
 
 
-def chain_key(chain: MarkovChain) -> Any:
-    """What a compiled program depends on: structure and expressions, not parameter values."""
-    return (chain.labels, _distinct(chain.transitions), _distinct(chain.holding))
+def expressions_of(chain: MarkovChain) -> Expressions:
+    """The expressions of a symbolic chain, by which its programs are kept."""
+    return Expressions(chain.labels, _distinct(chain.transitions), _distinct(chain.holding))
 
 
 def _distinct(expressions: Mapping[Any, Any]) -> tuple[Any, ...]:
     """Items in which 0.5 and Fraction(1, 2), equal in Python, stay apart: one of them is exact."""
     import sympy
 
-    def plain(e: Any) -> Any:
+    def as_sympy(e: Any) -> Any:
         if hasattr(e, "free_symbols"):
             return e
         return (
             sympy.Rational(e.numerator, e.denominator) if isinstance(e, Rational) else sympy.Float(float(e))
         )
 
-    return tuple((k, plain(e)) for k, e in expressions.items())
+    return tuple((k, as_sympy(e)) for k, e in expressions.items())
 
 
 def grid_of(chain: MarkovChain, program_inputs: Any) -> Grid:
@@ -173,20 +196,19 @@ def grid_of(chain: MarkovChain, program_inputs: Any) -> Grid:
 
 
 def domain_status(chain: MarkovChain, grid: Grid) -> NDArray[np.uint8]:
-    """1 where a parameter is outside the chain's declared domain, else 0."""
+    """`Status.OUTSIDE` where a parameter is outside the chain's declared domain."""
     status = np.zeros(grid.size, dtype=np.uint8)
     for name, (low, high) in chain.domain.items():
         if name in grid.values:
             value = np.asarray(grid.values[name])
-            status[~((value > low) & (value < high))] = 1
+            status[~((value > low) & (value < high))] = Status.OUTSIDE
     return status
 
 
 @lru_cache(maxsize=64)
-def _entry_program(key: Any) -> tuple[Program, tuple[tuple[int, int], ...], tuple[int, ...]]:
+def entry_program(expressions: Expressions) -> tuple[Program, tuple[tuple[int, int], ...], tuple[int, ...]]:
     """The entries, edge by edge and then the listed self-loops; the edges; the states with a self-loop."""
-    labels, transitions, holding = key
-    entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)), ergodic=False)
+    entries = entries_of(expressions, ergodic=False)
     edges = [(i, j) for i, row in entries.rows.items() for j in row]
     steps = [entries.rows[i][j] for i, j in edges]
     program = entries.builder.build(steps + list(entries.loops.values()))
@@ -214,14 +236,14 @@ class Entrywise:
     def expect(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
         """P v for (states, size) columns: the expectation of v one step on."""
         out: NDArray[np.float64] = self.stay * v
-        _add_runs(out, self.sources, self.rates * v[self.targets])
+        add_runs(out, self.sources, self.rates * v[self.targets])
         return out
 
     def push(self, pi: NDArray[np.float64]) -> NDArray[np.float64]:
         """pi P for (states, size) columns: the distribution one step on."""
         out: NDArray[np.float64] = self.stay * pi
         order = self.by_target
-        _add_runs(out, self.targets[order], (self.rates * pi[self.sources])[order])
+        add_runs(out, self.targets[order], (self.rates * pi[self.sources])[order])
         return out
 
     @cached_property
@@ -238,7 +260,7 @@ class Entrywise:
         return P
 
 
-def _add_runs(out: NDArray[np.float64], rows: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+def add_runs(out: NDArray[np.float64], rows: NDArray[np.int64], values: NDArray[np.float64]) -> None:
     """out[rows] += values for sorted rows, runs of equal rows summed first."""
     if rows.size:
         first = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
@@ -250,7 +272,7 @@ def entrywise(chain: MarkovChain) -> Entrywise:
     if not chain.is_symbolic:
         return _numeric_entries(chain)
     whole = explicit(chain)
-    program, edges, looped = _entry_program(chain_key(whole))
+    program, edges, looped = entry_program(expressions_of(whole))
     grid = grid_of(chain, program.inputs)
     order = np.lexsort(np.array(edges).T[::-1])
     check_memory(
@@ -265,9 +287,9 @@ def entrywise(chain: MarkovChain) -> Entrywise:
     stay = np.ones((n, grid.size))
     np.subtract.at(stay, sources, rates)
     status = domain_status(chain, grid)
-    status[(status == 0) & ~(rates >= 0).all(axis=0)] = 2
+    status[(status == Status.OK) & ~(rates >= 0).all(axis=0)] = Status.NEGATIVE
     off = (stay < -SUM_TOLERANCE).any(axis=0) | (abs(stay[list(looped)] - loops) > SUM_TOLERANCE).any(axis=0)
-    status[(status == 0) & off] = 3
+    status[(status == Status.OK) & off] = Status.ROW_SUM
     return Entrywise(grid, sources, targets, rates, np.maximum(stay, 0.0), status)
 
 
@@ -301,7 +323,7 @@ def checked_matrix(chain: MarkovChain) -> Any:
 
 
 #: (source, target) -> {reward: probability expression}
-Events = dict[tuple[str, str], dict[int, Any]]
+Events = dict[Edge, dict[int, Any]]
 
 
 def explicit(chain: MarkovChain) -> MarkovChain:
@@ -312,43 +334,61 @@ def explicit(chain: MarkovChain) -> MarkovChain:
     """
     if not chain.holding:
         return chain
-    events: Events = {edge: {0: e} for edge, e in chain.transitions.items()}
-    events, states = explicit_events(chain, events)
-    whole = replace(chain, transitions={e: law[0] for e, law in events.items()}, states=states, holding={})
+    transitions, states = _explicit_transitions(expressions_of(chain), scalars_of(chain))
+    whole = replace(chain, transitions=dict(transitions), states=states, holding={})
     return whole.declared(chain.parameters)  # times that were written out stand in no entry
 
 
-def explicit_events(chain: MarkovChain, events: Events) -> tuple[Events, tuple[str, ...]]:
+def scalars_of(chain: MarkovChain) -> tuple[tuple[str, float], ...]:
+    """The parameters that holding times may depend on: those with one value."""
+    if not chain.holding:
+        return ()
+    return tuple(sorted((k, float(v)) for k, v in chain.parameters.items() if np.ndim(v) == 0))
+
+
+@lru_cache(maxsize=32)
+def _explicit_transitions(
+    expressions: Expressions, scalars: tuple[tuple[str, float], ...]
+) -> tuple[tuple[tuple[Edge, Any], ...], tuple[str, ...]]:
+    events: Events = {edge: {0: e} for edge, e in expressions.transitions}
+    events, states = explicit_events(expressions, scalars, events)
+    return tuple((edge, law[0]) for edge, law in events.items()), states
+
+
+def explicit_events(
+    expressions: Expressions, scalars: tuple[tuple[str, float], ...], events: Events
+) -> tuple[Events, tuple[str, ...]]:
     """`events` of a chain's transitions, with holding times written out; and the labels of all states."""
     import sympy
 
-    given = {k: v for k, v in chain.parameters.items() if np.ndim(v) == 0}
-    events = {edge: dict(law) for edge, law in events.items()}
+    if not expressions.holding:
+        return events, expressions.labels
+    values, holding = dict(scalars), dict(expressions.holding)
     states: list[str] = []
-    for state in chain.labels:
-        held = (sympy.S(1) * chain.holding.get(state, 1)).subs({k: float(v) for k, v in given.items()})
-        held = sympy.nsimplify(held) if held.is_Number else held
-        if not (held.is_Integer and held >= 0):
+    for state in expressions.labels:
+        epochs = (sympy.S(1) * holding.get(state, 1)).subs(values)
+        epochs = sympy.nsimplify(epochs) if epochs.is_Number else epochs
+        if not (epochs.is_Integer and epochs >= 0):
             raise ChainError(
-                f"state {shown(state, 60)} is held for {bare(held)} epochs; epoch by epoch this needs one whole "
+                f"state {shown(state, 60)} is held for {bare(epochs)} epochs; epoch by epoch this needs one whole "
                 "number: choose a base timeout that is a whole number of RTTs, one at a time"
             )
-        if held == 0:
+        if epochs == 0:
             _bypass(events, state)
             continue
-        if held > MAX_HELD - len(states):
+        if epochs > MAX_HELD - len(states):
             raise ChainError(
-                f"state {shown(state, 60)} is held for {bare(held)} epochs; epoch by epoch a chain may have at most "
+                f"state {shown(state, 60)} is held for {bare(epochs)} epochs; epoch by epoch a chain may have at most "
                 f"{MAX_HELD:,} states: choose shorter timeouts"
             )
-        steps = [state] + [f"{state}+{i}" for i in range(1, int(held))]
+        steps = [state] + [f"{state}+{i}" for i in range(1, int(epochs))]
         states += steps
         if len(steps) > 1:
             leaving = {t: events.pop((s, t)) for s, t in list(events) if s == state}
             again = leaving.pop(state, None)
             out = sum(e for law in leaving.values() for e in law.values())
-            for here, there in pairwise(steps):
-                events[here, there] = {0: sympy.Integer(1)}
+            for step, onward in pairwise(steps):
+                events[step, onward] = {0: sympy.Integer(1)}
             events |= {(steps[-1], t): law for t, law in leaving.items()}
             # A visit may repeat: the next starts afresh.
             if again is not None or sympy.simplify(out - 1) != 0:
@@ -384,21 +424,24 @@ def _bypass(events: Events, state: str) -> None:
         del events[edge]
 
 
+def refuse_failed(chain: MarkovChain, grid: Grid, status: NDArray[np.uint8]) -> None:
+    """Raise ChainError if a point failed, with the state or value that is wrong at the first."""
+    raise_if_failed(chain, grid, status, lambda i: describe_point(chain, grid.point(i), int(status[i])))
+
+
 def describe_point(chain: MarkovChain, point: Mapping[str, float], status: int) -> str:
     """One sentence that names the state or value that is wrong at a failed point."""
-    from ..results import REASONS
-
     where = bare(", ".join(f"{k} = {v:g}" for k, v in point.items()), 200)
     for name, (low, high) in chain.domain.items():
         if name in point and not low < point[name] < high:
             return f"{bare(name)} must lie in ({low:g}, {high:g}), got {point[name]:g}"
-    entries = entries_of(chain, ergodic=False)
+    entries = entries_of(expressions_of(chain), ergodic=False)
     moves = [(i, j, step) for i, row in entries.rows.items() for j, step in row.items()]
     moves += [(i, i, step) for i, step in entries.loops.items()]
     steps = [step for *_, step in moves]
-    held = entries.builder.build([*steps, *entries.holding.values()])
+    program = entries.builder.build([*steps, *entries.holding.values()])
     with np.errstate(all="ignore"):
-        values = run(held, {k: np.float64(v) for k, v in point.items()})
+        values = run(program, {k: np.float64(v) for k, v in point.items()})
     sums: dict[int, float] = {}
     for (i, j, _), rate in zip(moves, values, strict=False):
         sums[i] = sums.get(i, 0.0) + rate
@@ -418,4 +461,4 @@ def describe_point(chain: MarkovChain, point: Mapping[str, float], status: int) 
     for i, time in zip(entries.holding, values[len(moves) :], strict=True):
         if not time >= 0:
             return f"state {bare(chain.labels[i])} is held for {time:g} epochs at {where}; it must be >= 0"
-    return f"{REASONS[status]} at {where or 'the given transitions'}"
+    return f"{reason(status)} at {where or 'the given transitions'}"

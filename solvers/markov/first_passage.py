@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import bare, shown
 from tcpdynamics.limits import check_memory, check_work
 
-from ..grid import Grid
-from ..problems import ChainError, DomainError, MarkovChain
+from ..grid import SINGLE
+from ..problems import ChainError, ChainModel, DomainError, MarkovChain
 from ..programs.straightline import Program, run_blocks
 from ..programs.wide_floats import solve_blocks
-from ..results import TOO_LARGE, TOO_RARE, as_dataset, provenance, raise_if_failed, status_variable
+from ..results import Status, as_dataset, solved
 from .entries import (
-    SUM_TOLERANCE,
     Entrywise,
-    _entry_program,
+    Expressions,
     as_chain,
-    chain_key,
-    describe_point,
-    domain_status,
+    check_status,
     entries_of,
+    entry_program,
     entrywise,
     explicit,
+    expressions_of,
     grid_of,
     origin,
+    refuse_failed,
 )
 from .reduction import absorbing_solve, reduce_states
 
@@ -48,7 +48,11 @@ SCALE = 2.0**900
 
 
 def first_passage(
-    problem: Any, target: str | Collection[str], *, times: Sequence[int] | None = None, throw: bool = False
+    problem: MarkovChain | ChainModel,
+    target: str | Collection[str],
+    *,
+    times: Sequence[int] | None = None,
+    throw: bool = False,
 ) -> xr.Dataset:
     """Time from each state to the first visit of `target`: mean, variance and, at `times`, the distribution.
 
@@ -68,7 +72,7 @@ def first_passage(
     Returns
     -------
     xarray.Dataset
-        `mean` [epochs], `variance` [epochs^2] (*parameter dimensions, state), `status`, and `distribution` [1]
+        `mean_time` [epochs], `variance` [epochs^2] (*parameter dimensions, state), `status`, and `distribution` [1]
         (*parameter dimensions, state, time). A mean or a variance above 1.8e308 is inf and gives its point a status;
         all others are right.
 
@@ -84,38 +88,38 @@ def first_passage(
     >>> p = sympy.Symbol("p")
     >>> coin = MarkovChain({("tails", "heads"): p, ("heads", "tails"): 1 - p}, {"p": 0.25})
     >>> wait = first_passage(coin, "heads", times=[1, 2])
-    >>> float(wait["mean"].sel(state="tails")), wait.distribution.sel(state="tails").values
+    >>> float(wait.mean_time.sel(state="tails")), wait.distribution.sel(state="tails").values
     (4.0, array([0.25  , 0.4375]))
     """
     chain = as_chain(problem)
     goal = _targets(chain, target)
     if chain.is_symbolic:
-        program = _passage_program(chain_key(chain), goal)
+        program = _passage_program(expressions_of(chain), goal)
         grid = grid_of(chain, program.inputs)
         values = solve_blocks(program, grid.values, grid.size)
         n = len(chain.labels)
-        mean, variance, status = values[:n], values[n : 2 * n], domain_status(chain, grid)
-        least, most, off = values[2 * n :]
-        status[(status == 0) & ~(least >= 0)] = 2
-        status[(status == 0) & ~((most <= 1 + SUM_TOLERANCE) & (off <= SUM_TOLERANCE**2))] = 3
-        status[(status == 0) & (np.isnan(mean).any(axis=0) | np.isnan(variance).any(axis=0))] = 4
-        failed = status != 0
-        mean[:, failed] = variance[:, failed] = np.nan
+        mean, variance = values[:n], values[n : 2 * n]
+        status = check_status(chain, grid, values[2 * n :], ~np.isnan(values[: 2 * n]).any(axis=0))
+        values[:, status != Status.OK] = np.nan
     else:
-        grid = Grid((), (), {}, {})
+        grid = SINGLE
         status = np.zeros(1, dtype=np.uint8)
         mean, variance = _numeric_passage(chain, goal)
-    status[(status == 0) & (np.isinf(mean).any(axis=0) | np.isinf(variance).any(axis=0))] = TOO_LARGE
+    infinite = np.isinf(mean).any(axis=0) | np.isinf(variance).any(axis=0)
+    status[(status == Status.OK) & infinite] = Status.TOO_LARGE
     if throw:
-        raise_if_failed(status, lambda i: describe_point(chain, grid.point(i), int(status[i])))
-    result = as_dataset(
+        refuse_failed(chain, grid, status)
+    result = solved(
+        chain,
+        grid,
         {
-            "mean": _over_states(grid, mean, "epoch", "mean time to the target"),
-            "variance": _over_states(grid, variance, "epoch^2", "variance of the time to the target"),
-            "status": status_variable(grid, status),
+            "mean_time": grid.variable(mean.T, "epoch", "mean time to the target", "state"),
+            "variance": grid.variable(variance.T, "epoch^2", "variance of the time to the target", "state"),
         },
-        coords={**grid.coords, "state": np.array(chain.labels)},
-        attrs=provenance(chain, "first_passage", target=[chain.labels[i] for i in goal]),
+        status,
+        solver="first_passage",
+        settings={"target": [chain.labels[i] for i in goal]},
+        coords={"state": np.array(chain.labels)},
     )
     return result if times is None else result.merge(_distribution(chain, goal, times, status))
 
@@ -134,7 +138,7 @@ def _targets(chain: MarkovChain, target: str | Collection[str]) -> tuple[int, ..
 
 
 @lru_cache(maxsize=64)
-def _passage_program(key: Any, goal: tuple[int, ...]) -> Program:
+def _passage_program(expressions: Expressions, goal: tuple[int, ...]) -> Program:
     """Mean and variance by state, then the checks.
 
     With m the mean and h the holding time, the variance v solves v_i = sum_j P_ij (v_j + (h_i + m_j - m_i)^2). These
@@ -142,31 +146,31 @@ def _passage_program(key: Any, goal: tuple[int, ...]) -> Program:
     s_i = h_i (2 m_i - h_i) + sum_j P_ij s_j has no rounding that adds up, but s - m^2 cancels where v is far below
     m^2. Both errors are estimated, the first by the same equations, and each state takes the better way.
     """
-    labels, transitions, holding = key
-    entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)), ergodic=False)
+    labels = expressions.labels
+    entries = entries_of(expressions, ergodic=False)
     b = entries.builder
     zero, one = b.const(0), b.const(1)
     rows = {i: dict(row) for i, row in entries.rows.items() if i not in goal}
     edges = np.array([(i, j) for i, row in rows.items() for j in row], dtype=np.int64).reshape(-1, 2)
     _check_reachable(edges, goal, labels)
     removals = reduce_states(b, {i: dict(row) for i, row in rows.items()}, ())
-    held = {i: entries.holding.get(i, one) for i in rows}
-    mean = absorbing_solve(b, removals, held)
+    epochs = {i: entries.holding.get(i, one) for i in rows}
+    mean = absorbing_solve(b, removals, epochs)
     spread, slack = {}, {}
     rounding = b.const(EPS)
     for i, row in rows.items():
         stay = entries.loops.get(i, b.sub(one, b.total(row.values())))
-        terms, errors = [b.mul(stay, b.mul(held[i], held[i]))], []
+        terms, errors = [b.mul(stay, b.mul(epochs[i], epochs[i]))], []
         for j, rate in row.items():
-            gap = b.sub(b.add(held[i], mean.get(j, zero)), mean[i])
+            gap = b.sub(b.add(epochs[i], mean.get(j, zero)), mean[i])
             terms.append(b.mul(rate, b.mul(gap, gap)))
             # (gap + e)^2 - gap^2 where e is the rounding of the means
-            error = b.mul(rounding, b.add(mean[i], b.add(held[i], mean.get(j, zero))))
+            error = b.mul(rounding, b.add(mean[i], b.add(epochs[i], mean.get(j, zero))))
             size = b.apply("max", gap, b.sub(zero, gap))
             errors.append(b.mul(rate, b.mul(error, b.add(error, b.add(size, size)))))
         spread[i], slack[i] = b.total(terms), b.total(errors)
     variance, doubt = absorbing_solve(b, removals, spread), absorbing_solve(b, removals, slack)
-    earned = {i: b.mul(h, b.sub(b.add(mean[i], mean[i]), h)) for i, h in held.items()}
+    earned = {i: b.mul(h, b.sub(b.add(mean[i], mean[i]), h)) for i, h in epochs.items()}
     second = absorbing_solve(b, removals, earned)
     for i in rows:
         square = b.mul(mean[i], mean[i])
@@ -187,8 +191,8 @@ def _check_reachable(edges: NDArray[np.int64], goal: Collection[int], labels: Se
     ends = np.array(sorted(goal))
     back = np.concatenate([edges[:, ::-1], np.column_stack([np.full(ends.size, n), ends])])
     graph = coo_array((np.ones(len(back)), back.T), shape=(n + 1, n + 1)).tocsr()
-    found = breadth_first_order(graph, n, return_predecessors=False)
-    lost = np.setdiff1d(np.arange(n), found)
+    reached = breadth_first_order(graph, n, return_predecessors=False)
+    lost = np.setdiff1d(np.arange(n), reached)
     if lost.size:
         raise ChainError(
             f"the target cannot be reached from state {shown(labels[lost[0]])}: its time is infinite"
@@ -247,11 +251,6 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
     return mean, variance
 
 
-def _over_states(grid: Grid, values: NDArray[Any], units: str, name: str) -> xr.DataArray:
-    data = np.moveaxis(grid.unflatten(values), 0, -1)
-    return xr.DataArray(data, dims=(*grid.dims, "state"), attrs={"units": units, "long_name": name})
-
-
 def whole_times(times: Sequence[int]) -> NDArray[np.int64]:
     """Check a list of epochs: whole numbers, none missing, increasing, within MAX_TIME."""
     if isinstance(times, np.ma.MaskedArray):
@@ -272,41 +271,38 @@ def _distribution(
     names = [chain.labels[i] for i in goal]
     labels = explicit(chain).labels
     e = entrywise(chain)
-    _check_epochs(e, int(t[-1]), t.size)
+    check_epochs(e, int(t[-1]), t.size)
     inside = np.array([origin(s, chain) in names for s in labels])
-    kept = [i for i, s in enumerate(labels) if s in set(chain.labels)]
+    named = [i for i, s in enumerate(labels) if s in set(chain.labels)]
     done = np.zeros((len(labels), e.grid.size))
     done[inside] = SCALE  # what trickles in below the normal range may add up to a number inside it
-    rows = np.empty((t.size, len(kept), e.grid.size))
+    rows = np.empty((t.size, len(named), e.grid.size))
     now = 0
     for k, at in enumerate(t):
         for _ in range(at - now):
             done = e.expect(done)
             done[inside] = SCALE
         now = at
-        rows[k] = done[kept] / SCALE
-    rows[..., (status != 0) & (status != TOO_LARGE)] = np.nan
-    data = np.moveaxis(e.grid.unflatten(rows), (0, 1), (-1, -2))
-    array = xr.DataArray(
-        data,
-        dims=(*e.grid.dims, "state", "time"),
-        coords={"state": np.array(labels)[kept], "time": ("time", t, {"units": "epoch"})},
-        attrs={"units": "1", "long_name": "probability of having reached the target by then"},
-    )
+        rows[k] = done[named] / SCALE
+    rows[..., (status != Status.OK) & (status != Status.TOO_LARGE)] = np.nan
+    meaning = "probability of having reached the target by then"
+    dims, data, attrs = e.grid.variable(rows.T, "1", meaning, "state", "time")
+    coords = {"state": np.array(labels)[named], "time": ("time", t, {"units": "epoch"})}
+    array = xr.DataArray(data, coords, dims, attrs=attrs)
     array = array.reindex(state=np.array(chain.labels))
     for state in [s for s in chain.labels if s not in labels]:  # held for no time: what follows decides
         array.loc[{"state": state}] = _onward(chain, state, array)
     return as_dataset({"distribution": array})
 
 
-def _check_epochs(e: Entrywise, epochs: int, kept: int) -> None:
+def check_epochs(e: Entrywise, epochs: int, times: int) -> None:
     """Refuse more epoch-by-epoch work, or more rows to keep, than one request may take."""
     states, size = e.stay.shape
     what = f"{epochs:,} epochs of a chain with {states:,} states at {size:,} points"
     check_work(what, 4.0 * epochs * (e.sources.size + states) * size, "ask for fewer points or earlier times")
     check_memory(
-        f"{kept:,} times of {states:,} states at {size:,} points",
-        16.0 * kept * states * size,
+        f"{times:,} times of {states:,} states at {size:,} points",
+        16.0 * times * states * size,
         "ask for fewer",
     )
 
@@ -314,7 +310,7 @@ def _check_epochs(e: Entrywise, epochs: int, kept: int) -> None:
 def _onward(chain: MarkovChain, state: str, array: xr.DataArray) -> Any:
     """The distribution from a state that is left at once: the mean over where it leads."""
     index = chain.labels.index(state)
-    program, edges, _ = _entry_program(chain_key(chain))
+    program, edges, _ = entry_program(expressions_of(chain))
     grid = grid_of(chain, program.inputs)
     rates = np.empty((len(program.outputs), grid.size))
     run_blocks(program, grid.values, grid.size, rates)
@@ -326,7 +322,7 @@ def _onward(chain: MarkovChain, state: str, array: xr.DataArray) -> Any:
     )
 
 
-def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Dataset:
+def sojourn(problem: MarkovChain | ChainModel, states: Collection[str], *, longest: int) -> xr.Dataset:
     """How long a stationary chain stays in a set of states, visit by visit: the law of silences, for silent states.
 
     Parameters
@@ -353,49 +349,38 @@ def sojourn(problem: Any, states: Collection[str], *, longest: int) -> xr.Datase
         )
     whole = explicit(chain)
     e = entrywise(chain)
-    _check_epochs(e, int(longest), 1)
-    solved = stationary(whole)
-    pi = solved.probability
-    flat = np.moveaxis(pi.values, -1, 0).reshape(len(whole.labels), -1)
+    check_epochs(e, int(longest), 1)
+    law = stationary(whole)
+    pi = np.moveaxis(law.probability.values, -1, 0).reshape(len(whole.labels), -1)
     inside = np.array([origin(s, chain) in names for s in whole.labels])
-    outside = np.where(inside[:, None], 0.0, flat)
-    there = np.where(inside[:, None], e.push(outside * SCALE), 0.0)
-    visits = there.sum(axis=0)
-    status = np.maximum(e.status, solved.status.values.reshape(-1))
-    status[(status == 0) & ~(visits >= 2.0**-960 * SCALE)] = TOO_RARE
+    outside = np.where(inside[:, None], 0.0, pi)
+    staying = np.where(inside[:, None], e.push(outside * SCALE), 0.0)
+    visits = staying.sum(axis=0)
+    status = np.maximum(e.status, law.status.values.reshape(-1))
+    status[(status == Status.OK) & ~(visits >= 2.0**-960 * SCALE)] = Status.TOO_RARE
     with np.errstate(invalid="ignore", divide="ignore"):  # states that are never visited have no stays: NaN
-        there = there / visits * SCALE
+        staying = staying / visits * SCALE
     visits = visits / SCALE
-    there[:, status != 0] = np.nan
-    visits[(status != 0) & (status != TOO_RARE)] = np.nan
-    law = np.empty((longest, e.grid.size))
+    staying[:, status != Status.OK] = np.nan
+    visits[(status != Status.OK) & (status != Status.TOO_RARE)] = np.nan
+    ended = np.empty((longest, e.grid.size))
     for k in range(longest):
-        onward = e.push(there)
-        onward_inside = np.where(inside[:, None], onward, 0.0)
-        law[k] = np.where(inside[:, None], 0.0, onward).sum(axis=0)
-        there = onward_inside
-    law, there = law / SCALE, there / SCALE
-    data = np.moveaxis(e.grid.unflatten(law), 0, -1)
+        onward = e.push(staying)
+        ended[k] = np.where(inside[:, None], 0.0, onward).sum(axis=0)
+        staying = np.where(inside[:, None], onward, 0.0)
+    longer = (staying / SCALE).sum(axis=0)
     length = ("length", np.arange(1, longest + 1), {"units": "epoch", "long_name": "length of a stay"})
-    return as_dataset(
+    beyond = f"probability of a stay of more than {longest} epochs"
+    return solved(
+        chain,
+        e.grid,
         {
-            "probability": (
-                (*e.grid.dims, "length"),
-                data,
-                {"units": "1", "long_name": "probability of a stay"},
-            ),
-            "longer": (
-                e.grid.dims,
-                e.grid.unflatten(there.sum(axis=0)),
-                {"units": "1", "long_name": f"probability of a stay of more than {longest} epochs"},
-            ),
-            "visits": (
-                e.grid.dims,
-                e.grid.unflatten(visits),
-                {"units": "1/epoch", "long_name": "how often a stay begins"},
-            ),
-            "status": status_variable(e.grid, status),
+            "probability": e.grid.variable((ended / SCALE).T, "1", "probability of a stay", "length"),
+            "longer": e.grid.variable(longer, "1", beyond),
+            "visits": e.grid.variable(visits, "1/epoch", "how often a stay begins"),
         },
-        coords={**e.grid.coords, "length": length},
-        attrs=provenance(chain, "sojourn", states=sorted(names)),
+        status,
+        solver="sojourn",
+        settings={"states": sorted(names)},
+        coords={"length": length},
     )

@@ -36,16 +36,16 @@ class Removal:
 
 
 def reduce_states(builder: Builder, rows: Rows, keep: Sequence[int]) -> list[Removal]:
-    """Remove every state that is not in `keep`, cheapest first. `rows` is left as the reduced chain."""
+    """Remove every state that is not in `keep`, cheapest first. `rows` becomes the reduced chain."""
     visitors: dict[int, set[int]] = {i: set() for i in rows}
     for i, row in rows.items():
         for j in row:
             visitors.setdefault(j, set()).add(i)
-    left = set(rows) - set(keep)
+    waiting = set(rows) - set(keep)
     removals = []
-    while left:
-        k = min(left, key=lambda s: (len(visitors[s]) * len(rows[s]), s))
-        left.remove(k)
+    while waiting:
+        k = min(waiting, key=lambda s: (len(visitors[s]) * len(rows[s]), s))
+        waiting.remove(k)
         leads = rows.pop(k)
         into = {i: rows[i].pop(k) for i in visitors[k] if i in rows}
         outflow = builder.total(leads.values())
@@ -90,10 +90,10 @@ def absorbing_solve(
     total = dict(source)
     zero = builder.const(0)
     for removal in removals:
-        own = total.get(removal.state, zero)
+        earned = total.get(removal.state, zero)
         for i, rate in sorted(removal.visitors.items()):
-            if i in total or own != zero:
-                passed = builder.mul(rate, builder.div(own, removal.outflow))
+            if i in total or earned != zero:
+                passed = builder.mul(rate, builder.div(earned, removal.outflow))
                 total[i] = builder.add(total.get(i, zero), passed)
     x: dict[int, int] = {}
     for removal in reversed(removals):

@@ -14,16 +14,18 @@ from tcpdynamics.errors import shown
 from tcpdynamics.limits import check_work
 
 from ..grid import make_grid
-from ..problems import ChainError, DomainError, MarkovChain, RewardBalance
+from ..problems import BalanceModel, ChainError, DomainError, MarkovChain, RewardBalance
 from ..programs.straightline import Program
 from ..programs.wide_floats import solve_blocks
-from ..results import as_dataset, provenance, status_variable
-from .entries import chain_key, entries_of
+from ..results import Status, raise_if_failed, solved
+from .entries import Expressions, entries_of, expressions_of
 from .reduction import stationary_steps
 from .windowed import windowed
 
 
-def self_consistent(problem: Any, *, window: int | None = None, throw: bool = False) -> xr.Dataset:
+def self_consistent(
+    problem: RewardBalance | BalanceModel, *, window: int | None = None, throw: bool = False
+) -> xr.Dataset:
     """Solve mean reward(unknown) = target at every point of the target's grid.
 
     Bracketed root finding (Chandrupatla) on the log-odds of the unknown, so small roots keep their relative accuracy.
@@ -63,34 +65,37 @@ def self_consistent(problem: Any, *, window: int | None = None, throw: bool = Fa
         raise DomainError(f"target must be a finite number > 0, got {bad:g}")
     if window is not None:
         _check_window(chain, window, grid.size)
-    program = _reward_program(chain_key(chain), _mean_key(balance), frozenset(balance.idle))
+    program = _reward_program(expressions_of(chain), _mean_key(balance), frozenset(balance.idle))
     fixed = {k: np.broadcast_to(v, grid.size) for k, v in grid.values.items() if k != "target"}
     root, status = _roots(program, balance, fixed, target)
-    if throw and status.any():
-        raise ChainError(
-            f"no {balance.unknown} in {balance.bounds} meets the target {target[status != 0][0]:g}"
+    if throw:
+        raise_if_failed(
+            chain,
+            grid,
+            status,
+            lambda i: f"no {balance.unknown} in {balance.bounds} meets the target {target[i]:g}",
         )
     values = _evaluate(program, balance.unknown, np.where(root > 0, root, balance.bounds[0]), fixed)
     idle = np.where(root == 0, 0.0, values[1])
-    values[0, status != 0] = idle[status != 0] = np.nan
+    values[0, status != Status.OK] = idle[status != Status.OK] = np.nan
     data = {
-        "root": _variable(grid, root, "1", f"{balance.unknown} that meets the target"),
-        "reward": _variable(grid, values[0], balance.reward.units, f"mean {balance.reward.name} per epoch"),
-        "idle": _variable(grid, idle, "1", "fraction of time in the idle states"),
-        "status": status_variable(grid, status),
+        "root": grid.variable(root, "1", f"{balance.unknown} that meets the target"),
+        "reward": grid.variable(values[0], balance.reward.units, f"mean {balance.reward.name} per epoch"),
+        "idle": grid.variable(idle, "1", "fraction of time in the idle states"),
     }
     if window is not None:
-        jain, nothing = np.where(status == 0, 1.0, np.nan), np.where(status == 0, 0.0, np.nan)
-        busy = np.flatnonzero((root > 0) & (status == 0))
+        fine = status == Status.OK
+        jain, nothing = np.where(fine, 1.0, np.nan), np.where(fine, 0.0, np.nan)
+        busy = np.flatnonzero((root > 0) & fine)
         if busy.size:
             swept = {k: v for k, v in fixed.items() if np.ndim(others[k]) > 0} | {balance.unknown: root}
             points = {k: xr.DataArray(v[busy], dims="point") for k, v in swept.items()}
-            solved = windowed(chain.at(**points), balance.reward, window)
-            jain[busy], nothing[busy] = solved.jain.values, solved.nothing.values
-        data["jain"] = _variable(grid, jain, "1", f"Jain's index over {window} epochs")
-        data["nothing"] = _variable(grid, nothing, "1", f"probability of nothing in {window} epochs")
-    coords = {k: v for k, v in grid.coords.items() if k != "target"}
-    return as_dataset(data, coords=coords, attrs=provenance(chain, "self_consistent", window=window))
+            sums = windowed(chain.at(**points), balance.reward, window)
+            jain[busy], nothing[busy] = sums.jain.values, sums.nothing.values
+        data["jain"] = grid.variable(jain, "1", f"Jain's index over {window} epochs")
+        data["nothing"] = grid.variable(nothing, "1", f"probability of nothing in {window} epochs")
+    grid.coords.pop("target", None)
+    return solved(chain, grid, data, status, solver="self_consistent", settings={"window": window})
 
 
 def _check_window(chain: MarkovChain, window: int, points: int) -> None:
@@ -104,27 +109,22 @@ def _check_window(chain: MarkovChain, window: int, points: int) -> None:
     )
 
 
-def _variable(grid: Any, values: NDArray[Any], units: str, name: str) -> Any:
-    return (grid.dims, grid.unflatten(values), {"units": units, "long_name": name})
-
-
 def _mean_key(balance: RewardBalance) -> Any:
     return tuple(sorted(balance.reward.mean().items()))
 
 
 @lru_cache(maxsize=32)
-def _reward_program(key: Any, mean: Any, idle: frozenset[str]) -> Program:
+def _reward_program(expressions: Expressions, mean: Any, idle: frozenset[str]) -> Program:
     """Mean reward per epoch and idle time, as functions of the chain's parameters.
 
     A state that is held for h epochs earns its reward once a visit, so its share of time counts 1/h.
     """
     from ..programs.from_sympy import emit
 
-    labels, transitions, holding = key
-    entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)))
+    entries = entries_of(expressions)
     b = entries.builder
     pi = stationary_steps(b, {i: dict(r) for i, r in entries.rows.items()}, entries.holding)
-    index = {s: i for i, s in enumerate(labels)}
+    index = {s: i for i, s in enumerate(expressions.labels)}
     earned = []
     for state, expression in mean:
         share = pi[index[state]]
@@ -168,14 +168,14 @@ def _roots(
         raise ChainError(
             f"the chain cannot be solved at the ends of {balance.unknown}'s bounds {balance.bounds}"
         )
-    status[target < floor] = 7
+    status[target < floor] = Status.NO_ROOT
     root[target < floor] = np.nan
     open_ = np.flatnonzero((target < demand) & (target >= floor))
     if open_.size:
         ends = [np.log(x / (1 - x)) for x in (low, high)]
         args = (target[open_], *(v[open_] for v in fixed.values()))
-        found = find_root(excess, ends, args=args)
-        root[open_] = 1 / (1 + np.exp(-found.x))
-        status[open_[~found.success]] = 6
-        root[open_[~found.success]] = np.nan
+        search = find_root(excess, ends, args=args)
+        root[open_] = 1 / (1 + np.exp(-search.x))
+        status[open_[~search.success]] = Status.NOT_CONVERGED
+        root[open_[~search.success]] = np.nan
     return root, status

@@ -15,20 +15,21 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import bare, shown
 from tcpdynamics.limits import check_memory, check_work
 
-from ..grid import Grid
-from ..problems import ChainError, DomainError, MarkovChain
+from ..grid import SINGLE, Grid
+from ..problems import ChainError, ChainModel, DomainError, MarkovChain
 from ..programs.straightline import Program, run
 from ..programs.wide_floats import Unfolded, differentiate_unfolded, redo, solve_blocks
-from ..results import as_dataset, provenance, raise_if_failed, status_variable
+from ..results import Status, solved
 from .entries import (
-    SUM_TOLERANCE,
+    Expressions,
     as_chain,
-    chain_key,
+    check_status,
     checked_matrix,
     describe_point,
-    domain_status,
     entries_of,
+    expressions_of,
     grid_of,
+    refuse_failed,
 )
 from .reduction import stationary_steps
 
@@ -44,7 +45,7 @@ Backend = Literal["auto", "numpy", "jax"]
 
 
 def stationary(
-    problem: Any, *, exact: bool = False, throw: bool = False, backend: Backend = "auto"
+    problem: MarkovChain | ChainModel, *, exact: bool = False, throw: bool = False, backend: Backend = "auto"
 ) -> xr.Dataset:
     """The stationary distribution of an irreducible, aperiodic chain at every point of its parameters.
 
@@ -95,21 +96,14 @@ def stationary(
         return _exact(chain)
     if not chain.is_symbolic:
         return _numeric(chain)
-    program = _float_program(chain_key(chain))
-    n = len(chain.labels)
+    program = _float_program(expressions_of(chain))
     grid = grid_of(chain, program.inputs)
-    values = _evaluate(program, grid, backend)
-    status = _status(chain, grid, values, n)
-    if throw:
-        raise_if_failed(status, lambda i: describe_point(chain, grid.point(i), int(status[i])))
-    pi = values[:n]
-    if status.any():
-        pi[:, status != 0] = np.nan
-    return _dataset(chain, grid, pi, status, "stationary")
+    pi, status = _law(chain, program, grid, backend, throw)
+    return _result(chain, grid, {"probability": _probability(grid, pi)}, status)
 
 
 def sensitivity(
-    problem: Any,
+    problem: MarkovChain | ChainModel,
     parameter: str | sympy.Symbol | None = None,
     *,
     order: int = 1,
@@ -152,7 +146,8 @@ def sensitivity(
         raise DomainError(
             f"order must be at most {MAX_ORDER}, got {shown(order)}: each doubles the work and more"
         )
-    names = sorted(_program(chain_key(chain)).inputs)
+    expressions = expressions_of(chain)
+    names = sorted(_program(expressions).inputs)
     name = getattr(parameter, "name", parameter)  # of a SymPy symbol
     if name is None and len(names) == 1:
         name = names[0]
@@ -160,22 +155,13 @@ def sensitivity(
         raise ChainError(_which(names, parameter))
     parameter = str(name)
     grid = grid_of(chain, names)
-    n = len(chain.labels)
-    values = _evaluate(_slope_program(chain_key(chain), parameter, order), grid, backend)
-    status = _status(chain, grid, values, n)
-    if throw:
-        raise_if_failed(status, lambda i: describe_point(chain, grid.point(i), int(status[i])))
-    slope = values[:n]
-    if status.any():
-        slope[:, status != 0] = np.nan
-    result = _dataset(chain, grid, slope, status, "sensitivity", parameter=parameter, order=order)
+    slope, status = _law(chain, _slope_program(expressions, parameter, order), grid, backend, throw)
     times = "" if order == 1 else f"^{order}"
-    derivative = result["probability"].assign_attrs(
-        long_name=f"d{times} probability / d {parameter}{times}", units=f"1/[{parameter}]{times}"
+    derivative = grid.variable(
+        slope.T, f"1/[{parameter}]{times}", f"d{times} probability / d {parameter}{times}", "state"
     )
-    return as_dataset(
-        {"derivative": derivative.variable, "status": result["status"].variable}, result.coords, result.attrs
-    )
+    settings = {"parameter": parameter, "order": order}
+    return _result(chain, grid, {"derivative": derivative}, status, "sensitivity", settings)
 
 
 def _which(names: list[str], parameter: Any) -> str:
@@ -185,11 +171,11 @@ def _which(names: list[str], parameter: Any) -> str:
     got = "got none" if parameter is None else f"got {shown(parameter, 60)}"
     if len(names) == 1:
         return f'parameter must be "{bare(names[0])}", the chain\'s only one, {got}; write parameter="{bare(names[0])}"'
-    listed = bare(", ".join(names), 120)
-    return f'parameter must be one of {listed}, {got}; write parameter="{bare(names[0])}", for example'
+    choices = bare(", ".join(names), 120)
+    return f'parameter must be one of {choices}, {got}; write parameter="{bare(names[0])}", for example'
 
 
-def closed_form(problem: Any) -> dict[str, Any]:
+def closed_form(problem: MarkovChain | ChainModel) -> dict[str, sympy.Expr]:
     """The stationary distribution of a symbolic chain as SymPy expressions in its parameters.
 
     Parameters
@@ -218,7 +204,7 @@ def closed_form(problem: Any) -> dict[str, Any]:
     chain = as_chain(problem)
     if not chain.is_symbolic:
         raise ChainError("a closed form needs a symbolic chain: give transitions as SymPy expressions")
-    program = _program(chain_key(chain))
+    program = _program(expressions_of(chain))
     check_exact(program, "min", "max", "step")
     symbols = _symbols(chain, program)
     n, v = len(chain.labels), max(len(symbols), 1)
@@ -240,42 +226,41 @@ def check_exact(program: Program, *more: str) -> None:
 
 
 def _symbols(chain: MarkovChain, program: Program) -> list[Any]:
-    held = {
+    symbols = {
         s
         for e in (*chain.transitions.values(), *chain.holding.values())
         for s in getattr(e, "free_symbols", ())
     }
-    return sorted((s for s in held if s.name in program.inputs), key=lambda s: str(s.name))
+    return sorted((s for s in symbols if s.name in program.inputs), key=lambda s: str(s.name))
 
 
 @lru_cache(maxsize=64)
-def _program(key: Any) -> Program:
+def _program(expressions: Expressions) -> Program:
     """State reduction of one chain: pi in the order of the labels, without the checks."""
-    full = _float_program(key)
+    full = _float_program(expressions)
     builder = Unfolded()
     place = builder.extend(full)
     return builder.build([place[i] for i in full.outputs[:-CHECKS]])
 
 
 @lru_cache(maxsize=64)
-def _float_program(key: Any) -> Program:
+def _float_program(expressions: Expressions) -> Program:
     """State reduction of one chain, written once: pi in the order of the labels, then the checks of the entries."""
-    labels, transitions, holding = key
-    entries = entries_of(MarkovChain(dict(transitions), states=labels, holding=dict(holding)))
+    entries = entries_of(expressions)
     pi = stationary_steps(entries.builder, {i: dict(r) for i, r in entries.rows.items()}, entries.holding)
-    return entries.builder.build([*(pi[i] for i in range(len(labels))), *entries.checks()])
+    return entries.builder.build([*(pi[i] for i in range(len(expressions.labels))), *entries.checks()])
 
 
 @lru_cache(maxsize=64)
-def _slope_program(key: Any, parameter: str, order: int) -> Program:
+def _slope_program(expressions: Expressions, parameter: str, order: int) -> Program:
     """Derivatives of pi, then the same checks."""
-    slope = _program(key)
+    slope = _program(expressions)
     for _ in range(order):
         slope = differentiate_unfolded(slope, parameter)
     builder = Unfolded()
     place = builder.extend(slope)
     derivative = [place[i] for i in slope.outputs]
-    full = _float_program(key)
+    full = _float_program(expressions)
     place = builder.extend(full)
     return builder.build([*derivative, *(place[i] for i in full.outputs[-CHECKS:])])
 
@@ -302,34 +287,44 @@ def _gpu_present() -> bool:
     return os.path.exists("/dev/nvidia0") and os.environ.get("JAX_PLATFORMS", "cuda") != "cpu"
 
 
-def _status(chain: MarkovChain, grid: Grid, values: NDArray[np.float64], n: int) -> NDArray[np.uint8]:
-    """Why points failed, from the checks that were computed with them."""
-    least, most, off = values[n:]
-    status = domain_status(chain, grid)
-
-    def mark(code: int, bad: Any) -> None:
-        if np.any(bad):
-            status[(status == 0) & bad] = code
-
+def _law(
+    chain: MarkovChain, program: Program, grid: Grid, backend: Backend, throw: bool
+) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    """(states, size) values of a program, NaN where the checks that follow them fail, and the status."""
+    values = _evaluate(program, grid, backend)
+    law = values[:-CHECKS]
     with np.errstate(invalid="ignore"):
-        mark(2, ~(least >= 0))
-        mark(3, ~((most <= 1 + SUM_TOLERANCE) & (off <= SUM_TOLERANCE**2)))
-        mark(4, ~np.isfinite(values[:n].sum(axis=0)))
-    return status
+        finite = np.isfinite(law.sum(axis=0))
+    status = check_status(chain, grid, values[-CHECKS:], finite)
+    if throw:
+        refuse_failed(chain, grid, status)
+    if status.any():
+        law[:, status != Status.OK] = np.nan
+    return law, status
 
 
-def _dataset(
-    chain: MarkovChain, grid: Grid, pi: NDArray[Any], status: NDArray[np.uint8], solver: str, **settings: Any
+def _probability(grid: Grid, pi: NDArray[Any]) -> Any:
+    return grid.variable(pi.T, "1", "stationary probability", "state")
+
+
+def _result(
+    chain: MarkovChain,
+    grid: Grid,
+    variables: dict[str, Any],
+    status: NDArray[np.uint8] | None = None,
+    solver: str = "stationary",
+    settings: dict[str, Any] | None = None,
 ) -> xr.Dataset:
-    probability = xr.DataArray(
-        np.moveaxis(grid.unflatten(pi), 0, -1),
-        dims=(*grid.dims, "state"),
-        attrs={"units": "1", "long_name": "stationary probability"},
-    )
-    return as_dataset(
-        {"probability": probability, "status": status_variable(grid, status)},
-        coords={**grid.coords, "state": _state_coordinate(chain)},
-        attrs=provenance(chain, solver, **settings),
+    """The result over the states of a chain; without a status no point has failed."""
+    status = np.zeros(grid.size, dtype=np.uint8) if status is None else status
+    return solved(
+        chain,
+        grid,
+        variables,
+        status,
+        solver=solver,
+        settings=settings,
+        coords={"state": _state_coordinate(chain)},
     )
 
 
@@ -350,8 +345,7 @@ def _numeric(chain: MarkovChain) -> xr.Dataset:
         from .dense import stationary_dense
 
         pi = stationary_dense(np.asarray(chain.transitions, dtype=np.float64), chain.states)
-    grid = Grid((), (), {}, {})
-    return _dataset(chain, grid, pi[:, None], np.zeros(1, dtype=np.uint8), "stationary")
+    return _result(chain, SINGLE, {"probability": _probability(SINGLE, pi[:, None])})
 
 
 def _exact(chain: MarkovChain) -> xr.Dataset:
@@ -360,14 +354,12 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
 
     if not chain.is_symbolic:
         chain = _as_symbolic(chain)
-    program = _program(chain_key(chain))
+    program = _program(expressions_of(chain))
     check_exact(program)
     if not set(program.inputs) <= set(chain.parameters):
         forms = np.array(list(closed_form(chain).values()), dtype=object)
-        result = _dataset(
-            chain, Grid((), (), {}, {}), forms[:, None], np.zeros(1, dtype=np.uint8), "stationary", exact=True
-        )
-        return result.rename(probability="closed_form")
+        form = _probability(SINGLE, forms[:, None])
+        return _result(chain, SINGLE, {"closed_form": form}, settings={"exact": True})
     exact = {k: _exact_values(k, v) for k, v in chain.parameters.items()}
     floats = chain.at(**{k: _as_floats(v) for k, v in chain.parameters.items()})
     grid = grid_of(floats, program.inputs)
@@ -379,18 +371,17 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
             raise ChainError(message)
         if i == 1:
             _check_digits(pi[:, 0], grid.size)
-        solved = run(program, {k: _flint_rational(v) for k, v in point.items()}, _flint_rational, _EXACT)
-        pi[:, i] = [sympy.Rational(int(x.p), int(x.q)) for x in solved]
-    result = _dataset(chain, grid, pi, np.zeros(grid.size, dtype=np.uint8), "stationary", exact=True)
-    return result
+        law = run(program, {k: _flint_rational(v) for k, v in point.items()}, _flint_rational, _EXACT)
+        pi[:, i] = [sympy.Rational(int(x.p), int(x.q)) for x in law]
+    return _result(chain, grid, {"probability": _probability(grid, pi)}, settings={"exact": True})
 
 
-def _check_digits(solved: NDArray[Any], points: int) -> None:
+def _check_digits(law: NDArray[Any], points: int) -> None:
     """Refuse the points after the first where their rationals take too long."""
-    bits = max(int(x.q).bit_length() for x in solved)
+    bits = max(int(x.q).bit_length() for x in law)
     check_work(
-        f"{points:,} exact points of {solved.size:,} states, of about {int(0.30103 * bits):,} digits each,",
-        0.05 * points * solved.size * bits**2.0, "ask for fewer points, or for floats",
+        f"{points:,} exact points of {law.size:,} states, of about {int(0.30103 * bits):,} digits each,",
+        0.05 * points * law.size * bits**2.0, "ask for fewer points, or for floats",
     )  # fmt: skip
 
 
@@ -426,10 +417,10 @@ def _as_floats(value: Any) -> Any:
             str(k): np.asarray(c.values, dtype=np.float64) if c.dtype == object else c
             for k, c in value.coords.items()
         }
-        plain = xr.DataArray(
+        floats = xr.DataArray(
             value.values.astype(np.float64), dims=value.dims, name=value.name, attrs=value.attrs
         )
-        return plain.assign_coords({k: (value.coords[k].dims, np.asarray(c)) for k, c in coords.items()})
+        return floats.assign_coords({k: (value.coords[k].dims, np.asarray(c)) for k, c in coords.items()})
     return np.asarray(value, dtype=object).astype(np.float64)
 
 
@@ -447,9 +438,7 @@ def _exact_problem(chain: MarkovChain, point: dict[str, Fraction]) -> str | None
         if name in point and not low < point[name] < high:
             return f"{name} must lie in ({low:g}, {high:g}), got {float(point[name]):g}"
     values = {k: float(v) for k, v in point.items()}
-    grid = Grid((), (), {}, values)
-    checked = _evaluate(_float_program(chain_key(chain)), grid, "numpy")
-    status = _status(chain, grid, checked, len(chain.labels))
+    _, status = _law(chain, _float_program(expressions_of(chain)), Grid((), (), {}, values), "numpy", False)
     return describe_point(chain, values, int(status[0])) if status[0] else None
 
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import bare, shown
 from tcpdynamics.limits import check_work
 
-from ..problems import ChainError, MarkovChain
-from ..results import REASONS, TOO_SLOW, as_dataset, provenance, raise_if_failed, status_variable
-from .entries import Entrywise, as_chain, checked_matrix, describe_point, entrywise, explicit
-from .first_passage import MAX_TIME, SCALE, _check_epochs, whole_times
+from ..grid import SINGLE, Grid
+from ..problems import ChainError, ChainModel, MarkovChain
+from ..results import Status, solved
+from .entries import Entrywise, as_chain, checked_matrix, entrywise, explicit, refuse_failed
+from .first_passage import MAX_TIME, SCALE, check_epochs, whole_times
 
 #: Chains up to this size get all their eigenvalues; larger sparse ones the few largest.
 DENSE_EIGENVALUES = 2000
@@ -25,7 +26,11 @@ _UNIT = 2.0**480
 
 
 def transient(
-    problem: Any, start: str | Mapping[str, float], times: Sequence[int], *, throw: bool = False
+    problem: MarkovChain | ChainModel,
+    start: str | Mapping[str, float],
+    times: Sequence[int],
+    *,
+    throw: bool = False,
 ) -> xr.Dataset:
     """The distribution over states at given epochs.
 
@@ -56,8 +61,8 @@ def transient(
     labels = explicit(chain).labels
     e = entrywise(chain)
     if throw:
-        raise_if_failed(e.status, lambda i: describe_point(chain, e.grid.point(i), int(e.status[i])))
-    _check_epochs(e, min(int(t[-1]), 64 if len(labels) <= 500 else MAX_TIME), t.size)
+        refuse_failed(chain, e.grid, e.status)
+    check_epochs(e, min(int(t[-1]), 64 if len(labels) <= 500 else MAX_TIME), t.size)
     now = np.repeat(SCALE * _start(start, labels)[:, None], e.grid.size, axis=1)
     rows = np.empty((t.size, len(labels), e.grid.size))
     elapsed = 0
@@ -65,18 +70,16 @@ def transient(
         now = _advance(e, now, int(at) - elapsed)
         elapsed = int(at)
         rows[k] = now / SCALE
-    rows[..., e.status != 0] = np.nan
-    return as_dataset(
-        {
-            "probability": (
-                (*e.grid.dims, "time", "state"),
-                np.moveaxis(e.grid.unflatten(rows), (0, 1), (-2, -1)),
-                {"units": "1", "long_name": "probability"},
-            ),
-            "status": status_variable(e.grid, e.status),
-        },
-        coords={**e.grid.coords, "time": ("time", t, {"units": "epoch"}), "state": np.array(labels)},
-        attrs=provenance(chain, "transient", start=start),
+    rows[..., e.status != Status.OK] = np.nan
+    probability = e.grid.variable(np.moveaxis(rows, -1, 0), "1", "probability", "time", "state")
+    return solved(
+        chain,
+        e.grid,
+        {"probability": probability},
+        e.status,
+        solver="transient",
+        settings={"start": start},
+        coords={"time": ("time", t, {"units": "epoch"}), "state": np.array(labels)},
     )
 
 
@@ -115,7 +118,7 @@ def _advance(e: Entrywise, pi: NDArray[np.float64], steps: int) -> NDArray[np.fl
     return out
 
 
-def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
+def spectral_gap(problem: MarkovChain | ChainModel, *, throw: bool = False) -> xr.Dataset:
     """Distance of the second largest eigenvalue modulus from one, and the relaxation time that follows.
 
     Parameters
@@ -142,17 +145,15 @@ def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
     chain = as_chain(problem)
     if not chain.is_symbolic and chain.transitions.shape[0] > DENSE_EIGENVALUES:
         second, grid, status = _largest_of_sparse(chain)
-        if throw:
-            raise_if_failed(
-                status, lambda i: f"{REASONS[int(status[i])]}: the largest eigenvalues lie too close"
-            )
+        if throw and status.any():
+            raise ChainError(f"{Status.NOT_CONVERGED.sentence}: the largest eigenvalues lie too close")
     else:
         e = entrywise(chain)
-        if throw:
-            raise_if_failed(e.status, lambda i: describe_point(chain, e.grid.point(i), int(e.status[i])))
         grid, status = e.grid, e.status
+        if throw:
+            refuse_failed(chain, grid, status)
         second = np.full(grid.size, np.nan)
-        good = np.flatnonzero(status == 0)
+        good = np.flatnonzero(status == Status.OK)
         n = e.stay.shape[0]
         what = f"eigenvalues of {n:,} states at {good.size:,} points"
         check_work(what, 25.0 * n**3 * good.size, "ask for fewer points")
@@ -165,27 +166,24 @@ def spectral_gap(problem: Any, *, throw: bool = False) -> xr.Dataset:
             moduli = np.sort(np.abs(np.linalg.eigvals(part.matrices())), axis=-1)
             second[points] = moduli[:, -2] if moduli.shape[1] > 1 else 0.0
     second = np.minimum(second, 1.0)
-    unresolved = (status == 0) & (second > 1 - LEAST_GAP)
+    unresolved = (status == Status.OK) & (second > 1 - LEAST_GAP)
     if unresolved.any() and _forgets(chain):
-        status = np.where(unresolved, TOO_SLOW, status).astype(np.uint8)
-        if throw:
-            raise_if_failed(status, lambda i: REASONS[int(status[i])])
+        status = np.where(unresolved, Status.TOO_SLOW, status).astype(np.uint8)
         second = np.where(unresolved, np.nan, second)
     with np.errstate(divide="ignore"):
         relaxation = 1 / np.abs(np.log(second))
-
-    def variable(values: NDArray[Any], units: str, name: str) -> Any:
-        return (grid.dims, grid.unflatten(values), {"units": units, "long_name": name})
-
-    return as_dataset(
+    return solved(
+        chain,
+        grid,
         {
-            "second_eigenvalue": variable(second, "1", "second largest eigenvalue modulus"),
-            "gap": variable(1 - second, "1", "spectral gap"),
-            "relaxation_time": variable(relaxation, "epoch", "relaxation time"),
-            "status": status_variable(grid, status),
+            "second_eigenvalue": grid.variable(second, "1", "second largest eigenvalue modulus"),
+            "gap": grid.variable(1 - second, "1", "spectral gap"),
+            "relaxation_time": grid.variable(relaxation, "epoch", "relaxation time"),
         },
-        coords=grid.coords,
-        attrs=provenance(chain, "spectral_gap"),
+        status,
+        solver="spectral_gap",
+        throw=throw,
+        describe=lambda i: Status(status[i]).reason,
     )
 
 
@@ -209,19 +207,17 @@ def _forgets(chain: MarkovChain) -> bool:
     inside = np.flatnonzero(member == closed[0])
     place = np.full(n, -1)
     place[inside] = np.arange(inside.size)
-    kept = (member[sources] == closed[0]) & ~leaving
+    within = (member[sources] == closed[0]) & ~leaving
     try:
-        check_edges(inside.size, place[sources[kept]], place[targets[kept]], aperiodic=True)
+        check_edges(inside.size, place[sources[within]], place[targets[within]], aperiodic=True)
     except ChainError:
         return False
     return True
 
 
-def _largest_of_sparse(chain: MarkovChain) -> tuple[NDArray[Any], Any, NDArray[np.uint8]]:
+def _largest_of_sparse(chain: MarkovChain) -> tuple[NDArray[Any], Grid, NDArray[np.uint8]]:
     import scipy.sparse as sp
     from scipy.sparse.linalg import ArpackNoConvergence, eigs
-
-    from ..grid import Grid
 
     matrix = checked_matrix(chain)
     status = np.zeros(1, dtype=np.uint8)
@@ -229,5 +225,5 @@ def _largest_of_sparse(chain: MarkovChain) -> tuple[NDArray[Any], Any, NDArray[n
         values = eigs(sp.csr_array(matrix).T, k=4, which="LM", return_eigenvectors=False)
         second = np.sort(np.abs(values))[-2]
     except ArpackNoConvergence:
-        second, status[0] = np.nan, 6
-    return np.array([second]), Grid((), (), {}, {}), status
+        second, status[0] = np.nan, Status.NOT_CONVERGED
+    return np.array([second]), SINGLE, status

@@ -16,18 +16,22 @@ from tcpdynamics.errors import bare, shown
 from tcpdynamics.limits import check_memory, check_work
 
 from ..grid import Grid
-from ..problems import ChainError, DomainError, MarkovChain, Reward
+from ..problems import ChainError, ChainModel, DomainError, MarkovChain, Reward
 from ..programs.straightline import Builder, Program, run_blocks
-from ..results import TOO_LARGE, as_dataset, provenance, raise_if_failed, status_variable
+from ..results import Status, solved
 from .entries import (
     Events,
-    _add_runs,
+    Expressions,
+    add_runs,
     as_chain,
-    describe_point,
     domain_status,
+    explicit,
     explicit_events,
+    expressions_of,
     grid_of,
     origin,
+    refuse_failed,
+    scalars_of,
 )
 from .stationary import stationary
 
@@ -37,7 +41,11 @@ POINTS = 4096
 
 
 def windowed(
-    problem: Any, reward: Reward | Mapping[str, float], length: int, *, throw: bool = False
+    problem: MarkovChain | ChainModel,
+    reward: Reward | Mapping[str, float],
+    length: int,
+    *,
+    throw: bool = False,
 ) -> xr.Dataset:
     """Statistics of a reward summed over `length` epochs of a stationary chain.
 
@@ -83,40 +91,37 @@ def windowed(
     law = _laws(chain, reward)
     grid, status = law.grid, law.status
     if throw:
-        raise_if_failed(status, lambda i: describe_point(chain, grid.point(i), int(status[i])))
+        refuse_failed(chain, grid, status)
     check_work(
         f"a window of {length:,} epochs of {law.sources.size:,} events at {grid.size:,} points",
         12.0 * length * law.sources.size * grid.size, "ask for a shorter window or fewer points",
     )  # fmt: skip
     mean, variance, nothing = (np.full(grid.size, np.nan) for _ in range(3))
-    good = np.flatnonzero(status == 0)
+    good = np.flatnonzero(status == Status.OK)
     for low in range(0, good.size, POINTS):
         at = good[low : low + POINTS]
         mean[at], variance[at], nothing[at] = _accumulate(law, at, length)
     units = reward.units if isinstance(reward, Reward) else "1"
     with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
-        spread = np.sqrt(variance)
-        larger = np.maximum(abs(mean), spread)  # squares of shares neither over- nor underflow
-        jain = (mean / larger) ** 2 / ((mean / larger) ** 2 + (spread / larger) ** 2)
+        deviation = np.sqrt(variance)
+        larger = np.maximum(abs(mean), deviation)  # squares of shares neither over- nor underflow
+        jain = (mean / larger) ** 2 / ((mean / larger) ** 2 + (deviation / larger) ** 2)
         mean, variance = mean * law.unit, variance * law.unit * law.unit
     infinite = np.isinf(mean) | np.isinf(variance)
-    status = np.where(infinite & (status == 0), TOO_LARGE, status).astype(np.uint8)
-
-    def variable(values: NDArray[Any], unit: str, name: str) -> Any:
-        return (grid.dims, grid.unflatten(values), {"units": unit, "long_name": name})
-
-    return as_dataset(
+    status = np.where(infinite & (status == Status.OK), Status.TOO_LARGE, status).astype(np.uint8)
+    squared = f"{units}^2" if units != "1" else "1"
+    return solved(
+        chain,
+        grid,
         {
-            "mean": variable(mean, units, f"mean reward in {length} epochs"),
-            "variance": variable(
-                variance, f"{units}^2" if units != "1" else "1", f"variance over {length} epochs"
-            ),
-            "nothing": variable(nothing, "1", f"probability of nothing in {length} epochs"),
-            "jain": variable(jain, "1", f"Jain's index over {length} epochs"),
-            "status": status_variable(grid, status),
+            "mean": grid.variable(mean, units, f"mean reward in {length} epochs"),
+            "variance": grid.variable(variance, squared, f"variance over {length} epochs"),
+            "nothing": grid.variable(nothing, "1", f"probability of nothing in {length} epochs"),
+            "jain": grid.variable(jain, "1", f"Jain's index over {length} epochs"),
         },
-        coords=grid.coords,
-        attrs=provenance(chain, "windowed", length=length),
+        status,
+        solver="windowed",
+        settings={"length": length},
     )
 
 
@@ -168,18 +173,17 @@ def _from_the_mean(law: _Law, share: NDArray[Any]) -> NDArray[Any]:
 
 def _collect(like: NDArray[Any], rows: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
     out = np.zeros_like(like)
-    _add_runs(out, rows, values)
+    add_runs(out, rows, values)
     return out
 
 
 def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     if not chain.is_symbolic:
         return _numeric_law(chain, reward)
-    transitions = tuple(chain.transitions.items())
     joint = _joint(chain, reward)
-    key = (chain.labels, transitions, tuple(chain.holding.items()))
-    fixed = {k: float(v) for k, v in chain.parameters.items() if np.ndim(v) == 0}
-    program, events, whole = _event_program(key, joint, tuple(sorted(fixed.items())) if chain.holding else ())
+    explicit_chain = explicit(chain).declared(chain.parameters)  # some are the reward's, or became numbers
+    states = explicit_chain.labels
+    program, events = _event_program(expressions_of(chain), scalars_of(chain), joint)
     grid = grid_of(chain, program.inputs)
     check_memory(
         f"{len(program.outputs):,} events at {grid.size:,} points", 24.0 * len(program.outputs) * grid.size,
@@ -187,14 +191,14 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     )  # fmt: skip
     chances = np.empty((len(program.outputs), grid.size))
     run_blocks(program, grid.values, grid.size, chances)
-    plain = MarkovChain(dict(whole[1]), chain.parameters, whole[0], domain=chain.domain)
-    solved = stationary(plain.declared(chain.parameters))  # some are the reward's, or became numbers
-    pi = np.moveaxis(solved.probability.values, -1, 0).reshape(len(whole[0]), -1)
-    status = np.maximum(domain_status(chain, grid), solved.status.values.reshape(-1))
-    stay = 1 - _sum_by_source(events, chances, len(whole[0]))
-    _check_consistent(events, chances, stay, pi, status, whole[0])
-    status[(status == 0) & ((chances < 0).any(axis=0) | (stay < -1e-12).any(axis=0))] = 2
-    return _with_stays(grid, status, events, chances, stay, pi, reward, [origin(s, chain) for s in whole[0]])
+    stationary_law = stationary(explicit_chain)
+    pi = np.moveaxis(stationary_law.probability.values, -1, 0).reshape(len(states), -1)
+    status = np.maximum(domain_status(chain, grid), stationary_law.status.values.reshape(-1))
+    stay = 1 - _sum_by_source(events, chances, len(states))
+    _check_consistent(events, chances, stay, pi, status, states)
+    impossible = (chances < 0).any(axis=0) | (stay < -1e-12).any(axis=0)
+    status[(status == Status.OK) & impossible] = Status.NEGATIVE
+    return _with_stays(grid, status, events, chances, stay, pi, reward, [origin(s, chain) for s in states])
 
 
 def _check_reward(reward: Any) -> None:
@@ -235,23 +239,19 @@ def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[An
 
 
 @lru_cache(maxsize=32)
-def _event_program(key: Any, joint: Any, fixed: Any) -> tuple[Program, tuple[tuple[int, int, int], ...], Any]:
-    """Probabilities of the events of the explicit chain, and that chain."""
+def _event_program(
+    expressions: Expressions, scalars: tuple[tuple[str, float], ...], joint: Any
+) -> tuple[Program, tuple[tuple[int, int, int], ...]]:
+    """Probabilities of the events of the explicit chain, and its events: (source, target, reward)."""
     from ..programs.from_sympy import emit
 
-    labels, transitions, holding = key
-    chain = MarkovChain(dict(transitions), dict(fixed), labels, dict(holding))
-    events: Events = {edge: dict(law) for edge, law in joint}
-    events, states = explicit_events(chain, events) if holding else (events, labels)
+    events, states = explicit_events(expressions, scalars, {edge: dict(law) for edge, law in joint})
     index = {s: i for i, s in enumerate(states)}
     builder = Builder()
     steps = {
         (index[s], index[t], r): emit(builder, e) for (s, t), law in events.items() for r, e in law.items()
     }
-    plain: Events = {edge: {0: e} for edge, e in transitions}
-    plain, _ = explicit_events(chain, plain) if holding else (plain, states)
-    whole = (states, tuple((edge, law[0]) for edge, law in plain.items()))
-    return builder.build(list(steps.values())), tuple(steps), whole
+    return builder.build(list(steps.values())), tuple(steps)
 
 
 def _sum_by_source(events: Any, chances: NDArray[Any], n: int) -> NDArray[Any]:
@@ -272,7 +272,7 @@ def _check_consistent(
     sources, targets = np.array(events)[:, :2].T
     inflow = stay * pi
     np.add.at(inflow, targets, chances * pi[sources])
-    wrong = (abs(inflow - pi) > 1e-9) & (status == 0)
+    wrong = (abs(inflow - pi) > 1e-9) & (status == Status.OK)
     if wrong.any():
         state = states[int(np.argwhere(wrong)[0][0])]
         raise ChainError(

@@ -8,6 +8,8 @@ from tcpdynamics.errors import ChainError as ChainError
 from tcpdynamics.errors import DomainError as DomainError
 from tcpdynamics.errors import DynamicsError as DynamicsError
 
+from .chain import BalanceModel as BalanceModel
+from .chain import ChainModel as ChainModel
 from .chain import Edge as Edge
 from .chain import MarkovChain as MarkovChain
 from .chain import Reward as Reward

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tcpdynamics.errors import ChainError, bare, shown
 
+from .numbers import real_array
 from .used import check_used
+from .words import expression_text, problem_text, value_text
 
 if TYPE_CHECKING:
     import sympy
@@ -62,7 +64,7 @@ class MarkovChain:
 
     Attributes
     ----------
-    transitions : mapping (source, target) -> SymPy expression, or (n, n) array, or SciPy sparse matrix
+    transitions : mapping (source, target) -> SymPy expression, or (n, n) array, list of rows or SciPy sparse matrix
         Symbolic: non-negative *off-diagonal* expressions in named parameters; the diagonal is what is
         left, so that no entry is ever formed by a cancelling subtraction. A self-loop may be listed and
         is then checked. Numeric: all entries, rows summing to one.
@@ -85,8 +87,11 @@ class MarkovChain:
     >>> import sympy
     >>> p = sympy.Symbol("p")
     >>> chain = MarkovChain({("up", "down"): p, ("down", "up"): 1 - p}, {"p": 0.25})
-    >>> chain.labels
-    ('up', 'down')
+    >>> chain
+    MarkovChain: 2 states, 2 transitions
+      up -> down: p
+      down -> up: 1 - p
+      p = 0.25
     """
 
     transitions: Any
@@ -98,10 +103,15 @@ class MarkovChain:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if isinstance(self.transitions, list | tuple):
+            matrix = real_array("transitions", self.transitions, error=ChainError)
+            object.__setattr__(self, "transitions", matrix)
         if not self.is_symbolic:
             shape = getattr(self.transitions, "shape", None)
             if shape is None:
-                raise ChainError("transitions must be a mapping, a 2-D array or a SciPy sparse matrix")
+                raise ChainError(
+                    "transitions must be a mapping, a 2-D array, a list of rows or a SciPy sparse matrix"
+                )
             if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
                 raise ChainError(f"transitions must be a square matrix, got shape {tuple(shape)}")
             if self.states is not None and len(self.states) != shape[0]:
@@ -129,7 +139,7 @@ class MarkovChain:
                             "which is not in states"
                         )
             unknown = set(self.holding) - known
-            if self.holding and all(self._never_held(s) for s in known):
+            if self.holding and all(self._takes_no_time(s) for s in known):
                 raise ChainError(
                     "every state is held for no time, so no time passes; give a holding time above zero"
                 )
@@ -138,6 +148,26 @@ class MarkovChain:
         if self.states is not None and len(set(self.states)) != len(self.states):
             twice = next(s for i, s in enumerate(self.states) if s in self.states[:i])
             raise ChainError(f"state {shown(twice)} is listed twice")
+
+    def __repr__(self) -> str:
+        if not self.is_symbolic:
+            n = len(self.labels)
+            return problem_text("MarkovChain", self.name, f"a matrix of {n:,} x {n:,} probabilities")
+        return problem_text(
+            "MarkovChain",
+            self.name,
+            f"{len(self.labels):,} states, {len(self.transitions):,} transitions",
+            (f"{left}: {expression_text(right)}" for left, right in self.equations.items()),
+            (f"{name} = {value_text(value)}" for name, value in self.parameters.items()),
+        )
+
+    @property
+    def equations(self) -> dict[str, Any]:
+        """What defines a symbolic chain: transition -> probability, holding time -> epochs."""
+        if not self.is_symbolic:
+            return {}
+        moves = {f"{source} -> {target}": e for (source, target), e in self.transitions.items()}
+        return moves | {f"epochs in {state}": e for state, e in self.holding.items()}
 
     @property
     def is_symbolic(self) -> bool:
@@ -153,9 +183,8 @@ class MarkovChain:
             return tuple(dict.fromkeys(state for edge in self.transitions for state in edge))
         return tuple(str(i) for i in range(self.transitions.shape[0]))
 
-    def _never_held(self, state: str) -> bool:
-        held = self.holding.get(state, 1)
-        return bool(held == 0)
+    def _takes_no_time(self, state: str) -> bool:
+        return bool(self.holding.get(state, 1) == 0)
 
     def check_parameters(self, *more: Any) -> None:
         """Raise ChainError for a parameter that no entry uses, nor one of `more` expressions, nor the domain."""
@@ -172,6 +201,13 @@ class MarkovChain:
     def at(self, **parameters: Any) -> MarkovChain:
         """The same chain with other values of its parameters, by symbol name."""
         return replace(self, parameters={**self.parameters, **parameters})
+
+
+class ChainModel(Protocol):
+    """A model that has a chain."""
+
+    def chain(self) -> MarkovChain:
+        """The chain at the model's parameters."""
 
 
 def check_matrix_kind(matrix: Any) -> None:
@@ -208,9 +244,9 @@ def _check_symbolic(name: Any, expression: Any, depth: dict[int, int]) -> None:
     whole = isinstance(expression, sympy.Expr)
     stack: list[tuple[Any, bool]] = [(expression, False)]
     while stack and whole:
-        part, seen = stack.pop()
+        part, entered = stack.pop()
         below = [a for a in getattr(part, "args", ()) if hasattr(a, "args")]
-        if seen:
+        if entered:
             depth[id(part)] = 1 + max((depth[id(a)] for a in below), default=0)
         elif id(part) not in depth:
             large = isinstance(part, sympy.Rational) and abs(part.p) > part.q * int(sys.float_info.max)
@@ -253,3 +289,10 @@ class RewardBalance:
     target: Any
     bounds: tuple[float, float]
     idle: Iterable[str] = ()
+
+
+class BalanceModel(Protocol):
+    """A model that has a balance."""
+
+    def balance(self) -> RewardBalance:
+        """The balance at the model's parameters."""

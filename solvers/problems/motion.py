@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tcpdynamics.errors import DynamicsError, shown
 
 from .numbers import real_array
+from .words import expression_text, problem_text, value_text
 
 if TYPE_CHECKING:
     import sympy
@@ -38,9 +39,9 @@ class Delayed:
     by: Any
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Dynamics:
-    """What ODEs, DDEs and maps have in common; use one of them.
+    """Motion in named states: the base of ODE, DDE and Map; use one of them.
 
     Symbols are told apart by name alone: `sympy.Symbol("w")` is the state "w" whatever is assumed of it.
 
@@ -122,6 +123,26 @@ class Dynamics:
                         "make it a state or write it out"
                     )
 
+    def __repr__(self) -> str:
+        start = (f"{label} = {value_text(value)}" for label, value in self.start.items())
+        return problem_text(
+            type(self).__name__,
+            self.name,
+            f"{len(self.rhs):,} state{'s' * (len(self.rhs) > 1)}, time in {self.time_units}",
+            (f"{left} = {expression_text(right)}" for left, right in self.equations.items()),
+            (f"{name} = {value_text(value)}" for name, value in self.parameters.items()),
+            (f"start: {row}" for row in start),
+        )
+
+    @property
+    def equations(self) -> dict[str, Any]:
+        """What defines the motion: rate of change (next value, for a map), delayed value, output -> expression."""
+        next_value = isinstance(self, Map)
+        rates = {f"{s}(n + 1)" if next_value else f"d{s}/dt": e for s, e in self.rhs.items()}
+        now = "n" if next_value else TIME
+        delayed = {k: f"{lag.of}({now} - {expression_text(lag.by)})" for k, lag in self._lagged.items()}
+        return rates | delayed | dict(self.outputs)
+
     @property
     def _lagged(self) -> Mapping[str, Delayed]:
         return getattr(self, "delayed", {})
@@ -143,7 +164,7 @@ class Dynamics:
         return replace(self, start={**self.start, **start})
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class ODE(Dynamics):
     """d(state)/dt = rhs.
 
@@ -151,14 +172,17 @@ class ODE(Dynamics):
     --------
     >>> import sympy
     >>> w, r = sympy.symbols("w r")
-    >>> ODE(rhs={"w": r * w * (1 - w)}, parameters={"r": 2.0}, start={"w": 0.1}).labels
-    ('w',)
+    >>> ODE(rhs={"w": r * w * (1 - w)}, parameters={"r": 2.0}, start={"w": 0.1})
+    ODE: 1 state, time in s
+      dw/dt = r*w*(1 - w)
+      r = 2.0
+      start: w = 0.1
     """
 
     name: str = "ODE"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class DDE(Dynamics):
     """d(state)/dt = rhs, with values of the past on the right.
 
@@ -195,7 +219,7 @@ class DDE(Dynamics):
             _check(f"history of {label}", expression, {*self.parameters, TIME}, "parameters and t")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Map(Dynamics):
     """state(n + 1) = rhs at n; `delayed` reaches back a whole number of further steps.
 
@@ -213,14 +237,14 @@ class Map(Dynamics):
 
 
 def _distinct(kinds: Mapping[str, Mapping[str, Any]]) -> None:
-    seen: dict[str, str] = {}
+    kind_of: dict[str, str] = {}
     for kind, names in kinds.items():
         for name in names:
             if not isinstance(name, str):
                 raise DynamicsError(f"a {kind} is named by a string, got {name!r}")
-            if name in seen or name == TIME:
-                raise DynamicsError(f"{name!r} is both a {seen.get(name, 'symbol of time')} and a {kind}")
-            seen[name] = kind
+            if name in kind_of or name == TIME:
+                raise DynamicsError(f"{name!r} is both a {kind_of.get(name, 'symbol of time')} and a {kind}")
+            kind_of[name] = kind
 
 
 def _check_vectors(labels: Iterable[str]) -> None:

@@ -39,11 +39,11 @@ def real_array(name: str, value: Any, *, error: type[Exception] = DomainError) -
     tcpdynamics.errors.DomainError: times must be real numbers, got [True, 1.5]
     """
     label, variable = bare(name), getattr(value, "variable", None)
-    held = value if variable is None else variable._data  # of a DataArray
-    if hasattr(held, "magnitude"):  # pint
-        raise error(f"{label} must be plain numbers, got a quantity in {bare(held.units)}; convert it first")
+    data = value if variable is None else variable._data  # of a DataArray
+    if hasattr(data, "magnitude"):  # pint
+        raise error(f"{label} must be plain numbers, got a quantity in {bare(data.units)}; convert it first")
     parts = np.ravel(_objects(value)) if isinstance(value, list | tuple) else ()
-    if isinstance(held, np.ma.MaskedArray) or any(isinstance(x, np.ma.MaskedArray) for x in parts):
+    if isinstance(data, np.ma.MaskedArray) or any(isinstance(x, np.ma.MaskedArray) for x in parts):
         raise error(
             f"{label} must not be masked, and every entry needs its value; fill or drop what is masked"
         )

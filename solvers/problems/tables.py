@@ -74,8 +74,8 @@ def tabulated(argument: Any, times: ArrayLike, values: ArrayLike) -> sympy.Expr:
     return chosen(y[0], y) + chosen(0.0, slopes) * (at - chosen(x[0], x))
 
 
-def _column(name: str, given: Any) -> Any:
-    column = real_array(f"{name} of a table", given)
+def _column(name: str, values: Any) -> Any:
+    column = real_array(f"{name} of a table", values)
     if column.ndim != 1 or not np.isfinite(column).all():
-        raise DomainError(f"{name} of a table must be a 1-D array of finite numbers, got {shown(given)}")
+        raise DomainError(f"{name} of a table must be a 1-D array of finite numbers, got {shown(values)}")
     return column

@@ -30,16 +30,16 @@ def check_used(
     ...
     ValueError: parameter 'raet' stands in no expression; did you mean 'rate'?
     """
-    left = [name for name in parameters if name not in declared]
+    unknown = [name for name in parameters if name not in declared]
     known: set[str] = set()
     for expression in expressions:
-        if not left:
+        if not unknown:
             return
         known |= {symbol.name for symbol in getattr(expression, "free_symbols", ())}
-        left = [name for name in left if name not in known]
-    if not left or not known:
+        unknown = [name for name in unknown if name not in known]
+    if not unknown or not known:
         return
-    wrong = str(left[0])
+    wrong = str(unknown[0])
     near = get_close_matches(wrong[:200], sorted(known), n=1)
     near = near or [name for name in sorted(known) if wrong.lower().startswith(name.lower())]
     if near:

@@ -107,8 +107,8 @@ def _moved(e: Any) -> bool:
 def _halvings(ratio: Any) -> int:
     """How often to halve until 1 is the largest of `ratio`."""
     finite = np.where(np.isfinite(ratio), ratio, 0)
-    most = float(np.max(finite, initial=1.0))
-    return min(int(np.ceil(np.log2(most))), 64)
+    largest = float(np.max(finite, initial=1.0))
+    return min(int(np.ceil(np.log2(largest))), 64)
 
 
 def _aligned(a: Extended, b: Extended) -> tuple[Any, Any, Any]:
@@ -184,7 +184,7 @@ def redo(program: Program, values: Mapping[str, Any], points: npt.NDArray[np.int
     """Compute some points again with `Extended` numbers, in place."""
     for low in range(0, points.size, BLOCK):
         at = points[low : low + BLOCK]
-        here = {k: values[k] if np.ndim(values[k]) == 0 else values[k][at] for k in program.inputs}
+        local = {k: values[k] if np.ndim(values[k]) == 0 else values[k][at] for k in program.inputs}
         with np.errstate(all="ignore"):
-            for row, value in zip(out, run_extended(program, here), strict=True):
+            for row, value in zip(out, run_extended(program, local), strict=True):
                 row[at] = value.floats()

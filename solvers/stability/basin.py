@@ -15,12 +15,12 @@ from tcpdynamics.errors import bare, real, shown, whole
 from ..equations import System, Variables, as_problem, compile_system, quantities, to_variables
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..problems.numbers import real_array
-from ..results import REASONS, as_dataset, provenance, status_variable
+from ..results import Status, as_dataset, provenance, reason, status_variable
 from .attracting_rest import resting_points
 from .bifurcation import attractor_variable
 from .failing import warn_if_most_failed
-from .flow_attractors import CYCLE, EQUILIBRIUM, TOO_SHORT, UNDECIDED, FlowSettings, flow_orbits
-from .map_attractors import OVERFLOW, map_orbits
+from .flow_attractors import CYCLE, EQUILIBRIUM, UNDECIDED, FlowSettings, flow_orbits
+from .map_attractors import map_orbits
 from .rest import closed_forms
 from .time_scales import one_or_range
 
@@ -115,7 +115,7 @@ def basin(
         ends = _of_flow(system, FlowSettings(of, transient, keep, samples, max_period, rtol, atol))
     if throw and ends.status.any():
         at = int(np.flatnonzero(ends.status)[0])
-        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {REASONS[ends.status[at]]}")
+        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {reason(ends.status[at])}")
     warn_if_most_failed(f"basin of {problem.name}", ends.status)
     transient, keep = ends.times
     settings = {"transient": transient, "keep": keep, "max_period": max_period, "floor": floor, "of": of}
@@ -148,7 +148,7 @@ def _of_map(system: System, of: str, transient: float | None, keep: float | None
     if of not in system.labels:
         raise DynamicsError(f"of must name a state, got {of!r}; there are {', '.join(system.labels)}")
     orbits = map_orbits(system, transient, keep, max_period)
-    escaped = orbits.status == OVERFLOW
+    escaped = orbits.status == Status.OVERFLOW
     first, last = orbits.states[:, :, 0], orbits.states[:, :, -1].copy()
     rest, resting = resting_points(system, first, last, orbits.reach, orbits.transient, orbits.keep)
     resting &= orbits.period <= 1
@@ -166,7 +166,7 @@ def _of_map(system: System, of: str, transient: float | None, keep: float | None
 
 def _of_flow(system: System, settings: FlowSettings) -> _Ends:
     flows = flow_orbits(system, settings)
-    escaped = flows.status == OVERFLOW
+    escaped = flows.status == Status.OVERFLOW
     last = flows.last.copy()
     noise = 100 * (settings.rtol * flows.reach + settings.atol)
     rest, resting = resting_points(system, flows.first, last, flows.reach, flows.transient, flows.keep, noise)
@@ -183,7 +183,7 @@ def _of_flow(system: System, settings: FlowSettings) -> _Ends:
         place = np.arange(-flows.lows.shape[1], 0)[None] >= -length[rows, None]
         cycle[1, cycling] = np.where(place, flows.lows[cycling], np.inf).min(axis=1)
     times = one_or_range(flows.transient), one_or_range(flows.keep)
-    settled = escaped | (resting & (flows.status == TOO_SHORT))
+    settled = escaped | (resting & (flows.status == Status.TOO_SHORT))
     return _Ends(outcome.astype(np.int8), last, cycle, np.where(settled, 0, flows.status), times)
 
 

@@ -13,7 +13,7 @@ from tcpdynamics.errors import whole
 
 from ..equations import System, as_problem, compile_system, to_variables
 from ..problems import DDE, ODE, DynamicsError, Map
-from ..results import REASONS, as_dataset, provenance, status_variable
+from ..results import as_dataset, provenance, reason, status_variable
 from .failing import warn_if_most_failed
 from .flow_attractors import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, FlowOrbits, FlowSettings, flow_orbits
 from .map_attractors import Orbits, map_orbits
@@ -119,7 +119,7 @@ def bifurcation(
     status = data["status"].values.ravel()
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
-        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {reason(status[at])}")
     warn_if_most_failed(f"bifurcation of {problem.name}", status)
     settings["max_period"] = max_period
     attrs = provenance(problem, "bifurcation", **settings) | {"parameter": along}

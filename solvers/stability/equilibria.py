@@ -14,17 +14,13 @@ from tcpdynamics.errors import bare, shown, whole
 
 from ..equations import System, as_problem, compile_system, quantities, to_variables
 from ..problems import Dynamics, DynamicsError, Map
-from ..results import REASONS, as_dataset, provenance, status_variable
+from ..results import Status, as_dataset, provenance, reason, status_variable
 from .equilibria_search import check_search, search
 from .leading_roots import margin
-from .operating_point import NO_EQUILIBRIUM, check_start, leading_of_each, scalar_start
+from .operating_point import check_start, leading_of_each, scalar_start
 from .rest import at_rest_rate, closed_forms
 
 Array = NDArray[np.float64]
-
-NOT_ISOLATED = REASONS.index(
-    "equilibria are not isolated: those shown are points of a line or region of them; choose one with at="
-)
 
 
 def equilibria(
@@ -90,11 +86,13 @@ def equilibria(
         check_search(system, starts)
         states, joined = search(system, _bounds(system, box), starts, seed)
     count = np.isfinite(states[0]).sum(axis=1)
-    status = np.where(count == 0, NO_EQUILIBRIUM, np.where(joined, NOT_ISOLATED, 0)).astype(np.uint8)
+    status = np.where(count == 0, Status.NO_EQUILIBRIUM, np.where(joined, Status.NOT_ISOLATED, 0)).astype(
+        np.uint8
+    )
     if throw and status.any():
         first = int(np.flatnonzero(status)[0])
-        advice = "; widen the box or raise starts" if status[first] == NO_EQUILIBRIUM else ""
-        raise DynamicsError(f"{REASONS[status[first]]} at {system.grid.point(first)}{advice}")
+        advice = "; widen the box or raise starts" if status[first] == Status.NO_EQUILIBRIUM else ""
+        raise DynamicsError(f"{reason(status[first])} at {system.grid.point(first)}{advice}")
     return _dataset(system, states, count, status, method, {"box": box, "starts": starts, "seed": seed})
 
 

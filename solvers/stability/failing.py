@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import FailureWarning
 
-from ..results import NOT_YET, REASONS
+from ..results import NOT_YET, reason
 
 
 def warn_if_most_failed(what: str, status: NDArray[np.uint8]) -> None:
@@ -37,4 +37,4 @@ def most_failed(what: str, status: NDArray[np.uint8]) -> str:
     if 2 * failed.size <= codes.size:
         return ""
     code, _ = Counter(failed.tolist()).most_common(1)[0]
-    return f"{what}: {failed.size:,} of {codes.size:,} points failed; most often: {REASONS[code]}"
+    return f"{what}: {failed.size:,} of {codes.size:,} points failed; most often: {reason(code)}"

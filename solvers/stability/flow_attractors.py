@@ -13,17 +13,13 @@ from tcpdynamics.limits import check_memory
 
 from ..equations import System
 from ..problems import DynamicsError
-from ..results import REASONS
-from ..trajectories.trajectory import STIFF, STIFF_SWITCHED, motions
+from ..results import Status
+from ..trajectories.trajectory import motions
 from .attracting_rest import NEAR, at_last, sizes
 from .time_scales import MAX_STEPS, Scales, check_motion, flow_times
 
 Array = NDArray[np.float64]
 
-STEPS = REASONS.index("the steps ran out before the last time: raise max_steps or loosen the tolerance")
-TOO_LONG = REASONS.index("the steps ran out before the end of the motion: shorten transient and keep")
-TOO_STIFF = next(i for i, reason in enumerate(REASONS) if "this solver has no method for stiff" in reason)
-TOO_SHORT = next(i for i, reason in enumerate(REASONS) if "has not settled in the default times" in reason)
 
 #: Terms of a step's Taylor series, for estimates of the work.
 _ORDER = 25
@@ -54,7 +50,7 @@ class FlowOrbits:
     first, last : (states, size) at the ends of the window
     reach : (states, size) largest absolute values, before the window at some times only
     transient, keep : (size,) how long each ran before the window, and how long that is
-    status : (size,) code of results.REASONS
+    status : (size,) code of results.Status
     """
 
     highs: Array
@@ -126,14 +122,14 @@ def flow_orbits(system: System, settings: FlowSettings) -> FlowOrbits:
     check_motion(what, system, np.minimum(own.likely_steps(before + kept), MAX_STEPS) + samples / 8, *each)
     orbits = _in_blocks(system, np.arange(size), before, kept, own, short, settings)
     for _ in range(_SHORTER if settings.own_times else 0):
-        late = np.flatnonzero(orbits.status == TOO_LONG)
+        late = np.flatnonzero(orbits.status == Status.TOO_LONG)
         if not late.size:
             break
         # Nobody asked for these times: what repeats within shorter ones is as good an answer.
         before[late] /= 4
         kept[late] /= 4
         short[late] = True
-        rest = np.flatnonzero(orbits.status != TOO_LONG)
+        rest = np.flatnonzero(orbits.status != Status.TOO_LONG)
         again = _in_blocks(system, late, before, kept, own, short, settings)
         orbits = _join([_select(orbits, rest), again], [rest, late])
     return orbits
@@ -194,7 +190,7 @@ def _not_followed(n: int, m: int, times: Array) -> FlowOrbits:
     nothing, lost, one = np.empty((m, 0)), np.full((n, m), np.nan), np.ones(m)
     return FlowOrbits(
         nothing, nothing, np.zeros(m, np.int8), np.zeros(m, np.int64), np.nan * one, np.nan * one, lost, lost, lost,
-        times[0] * one, (times[-1] - times[0]) * one, np.full(m, TOO_LONG, np.uint8),
+        times[0] * one, (times[-1] - times[0]) * one, np.full(m, Status.TOO_LONG, np.uint8),
     )  # fmt: skip
 
 
@@ -204,8 +200,9 @@ def _one_block(system: System, times: Array, short: NDArray[np.bool_], settings:
     values, status = motions(system, np.append(early, times), settings.rtol, settings.atol, MAX_STEPS)
     states = values[: len(system.labels)]
     samples = values[(*system.labels, *system.problem.outputs).index(settings.of), :, early.size :]
-    status[status == STEPS] = TOO_LONG
-    status[(status == STIFF) | (status == STIFF_SWITCHED)] = TOO_STIFF  # advise what this solver offers
+    status[status == Status.STEPS] = Status.TOO_LONG
+    # advise what this solver offers
+    status[(status == Status.STIFF) | (status == Status.STIFF_SWITCHED)] = Status.TOO_STIFF
     with np.errstate(invalid="ignore"):
         reach = np.fmax.reduce(np.abs(states), axis=2)
     reach = np.where(np.isfinite(reach), reach, 0.0)
@@ -241,7 +238,7 @@ def _classify(
         late = places[cycling, -1] - places[cycling, -1 - period[cycling]]
         duration[cycling] = late * step
     attractor = np.where(resting, EQUILIBRIUM, np.where(cycling, CYCLE, UNDECIDED)).astype(np.int8)
-    status[short & ok & ~cycling & ~(resting & arrived)] = TOO_SHORT
+    status[short & ok & ~cycling & ~(resting & arrived)] = Status.TOO_SHORT
     highs, lows = np.where(ok[:, None], highs, np.nan), np.where(ok[:, None], -lows, np.nan)
     return FlowOrbits(
         highs, lows, attractor, period, duration, np.where(ok, samples[:, -1], np.nan),

@@ -17,9 +17,8 @@ from tcpdynamics.limits import check_memory
 from ..equations import System, as_problem, compile_system
 from ..problems import DDE, ODE, TIME, DynamicsError, Map
 from ..programs.straightline import Program
-from ..results import REASONS, as_dataset, provenance, status_variable
+from ..results import Status, as_dataset, provenance, reason, status_variable
 from .failing import warn_if_most_failed
-from .operating_point import ON_SWITCH
 from .rest import solves
 from .switch_programs import has_switches
 from .switches import sides
@@ -124,7 +123,7 @@ def lyapunov(
         members = np.flatnonzero(group.ravel() == g)
         local = system if members.size == system.size else system.take(members)
         sums[members], status[members] = _exponents(local, count, early, part, batches, seed, rtol, max_steps)
-    status[(status == 0) & _rests_on_switch(system)] = ON_SWITCH
+    status[(status == 0) & _rests_on_switch(system)] = Status.ON_SWITCH
     with np.errstate(invalid="ignore"):
         rates = sums / batch[:, None, None]  # (size, batches, count)
         error = rates.std(axis=1, ddof=1) / np.sqrt(batches)
@@ -132,7 +131,7 @@ def lyapunov(
     mean[status != 0] = error[status != 0] = np.nan
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
-        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {reason(status[at])}")
     warn_if_most_failed(f"lyapunov of {problem.name}", status)
     dims, units = ("direction", *system.grid.dims), f"1/{problem.time_units}"
 

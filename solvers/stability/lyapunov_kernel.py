@@ -17,14 +17,16 @@ from typing import Any
 import numpy as np
 
 from ..markov.kernels import jit
+from ..results import Status
 
 Array = Any
 
 ADD, SUB, MUL, DIV, MIN, MAX, POW, EXP, LOG, STEP, SIN, COS, TANH, ATAN = range(14)
 KINDS = ("add", "sub", "mul", "div", "min", "max", "pow", "exp", "log", "step", "sin", "cos", "tanh", "atan")
 
-#: Status of a point, see solvers.results.REASONS; RETRY asks for half the step.
-OK, STEPS, OVERFLOW, JUMPED, RETRY = 0, 8, 9, 13, -1
+#: Status of a point, see solvers.results.Status; RETRY asks for half the step.
+OK, STEPS, OVERFLOW, JUMPED = map(int, (Status.OK, Status.STEPS, Status.OVERFLOW, Status.JUMPED))
+RETRY = -1
 
 #: Steps of a map between looks at whether to stop.
 _LOOK = 256

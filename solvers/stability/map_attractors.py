@@ -12,7 +12,7 @@ from tcpdynamics.limits import check_memory, check_work
 
 from ..equations import POINT, Linearised, System, compile_system
 from ..problems import TIME, DomainError
-from ..results import REASONS
+from ..results import Status
 from ..trajectories.maps import first_order
 from .equilibria_search import inverses
 from .rest import ROUNDING
@@ -145,7 +145,6 @@ def _shortest(cycle: Array, size: Array) -> NDArray[np.int64]:
 MAX_NUMBERS = 250_000_000
 #: Steps of the transient of which one is taken into a motion's reach.
 _SEEN = 16
-OVERFLOW = REASONS.index("the state grew beyond floating-point numbers")
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ class Orbits:
     states : (states, size, kept) array, NaN where the orbit left the floating-point numbers
     period : (size,) steps of the cycle, 0 where none was found
     multiplier : (size,) its largest multiplier in modulus
-    status : (size,) code of results.REASONS
+    status : (size,) code of results.Status
     reach : (states, size) largest absolute value of each state
     transient, keep : steps before, and steps kept
     """
@@ -207,7 +206,7 @@ def map_orbits(system: System, transient: float | None, keep: float | None, max_
         period[points], multiplier[points] = cycles
     lost = ~np.isfinite(states).all(axis=(0, 2))
     states[:, lost] = np.nan
-    status = np.where(lost, OVERFLOW, 0).astype(np.uint8)
+    status = np.where(lost, Status.OVERFLOW, 0).astype(np.uint8)
     return Orbits(states, period, multiplier, status, reach, transient, keep)
 
 

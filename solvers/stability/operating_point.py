@@ -16,21 +16,12 @@ from ..equations import System, as_problem, compile_system, quantities
 from ..grid import RESERVED
 from ..problems import Dynamics, DynamicsError
 from ..problems.numbers import real_array
-from ..results import REASONS
+from ..results import Status
 from .equilibria_search import search
 from .leading_roots import leading_roots, margin
 from .rest import closed_forms
 
 Array = NDArray[np.float64]
-
-NO_EQUILIBRIUM = REASONS.index("no equilibrium was found from any start")
-SEARCH_FAILED = REASONS.index(
-    "no equilibrium was found from any start: give the model fixed_points=, or the solver at="
-)
-NOT_POLISHED = REASONS.index("a root could not be polished: its residual is too large")
-ON_SWITCH = REASONS.index(
-    "the point lies on a switch of the equations: each side of it has a linearisation of its own"
-)
 
 
 def operating_point(
@@ -68,7 +59,7 @@ def operating_point(
         states, status = system.start_values(), np.zeros(system.size, np.uint8)
     elif system.problem.fixed_points:
         states, valid = closed_forms(system)
-        states, status = states[..., 0], np.where(valid[:, 0], 0, NO_EQUILIBRIUM).astype(np.uint8)
+        states, status = states[..., 0], np.where(valid[:, 0], 0, Status.NO_EQUILIBRIUM).astype(np.uint8)
     else:
         states, status = first_stable(system)
     states = np.where(status == 0, states, np.nan)
@@ -132,14 +123,14 @@ def first_stable(system: System, starts: int = 8) -> tuple[Array, NDArray[np.uin
     check_start(system)
     states, _ = search(system, None, starts, 0, more=False)
     if states.shape[2] == 0:
-        return np.full(states.shape[:2], np.nan), np.full(system.size, SEARCH_FAILED, np.uint8)
+        return np.full(states.shape[:2], np.nan), np.full(system.size, Status.SEARCH_FAILED, np.uint8)
     beyond = margin(system, leading_of_each(system, states)[0])
     stable = beyond < 0
     least = np.where(np.isnan(beyond), np.inf, beyond).argmin(axis=1)
     pick = np.where(stable.any(axis=1), stable.argmax(axis=1), least)
     chosen = np.take_along_axis(states, pick[None, :, None], axis=2)[..., 0]
     missing = ~np.isfinite(chosen).all(axis=0)
-    return chosen, np.where(missing, SEARCH_FAILED, 0).astype(np.uint8)
+    return chosen, np.where(missing, Status.SEARCH_FAILED, 0).astype(np.uint8)
 
 
 def check_start(system: System) -> None:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..equations import System
 from ..problems import DDE, ODE, DynamicsError, Map
-from ..results import REASONS, as_dataset, provenance, status_variable
+from ..results import Status, as_dataset, provenance, reason, status_variable
 from .leading_roots import linear_roots, switched
-from .operating_point import NOT_POLISHED, ON_SWITCH, operating_point
+from .operating_point import operating_point
 from .switch_programs import has_switches
 from .switches import linearisation
 
@@ -221,17 +221,17 @@ def roots_at(
         residuals = np.full(roots.shape, np.nan)
         side = np.full((system.size, 2, width), complex(np.nan, np.nan))
         roots[fine, : leading.shape[1]], residuals[fine, : leading.shape[1]] = leading, bad
-        status[fine[~certain]] = NOT_POLISHED
+        status[fine[~certain]] = Status.NOT_POLISHED
         if on is not None:
             points = fine[on.index]
             side[points, :, : on.roots.shape[2]] = on.roots
             roots[points], residuals[points] = complex(np.nan, np.nan), np.nan
-            status[points] = ON_SWITCH
+            status[points] = Status.ON_SWITCH
     if throw and status.any():
         first = int(np.flatnonzero(status)[0])
         where = ", ".join(f"{k} = {v:g}" for k, v in system.grid.point(first).items())
         raise DynamicsError(
-            f"{system.problem.name}: {REASONS[status[first]]}" + (f" at {where}" if where else "")
+            f"{system.problem.name}: {reason(status[first])}" + (f" at {where}" if where else "")
         )
     return system, roots, residuals, status, side if has_switches(system) else None
 

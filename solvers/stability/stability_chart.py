@@ -14,12 +14,12 @@ from tcpdynamics.errors import real
 
 from ..equations import POINT, System
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
-from ..results import REASONS, as_dataset, provenance, status_variable
+from ..results import Status, as_dataset, provenance, reason, status_variable
 from .attracting_rest import refine
 from .boundary import Boundary
 from .boundary import trace as find_boundary
 from .leading_roots import linear_roots, switched
-from .operating_point import NOT_POLISHED, ON_SWITCH, operating_point
+from .operating_point import operating_point
 from .rest import rests
 from .switch_programs import has_switches
 from .switched_verdict import growth
@@ -27,7 +27,6 @@ from .switches import linearisation, sides
 
 Array = NDArray[np.float64]
 
-NOT_AT_REST = REASONS.index("the point of at= is no equilibrium: a linearisation there judges nothing")
 
 #: How far a point of `at` may be off: people write it with four or five digits.
 _ROUNDED = 1e-4
@@ -117,7 +116,7 @@ def stability_chart(
     tolerance = real("tolerance", tolerance, 1e-14, 0.1)
     system, states, status = operating_point(problem, at, DDE, ODE, Map)
     if at is not None:
-        status[(status == 0) & _not_at_rest(system, states)] = NOT_AT_REST
+        status[(status == 0) & _not_at_rest(system, states)] = Status.NOT_AT_REST
         states = np.where(status == 0, states, np.nan)
     grid = system.grid
     if not grid.dims:
@@ -130,7 +129,7 @@ def stability_chart(
     undecided = np.flatnonzero((status != 0) & (data["verdict"].values.ravel() == 2))
     if throw and undecided.size:
         first = int(undecided[0])
-        raise DynamicsError(f"{system.problem.name} at {grid.point(first)}: {REASONS[status[first]]}")
+        raise DynamicsError(f"{system.problem.name} at {grid.point(first)}: {reason(status[first])}")
     attrs = provenance(system.problem, "stability_chart", tolerance=tolerance)
     margin = _margin(problem, {})
     if margin is not None:
@@ -180,12 +179,12 @@ def _measure(system: System, states: Array, status: NDArray[Any]) -> _Points:
         root = roots[:, 0]
         value[points] = np.abs(root) - 1 if is_map else root.real
         error[points] = 4 * n * bad * (size_ + (1.0 if is_map else 0.0))
-        code[points[~certain]] = NOT_POLISHED
+        code[points[~certain]] = Status.NOT_POLISHED
         value[points[~certain]] = np.nan
         on = switched(system, groups, 1)
         if on is not None:
             at = points[on.index]
-            value[at], error[at], exact[at], code[at] = on.value, on.error, on.exact, ON_SWITCH
+            value[at], error[at], exact[at], code[at] = on.value, on.error, on.exact, Status.ON_SWITCH
             assert side is not None
             side[at] = np.abs(on.roots[:, :, 0]) if is_map else on.roots[:, :, 0].real
     return _Points(value, error, code, exact, side)
@@ -286,7 +285,7 @@ def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: fl
             states, status = local.start_values(), np.zeros(local.size, np.uint8)
             if arrays:
                 states = refine(local, states)
-                status = np.where(np.isfinite(states).all(axis=0), 0, NOT_POLISHED).astype(np.uint8)
+                status = np.where(np.isfinite(states).all(axis=0), 0, Status.NOT_POLISHED).astype(np.uint8)
         points = _measure(local, states, status)
         return sign * points.value, points.error
 

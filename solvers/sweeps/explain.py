@@ -15,7 +15,7 @@ import xarray as xr
 
 from tcpdynamics.errors import StoreError, shown
 
-from ..results import NOT_YET, REASONS
+from ..results import NOT_YET, Status, reason
 from .blocks import MAX_STORED
 from .integrity import check_block, check_skeleton, is_complete
 from .netcdf_rules import not_whole
@@ -306,17 +306,17 @@ def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
 
 def _of_packets(path: Path, data: xr.Dataset, whole: bool, kind: str) -> Explanation:
     """A simulation of packets, or a comparison with one: not a grid of points with a status each."""
-    told = _json_of(path, data.attrs, "scenario" if kind == "scenario" else "parameters")
+    facts = _json_of(path, data.attrs, "scenario" if kind == "scenario" else "parameters")
     if kind == "scenario":
         runs = {"replication": data.sizes["replication"]} if "replication" in data.sizes else {}
         notes = [name for name in ("seed", "interrupted_at", "warning") if data.attrs.get(name)]
         several = ["seed"] if runs else []  # each run has its own
-        told = {
+        facts = {
             "flows": data.sizes.get("flow", 0),
             "links": data.sizes.get("link", 0),
             **{
                 k: v
-                for k, v in told.items()
+                for k, v in facts.items()
                 if isinstance(v, int | float | str) and k not in ("name", "seed")
             },
             **{name: data.attrs[name] for name in notes if name not in several},
@@ -335,7 +335,7 @@ def _of_packets(path: Path, data: xr.Dataset, whole: bool, kind: str) -> Explana
         work="",
         solver=command,
         dims=runs,
-        parameters={_plain(k): _plain(v) for k, v in told.items()}
+        parameters={_plain(k): _plain(v) for k, v in facts.items()}
         | {_plain(k): v for k, v in ranges.items()},
         variables={_plain(n): _described(v.dims, v.attrs) for n, v in data.data_vars.items()},
         points=points,
@@ -413,18 +413,19 @@ def _plain(value: object, most: int = 300) -> str:
     return text if len(text) <= most and text.isprintable() else shown(text)
 
 
+_KNOWN = frozenset(status.value for status in Status)
+
+
 def _counted(codes: Mapping[int, int], reasons: Counter[str]) -> dict[str, int]:
     """Failed points by reason: the texts of errors, and the meaning of the codes of the rest."""
-    from .work import OUTSIDE, RAISED
-
-    told = dict(reasons.most_common())
+    points = dict(reasons.most_common())
     raised = sum(reasons.values())
     for code, number in sorted(codes.items()):
-        if code in (0, NOT_YET):
+        if code in (Status.OK, NOT_YET):
             continue
-        if code in (OUTSIDE, RAISED):
+        if code in (Status.OUTSIDE, Status.RAISED):
             number, raised = max(0, number - raised), max(0, raised - number)
         if number:
-            text = REASONS[code] if code < len(REASONS) else f"status {code} of the function's own"
-            told[text] = told.get(text, 0) + number
-    return told
+            text = reason(code) if code in _KNOWN else f"status {code} of the function's own"
+            points[text] = points.get(text, 0) + number
+    return points

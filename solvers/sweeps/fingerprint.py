@@ -89,8 +89,8 @@ def _feed(digest: Any, value: Any, source: bool) -> None:
 def _captured(function: Any) -> list[Any]:
     """The values that a nested function holds on to; functions among them count by name."""
     cells = getattr(function, "__closure__", None) or ()
-    held = [cell.cell_contents for cell in cells]
-    return [name_of(v) if hasattr(v, "__qualname__") else v for v in held]
+    contents = [cell.cell_contents for cell in cells]
+    return [name_of(v) if hasattr(v, "__qualname__") else v for v in contents]
 
 
 def _source(function: Any) -> str:

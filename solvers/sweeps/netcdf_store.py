@@ -165,6 +165,6 @@ def _for_netcdf(data: xr.Dataset) -> xr.Dataset:
         if variable.dtype.kind == "c":
             data = data.drop_vars(name)
             for part, values in (("real", variable.real), ("imag", variable.imag)):
-                told = f"{variable.attrs.get('long_name', name)}, {'real' if part == 'real' else 'imaginary'} part"
-                data[f"{name}_{part}"] = values.assign_attrs({**variable.attrs, "long_name": told})
+                meaning = f"{variable.attrs.get('long_name', name)}, {'real' if part == 'real' else 'imaginary'} part"
+                data[f"{name}_{part}"] = values.assign_attrs({**variable.attrs, "long_name": meaning})
     return data

@@ -117,8 +117,8 @@ def header_of(blocks: Blocks, about: Mapping[str, Any], work: str, work_version:
     )
 
 
-def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str, Any]:
-    """The sweep that `found`, the attributes of a store, tells of, if it is the one of `header`.
+def check_same(path: Path, attrs: Mapping[str, Any], header: Header) -> dict[str, Any]:
+    """The sweep that `attrs`, the attributes of a store, tells of, if it is the one of `header`.
 
     Raises
     ------
@@ -126,20 +126,21 @@ def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str
         If it is another one; names the first thing that differs.
     """
     try:
-        sweep: dict[str, Any] = json.loads(found["sweep"])
-        held = sweep["format"]
+        sweep: dict[str, Any] = json.loads(attrs["sweep"])
+        stored_format = sweep["format"]
     except (KeyError, TypeError, ValueError, RecursionError):
         raise StoreError(f"{path} was not written by a sweep; give another name") from None
-    if held != FORMAT:
+    if stored_format != FORMAT:
         raise StoreError(
-            f"{path} has the store format {shown(held, 40)}, this version reads and writes {FORMAT}; give another name"
+            f"{path} has the store format {shown(stored_format, 40)}, this version reads and writes {FORMAT}; "
+            "give another name"
         )
     expected = json.loads(header.attributes(Layout())["sweep"])
     pairs = [
-        ("model", found.get("model"), header.about.get("model")),
-        ("solver", found.get("solver"), header.about.get("solver")),
+        ("model", attrs.get("model"), header.about.get("model")),
+        ("solver", attrs.get("solver"), header.about.get("solver")),
         ("function", sweep.get("work"), header.work),
-        ("version of tcpdynamics", found.get("version"), header.about.get("version")),
+        ("version of tcpdynamics", attrs.get("version"), header.about.get("version")),
         ("version of the function", sweep.get("work_version"), header.work_version),
         ("dimensions", _sizes(sweep.get("dims")), _sizes(header.dims)),
     ]
@@ -150,7 +151,7 @@ def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str
                 f"{_said(ours)}; give another name"
             )
     for attribute, what in (("parameters", "parameter"), ("settings", "setting")):
-        other = _differing(found.get(attribute), header.about.get(attribute))
+        other = _differing(attrs.get(attribute), header.about.get(attribute))
         if other is not None:
             name, theirs, ours = other
             raise StoreError(
@@ -165,7 +166,7 @@ def check_same(path: Path, found: Mapping[str, Any], header: Header) -> dict[str
     ):
         if sweep.get(key) != expected[key]:
             raise StoreError(f"{path} holds another sweep: {what}; give another name")
-    if any(found.get(k) != v for k, v in header.about.items()):
+    if any(attrs.get(k) != v for k, v in header.about.items()):
         raise StoreError(f"{path} holds another sweep: what it says about itself differs; give another name")
     return sweep
 
@@ -178,7 +179,7 @@ def _differing(theirs: Any, ours: Any) -> tuple[str, str, str] | None:
         name = next(k for k in names if first.get(k) != second.get(k) or (k in first) != (k in second))
     except (TypeError, ValueError, AttributeError, RecursionError, StopIteration):
         return None
-    one, two = (shown(held[name], 120) if name in held else "not given" for held in (first, second))
+    one, two = (shown(mapping[name], 120) if name in mapping else "not given" for mapping in (first, second))
     return (name, one, two) if one != two else None
 
 
@@ -187,17 +188,17 @@ def _other_values(path: Path, header: Header) -> str:
     from .explain import explain, value_or_range
 
     try:
-        held = explain(path).parameters
+        stored = explain(path).parameters
     except StoreError:
-        held = {}
+        stored = {}
     for name, variable in header.coords.items():
         ours = value_or_range(variable.values, variable.attrs)
-        if name in held and held[name] != ours:
-            return f"its parameter {shown(name, 60)} is {shown(held[name], 120)}, this one's is {shown(ours, 120)}"
-    lacking = [name for name in held if name not in header.coords]
-    if held and lacking:
+        if name in stored and stored[name] != ours:
+            return f"its parameter {shown(name, 60)} is {shown(stored[name], 120)}, this one's is {shown(ours, 120)}"
+    lacking = [name for name in stored if name not in header.coords]
+    if stored and lacking:
         return f"it has the parameter {shown(lacking[0], 60)}, this one has not"
-    added = [name for name in header.coords if held and name not in held]
+    added = [name for name in header.coords if stored and name not in stored]
     if added:
         return f"this one has the parameter {shown(added[0], 60)}, it has not"
     return "the parameter values differ"
@@ -257,13 +258,13 @@ def check_layout(blocks: Blocks, layout: Layout) -> None:
     """Refuse variables that clash with the grid or cannot be files."""
     from ..problems import DynamicsError
 
-    own = {*blocks.dims, *map(str, blocks.coords)}
+    taken_names = {*blocks.dims, *map(str, blocks.coords)}
     for name in (*layout.variables, *layout.coords):
-        if name in own or name in ("failure_point", "failure_reason"):
+        if name in taken_names or name in ("failure_point", "failure_reason"):
             raise DynamicsError(
                 f"work gave a variable called {name!r}, which is a parameter or taken; rename it"
             )
-    for name in (*own, *layout.variables, *layout.coords):
+    for name in (*taken_names, *layout.variables, *layout.coords):
         if not storable_name(name):
             raise DynamicsError(f"{shown(name)} cannot be the name of a stored variable; rename it")
     for name, kind in layout.variables.items():
@@ -272,7 +273,7 @@ def check_layout(blocks: Blocks, layout: Layout) -> None:
             raise DynamicsError(
                 f"work gave {name} the attribute {min(clash)!r}, by which readers change values; rename it"
             )
-        if set(kind.dims) & own:
+        if set(kind.dims) & taken_names:
             raise DynamicsError(f"work gave {name} a dimension that the grid has too: {', '.join(kind.dims)}")
 
 
@@ -283,18 +284,18 @@ def status_attrs() -> dict[str, Any]:
 
 def failure_table(blocks: Blocks, reasons: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[str, xr.Variable]:
     """The points that raised an error, in order, as two variables; nothing where there are none."""
-    found: list[tuple[int, str]] = []
-    for block, told in reasons:
+    failed: list[tuple[int, str]] = []
+    for block, runs_by_text in reasons:
         numbers = blocks.numbers(block)
-        for text, runs in told.items():
-            found += [(int(n), text) for first, last in runs for n in numbers[first:last]]
-        if len(found) > 4 * MOST_LISTED:
-            found = sorted(found)[:MOST_LISTED]
-    found = sorted(found)[:MOST_LISTED]
-    if not found:
+        for text, runs in runs_by_text.items():
+            failed += [(int(n), text) for first, last in runs for n in numbers[first:last]]
+        if len(failed) > 4 * MOST_LISTED:
+            failed = sorted(failed)[:MOST_LISTED]
+    failed = sorted(failed)[:MOST_LISTED]
+    if not failed:
         return {}
-    points = np.array([n for n, _ in found], dtype=np.int64)
-    texts = np.array([text for _, text in found])
+    points = np.array([n for n, _ in failed], dtype=np.int64)
+    texts = np.array([text for _, text in failed])
     place = {"long_name": "place of a failed point in the grid, last dimension fastest"}
     return {
         "failure_point": xr.Variable(("failure",), points, place),

@@ -93,7 +93,7 @@ def sweep(
     StoreError
         A store that holds another sweep, or whose headers are damaged. Nothing is overwritten.
     LimitError
-        Results that need more memory than one request may have, told before the second block is computed.
+        Results that need more memory than one request may have, refused before the second block is computed.
     DomainError, DynamicsError
         A grid that is too large; work that does not give one value a point.
 
@@ -110,14 +110,14 @@ def sweep(
     >>> result.area.sel(width=3, height=10).item()
     30.0
     """
-    given = getattr(work, "parameters", None) if parameters is None else parameters
-    if given is None:
+    grid = getattr(work, "parameters", None) if parameters is None else parameters
+    if grid is None:
         raise DynamicsError("give parameters: a mapping of names to numbers or arrays")
     if in_flight is not None and in_flight < 1:
         raise DynamicsError(f"in_flight must be at least 1, got {in_flight}")
     path = None if store is None else local_path(store)
-    most = MAX_STORED if path is not None and path.suffix == ".zarr" else MAX_POINTS
-    blocks = cut(given, block, most, int(getattr(work, "bytes_per_point", 0)))
+    limit = MAX_STORED if path is not None and path.suffix == ".zarr" else MAX_POINTS
+    blocks = cut(grid, block, limit, int(getattr(work, "bytes_per_point", 0)))
     header = _header(work, blocks, dict(about or getattr(work, "about", {})), version)
     target = _open(path, blocks, header, resume, retry)
     try:
@@ -129,8 +129,10 @@ def sweep(
                 raise DynamicsError(_first_reason(blocks, number, outcome))
         result = target.finish()
         if throw and "failure_reason" in result:
-            told = str(result.failure_reason.values[0])
-            raise DynamicsError(f"an earlier run had points that failed: {told}; retry=True tries them again")
+            reason = str(result.failure_reason.values[0])
+            raise DynamicsError(
+                f"an earlier run had points that failed: {reason}; retry=True tries them again"
+            )
     finally:
         target.close()
     return result
@@ -139,9 +141,9 @@ def sweep(
 def _header(work: Work, blocks: Blocks, about: dict[str, Any], version: str) -> Header:
     from tcpdynamics import __version__
 
-    told = {"model": name_of(work), "version": __version__, **about}
+    description = {"model": name_of(work), "version": __version__, **about}
     digest = fingerprint(work, source=not version)
-    return header_of(blocks, told, name_of(work), version, digest)
+    return header_of(blocks, description, name_of(work), version, digest)
 
 
 def _open(path: Path | None, blocks: Blocks, header: Header, resume: bool, retry: bool) -> Store:
@@ -167,32 +169,32 @@ def _in_order_of_layout(
     store has the same bytes.
     """
     order = [int(n) for n in np.flatnonzero(~target.done)]
-    held: dict[int, Outcome] = {}
+    early: dict[int, Outcome] = {}
     ahead = 0
-    for number, outcome in _outcomes(work, blocks, order, executor, in_flight, held):
+    for number, outcome in _outcomes(work, blocks, order, executor, in_flight, early):
         if target.layout is not None:
             if outcome.layout is not None:
                 check_alike(target.layout, outcome.layout)
             yield number, outcome
             continue
-        held[number] = outcome
-        while ahead < len(order) and order[ahead] in held and target.layout is None:
-            layout = held[order[ahead]].layout
+        early[number] = outcome
+        while ahead < len(order) and order[ahead] in early and target.layout is None:
+            layout = early[order[ahead]].layout
             ahead += 1
             if layout is not None:
                 waiting = 1 if executor is None else in_flight or 2 * _workers(executor)
                 _check_blocks(blocks, layout.bytes_per_point, waiting)
                 target.begin(layout)
         if target.layout is not None:
-            yield from _checked(target.layout, held)
-            held.clear()
+            yield from _checked(target.layout, early)
+            early.clear()
     if target.layout is None:  # every point failed
         target.begin(Layout())
-        yield from held.items()
+        yield from early.items()
 
 
-def _checked(layout: Layout, held: Mapping[int, Outcome]) -> Iterator[tuple[int, Outcome]]:
-    for number, outcome in held.items():
+def _checked(layout: Layout, early: Mapping[int, Outcome]) -> Iterator[tuple[int, Outcome]]:
+    for number, outcome in early.items():
         if outcome.layout is not None:
             check_alike(layout, outcome.layout)
         yield number, outcome
@@ -204,21 +206,21 @@ def _outcomes(
     order: list[int],
     executor: Executor | None,
     in_flight: int | None,
-    held: Mapping[int, Outcome],
+    early: Mapping[int, Outcome],
 ) -> Iterator[tuple[int, Outcome]]:
-    """Blocks as they finish, with a bounded number handed out; results that are `held` back count too."""
+    """Blocks as they finish, with a bounded number handed out; results that came `early` count too."""
     if executor is None:
         for number in order:
             values = blocks.values(number)
             yield number, run_block(work, values, _size(blocks, number))
         return
-    most = in_flight or 2 * _workers(executor)
+    limit = in_flight or 2 * _workers(executor)
     todo = iter(order)
     pending: dict[Future[Outcome], int] = {}
     try:
         while True:
-            kept = sum(bool(outcome.arrays) for outcome in held.values())
-            for number in islice(todo, max(0 if pending else 1, most - len(pending) - kept)):
+            kept = sum(bool(outcome.arrays) for outcome in early.values())
+            for number in islice(todo, max(0 if pending else 1, limit - len(pending) - kept)):
                 values = blocks.values(number)
                 pending[executor.submit(run_block, work, values, _size(blocks, number))] = number
             if not pending:

@@ -13,13 +13,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from ..problems import DynamicsError
-from ..results import NOT_YET, REASONS
+from ..results import NOT_YET, Status
 
 #: What `work` is: block of parameters -> variables along the dimension "point".
 Work = Callable[[dict[str, NDArray[Any]]], Any]
-
-OUTSIDE = REASONS.index("a parameter is outside its domain")
-RAISED = REASONS.index("not computed: an error was raised")
 
 _LONGEST = 300
 
@@ -83,20 +80,21 @@ def run_block(work: Work, values: Mapping[str, NDArray[Any]], size: int) -> Outc
     arrays: dict[str, NDArray[Any]] = {}
     status = np.zeros(size, dtype=np.uint8)
     reasons: dict[str, list[list[int]]] = {}
-    for first, last, given in _pieces(work, values, 0, size):
-        if isinstance(given, BaseException):
-            status[first] = OUTSIDE if type(given).__name__ == "DomainError" else RAISED
-            runs = reasons.setdefault(_told(given), [[first, first]])
+    for first, last, answer in _pieces(work, values, 0, size):
+        if isinstance(answer, BaseException):
+            outside = type(answer).__name__ == "DomainError"
+            status[first] = Status.OUTSIDE if outside else Status.RAISED
+            runs = reasons.setdefault(_sentence(answer), [[first, first]])
             if runs[-1][1] == first:
                 runs[-1][1] = last
             else:
                 runs.append([first, last])
             continue
-        found, parts, codes = _taken_apart(given, last - first)
+        part_layout, parts, codes = _take_apart(answer, last - first)
         if layout is None:
-            layout = found
-            arrays = {n: np.full((size, *k.shape), k.fill, k.dtype) for n, k in found.variables.items()}
-        check_alike(layout, found)
+            layout = part_layout
+            arrays = {n: np.full((size, *k.shape), k.fill, k.dtype) for n, k in layout.variables.items()}
+        check_alike(layout, part_layout)
         for name, part in parts.items():
             arrays[name][first:last] = part
         status[first:last] = codes
@@ -116,17 +114,17 @@ def _pieces(
     return _pieces(work, values, first, middle) + _pieces(work, values, middle, last)
 
 
-def _told(error: BaseException) -> str:
+def _sentence(error: BaseException) -> str:
     """One line, without addresses in memory, which differ from run to run."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     text = re.sub(r" at 0x[0-9a-fA-F]+", "", text).removesuffix(":")
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def _taken_apart(given: Any, size: int) -> tuple[Layout, dict[str, NDArray[Any]], Any]:
+def _take_apart(answer: Any, size: int) -> tuple[Layout, dict[str, NDArray[Any]], Any]:
     """Layout, arrays with the point first, and status codes of what `work` gave."""
     variables, parts, codes = {}, {}, np.zeros(size, dtype=np.uint8)
-    described, coords = _described(given)
+    described, coords = _describe(answer)
     for name, (dims, array, attrs) in described.items():
         if len(dims) != array.ndim or dict(zip(dims, array.shape, strict=True)).get("point") != size:
             raise DynamicsError(
@@ -156,60 +154,62 @@ def _taken_apart(given: Any, size: int) -> tuple[Layout, dict[str, NDArray[Any]]
     return Layout(variables, {k: c for k, c in coords.items() if c[0] and set(c[0]) <= used}), parts, codes
 
 
-def _described(given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _describe(answer: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Variables and coordinates as name -> (dimensions, array, attributes).
 
     Without building a Dataset, which would take longer than all the rest that a block costs.
     """
     coords: dict[str, Any] = {}
-    if isinstance(given, xr.DataArray):
-        given = {given.name if given.name is not None else "value": given}
-    if isinstance(given, xr.Dataset):
-        coords = {str(k): _plain(c) for k, c in given.coords.items()}
-        given = {k: v.variable for k, v in given.data_vars.items()}
-    if not isinstance(given, Mapping):
-        raise DynamicsError(f"work must give a mapping of variables or a Dataset, got {type(given).__name__}")
-    found: dict[str, Any] = {}
-    for name, value in given.items():
+    if isinstance(answer, xr.DataArray):
+        answer = {answer.name if answer.name is not None else "value": answer}
+    if isinstance(answer, xr.Dataset):
+        coords = {str(k): _parts(c) for k, c in answer.coords.items()}
+        answer = {k: v.variable for k, v in answer.data_vars.items()}
+    if not isinstance(answer, Mapping):
+        raise DynamicsError(
+            f"work must give a mapping of variables or a Dataset, got {type(answer).__name__}"
+        )
+    variables: dict[str, Any] = {}
+    for name, value in answer.items():
         if isinstance(value, xr.DataArray | xr.Variable):
-            coords |= {str(k): _plain(c) for k, c in getattr(value, "coords", {}).items()}
-            found[str(name)] = _plain(value)
+            coords |= {str(k): _parts(c) for k, c in getattr(value, "coords", {}).items()}
+            variables[str(name)] = _parts(value)
         elif isinstance(value, tuple):
-            found[str(name)] = _plain(xr.Variable(*value))
+            variables[str(name)] = _parts(xr.Variable(*value))
         elif np.ndim(value) == 1:
-            found[str(name)] = ("point",), np.asarray(value), {}
+            variables[str(name)] = ("point",), np.asarray(value), {}
         else:
             raise DynamicsError(
                 f"work must give one value a point: {name} has the shape {np.shape(value)}; "
                 f"name further dimensions as in (('point', 'flow'), values)"
             )
     if coords.get("status", ((),))[0] == ("point",):  # beside a DataArray
-        found.setdefault("status", coords["status"])
-    return found, coords
+        variables.setdefault("status", coords["status"])
+    return variables, coords
 
 
-def _plain(value: Any) -> tuple[tuple[str, ...], Any, dict[str, Any]]:
+def _parts(value: Any) -> tuple[tuple[str, ...], Any, dict[str, Any]]:
     return tuple(map(str, value.dims)), value.values, {str(k): v for k, v in value.attrs.items()}
 
 
-def check_alike(known: Layout, found: Layout) -> None:
+def check_alike(known: Layout, layout: Layout) -> None:
     """Raise DynamicsError if a block's variables are not those of the other blocks."""
-    if known.variables.keys() != found.variables.keys():
+    if known.variables.keys() != layout.variables.keys():
         raise DynamicsError(
-            f"work gave the variables {', '.join(found.variables)} for some points and "
+            f"work gave the variables {', '.join(layout.variables)} for some points and "
             f"{', '.join(known.variables)} for others; give the same for all"
         )
     for name, kind in known.variables.items():
-        other = found.variables[name]
+        other = layout.variables[name]
         if (kind.dtype, kind.dims, kind.shape) != (other.dtype, other.dims, other.shape):
             raise DynamicsError(
                 f"work gave {name} as {np.dtype(other.dtype)} {dict(zip(other.dims, other.shape, strict=True))} for "
                 f"some points and as {np.dtype(kind.dtype)} {dict(zip(kind.dims, kind.shape, strict=True))} for "
                 "others; give the same for all"
             )
-    same = known.coords.keys() == found.coords.keys() and all(
+    same = known.coords.keys() == layout.coords.keys() and all(
         xr.DataArray(values, dims=dims).equals(
-            xr.DataArray(found.coords[name][1], dims=found.coords[name][0])
+            xr.DataArray(layout.coords[name][1], dims=layout.coords[name][0])
         )
         for name, (dims, values, _) in known.coords.items()
     )

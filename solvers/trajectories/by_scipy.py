@@ -9,18 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..equations import System
-from ..results import REASONS
+from ..results import Status
 
 Array = NDArray[np.float64]
 
 #: SciPy's integrators by our names of them.
 METHODS = {"scipy": "DOP853", "radau": "Radau"}
 
-OK, STEPS, _UNKNOWN = 0, 8, -1
-OVERFLOW = REASONS.index("the state grew beyond floating-point numbers")
-SINGULAR = next(
-    i for i, reason in enumerate(REASONS) if reason.startswith("the equations or their derivatives")
-)
+_UNKNOWN = -1
 
 #: SciPy divides by a state's tolerance: what is used where a state is zero and no `atol` is asked for.
 SMALLEST = 1e-100
@@ -56,7 +52,7 @@ def follow(
     -------
     states : (n, reached) array
         At as many times as were reached.
-    status : code of results.REASONS
+    status : code of results.Status
     end : (2 n + 2,) array
         States and slopes where it ended, the time, and the last step.
     """
@@ -74,12 +70,13 @@ def follow(
         return matrix
 
     states = np.empty((start.size, ticks.size))
-    states[:, 0], reached, status = start, int(ticks[0] == 0.0), OK
+    states[:, 0], reached = start, int(ticks[0] == 0.0)
+    status: int = Status.OK
     solver: Any = None
     with np.errstate(all="ignore"):
         if reached < ticks.size:
             if not np.isfinite(slope(0.0, start)).all():
-                return states[:, :reached], SINGULAR, np.zeros(2 * start.size + 2)
+                return states[:, :reached], Status.SINGULAR, np.zeros(2 * start.size + 2)
             try:
                 more: dict[str, Any] = {"jac": jacobian} if method == "radau" else {}
                 solver = getattr(integrate, METHODS[method])(
@@ -92,7 +89,7 @@ def follow(
                     max_step=max_step,
                     **more,
                 )
-                while reached < ticks.size and status == OK:
+                while reached < ticks.size and status == Status.OK:
                     between = halts[(halts > solver.t) & (halts < ticks[reached])]
                     if all(_steps_to(solver, t) for t in [*between, ticks[reached]]):
                         states[:, reached] = solver.y
@@ -100,7 +97,7 @@ def follow(
                     else:
                         status = _UNKNOWN
             except _StepsRanOut:
-                status = STEPS
+                status = Status.STEPS
             except (ValueError, np.linalg.LinAlgError):  # a matrix that is not finite
                 status = _UNKNOWN
         y, t, step = (solver.y, solver.t, solver.step_size or 0.0) if solver else (start, 0.0, 0.0)
@@ -123,7 +120,7 @@ def _reason(y: Array, slope: Array, step: float) -> int:
     """Why no step is small enough: the state runs away, or the equations have no value there (as in the kernel)."""
     grows = ~np.isfinite(y) | ((abs(y) > 1e10) & ~(y * slope <= 0))
     grows |= (y * slope > 0) & (abs(slope) * step > 1e-3 * abs(y))
-    return OVERFLOW if grows.any() else SINGULAR
+    return Status.OVERFLOW if grows.any() else Status.SINGULAR
 
 
 #: A step of a Taylor method of degree 8 to 40 is stable up to 4 to 16 times the time in which a mode decays.

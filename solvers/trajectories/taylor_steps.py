@@ -9,10 +9,12 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
+from ..results import Status
 from .taylor_operations import LANES, inner, intrinsic
 
-#: Status of a trajectory, see solvers.results.REASONS; the last two are the kernel's own names of reasons there.
-OK, STEPS, OVERFLOW, SLIDES, SINGULAR = 0, 8, 9, -1, -2
+#: Status of a trajectory, see solvers.results.Status; the last two are the kernel's own names of reasons there.
+OK, STEPS, OVERFLOW = map(int, (Status.OK, Status.STEPS, Status.OVERFLOW))
+SLIDES, SINGULAR = -1, -2
 
 
 @intrinsic

@@ -22,8 +22,8 @@ from ..grid import span
 from ..problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map
 from ..problems.numbers import real_array
 from ..programs.straightline import Builder
-from ..results import REASONS, as_dataset, provenance, status_variable
-from .by_scipy import METHODS, OVERFLOW, SINGULAR, STEPS, follow, is_stiff
+from ..results import Status, as_dataset, provenance, reason, status_variable
+from .by_scipy import METHODS, follow, is_stiff
 from .forcing import stops
 from .history import check_sizes, past_polynomials
 from .maps import Iteration
@@ -60,12 +60,6 @@ STEPS_BY_DEFAULT = 100_000
 
 #: Trajectories for which compiling their equations pays.
 NATIVE_FROM = 2000
-
-STIFF = next(i for i, reason in enumerate(REASONS) if "since the problem is stiff" in reason)
-STIFF_SWITCHED = next(
-    i for i, reason in enumerate(REASONS) if "switched and delay equations have no" in reason
-)
-SLIDES = next(i for i, reason in enumerate(REASONS) if reason.startswith("the motion slides along a switch"))
 
 
 def trajectory(
@@ -162,7 +156,7 @@ def trajectory(
     values, status = motions(system, ticks, rtol, atol, max_steps, longest, method)
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
-        raise DynamicsError(f"{dynamics.name} failed at {system.grid.point(at)}: {REASONS[status[at]]}")
+        raise DynamicsError(f"{dynamics.name} failed at {system.grid.point(at)}: {reason(status[at])}")
     n, settings = len(system.labels), {"rtol": rtol, "atol": atol, "method": method}
     if max_step is not None:
         settings["max_step"] = max_step
@@ -350,7 +344,7 @@ def _why_lost(task: _Task, points: NDArray[np.intp]) -> NDArray[np.uint8]:
             states = orbit.advance().states
             now = (reason == 0) & ~np.isfinite(states).all(axis=0)
             grew = (np.isinf(states).any(axis=0) & (before > 100)) | (before > 1e100)
-            reason[now] = np.where(grew, OVERFLOW, SINGULAR)[now]
+            reason[now] = np.where(grew, Status.OVERFLOW, Status.SINGULAR)[now]
     return reason
 
 
@@ -366,9 +360,11 @@ def _integrate(task: _Task, method: str) -> None:
     ends = _by_scipy(task, method) if method in METHODS else _by_taylor(task)
     if method not in METHODS:
         _outputs_of_states(task)
-    short = np.flatnonzero(task.status == STEPS)
+    short = np.flatnonzero(task.status == Status.STEPS)
     if short.size and method != "radau":
-        task.status[short[is_stiff(system, short, ends[:, short])]] = STIFF if plain else STIFF_SWITCHED
+        task.status[short[is_stiff(system, short, ends[:, short])]] = (
+            Status.STIFF if plain else Status.STIFF_SWITCHED
+        )
 
 
 def _from_series(system: System) -> NDArray[np.bool_]:
@@ -499,11 +495,14 @@ def _by_taylor(task: _Task) -> Array:
     run(None, max(64, room) if tape.past.size else 1)
     # Some looked further back than they remember: once more, with a longer memory (at most 2 GB).
     for capacity in (16_384, 262_144) if tape.past.size else ():
-        short = np.flatnonzero((codes == STEPS) & (taken < task.max_steps))
+        short = np.flatnonzero((codes == Status.STEPS) & (taken < task.max_steps))
         piece = LANES * tape.past.size * (order + 1) * 8 * min(_processors(), max(1, short.size // LANES))
         if short.size and capacity > room and capacity * piece < 2**31:
             run(short, capacity)
-    codes[codes == taylor_steps.SLIDES], codes[codes == taylor_steps.SINGULAR] = SLIDES, SINGULAR
+    codes[codes == taylor_steps.SLIDES], codes[codes == taylor_steps.SINGULAR] = (
+        Status.SLIDES,
+        Status.SINGULAR,
+    )
     task.status[:] = codes
     return ends
 

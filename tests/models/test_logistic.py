@@ -13,6 +13,7 @@ import sympy
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from judges import roots_right
 from scipy.integrate import solve_ivp
 
 from tcpdynamics.models import Logistic, LogisticAckClocked, LogisticDelayed, LogisticMap
@@ -235,16 +236,6 @@ def test_held_margin_is_one_minus_the_multiplier(
 
 
 # ---------------------------------------------------------------- delay
-
-
-def roots_right(a: float, b: float, tau: float) -> int:
-    """How many roots lambda = a + b e^(-lambda tau) has in the right half-plane, by the winding number."""
-    radius = abs(a) + abs(b) + 1  # no root with Re >= 0 is larger
-    axis = 1j * np.linspace(radius, -radius, 40001)
-    arc = radius * np.exp(1j * np.linspace(-np.pi / 2, np.pi / 2, 4001))
-    path = np.concatenate([axis, arc])
-    values = path - a - b * np.exp(-path * tau)
-    return round(float(np.angle(values[1:] / values[:-1]).sum()) / (2 * np.pi))
 
 
 @given(gains, st.floats(0.0, 4.0))

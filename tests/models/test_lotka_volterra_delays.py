@@ -10,6 +10,7 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judges import roots_right
 from scipy.integrate import solve_ivp
 
 from tcpdynamics.models import (
@@ -42,16 +43,6 @@ def multipliers(problem: Any, N: Any) -> np.ndarray[Any, Any]:
 def radius(model: Any) -> float:
     at = np.broadcast_to(100.0 / model.crowding(), model.flows)
     return float(abs(multipliers(model.map(), at)).max())
-
-
-def roots_right(a: float, b: float, tau: float) -> int:
-    """How many roots lambda = a + b e^(-lambda tau) has in the right half-plane, by the winding number."""
-    size = abs(a) + abs(b) + 1  # no root with Re >= 0 is larger
-    axis = 1j * np.linspace(size, -size, 20001)
-    arc = size * np.exp(1j * np.linspace(-np.pi / 2, np.pi / 2, 4001))
-    path = np.concatenate([axis, arc])
-    values = path - a - b * np.exp(-path * tau)
-    return round(float(np.angle(values[1:] / values[:-1]).sum()) / (2 * np.pi))
 
 
 def modes(model: Any) -> list[tuple[float, float]]:

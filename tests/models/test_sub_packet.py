@@ -12,6 +12,7 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import near_ends
 
 from tcpdynamics.models.sub_packet.aggregated import (
     SubPacketApproximate,
@@ -36,12 +37,6 @@ EPS = np.finfo(float).eps
 p, q = sympy.symbols("p", positive=True), 1 - sympy.symbols("p", positive=True)
 
 Chain = dict[tuple[str, str], Any]
-
-
-def near_ends(high: float) -> st.SearchStrategy[float]:
-    """Loss rates in [1e-12, high - 1e-12]: as many decades near each end as there are in between."""
-    small = st.floats(-12, np.log10(high / 2)).map(lambda x: 10.0**x)
-    return st.one_of(small, small.map(lambda x: high - max(x, 1e-12)), st.floats(1e-12, high - 1e-12))
 
 
 # ------------------------------------------------------- the figures again, with every arrow as it is printed

@@ -14,6 +14,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from strategies import near_ends
 
 from tcpdynamics.models.sub_packet.exact import SubPacketExact, collapse_threshold, escape
 from tcpdynamics.models.throughput_laws import PftkFull, SquareRoot
@@ -90,11 +91,6 @@ def solve_again(model: SubPacketExact) -> dict[str, flint.arb]:
         time[f"b({k})"] *= m_0 * 2**k - 1
     total = sum(time.values(), flint.arb(0))
     return {s: x / total for s, x in time.items()}
-
-
-def near_ends() -> st.SearchStrategy[float]:
-    small = st.floats(-12, np.log10(0.5)).map(lambda x: 10.0**x)
-    return st.one_of(small, small.map(lambda x: 1 - max(x, 1e-12)), st.floats(1e-12, 1 - 1e-12))
 
 
 def check(model: SubPacketExact) -> None:
@@ -410,7 +406,7 @@ def test_timeouts_as_printed() -> None:
     windows = [f"S{n}" for n in range(2, 7)]
     told = model.timeout_probability().timeout.sel(state=windows)
     assert told.values == pytest.approx(table[:, 1:6], abs=HALF_DIGIT)
-    wait = first_passage(model, [f"b({k})" for k in range(6)], throw=True)["mean"].sel(state=windows)
+    wait = first_passage(model, [f"b({k})" for k in range(6)], throw=True).mean_time.sel(state=windows)
     assert wait.values == pytest.approx(table[:, 6:11], abs=0.500001e-2)
     assert model.repeat_probability().values == pytest.approx(table[:, 11], abs=HALF_DIGIT)
     assert model.tail_exponent().values == pytest.approx(table[:, 14], abs=0.5001e-3)
@@ -422,7 +418,7 @@ def test_mean_gap_and_outage_as_printed() -> None:
     table = numbers(OUTAGES)[:3]
     model = SubPacketExact(loss=table[:, 0], backoff_cap=60)
     assert model.mean_silence().values == pytest.approx(table[:, 12], abs=0.5001e-3)
-    outage = first_passage(model, "S3", throw=True)["mean"].sel(state="b(0)")
+    outage = first_passage(model, "S3", throw=True).mean_time.sel(state="b(0)")
     assert outage.values == pytest.approx(table[:, 13], abs=0.5001e-3)
     loss, s = table[:, 0], 1 - (1 - table[:, 0]) ** 3
     assert outage.values == pytest.approx(2 / (1 - 2 * s) + 1 / (1 - loss) ** 2, rel=1e-6)
@@ -435,7 +431,7 @@ def test_mean_outage_with_a_cap(loss: float, cap: int) -> None:
     s, base = 1 - (1 - loss) ** 3, 3
     timeouts = base * (sum((2 * s) ** k for k in range(cap)) + (2 * s) ** cap / (1 - s))
     model = SubPacketExact(loss=loss, backoff_cap=cap, base_timeout=base)
-    outage = first_passage(model, "S3")["mean"].sel(state="b(0)").item()
+    outage = first_passage(model, "S3").mean_time.sel(state="b(0)").item()
     assert outage == pytest.approx(timeouts + 1 / (1 - loss) ** 2, rel=1e-12)
 
 

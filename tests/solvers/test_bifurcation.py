@@ -10,6 +10,7 @@ import sympy
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import logistic_map
 
 from tcpdynamics.models import LogisticMap, TRefwaWindow
 from tcpdynamics.solvers import bifurcation, failures, trajectory
@@ -18,10 +19,6 @@ from tcpdynamics.solvers.stability.flow_attractors import maxima, repetition, va
 
 w, past, r, delay = sympy.symbols("w past r delay")
 x, y = sympy.symbols("x y")
-
-
-def logistic(values: Any, start: Any = 0.1) -> Map:
-    return Map(rhs={"w": w + r * w * (1 - w)}, parameters={"r": values}, start={"w": start})
 
 
 def delayed(values: Any) -> DDE:
@@ -39,19 +36,19 @@ def delayed(values: Any) -> DDE:
 )  # fmt: skip
 def test_cascade_of_the_logistic_map(value: float, length: int) -> None:
     """Flip at 2, period 4 from sqrt(6), 8 from 2.54409, 16 from 2.56441; a window of period 3 from sqrt(8)."""
-    assert bifurcation(logistic(value)).cycle_length == length
+    assert bifurcation(logistic_map(value)).cycle_length == length
 
 
 def test_onset_of_chaos() -> None:
     """16 to 32 at 2.568759, 32 to 64 at 2.569692, no cycle beyond 2.569946."""
-    found = bifurcation(logistic([2.5687, 2.5688, 2.5696, 2.5698, 2.57]), transient=4000)
+    found = bifurcation(logistic_map([2.5687, 2.5688, 2.5696, 2.5698, 2.57]), transient=4000)
     assert found.cycle_length.values.tolist() == [16, 32, 32, 64, 0]
 
 
 @settings(max_examples=30)
 @given(st.floats(0.05, 1.99))
 def test_fixed_point(value: float) -> None:
-    found = bifurcation(logistic(value))
+    found = bifurcation(logistic_map(value))
     assert found.cycle_length == 1 and found.attractor == 1
     assert found.multiplier == pytest.approx(abs(1 - value), abs=1e-7)
 
@@ -69,7 +66,7 @@ def test_cycle_of_two_in_closed_form() -> None:
 @given(st.floats(2.001, 2.449))
 def test_cycle_of_two(value: float) -> None:
     """Its points solve r^2 w^2 - r (r + 2) w + r + 2 = 0, its multiplier is 5 - r^2."""
-    found = bifurcation(logistic(value), transient=5000)
+    found = bifurcation(logistic_map(value), transient=5000)
     assert found.cycle_length == 2
     assert found.multiplier == pytest.approx(abs(5 - value**2), abs=1e-7)
     roots = np.sort(np.roots([value**2, -value * (value + 2), value + 2]))
@@ -78,16 +75,16 @@ def test_cycle_of_two(value: float) -> None:
 
 
 def test_repelling_point_is_not_an_attractor_unless_the_orbit_sits_on_it() -> None:
-    found = bifurcation(logistic(2.3, start=[0.1, 1.0]))
+    found = bifurcation(logistic_map(2.3, start=[0.1, 1.0]))
     assert found.cycle_length.values.tolist() == [2, 1] and found.multiplier.values[1] == pytest.approx(1.3)
 
 
 def test_escape() -> None:
-    found = bifurcation(logistic([1.0, 3.2]))
+    found = bifurcation(logistic_map([1.0, 3.2]))
     assert np.isnan(found.w.sel(r=3.2)).all() and found.cycle_length.values.tolist() == [1, 0]
     assert [reason for _, reason in failures(found)] == ["the state grew beyond floating-point numbers"]
     with pytest.raises(DynamicsError, match=r"'r': 3\.2.*beyond floating-point"):
-        bifurcation(logistic([1.0, 3.2]), throw=True)
+        bifurcation(logistic_map([1.0, 3.2]), throw=True)
 
 
 def test_delayed_map() -> None:
@@ -131,11 +128,11 @@ def test_labels_and_round_trip(tmp_path: Any) -> None:
 
 def test_refusals() -> None:
     with pytest.raises(DynamicsError, match="'q' is not swept; swept are: r"):
-        bifurcation(logistic([1.0]), "q")
+        bifurcation(logistic_map([1.0]), "q")
     with pytest.raises(DomainError, match="transient of a map must be a whole number"):
-        bifurcation(logistic([1.0]), transient=1.5)
+        bifurcation(logistic_map([1.0]), transient=1.5)
     with pytest.raises(DomainError, match="at most 250,000,000"):
-        bifurcation(logistic(np.linspace(1, 2, 10**6)), keep=1000)
+        bifurcation(logistic_map(np.linspace(1, 2, 10**6)), keep=1000)
     with pytest.raises(DynamicsError, match="of names 'q'"):
         bifurcation(delayed([1.0]), of="q")
 
@@ -147,7 +144,7 @@ def test_settings_that_are_no_numbers(name: str, bad: Any) -> None:
         bifurcation(delayed([1.0]), **{name: bad})
     if name in ("transient", "keep", "max_period"):
         with pytest.raises(DomainError, match=f"{name}.* must be a whole number >= [012], got"):
-            bifurcation(logistic([1.0]), **{name: bad})
+            bifurcation(logistic_map([1.0]), **{name: bad})
 
 
 # -- flows --------------------------------------------------------------------------------------------------

@@ -6,36 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judges import exact_law
+from strategies import matrix_over_decades
 
 from tcpdynamics.solvers.markov import dense
 from tcpdynamics.solvers.markov.dense import stationary_dense, stationary_dense_numpy
 
 EPS = np.finfo(float).eps
-
-
-def random_chain(n: int, seed: int, decades: float = 0.0, density: float = 1.0) -> np.ndarray:
-    """Entries spread over `decades`, with a ring so that the chain is irreducible."""
-    rng = np.random.default_rng(seed)
-    A = 10 ** -(decades * rng.random((n, n))) * (rng.random((n, n)) < density)
-    A[np.arange(n), (np.arange(n) + 1) % n] += 10 ** -(decades * rng.random(n))
-    A[0, 0] += 0.1
-    return A / A.sum(axis=1, keepdims=True)
-
-
-def exact(P: np.ndarray) -> list[Fraction]:
-    """The same elimination in rational arithmetic, off-diagonal entries taken as exact."""
-    A = [[Fraction(x) for x in row] for row in P.tolist()]
-    n = len(A)
-    out = [Fraction(1)] * n
-    for k in range(n - 1, 0, -1):
-        out[k] = sum(A[k][:k])
-        for i in range(k):
-            for j in range(k):
-                A[i][j] += A[i][k] * A[k][j] / out[k]
-    x = [Fraction(1)]
-    for k in range(1, n):
-        x.append(sum(x[i] * A[i][k] for i in range(k)) / out[k])
-    return [v / sum(x) for v in x]
 
 
 def worst(pi: np.ndarray, reference) -> float:
@@ -45,15 +22,15 @@ def worst(pi: np.ndarray, reference) -> float:
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 9), st.integers(0, 2**32 - 1), st.sampled_from([0, 3, 15]), st.floats(0.2, 1))
 def test_every_component_is_exact_to_rounding(n: int, seed: int, decades: float, density: float) -> None:
-    P = random_chain(n, seed, decades, density)
+    P = matrix_over_decades(n, seed, decades, density)
     # O'Cinneide: the error grows at most like n**2 eps; this is its typical size with a margin.
-    assert worst(stationary_dense(P), exact(P)) <= 10 * (n + 3) * EPS
+    assert worst(stationary_dense(P), exact_law(P)) <= 10 * (n + 3) * EPS
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1), st.sampled_from([0, 6, 14]), st.floats(0.05, 1))
 def test_numpy_twin_agrees(n: int, seed: int, decades: float, density: float) -> None:
-    P = random_chain(n, seed, decades, density)
+    P = matrix_over_decades(n, seed, decades, density)
     assert stationary_dense(P) == pytest.approx(stationary_dense_numpy(P), rel=20 * (n + 3) * EPS, abs=0)
 
 
@@ -61,7 +38,7 @@ def test_numpy_twin_agrees(n: int, seed: int, decades: float, density: float) ->
 def test_blocks_agree_with_the_twin_and_quantecon(n: int) -> None:
     from quantecon.markov.gth_solve import gth_solve
 
-    P = random_chain(n, n, decades=8, density=0.3)
+    P = matrix_over_decades(n, n, decades=8, density=0.3)
     pi = stationary_dense(P)
     assert pi == pytest.approx(stationary_dense_numpy(P), rel=20 * n * EPS, abs=0)
     assert pi == pytest.approx(gth_solve(P), rel=20 * n * EPS, abs=0)
@@ -70,7 +47,7 @@ def test_blocks_agree_with_the_twin_and_quantecon(n: int) -> None:
 
 
 def test_many_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    P = random_chain(150, 3, decades=8)
+    P = matrix_over_decades(150, 3, decades=8)
     pi = stationary_dense(P)
     monkeypatch.setattr(dense, "BLOCK", 7)
     monkeypatch.setattr(dense, "_STRIP", 11)
@@ -80,7 +57,7 @@ def test_many_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.integers(2, 40), st.integers(0, 2**32 - 1))
 def test_order_of_states_does_not_matter(n: int, seed: int) -> None:
-    P = random_chain(n, seed, decades=10, density=0.4)
+    P = matrix_over_decades(n, seed, decades=10, density=0.4)
     order = np.random.default_rng(seed + 1).permutation(n)
     permuted = stationary_dense(P[np.ix_(order, order)])
     assert permuted == pytest.approx(stationary_dense(P)[order], rel=40 * n * EPS, abs=0)
@@ -124,8 +101,8 @@ def test_connections_below_the_double_range_count() -> None:
     P = np.array([[1.0, tiny, 0], [0.0, 1 - 1e-200, tiny], [tiny, 0.0, 1.0]])
     assert stationary_dense(P) == pytest.approx(1 / 3)
     P = np.array([[0.5, 0, 0.5], [0, 1, tiny], [tiny, 1 - tiny, 0]])
-    assert worst(stationary_dense(P)[1:], exact(P)[1:]) <= 1e-15  # the first lies below the normal range
-    assert stationary_dense(P)[0] == pytest.approx(float(exact(P)[0]), rel=1e-15)
+    assert worst(stationary_dense(P)[1:], exact_law(P)[1:]) <= 1e-15  # the first lies below the normal range
+    assert stationary_dense(P)[0] == pytest.approx(float(exact_law(P)[0]), rel=1e-15)
 
 
 def test_input_is_left_alone_and_lists_are_accepted() -> None:

@@ -9,6 +9,7 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import random_matrix
 
 from tcpdynamics.models import SubPacketExact, SubPacketFull, SubPacketLevels
 from tcpdynamics.solvers import (
@@ -23,13 +24,6 @@ from tcpdynamics.solvers import (
 
 EPS = np.finfo(float).eps
 p = sympy.symbols("p", positive=True)
-
-
-def random_matrix(n: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    P = rng.random((n, n)) * (rng.random((n, n)) < 0.6) + 0.1 * np.eye(n)
-    P[np.arange(n), (np.arange(n) + 1) % n] += 0.2
-    return P / P.sum(axis=1, keepdims=True)
 
 
 def as_symbols(P: np.ndarray) -> MarkovChain:
@@ -55,10 +49,10 @@ def test_mean_and_variance_solve_their_equations(n: int, seed: int, data: st.Dat
     goal = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=n - 1, unique=True))
     mean, variance = by_linear_solves(P, goal)
     for chain in (MarkovChain(P), as_symbols(P)):
-        found = first_passage(chain, [str(i) for i in goal])
+        result = first_passage(chain, [str(i) for i in goal])
         # the linear solves lose the condition of I - Q, at most some 1e3 here; diagonals of as_symbols differ by n eps
-        assert found["mean"].values == pytest.approx(mean, rel=1e-11)
-        assert found.variance.values == pytest.approx(variance, rel=1e-9, abs=1e-9)
+        assert result.mean_time.values == pytest.approx(mean, rel=1e-11)
+        assert result.variance.values == pytest.approx(variance, rel=1e-9, abs=1e-9)
 
 
 @settings(max_examples=15)
@@ -66,23 +60,23 @@ def test_mean_and_variance_solve_their_equations(n: int, seed: int, data: st.Dat
 def test_distribution_has_these_moments(n: int, seed: int) -> None:
     P = random_matrix(n, seed)
     times = np.arange(4000)  # the slowest of these chains forgets within 60 epochs
-    found = first_passage(MarkovChain(P), "0", times=times.tolist())
-    law = found.distribution.values
+    result = first_passage(MarkovChain(P), "0", times=times.tolist())
+    law = result.distribution.values
     assert (np.diff(law, axis=1) >= 0).all()
     assert law[:, -1] == pytest.approx(1, abs=1e-12)
     tail = 1 - law  # E T = sum P(T > t), E T(T-1)/2 = sum t P(T > t)
     mean, half = tail.sum(axis=1), (times * tail).sum(axis=1)
-    assert found["mean"].values == pytest.approx(mean, rel=1e-9, abs=1e-9)
-    assert found.variance.values == pytest.approx(2 * half + mean - mean**2, rel=1e-7, abs=1e-7)
+    assert result.mean_time.values == pytest.approx(mean, rel=1e-9, abs=1e-9)
+    assert result.variance.values == pytest.approx(2 * half + mean - mean**2, rel=1e-7, abs=1e-7)
     assert law[1:, 1] == pytest.approx(P[1:, 0], rel=1e-12)
 
 
 def test_geometric_wait_is_exact_however_rare() -> None:
     loss = np.array([1e-12, 1e-3, 0.5])
     chain = MarkovChain({("a", "b"): p, ("b", "a"): sympy.Rational(1, 2)}, {"p": loss})
-    found = first_passage(chain, "b").sel(state="a")
-    assert found["mean"].values == pytest.approx(1 / loss, rel=4 * EPS)
-    assert found.variance.values == pytest.approx((1 - loss) / loss**2, rel=8 * EPS)
+    result = first_passage(chain, "b").sel(state="a")
+    assert result.mean_time.values == pytest.approx(1 / loss, rel=4 * EPS)
+    assert result.variance.values == pytest.approx((1 - loss) / loss**2, rel=8 * EPS)
 
 
 @pytest.mark.parametrize("model", [SubPacketLevels, SubPacketExact])
@@ -92,7 +86,7 @@ def test_states_that_are_held_count_their_epochs(model: Any) -> None:
 
     chain = model(loss=[0.1, 0.3], base_timeout=3).chain()
     held, whole = first_passage(chain, "S3"), first_passage(explicit(chain), "S3")
-    for name in ("mean", "variance"):
+    for name in ("mean_time", "variance"):
         long = whole[name].sel(state=list(chain.labels)).values
         assert held[name].values == pytest.approx(long, rel=1e-11), name
 
@@ -101,17 +95,17 @@ def test_visits_that_repeat_are_held_again() -> None:
     """Three epochs a visit, 1/p visits: T = 3 G with G geometric."""
     loss = np.array([1e-3, 0.25])
     chain = MarkovChain({("a", "b"): p, ("b", "a"): sympy.S(1)}, {"p": loss}, holding={"a": sympy.Integer(3)})
-    found = first_passage(chain, "b", times=[2, 3, 6]).sel(state="a")
-    assert found["mean"].values == pytest.approx(3 / loss, rel=1e-14)
-    assert found.variance.values == pytest.approx(9 * (1 - loss) / loss**2, rel=1e-13)
-    assert found.distribution.values == pytest.approx(np.array([0 * loss, loss, 1 - (1 - loss) ** 2]).T)
+    result = first_passage(chain, "b", times=[2, 3, 6]).sel(state="a")
+    assert result.mean_time.values == pytest.approx(3 / loss, rel=1e-14)
+    assert result.variance.values == pytest.approx(9 * (1 - loss) / loss**2, rel=1e-13)
+    assert result.distribution.values == pytest.approx(np.array([0 * loss, loss, 1 - (1 - loss) ** 2]).T)
 
 
 def test_distribution_of_a_held_state_counts_epochs() -> None:
     model = SubPacketExact(loss=0.2, backoff_cap=1, base_timeout=4)
-    found = first_passage(model, "S1(0)", times=[2, 3, 4]).distribution.sel(state="b(0)")
-    assert found.values.tolist() == [0, 1, 1]  # m_0 - 1 = 3 silent epochs, then the retransmission
-    assert found.attrs["units"] == "1"
+    result = first_passage(model, "S1(0)", times=[2, 3, 4]).distribution.sel(state="b(0)")
+    assert result.values.tolist() == [0, 1, 1]  # m_0 - 1 = 3 silent epochs, then the retransmission
+    assert result.attrs["units"] == "1"
 
 
 def test_windows_fall_silent_at_the_rate_of_the_chain() -> None:
@@ -125,8 +119,8 @@ def test_windows_fall_silent_at_the_rate_of_the_chain() -> None:
             A[n - 2, n // 2 - 2] -= n * loss * q**n
     by_hand = np.linalg.solve(A, np.ones(5))
     model = SubPacketFull(loss=loss)
-    found = first_passage(model, [s for s, k in model.packets().items() if k == 0])["mean"]
-    assert found.sel(state=[f"S{n}" for n in range(2, 7)]).values == pytest.approx(by_hand, rel=1e-12)
+    result = first_passage(model, [s for s, k in model.packets().items() if k == 0]).mean_time
+    assert result.sel(state=[f"S{n}" for n in range(2, 7)]).values == pytest.approx(by_hand, rel=1e-12)
 
 
 def test_an_absorbing_target_is_a_fine_target() -> None:
@@ -135,9 +129,9 @@ def test_an_absorbing_target_is_a_fine_target() -> None:
     P = np.array([[0.75, 0.25, 0], [0.75, 0, 0.25], [0, 0, 1]])
     numeric = MarkovChain(P, states=["a", "b", "c"])
     one, two = first_passage(symbolic, "c", times=[1, 5]), first_passage(numeric, "c", times=[1, 5])
-    for name in ("mean", "variance", "distribution"):
+    for name in ("mean_time", "variance", "distribution"):
         assert one[name].values == pytest.approx(two[name].values, rel=1e-13), name
-    assert one["mean"].sel(state="a").item() == pytest.approx(20)
+    assert one.mean_time.sel(state="a").item() == pytest.approx(20)
 
 
 @pytest.mark.parametrize("kind", ["symbolic", "numeric"])
@@ -148,8 +142,8 @@ def test_labels_may_hold_a_plus(kind: str) -> None:
         chain = MarkovChain({("a", "a+b"): p, ("a+b", "a"): p}, {"p": 0.25})
     else:
         chain = MarkovChain(np.array([[0.75, 0.25], [0.25, 0.75]]), states=labels)
-    found = first_passage(chain, "a", times=[0, 1]).distribution
-    assert found.values.tolist() == [[1, 1], [0, 0.25]]
+    result = first_passage(chain, "a", times=[0, 1]).distribution
+    assert result.values.tolist() == [[1, 1], [0, 0.25]]
     stay = sojourn(chain, ["a+b"], longest=2)
     assert stay.probability.values == pytest.approx([0.25, 0.1875])
     assert stay.visits.item() == pytest.approx(0.125)
@@ -164,22 +158,22 @@ def test_stays_add_up(n: int, seed: int, data: st.DataObject) -> None:
     P = random_matrix(n, seed)
     inside = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=n - 1, unique=True))
     chain = MarkovChain(P)
-    found = sojourn(chain, [str(i) for i in inside], longest=2000)
-    assert found.probability.sum().item() + found.longer.item() == pytest.approx(1, abs=1e-12)
-    mean = (found.probability * found.length).sum().item()
+    result = sojourn(chain, [str(i) for i in inside], longest=2000)
+    assert result.probability.sum().item() + result.longer.item() == pytest.approx(1, abs=1e-12)
+    mean = (result.probability * result.length).sum().item()
     pi = stationary(chain).probability.values
-    if found.longer.item() < 1e-13:  # else stays of more than 2,000 epochs are missing from the mean
-        assert found.visits.item() * mean == pytest.approx(pi[inside].sum(), rel=1e-9)
+    if result.longer.item() < 1e-13:  # else stays of more than 2,000 epochs are missing from the mean
+        assert result.visits.item() * mean == pytest.approx(pi[inside].sum(), rel=1e-9)
     flow = sum(pi[i] * P[i, j] for i in range(n) for j in inside if i not in inside)
-    assert found.visits.item() == pytest.approx(flow, rel=1e-12)
+    assert result.visits.item() == pytest.approx(flow, rel=1e-12)
 
 
 def test_longer_stays_are_counted_together() -> None:
     chain = MarkovChain({("a", "b"): p, ("b", "a"): sympy.Rational(1, 2)}, {"p": [0.25, 0.5]})
-    found = sojourn(chain, ["a"], longest=3)
+    result = sojourn(chain, ["a"], longest=3)
     loss = np.array([0.25, 0.5])
-    assert found.longer.values == pytest.approx((1 - loss) ** 3)
-    assert found.probability.values == pytest.approx(np.array([loss * (1 - loss) ** k for k in range(3)]).T)
+    assert result.longer.values == pytest.approx((1 - loss) ** 3)
+    assert result.probability.values == pytest.approx(np.array([loss * (1 - loss) ** k for k in range(3)]).T)
 
 
 # ------------------------------------------------------------------------------------------- refusals
@@ -222,11 +216,11 @@ def test_longest_is_a_whole_number(longest: Any) -> None:
 
 def test_wrong_points_are_marked() -> None:
     chain = MarkovChain({("a", "b"): p, ("b", "a"): 1 - 2 * p}, {"p": [0.25, 0.75]})
-    found = first_passage(chain, "b", times=[1])
-    assert found.status.values.tolist() == [0, 2]
-    for name in ("mean", "variance", "distribution"):
-        assert np.isnan(found[name].isel(p=1)).all(), name
-        assert np.isfinite(found[name].isel(p=0)).all(), name
+    result = first_passage(chain, "b", times=[1])
+    assert result.status.values.tolist() == [0, 2]
+    for name in ("mean_time", "variance", "distribution"):
+        assert np.isnan(result[name].isel(p=1)).all(), name
+        assert np.isfinite(result[name].isel(p=0)).all(), name
     with pytest.raises(ChainError, match=r"b -> a is -0.5 at p = 0.75"):
         first_passage(chain, "b", throw=True)
     stays = sojourn(chain, ["b"], longest=2)

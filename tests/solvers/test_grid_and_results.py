@@ -29,7 +29,7 @@ from tcpdynamics.solvers import (
     windowed,
 )
 from tcpdynamics.solvers.grid import make_grid
-from tcpdynamics.solvers.results import REASONS
+from tcpdynamics.solvers.results import Status
 
 p, r = sympy.symbols("p r", positive=True)
 PAIR = {("a", "b"): p, ("b", "a"): r}
@@ -141,30 +141,30 @@ def test_results_are_labelled_and_survive_a_file(solver: str, tmp_path: Path) ->
 
 
 def test_observations_are_labelled_and_survive_a_file(tmp_path: Path) -> None:
-    seen = MODEL.observe(stationary(MODEL))
-    assert {k: v.attrs["units"] for k, v in seen.data_vars.items()} == {
+    result = MODEL.observe(stationary(MODEL))
+    assert {k: v.attrs["units"] for k, v in result.data_vars.items()} == {
         "sent": "1",
         "packets_per_rtt": "packet",
         "fast_retransmitted": "packet",
         "goodput": "packet",
         "silent_fraction": "1",
     }
-    seen.to_netcdf(tmp_path / "seen.nc", engine="h5netcdf")
+    result.to_netcdf(tmp_path / "seen.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "seen.nc", engine="h5netcdf") as read:
-        xr.testing.assert_identical(read.load().drop_attrs(), seen.drop_attrs())
+        xr.testing.assert_identical(read.load().drop_attrs(), result.drop_attrs())
 
 
 def test_failures_name_points_and_reasons() -> None:
     result = stationary(MarkovChain({("a", "b"): p, ("b", "a"): 1 - r}, {"p": [0.5, -1], "r": [0.5, 2]}))
     assert failures(result) == [
-        ({"p": 0.5, "r": 2.0}, REASONS[2]),
-        ({"p": -1.0, "r": 0.5}, REASONS[2]),
-        ({"p": -1.0, "r": 2.0}, REASONS[2]),
+        ({"p": 0.5, "r": 2.0}, Status.NEGATIVE.sentence),
+        ({"p": -1.0, "r": 0.5}, Status.NEGATIVE.sentence),
+        ({"p": -1.0, "r": 2.0}, Status.NEGATIVE.sentence),
     ]
-    assert result.status.attrs["flag_values"].size == len(REASONS)
-    assert len(result.status.attrs["flag_meanings"].split()) == len(REASONS)
+    assert result.status.attrs["flag_values"].size == len(Status)
+    assert len(result.status.attrs["flag_meanings"].split()) == len(Status)
     single = stationary(MarkovChain({("a", "b"): p, ("b", "a"): p}, {"p": -1}))
-    assert failures(single) == [({"p": -1.0}, REASONS[2])]
+    assert failures(single) == [({"p": -1.0}, Status.NEGATIVE.sentence)]
     assert failures(stationary(MODEL)) == []
 
 
@@ -173,10 +173,10 @@ def test_failed_points_stay_failed_when_observed() -> None:
     chain = model.chain()
     moved = stationary(chain.at(p=xr.DataArray([0.1, 0.6], dims="loss", coords={"loss": [0.1, 0.2]})))
     assert failures(moved)[0][1] == "a parameter is outside its domain"
-    seen = model.observe(moved)
-    for name in seen.data_vars:
-        assert np.isnan(seen[name].values[1]).all(), name
-        assert np.isfinite(seen[name].values[0]).all(), name
+    result = model.observe(moved)
+    for name in result.data_vars:
+        assert np.isnan(result[name].values[1]).all(), name
+        assert np.isfinite(result[name].values[0]).all(), name
 
 
 def test_long_sweeps_keep_their_ends_in_the_attributes() -> None:
@@ -194,3 +194,14 @@ def test_a_sweep_is_its_points_one_by_one() -> None:
                 one = SubPacketExact(loss=loss, base_timeout=base, retransmission_loss=again)
                 here = swept.probability.sel(loss=loss, base_timeout=base, retransmission_loss=again)
                 assert here.values == pytest.approx(stationary(one).probability.values, rel=1e-13)
+
+
+def test_every_status_has_a_sentence_of_its_own() -> None:
+    assert [status.value for status in Status] == list(range(len(Status)))
+    assert len({status.reason for status in Status}) == len(Status)
+    for status in Status:
+        assert (
+            status.sentence
+            and status.reason.startswith(status.sentence)
+            and status.reason.endswith(status.advice)
+        )

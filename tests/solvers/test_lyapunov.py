@@ -11,19 +11,16 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import lambertw
+from strategies import logistic_map
 
 from tcpdynamics.errors import FailureWarning
 from tcpdynamics.solvers import bifurcation, failures, lyapunov
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
-from tcpdynamics.solvers.results import REASONS
+from tcpdynamics.solvers.results import reason
 from tcpdynamics.solvers.stability import lyapunov_kernel as kernel
 
 w, past, r, delay = sympy.symbols("w past r delay")
 x, y, z = sympy.symbols("x y z")
-
-
-def logistic(values: Any, start: Any = 0.1) -> Map:
-    return Map(rhs={"w": w + r * w * (1 - w)}, parameters={"r": values}, start={"w": start})
 
 
 def delayed(values: Any, lags: Any = 1.0, start: Any = 1.0) -> DDE:
@@ -70,9 +67,9 @@ def test_linear_map(values: list[float]) -> None:
 def test_chaos_in_the_logistic_map() -> None:
     """ln 2 at r = 3 (conjugate to the tent); on cycles the logarithm of the multiplier over their length."""
     rates = np.array([1.5, 2.2, 2.5, 2.83, 3.0])
-    found = lyapunov(logistic(rates), time=200_000, transient=10_000)
+    found = lyapunov(logistic_map(rates), time=200_000, transient=10_000)
     assert found.exponent.values[0, 4] == pytest.approx(np.log(2), abs=4 * found.error.values[0, 4] + 1e-5)
-    cycles = bifurcation(logistic(rates[:4]), transient=4000)
+    cycles = bifurcation(logistic_map(rates[:4]), transient=4000)
     wanted = np.log(cycles.multiplier) / cycles.cycle_length
     assert found.exponent.values[0, :4] == pytest.approx(wanted.values, abs=1e-4)
     assert found.exponent.attrs["units"] == "1/step"
@@ -95,7 +92,7 @@ def test_baker_like_skew_of_two_dimensions() -> None:
 
 def test_superstable_cycle() -> None:
     """r = 1 sends every deviation from w = 1 to zero at once: -inf."""
-    found = lyapunov(logistic(1.0, 1.0))
+    found = lyapunov(logistic_map(1.0, 1.0))
     assert found.exponent.item() == -np.inf and np.isnan(found.error.item()) and found.status == 0
 
 
@@ -182,7 +179,7 @@ def test_lorenz(time: float) -> None:
 def test_standard_error_is_honest() -> None:
     """Over starts, exponents of a chaotic map scatter about their mean as their own errors say."""
     starts = np.random.default_rng(1).uniform(0.05, 0.9, 300)
-    found = lyapunov(logistic(2.9, starts), time=4000)
+    found = lyapunov(logistic_map(2.9, starts), time=4000)
     value, error = found.exponent.values[0], found.error.values[0]
     # relative errors of the two standard deviations: 1/sqrt(2 * 300), and 1/sqrt(2 * 19 * 300) of batches of 200 steps
     assert value.std() / np.sqrt((error**2).mean()) == pytest.approx(1, abs=4 * 0.05)
@@ -196,7 +193,7 @@ def test_standard_error_of_few_batches(batches: int) -> None:
         logs.append(np.log(abs(1 + 2.9 - 2 * 2.9 * value)))
         value += 2.9 * value * (1 - value)
     means = [float(np.mean(logs[i : i + 20])) for i in range(0, len(logs), 20)]
-    found = lyapunov(logistic(2.9), time=20 * batches, transient=0, batches=batches)
+    found = lyapunov(logistic_map(2.9), time=20 * batches, transient=0, batches=batches)
     assert found.exponent.item() == pytest.approx(np.mean(means), rel=1e-6)
     assert found.error.item() == pytest.approx(stdev(means) / batches**0.5, rel=1e-6)
 
@@ -207,7 +204,7 @@ def test_same_seed_same_bytes() -> None:
 
 
 def test_failures_and_refusals() -> None:
-    found = lyapunov(logistic([1.5, 3.5]))
+    found = lyapunov(logistic_map([1.5, 3.5]))
     assert np.isnan(found.exponent.values[0, 1])
     assert [reason for _, reason in failures(found)] == ["the state grew beyond floating-point numbers"]
     with pytest.warns(FailureWarning, match="1 of 1 points failed; most often: the state grew beyond"):
@@ -217,7 +214,7 @@ def test_failures_and_refusals() -> None:
         short = lyapunov(LORENZ, max_steps=100)
     assert failures(short)[0][1].startswith("the steps ran out")
     with pytest.raises(DynamicsError, match="beyond floating-point"):
-        lyapunov(logistic(3.5), throw=True)
+        lyapunov(logistic_map(3.5), throw=True)
     with pytest.raises(DomainError, match=r"count must be a whole number in 1\.\.3"):
         lyapunov(LORENZ, count=4)
     with pytest.raises(DomainError, match="time must be finite and > 0"):
@@ -230,7 +227,7 @@ def test_failures_and_refusals() -> None:
 
 def test_jumps_of_the_equations() -> None:
     """An orbit that meets a jump while it is followed has failed; one that stays clear of it, or maps, have not."""
-    assert REASONS[kernel.JUMPED].startswith("the orbit met a jump")
+    assert reason(kernel.JUMPED).startswith("the orbit met a jump")
     wave = {"x": y, "y": -x}
     equations = wave | {"z": sympy.Piecewise((-z, x < 0), (-2 * z, True))}
     relay = ODE(rhs=equations, start={"x": [1.0, 0.0], "y": 0.0, "z": 1.0})

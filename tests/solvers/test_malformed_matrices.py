@@ -91,7 +91,7 @@ def test_every_format_gives_the_same(form: str, container: Any) -> None:
     P = container(GOOD.toarray()).asformat(form)
     assert (stationary_sparse(P) == expected).all()
     assert stationary(MarkovChain(P)).probability.values == pytest.approx(expected, rel=1e-15)
-    assert first_passage(MarkovChain(P), "0")["mean"].values == pytest.approx([0, 6, 8], rel=1e-14)
+    assert first_passage(MarkovChain(P), "0").mean_time.values == pytest.approx([0, 6, 8], rel=1e-14)
 
 
 def test_unusual_but_sound_matrices_are_solved() -> None:

@@ -19,10 +19,8 @@ from tcpdynamics.models import FluidTcpDropTail
 from tcpdynamics.solvers import basin, bifurcation, continuation, equilibria, failures, lyapunov
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, Map
-from tcpdynamics.solvers.results import REASONS
+from tcpdynamics.solvers.results import Status
 from tcpdynamics.solvers.stability import flow_attractors as flow_orbits
-from tcpdynamics.solvers.stability.flow_attractors import TOO_LONG, TOO_SHORT
-from tcpdynamics.solvers.stability.lyapunov_kernel import STEPS
 from tcpdynamics.solvers.stability.time_scales import own_unit, scales
 
 w, past, r, delay = sympy.symbols("w past r delay")
@@ -31,8 +29,8 @@ x, y = sympy.symbols("x y")
 
 def delayed(gain: Any, lag: Any, **more: Any) -> DDE:
     """The delayed logistic equation: rest at 1 for gain * lag < pi/2, a cycle beyond."""
-    rhs, seen = {"w": r / delay * w * (1 - past)}, {"past": Delayed("w", delay)}
-    return DDE(rhs=rhs, delayed=seen, parameters={"r": gain, "delay": lag}, start={"w": 0.5}, **more)
+    rhs, result = {"w": r / delay * w * (1 - past)}, {"past": Delayed("w", delay)}
+    return DDE(rhs=rhs, delayed=result, parameters={"r": gain, "delay": lag}, start={"w": 0.5}, **more)
 
 
 @settings(max_examples=10)
@@ -49,10 +47,10 @@ def test_times_scale_with_the_delay(octave: int, gain: float) -> None:
 def test_each_point_has_its_own_time() -> None:
     """Delays over five decades in one sweep, none of which stops for want of steps or of time."""
     lags = np.geomspace(1e-4, 10, 11)
-    found = bifurcation(delayed(2.0, lags))
-    assert (found.attractor == 2).all() and (found.status == 0).all()
+    result = bifurcation(delayed(2.0, lags))
+    assert (result.attractor == 2).all() and (result.status == 0).all()
     # samples lie up to 0.14 delays apart, at which a maximum's place is wrong by 0.14^4
-    assert found.duration.values / lags == pytest.approx(found.duration.values[0] / lags[0], abs=0.14**4)
+    assert result.duration.values / lags == pytest.approx(result.duration.values[0] / lags[0], abs=0.14**4)
     ends = basin(delayed([1.0], lags), {"w": [0.5, 2.0]})
     assert (ends.outcome == 1).all()
 
@@ -81,10 +79,10 @@ def test_default_times_that_are_too_short_say_so(octave: int, ratio: int) -> Non
     with pytest.warns(
         FailureWarning, match="not settled in the default times, which are too short for the slow"
     ):
-        found = bifurcation(stiff)
-    assert found.status.item() == TOO_SHORT and 0.5 <= found.level.item() < 1
+        result = bifurcation(stiff)
+    assert result.status.item() == Status.TOO_SHORT and 0.5 <= result.level.item() < 1
     ends = basin(stiff, {"x": [0.5, 1.0], "y": [1.0]})
-    failed = ends.status.values.ravel() == TOO_SHORT
+    failed = ends.status.values.ravel() == Status.TOO_SHORT
     assert (failed == (ends.outcome.values.ravel() == 0)).all() and failed.tolist() == [True, False]
     assert bifurcation(stiff.starting({"x": 1.0, "y": 1.0})).status.item() == 0
     alone = ODE(rhs={"x": rate * (1 - x)}, start={"x": 0.5})
@@ -117,9 +115,9 @@ def test_what_is_conserved_is_no_slow_mode() -> None:
 
 
 def test_maps_look_back_in_delays() -> None:
-    rhs, seen = {"w": w + r * w * (1 - past)}, {"past": Delayed("w", 7)}
-    found = bifurcation(Map(rhs=rhs, delayed=seen, parameters={"r": [0.1]}, start={"w": 0.5}))
-    assert found.attractor.item() == 1 and '"transient": 7000' in found.attrs["settings"]
+    rhs, record = {"w": w + r * w * (1 - past)}, {"past": Delayed("w", 7)}
+    result = bifurcation(Map(rhs=rhs, delayed=record, parameters={"r": [0.1]}, start={"w": 0.5}))
+    assert result.attractor.item() == 1 and '"transient": 7000' in result.attrs["settings"]
 
 
 def test_motions_that_cannot_end_are_not_started() -> None:
@@ -128,9 +126,9 @@ def test_motions_that_cannot_end_are_not_started() -> None:
     with pytest.warns(
         FailureWarning, match=r"2 of 2 points failed; most often: the steps ran out before the end"
     ):
-        found = bifurcation(problem, transient=500, keep=200)
-    assert [reason for _, reason in failures(found)] == [REASONS[TOO_LONG]] * 2 and np.isnan(
-        found.level
+        result = bifurcation(problem, transient=500, keep=200)
+    assert [why for _, why in failures(result)] == [Status.TOO_LONG.reason] * 2 and np.isnan(
+        result.level
     ).all()
     with pytest.warns(FailureWarning, match="basin of DDE: 4 of 4 points failed"):
         assert (basin(problem, {"w": [0.5, 1.0]}, transient=500, keep=200).outcome == 0).all()
@@ -157,8 +155,8 @@ def test_a_stiff_motion_is_advised_what_the_solver_has() -> None:
 def test_reasons_advise_what_the_solver_has(solver: Any) -> None:
     """Every option that a reason names is one of the solver's."""
     options = set(inspect.signature(solver).parameters)
-    told = REASONS[STEPS if solver is lyapunov else TOO_LONG].partition(":")[2]
-    names = {word for word in told.split() if "_" in word or word in ("transient", "keep")}
+    advice = (Status.STEPS if solver is lyapunov else Status.TOO_LONG).advice
+    names = {word for word in advice.split() if "_" in word or word in ("transient", "keep")}
     assert names and names <= options
 
 
@@ -251,8 +249,8 @@ def test_exponents_answer_to_an_interrupt(problem: Any, time: float) -> None:
 def test_default_times_suffice_on_both_sides_of_a_hopf_point() -> None:
     """The queue of this link rests full, or runs empty and full: its leading root at rest is zero and sets no time."""
     model = FluidTcpDropTail(flows=[320 / 7, 60.0], capacity=1000.0, base_rtt=0.1, buffer=50.0)
-    found = bifurcation(model)
-    assert found.status.values.tolist() == [0, 0] and found.attractor.values.tolist() == [2, 1]
+    result = bifurcation(model)
+    assert result.status.values.tolist() == [0, 0] and result.attractor.values.tolist() == [2, 1]
 
 
 def test_motions_that_run_out_of_steps_in_default_times_are_followed_in_shorter_ones(
@@ -264,8 +262,8 @@ def test_motions_that_run_out_of_steps_in_default_times_are_followed_in_shorter_
     shorter = bifurcation(swing)
     assert shorter.status.item() == 0 and shorter.cycle_length.item() == whole.cycle_length.item() == 1
     assert shorter.duration.item() == pytest.approx(whole.duration.item(), rel=1e-3)
-    times = (json.loads(found.attrs["settings"])["transient"] for found in (shorter, whole))
+    times = (json.loads(result.attrs["settings"])["transient"] for result in (shorter, whole))
     assert next(times) < next(times)
     with pytest.warns(FailureWarning):
         asked = bifurcation(swing, transient=500.0, keep=200.0)
-    assert asked.status.item() == TOO_LONG
+    assert asked.status.item() == Status.TOO_LONG

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sympy
 
 from tcpdynamics.solvers import (
+    DDE,
+    ODE,
     ChainError,
+    Delayed,
+    Map,
     MarkovChain,
     Reward,
     first_passage,
     spectral_gap,
     stationary,
+    trajectory,
     transient,
 )
 
@@ -40,8 +47,8 @@ def test_an_edge_is_two_labels(edge: object) -> None:
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "dok", "lil", "dia"])
 def test_every_sparse_format_is_a_matrix(form: str) -> None:
     P = np.array([[0.5, 0.5], [0.25, 0.75]])
-    found = stationary(MarkovChain(sp.coo_array(P).asformat(form))).probability.values
-    np.testing.assert_allclose(found, [1 / 3, 2 / 3], rtol=1e-15)
+    result = stationary(MarkovChain(sp.coo_array(P).asformat(form))).probability.values
+    np.testing.assert_allclose(result, [1 / 3, 2 / 3], rtol=1e-15)
 
 
 def test_a_listed_self_loop_must_complete_its_row_for_every_solver() -> None:
@@ -60,10 +67,10 @@ def test_a_state_held_for_no_time_agrees_with_its_mean() -> None:
     quarter, half = sympy.Rational(1, 4), sympy.Rational(1, 2)
     moves = {("a", "b"): quarter, ("a", "c"): quarter, ("b", "a"): 1, ("c", "a"): half, ("c", "b"): half}
     chain = MarkovChain(moves, holding={"a": sympy.Integer(0)})
-    found = first_passage(chain, "c", times=[1, 2])
-    assert found["mean"].sel(state="b").item() == pytest.approx(2)
-    assert found.distribution.sel(state="b").values.tolist() == [0.5, 0.75]
-    assert found.distribution.sel(state="a").values.tolist() == [0.75, 0.875]
+    result = first_passage(chain, "c", times=[1, 2])
+    assert result.mean_time.sel(state="b").item() == pytest.approx(2)
+    assert result.distribution.sel(state="b").values.tolist() == [0.5, 0.75]
+    assert result.distribution.sel(state="a").values.tolist() == [0.75, 0.875]
 
 
 def test_equal_floats_and_fractions_are_not_confused() -> None:
@@ -84,3 +91,46 @@ def test_a_reward_must_move_the_chain_as_its_transitions_do() -> None:
     assert windowed(chain, right, 4)["mean"].item() == pytest.approx(4 * 0.75 * 0.125)
     with pytest.raises(ChainError, match="not those of the chain's transitions"):
         windowed(chain, Reward({("a", "b"): {1: p / 2}}), 4)
+
+
+def test_a_list_of_rows_is_a_matrix() -> None:
+    chain = MarkovChain([[0.5, 0.5], [1, 0]], states=["a", "b"])
+    assert stationary(chain).probability.values == pytest.approx([2 / 3, 1 / 3])
+    assert repr(chain) == "MarkovChain: a matrix of 2 x 2 probabilities"
+    for rows in ([[1, 2], [3]], [["a"]], [[True]]):
+        with pytest.raises(ChainError, match="transitions must be real numbers"):
+            MarkovChain(rows)
+
+
+def test_problems_print_a_few_lines() -> None:
+    w, past, r = sympy.symbols("w past r")
+    lag = {"past": Delayed("w", sympy.Symbol("delay"))}
+    values = {"r": np.linspace(1, 2, 5), "delay": 0.5}
+    problem = DDE(
+        rhs={"w": r * w * (1 - past)}, delayed=lag, parameters=values, start={"w": 0.1}, name="Hutchinson"
+    )
+    assert repr(problem).split("\n") == [
+        "DDE Hutchinson: 1 state, time in s",
+        "  dw/dt = r*w*(1 - past)",
+        "  past = w(t - delay)",
+        "  r = 1 to 2, 5 values",
+        "  delay = 0.5",
+        "  start: w = 0.1",
+    ]
+    ring = MarkovChain({(str(i), str((i + 1) % 50)): sympy.Symbol("p") ** 200 + 1 for i in range(50)})
+    assert len(repr(ring).split("\n")) < 10 and "and 44 more" in repr(ring)
+    steps = Map(rhs={"w": sum((w**k for k in range(1000)), start=w)})
+    assert "w(n + 1) = an expression of more than 500 parts" in repr(steps)
+
+
+def test_results_of_a_users_own_problem_hold_its_equations() -> None:
+    chain = MarkovChain(COIN, {"p": 0.25}, holding={"b": 3})
+    assert json.loads(stationary(chain).attrs["equations"]) == {
+        "a -> b": "p",
+        "b -> a": "1 - p",
+        "epochs in b": "3",
+    }
+    w = sympy.Symbol("w")
+    result = trajectory(ODE(rhs={"w": -w}, start={"w": 1.0}, units={"w": "packet"}), [0, 1])
+    assert json.loads(result.attrs["equations"]) == {"dw/dt": "-w"}
+    assert json.loads(result.attrs["units"]) == {"w": "packet"}

@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from strategies import seeds
 
 from tcpdynamics.solvers.markov import sparse as module
 from tcpdynamics.solvers.markov.dense import stationary_dense
 from tcpdynamics.solvers.markov.sparse import stationary_sparse
 from tcpdynamics.solvers.problems import ChainError
-
-seeds = st.integers(0, 2**32 - 1)
 
 
 def from_edges(n: int, *edges) -> sparse.csr_array:
@@ -142,11 +141,11 @@ def test_tails_of_hundreds_of_decades(loss: float, n: int) -> None:
             down = mpmath.fsum(pi[i] * v for i in range(k, n) for t, v in rows[i].items() if t < k)
             pi[k - 1] = down / rows[k - 1][k]
         total = mpmath.fsum(pi)
-        found = stationary_sparse(P).tolist()
-        error = max(abs(a * total / b - 1) for a, b in zip(found, pi, strict=True) if b > total * 1e-290)
+        result = stationary_sparse(P).tolist()
+        error = max(abs(a * total / b - 1) for a, b in zip(result, pi, strict=True) if b > total * 1e-290)
     assert error < 1e-14
     if loss == 0.8:
-        assert 0 < found[-1] < 1e-200
+        assert 0 < result[-1] < 1e-200
 
 
 @pytest.mark.slow
@@ -174,8 +173,8 @@ def test_ten_thousand_states_in_thirty_digits(loss: float) -> None:
             up = next(chances[p] for p in range(bounds[k - 1], bounds[k]) if targets[p] == k)
             pi[k - 1] = down / up
         total = mpmath.fsum(pi)
-        found = stationary_sparse(P).tolist()
-        error = max(abs(a * total / b - 1) for a, b in zip(found, pi, strict=True) if b > total * 1e-290)
+        result = stationary_sparse(P).tolist()
+        error = max(abs(a * total / b - 1) for a, b in zip(result, pi, strict=True) if b > total * 1e-290)
     assert error < 5e-15
 
 

@@ -11,18 +11,12 @@ import pytest
 import sympy
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from strategies import random_matrix
 
 from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.solvers import ChainError, DomainError, MarkovChain, Reward, stationary, windowed
 
 p = sympy.symbols("p", positive=True)
-
-
-def random_matrix(n: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    P = rng.random((n, n)) * (rng.random((n, n)) < 0.7) + 0.1 * np.eye(n)
-    P[np.arange(n), (np.arange(n) + 1) % n] += 0.2
-    return P / P.sum(axis=1, keepdims=True)
 
 
 def every_path(P: np.ndarray, pi: np.ndarray, reward: Any, length: int) -> tuple[float, float, float]:
@@ -45,17 +39,17 @@ def every_path(P: np.ndarray, pi: np.ndarray, reward: Any, length: int) -> tuple
 @settings(max_examples=15)
 @given(st.integers(1, 3), st.integers(0, 2**32 - 1), st.integers(1, 5), st.data())
 def test_rewards_by_state_against_all_paths(n: int, seed: int, length: int, data: st.DataObject) -> None:
-    P = random_matrix(n, seed)
+    P = random_matrix(n, seed, density=0.7)
     earn = data.draw(st.lists(st.sampled_from([0, 0, 1, 2.5, -1]), min_size=n, max_size=n))
     chain = MarkovChain(P)
     pi = stationary(chain).probability.values if n > 1 else np.ones(1)
-    found = windowed(chain, {str(i): r for i, r in enumerate(earn)}, length)
+    result = windowed(chain, {str(i): r for i, r in enumerate(earn)}, length)
     mean, variance, nothing = every_path(P, pi, lambda i, j: [(earn[i], 1.0)], length)
-    assert found["mean"].item() == pytest.approx(mean, abs=1e-12)
-    assert found.variance.item() == pytest.approx(variance, abs=1e-11)
-    assert found.nothing.item() == pytest.approx(nothing, abs=1e-13)
+    assert result["mean"].item() == pytest.approx(mean, abs=1e-12)
+    assert result.variance.item() == pytest.approx(variance, abs=1e-11)
+    assert result.nothing.item() == pytest.approx(nothing, abs=1e-13)
     if mean:
-        assert found.jain.item() == pytest.approx(mean**2 / (mean**2 + variance), rel=1e-9)
+        assert result.jain.item() == pytest.approx(mean**2 / (mean**2 + variance), rel=1e-9)
 
 
 @settings(max_examples=10)
@@ -85,8 +79,8 @@ def test_rewards_by_transition_against_all_paths(loss: float, length: int) -> No
 
     chain = MarkovChain(moves, {"p": loss}, names)
     truth = every_path(P, stationary(chain).probability.values, reward, length)
-    found = windowed(chain, Reward(split), length)
-    assert [found["mean"].item(), found.variance.item(), found.nothing.item()] == pytest.approx(
+    result = windowed(chain, Reward(split), length)
+    assert [result["mean"].item(), result.variance.item(), result.nothing.item()] == pytest.approx(
         truth, abs=1e-12
     )
 
@@ -94,21 +88,21 @@ def test_rewards_by_transition_against_all_paths(loss: float, length: int) -> No
 @given(st.floats(0.01, 0.99), st.integers(1, 400))
 def test_independent_epochs_are_binomial(loss: float, length: int) -> None:
     coin = MarkovChain({("tails", "heads"): p, ("heads", "tails"): 1 - p}, {"p": loss})
-    found = windowed(coin, {"heads": 1}, length)
-    assert found["mean"].item() == pytest.approx(length * loss, rel=1e-12)
-    assert found.variance.item() == pytest.approx(length * loss * (1 - loss), rel=1e-10)
-    assert found.nothing.item() == pytest.approx((1 - loss) ** length, rel=1e-11)
+    result = windowed(coin, {"heads": 1}, length)
+    assert result["mean"].item() == pytest.approx(length * loss, rel=1e-12)
+    assert result.variance.item() == pytest.approx(length * loss * (1 - loss), rel=1e-10)
+    assert result.nothing.item() == pytest.approx((1 - loss) ** length, rel=1e-11)
 
 
 def test_slow_chains_have_the_variance_of_their_correlations() -> None:
     """Two states with eigenvalue r: variance L s^2 (1 + 2 sum_k (1 - k/L) r^k)."""
     a, b, L = 1e-3, 2e-3, 5000
     r, share = 1 - a - b, a / (a + b)
-    found = windowed(MarkovChain(np.array([[1 - a, a], [b, 1 - b]])), {"1": 1}, L)
+    result = windowed(MarkovChain(np.array([[1 - a, a], [b, 1 - b]])), {"1": 1}, L)
     k = np.arange(1, L)
     truth = share * (1 - share) * (L + 2 * ((L - k) * r**k).sum())
-    assert found.variance.item() == pytest.approx(truth, rel=1e-10)
-    assert found.nothing.item() == pytest.approx((1 - share) * (1 - a) ** (L - 1), rel=1e-10)
+    assert result.variance.item() == pytest.approx(truth, rel=1e-10)
+    assert result.nothing.item() == pytest.approx((1 - share) * (1 - a) ** (L - 1), rel=1e-10)
 
 
 # p, then (J, P(nothing)) for L = 10, 50, 250, 2500 epochs (K = 5)
@@ -127,10 +121,10 @@ TABLE = """
 def test_fairness_over_windows_as_printed(column: int, length: int) -> None:
     table = np.array([[float(x) for x in row.split()] for row in TABLE.split("\n") if row])
     model = SubPacketExact(loss=table[:, 0], backoff_cap=5)
-    found = windowed(model, model.delivered(), length, throw=True)
-    assert found.jain.values == pytest.approx(table[:, 1 + 2 * column], abs=0.5000001e-4)
+    result = windowed(model, model.delivered(), length, throw=True)
+    assert result.jain.values == pytest.approx(table[:, 1 + 2 * column], abs=0.5000001e-4)
     digits = 0.5001 * 10 ** (np.floor(np.log10(table[:, 2 + 2 * column])) - 2)  # three figures
-    assert (np.abs(found.nothing.values - table[:, 2 + 2 * column]) < digits).all()
+    assert (np.abs(result.nothing.values - table[:, 2 + 2 * column]) < digits).all()
 
 
 @given(st.floats(0.01, 0.45), st.integers(1, 60))
@@ -139,18 +133,18 @@ def test_mean_is_the_goodput(loss: float, length: int) -> None:
         SubPacketFull(loss=loss),
         SubPacketExact(loss=loss, retransmission_loss=0.1, base_timeout=3),
     ):
-        found = windowed(model, model.delivered(), length)
+        result = windowed(model, model.delivered(), length)
         goodput = model.observe(stationary(model.chain())).goodput.item()
-        assert found["mean"].item() == pytest.approx(length * goodput, rel=1e-11)
-        assert 0 < found.jain.item() < 1
+        assert result["mean"].item() == pytest.approx(length * goodput, rel=1e-11)
+        assert 0 < result.jain.item() < 1
 
 
 def test_one_epoch_without_a_delivery() -> None:
     """P(nothing in one epoch) = idle time plus windows of which nothing arrives: sum pi_n p^n."""
     model = SubPacketExact(loss=0.3, backoff_cap=3)
     sent = model.observe(stationary(model.chain())).sent.values
-    found = windowed(model, model.delivered(), 1)
-    assert found.nothing.item() == pytest.approx((sent * 0.3 ** np.arange(7)).sum(), rel=1e-12)
+    result = windowed(model, model.delivered(), 1)
+    assert result.nothing.item() == pytest.approx((sent * 0.3 ** np.arange(7)).sum(), rel=1e-12)
 
 
 def test_a_held_state_earns_in_every_epoch_if_the_reward_is_by_state() -> None:
@@ -204,10 +198,10 @@ def test_rewards_that_are_no_numbers_by_state(reward: Any, words: str) -> None:
 
 def test_units_and_dimensions() -> None:
     model = SubPacketExact(loss=[0.1, 0.2, 0.3], retransmission_loss=[0.0, 0.1])
-    found = windowed(model, model.delivered(), 5)
-    assert dict(found.sizes) == {"loss": 3, "retransmission_loss": 2}
-    assert (found["mean"].attrs["units"], found.variance.attrs["units"]) == ("packet", "packet^2")
-    assert '"length": 5' in found.attrs["settings"]
+    result = windowed(model, model.delivered(), 5)
+    assert dict(result.sizes) == {"loss": 3, "retransmission_loss": 2}
+    assert (result["mean"].attrs["units"], result.variance.attrs["units"]) == ("packet", "packet^2")
+    assert '"length": 5' in result.attrs["settings"]
 
 
 # ------------------------------------------------------------------------------------------- refusals
@@ -227,16 +221,16 @@ def test_rewards_for_what_does_not_exist() -> None:
     with pytest.raises(ChainError, match="the reward names S2 -> S5, which is not a transition"):
         windowed(SubPacketFull(loss=0.1), Reward({("S2", "S5"): {1: p}}), 3)
     with pytest.raises(ChainError, match="numeric chain takes rewards by state"):
-        windowed(MarkovChain(random_matrix(2, 0)), Reward({}), 3)
+        windowed(MarkovChain(random_matrix(2, 0, density=0.7)), Reward({}), 3)
     with pytest.raises(ChainError, match=r"'b\(0\)' is held for 3/2 epochs"):
         windowed(SubPacketExact(loss=0.1, base_timeout=2.5), {"S3": 1}, 3)
 
 
 def test_wrong_points_are_marked() -> None:
     chain = MarkovChain({("a", "b"): p, ("b", "a"): 1 - 2 * p}, {"p": [0.25, 0.75]})
-    found = windowed(chain, {"a": 1}, 3)
-    assert found.status.values.tolist() == [0, 2]
+    result = windowed(chain, {"a": 1}, 3)
+    assert result.status.values.tolist() == [0, 2]
     for name in ("mean", "variance", "nothing", "jain"):
-        assert np.isnan(found[name].values[1]), name
+        assert np.isnan(result[name].values[1]), name
     with pytest.raises(ChainError, match=r"b -> a is -0.5 at p = 0.75"):
         windowed(chain, {"a": 1}, 3, throw=True)

@@ -1,0 +1,69 @@
+"""Problems in words: the lines of their `repr`, and the equations in the provenance of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.errors import bare
+
+#: Lines of a kind that a `repr` shows, and characters of a line.
+LINES, WIDTH = 6, 100
+#: Equations and parts of an expression that a provenance holds.
+EQUATIONS, PARTS = 100, 500
+
+
+def expression_text(expression: Any) -> str:
+    """A number or a SymPy expression as text, unless it is very long.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> expression_text(1 - sympy.Symbol("p") ** 2)
+    '1 - p**2'
+    """
+    return _symbolic_text(expression) if hasattr(expression, "free_symbols") else str(expression)
+
+
+@lru_cache(maxsize=4096)
+def _symbolic_text(expression: Any) -> str:
+    from sympy import preorder_traversal
+
+    parts = sum(1 for _ in islice(preorder_traversal(expression), PARTS + 1))
+    return str(expression) if parts <= PARTS else f"an expression of more than {PARTS} parts"
+
+
+def equations_text(equations: Mapping[str, Any]) -> dict[str, str]:
+    """The first equations of a problem: what stands on the left -> what stands on the right."""
+    return {str(left): expression_text(right) for left, right in islice(equations.items(), EQUATIONS)}
+
+
+def value_text(value: Any) -> str:
+    """A parameter in a few words: its value, or its ends and how many values it has.
+
+    Examples
+    --------
+    >>> value_text(0.5), value_text([0.25, 0.5, 1.0])
+    ('0.5', '0.25 to 1, 3 values')
+    """
+    if hasattr(value, "free_symbols"):
+        return expression_text(value)
+    array = np.asarray(value)
+    if array.ndim == 0 or array.dtype.kind not in "iuf" or not array.size:
+        return bare(array.item() if array.ndim == 0 else value, WIDTH)
+    return f"{array.min():g} to {array.max():g}, {array.size:,} values"
+
+
+def problem_text(kind: str, name: str, summary: str, *groups: Iterable[str]) -> str:
+    """The `repr` of a problem: a heading, then the first lines of each group."""
+    lines = [f"{kind}{f' {bare(name, 60)}' if name not in ('', kind) else ''}: {summary}"]
+    for group in groups:
+        rows = list(group)
+        lines += [f"  {bare(row, WIDTH)}" for row in rows[:LINES]]
+        if len(rows) > LINES:
+            lines.append(f"  ... and {len(rows) - LINES:,} more")
+    return "\n".join(lines)
