@@ -42,6 +42,29 @@ def test_rules_of_ones_own(capsys):
     assert "cannot be compiled" in capsys.readouterr().out
 
 
+def test_a_model_of_ones_own_against_packets(capsys):
+    namespace = {}
+    for block in blocks("your_own_model_against_packets.md", "python"):
+        exec(compile(block, "your_own_model_against_packets.md", "exec"), namespace)
+    out = capsys.readouterr().out
+    (printed,) = re.findall(r"It prints `(.*?)`", page("your_own_model_against_packets.md"))
+    assert printed in out
+    assert len(namespace["figure"].data) == 2
+
+
+def test_quantities_and_statistics_are_described():
+    from tcpdynamics.validation import statistics
+    from tcpdynamics.validation.comparisons.prediction import QUANTITIES
+
+    text = page("your_own_model_against_packets.md")
+    assert {f'`"{name}"`' for name in QUANTITIES} <= set(re.findall(r'`"\w+"`', text))
+    public = {
+        name for name, f in vars(statistics).items() if getattr(f, "__module__", "") == statistics.__name__
+    }
+    functions = {name for name in public if not name.startswith("_")} - {"joined"}
+    assert functions == set(re.findall(r"^\| `(\w+)\([a-z, ]*\)` \|", text, re.MULTILINE))
+
+
 def test_fields_that_rules_see_exist():
     told = set(re.findall(r"^\| `f\.(\w+)`", page("your_own_congestion_control.md"), re.MULTILINE))
     assert told >= {

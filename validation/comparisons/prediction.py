@@ -108,7 +108,9 @@ class PredictionVsPackets(Comparison):
             zero = bool((predicted == 0).any())
             effect = gap if zero else gap / abs(predicted)
             words = "measured - predicted" + ("" if zero else ", over predicted")
-        low_high = {"effect": effect, "measured": measured, "gap": gap}
+        # A prediction that is missing in one replication is missing: the others alone would be another sample.
+        missing = predicted.isnull().any([d for d in predicted.dims if d in ("replication", "packets")])
+        low_high = {"effect": effect.where(~missing), "measured": measured, "gap": gap.where(~missing)}
         data: dict[str, Any] = {}
         for name, values in low_high.items():
             interval = mean_interval(values, level=self.level)
@@ -178,6 +180,7 @@ class PredictionVsPackets(Comparison):
                     f"{', '.join(map(str, value.data_vars))}; give one of them as a DataArray"
                 )
             value = value[name]
+        self._check_units(value, measured)
         try:
             array = xr.DataArray(value).reset_coords(drop=True).astype(float)
         except (TypeError, ValueError):
@@ -205,6 +208,15 @@ class PredictionVsPackets(Comparison):
                     f"{shown(array[dim].values.tolist())}; select them, or leave out the coordinate"
                 )
         return array.drop_vars("packets", errors="ignore")
+
+    def _check_units(self, value: Any, measured: xr.DataArray) -> None:
+        """Refuse packets per round trip where packets per second were measured."""
+        units = getattr(value, "attrs", {}).get("units"), measured.attrs.get("units")
+        singular = [str(u).replace("packets", "packet") for u in units]
+        if None not in units and singular[0] != singular[1]:
+            raise DomainError(
+                f"prediction must be in {units[1]}, as {self._quantity_name()} is, got {units[0]}; convert it"
+            )
 
     def _is_law(self, measured: xr.DataArray) -> bool:
         return "packets" in measured.dims
@@ -277,10 +289,15 @@ def _fold(measured: xr.DataArray, predicted: xr.DataArray) -> xr.DataArray:
         raise DomainError(
             f"prediction must hold 2 to {measured.sizes['packets']} probabilities, got {size}; add up the last ones"
         )
-    total = predicted.sum("packets")
-    if not bool((abs(total - 1) < 1e-6).all()):
+    if bool((predicted < 0).any()):
         raise DomainError(
-            f"prediction must hold probabilities that sum to 1, got a sum of {float(total.values.flat[0]):.6g}; "
+            f"prediction must hold no negative probability, got {float(predicted.min()):.6g}; check the chain"
+        )
+    total = predicted.sum("packets", skipna=False)
+    worst = float(total.values.flat[np.nan_to_num(abs(total.values - 1)).argmax()])
+    if abs(worst - 1) > 1e-6:
+        raise DomainError(
+            f"prediction must hold probabilities that sum to 1, got a sum of {worst:.6g}; "
             "divide by it, or add the category that is missing"
         )
     tail = measured.isel(packets=slice(size - 1, None)).sum("packets", skipna=False)
