@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
-from tcpdynamics.charts.look import BLACK, VERDICT_COLOURS, coordinate
+from tcpdynamics.charts.look import BLACK, VERDICT_COLOURS, break_lines, coordinate
 from tcpdynamics.errors import DomainError, shown
 
 from ..statistics import mean_interval
@@ -250,9 +250,8 @@ class PredictionVsPackets(Comparison):
         style = {"symbol": "line-ew", "size": 26, "line": {"color": BLACK, "width": 3}}
         figure.add_scatter(x=x, y=np.atleast_1d(predicted), name="predicted", mode="markers", marker=style)
         units = measured.attrs.get("units", "1")
-        title = measured.attrs.get("long_name", settings["quantity"]) + (
-            f" [{units}]" if units != "1" else ""
-        )
+        meaning = str(measured.attrs.get("long_name", settings["quantity"])).partition(";")[0]
+        title = break_lines(meaning, 45) + (f" [{units}]" if units != "1" else "")
         figure.update_yaxes(title_text=title, rangemode="tozero")
         figure.update_xaxes(title_text="packets sent in an epoch" if dim == "packets" else dim)
         if dim == "packets":

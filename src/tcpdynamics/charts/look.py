@@ -61,7 +61,7 @@ def axis_title(name: str, attrs: Mapping[str, Any]) -> str:
 def titled(figure: go.Figure, text: str) -> go.Figure:
     """The figure with a small title above its legend."""
     lines = textwrap.wrap(text, 130)
-    title = {"text": "<br>".join(lines), "font": {"size": 13}, "x": 0.01, "y": 1, "yref": "container"}
+    title = {"text": break_lines(text, 130), "font": {"size": 13}, "x": 0.01, "y": 1, "yref": "container"}
     more = 20 * len(lines)
     return figure.update_layout(
         title=title | {"yanchor": "top", "pad": {"t": 8}},
@@ -128,11 +128,20 @@ def panel_figure(result: xr.Dataset, names: Sequence[str], x: str) -> go.Figure:
                 drawn += 1
         title = {"units": unit, "long_name": ", ".join(members)}
         if len(members) == 1:
-            title["long_name"] = textwrap.fill(_meaning(result[members[0]]), 30).replace("\n", "<br>")
+            title["long_name"] = break_lines(_meaning(result[members[0]]), 30)
         figure.update_yaxes(title_text=axis_title("", title), row=row, col=1)
     attrs = result[x].attrs if x in result.coords else {}
     figure.update_xaxes(title_text=axis_title(x, attrs), row=len(units), col=1)
     return figure.update_layout(**LAYOUT | {"height": 300 + 180 * len(units)}, showlegend=True)
+
+
+def break_lines(text: str, width: int) -> str:
+    """Text in lines of at most so many characters, for titles.
+
+    >>> break_lines("data packets lost over data packets that arrived", 30)
+    'data packets lost over data<br>packets that arrived'
+    """
+    return "<br>".join(textwrap.wrap(text, width))
 
 
 def _meaning(values: xr.DataArray) -> str:
@@ -212,7 +221,7 @@ def point_figure(result: xr.Dataset, names: Sequence[str]) -> go.Figure:
             x=[name], y=[value], text=[f"{value:.6g}"], marker_color=COLOURS[(column - 1) % len(COLOURS)],
             row=1, col=column,
         )  # fmt: skip
-        meaning = textwrap.fill(_meaning(result[name]), 40).replace("\n", "<br>")
+        meaning = break_lines(_meaning(result[name]), 40)
         title = axis_title("", {"units": result[name].attrs.get("units", "1"), "long_name": meaning})
         figure.update_yaxes(title_text=title, row=1, col=column)
     return figure.update_layout(**LAYOUT | {"height": 420}, showlegend=False)
