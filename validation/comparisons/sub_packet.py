@@ -435,7 +435,7 @@ class SubPacketChainVsPackets(Comparison):
         import plotly.graph_objects as go
 
         setting = json.loads(result.attrs["parameters"])
-        link = {"capacity": setting["rate"], "base_rtt": setting["base_rtt"],
+        link = {"capacity": setting["rate"], "base_rtt": float(np.mean(setting["base_rtt"])),
                 "buffer": setting["buffer"], "packet_size": setting["packet_size"]}  # fmt: skip
         flows = np.unique(np.geomspace(15, 400, 60).round())
         figure = go.Figure()
