@@ -112,7 +112,9 @@ def test_public_names() -> None:
     import tcpdynamics
     from tcpdynamics import models, solvers
 
-    assert dir(tcpdynamics) == ["__version__", "apps", "models", "paper_figures", "solvers", "validation"]
+    assert dir(tcpdynamics) == [
+        "__version__", "apps", "charts", "models", "paper_figures", "plot", "solvers", "validation",
+    ]  # fmt: skip
     assert set(dir(solvers)) == {
         "ChainError", "DDE", "Delayed", "DomainError", "DynamicsError", "Explanation", "Map",
         "MarkovChain", "ODE", "Reward", "RewardBalance", "StoreError", "basin", "bifurcation",

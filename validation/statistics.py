@@ -148,10 +148,10 @@ def batch_means(
     Examples
     --------
     >>> noise = np.random.default_rng(1).normal(5.0, 1.0, 3200)
-    >>> found = batch_means(xr.DataArray(noise, dims="time"))
-    >>> found["n"].item(), found["length"].item(), found["independent"].item()
+    >>> means = batch_means(xr.DataArray(noise, dims="time"))
+    >>> means["n"].item(), means["length"].item(), means["independent"].item()
     (32, 100, True)
-    >>> bool(found["low"] < 5 < found["high"])
+    >>> bool(means["low"] < 5 < means["high"])
     True
     """
     _check_series(x, dim, level)
@@ -174,15 +174,15 @@ def batch_means(
         vectorize=True,
         output_dtypes=[float, float, int, int, float, bool],
     )
-    found = dict(zip(names, parts, strict=True))
-    quantile = xr.apply_ufunc(special.stdtrit, found["n"] - 1, 0.5 + level / 2)
-    half = quantile * found["sd"] / np.sqrt(found["n"])
-    values = {k: found[k] for k in ("mean", "sd")} | {
-        "low": found["mean"] - half,
-        "high": found["mean"] + half,
+    batched = dict(zip(names, parts, strict=True))
+    quantile = xr.apply_ufunc(special.stdtrit, batched["n"] - 1, 0.5 + level / 2)
+    half = quantile * batched["sd"] / np.sqrt(batched["n"])
+    values = {k: batched[k] for k in ("mean", "sd")} | {
+        "low": batched["mean"] - half,
+        "high": batched["mean"] + half,
     }
-    rest = {name: found[name] for name in ("n", "length", "autocorrelation", "independent")}
-    return _dataset(values, x, level).assign(rest).assign_attrs(reason=_reason(found))
+    diagnostics = {name: batched[name] for name in ("n", "length", "autocorrelation", "independent")}
+    return _dataset(values, x, level).assign(diagnostics).assign_attrs(reason=_reason(batched))
 
 
 def _batched(x: np.ndarray, batches: int, fewest: int) -> tuple[float, float, int, int, float, bool]:
@@ -209,14 +209,14 @@ def _neighbours(means: np.ndarray) -> tuple[float, bool]:
     return c - float(ends) + 0.0, c * np.sqrt((n**2 - 1) / (n - 2)) < special.ndtri(0.95)
 
 
-def _reason(found: dict[str, xr.DataArray]) -> str:
-    bad = ~found["independent"].values
+def _reason(batched: dict[str, xr.DataArray]) -> str:
+    bad = ~batched["independent"].values
     if not bad.any():
         return ""
-    worst = np.max(found["autocorrelation"].values[bad])
+    worst = np.max(batched["autocorrelation"].values[bad])
     return (
         f"batch means still hang together in {bad.sum()} of {bad.size} series (lag-1 autocorrelation up to "
-        f"{worst:.2f} with {found['n'].values[bad].min()} batches), so their intervals are too short; run longer"
+        f"{worst:.2f} with {batched['n'].values[bad].min()} batches), so their intervals are too short; run longer"
     )
 
 
@@ -257,8 +257,8 @@ def warm_up(x: xr.DataArray, dim: str = "time", group: int = 5) -> xr.Dataset:
     Examples
     --------
     >>> x = np.concatenate([np.linspace(10, 0, 50), np.random.default_rng(1).normal(0, 1, 950)])
-    >>> found = warm_up(xr.DataArray(x, dims="time"))
-    >>> 30 <= found["keep_from"].item() <= 60, found["settled"].item()
+    >>> beginning = warm_up(xr.DataArray(x, dims="time"))
+    >>> 30 <= beginning["keep_from"].item() <= 60, beginning["settled"].item()
     (True, True)
     """
     _check_series(x, dim, 0.95)
@@ -273,16 +273,16 @@ def warm_up(x: xr.DataArray, dim: str = "time", group: int = 5) -> xr.Dataset:
     means = values.reshape(*values.shape[:-1], groups, group).mean(-1)
     # Centred first, for the difference of sums below loses digits otherwise.
     means = means - means.mean(-1, keepdims=True)
-    left = np.arange(groups, 0, -1)
+    remaining = np.arange(groups, 0, -1)
     total, square = (np.cumsum(m[..., ::-1], -1)[..., ::-1] for m in (means, means**2))
-    spread = square - total**2 / left
+    spread = square - total**2 / remaining
     # What rounding leaves of a constant rest is no spread.
-    mser = (np.where(spread > 1e-13 * square, spread, 0.0) / left**2)[..., : groups - 4]
+    mser = (np.where(spread > 1e-13 * square, spread, 0.0) / remaining**2)[..., : groups - 4]
     best = mser.argmin(-1)
     keep = xr.DataArray(best * group, dims=others, coords={d: x[d] for d in others if d in x.coords})
     least = keep.copy(data=np.take_along_axis(mser, best[..., None], -1)[..., 0])
-    found = xr.Dataset({"keep_from": keep, "settled": keep <= x.sizes[dim] / 2, "mser": least})
-    return found.assign(at=x[dim][keep].drop_vars(dim)) if dim in x.coords else found
+    beginning = xr.Dataset({"keep_from": keep, "settled": keep <= x.sizes[dim] / 2, "mser": least})
+    return beginning.assign(at=x[dim][keep].drop_vars(dim)) if dim in x.coords else beginning
 
 
 def distribution_test(
@@ -311,7 +311,7 @@ def distribution_test(
         `distance` [1], in [0, 1], the effect; `expected`, its mean under exchange, i.e. what chance alone gives
         with so many replications; `excess` = distance - expected, about 0 for equal simulators; `p_value`; and
         `least_p`, the smallest that these numbers of replications (and permutations) can give: above 0.05,
-        nothing can be found.
+        no difference can show.
 
     Raises
     ------
@@ -327,8 +327,8 @@ def distribution_test(
     --------
     >>> rng = np.random.default_rng(1)
     >>> counts = lambda p: xr.DataArray(rng.multinomial(1000, p, 6), dims=("replication", "packets"))
-    >>> found = distribution_test(counts([0.2, 0.3, 0.5]), counts([0.3, 0.3, 0.4]))
-    >>> bool(found["p_value"] < 0.01), round(found["distance"].item(), 1)
+    >>> test = distribution_test(counts([0.2, 0.3, 0.5]), counts([0.3, 0.3, 0.4]))
+    >>> bool(test["p_value"] < 0.01), round(test["distance"].item(), 1)
     (True, 0.1)
     """
     if permutations < 99:
@@ -505,8 +505,8 @@ def joined(parts: list[xr.Dataset]) -> xr.Dataset:
 def _measured(result: xr.Dataset, measure: Any) -> list[xr.DataArray]:
     if isinstance(measure, str):
         return [result[measure]]
-    found = measure(result) if callable(measure) else result[list(measure)]
-    return list(found.data_vars.values()) if isinstance(found, xr.Dataset) else [found]
+    measured = measure(result) if callable(measure) else result[list(measure)]
+    return list(measured.data_vars.values()) if isinstance(measured, xr.Dataset) else [measured]
 
 
 def _relative_half_width(values: list[xr.DataArray], level: float) -> float:

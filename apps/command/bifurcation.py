@@ -85,7 +85,7 @@ def _runner(name: str) -> Callable[..., None]:
         _tell_failures(result, growth)
 
         def draw() -> Any:
-            from tcpdynamics.charts.stability import bifurcation_figure
+            from tcpdynamics.charts.motion import bifurcation_figure
 
             return bifurcation_figure(result, growth)
 

@@ -302,7 +302,7 @@ def validate_sub_packet(
     from dataclasses import replace
 
     from tcpdynamics.paper_figures.sub_packet.figures import fig9
-    from tcpdynamics.validation.comparisons.sub_packet import paragraph, summary
+    from tcpdynamics.validation.comparisons.sub_packet import summary
 
     comparison = replace(fig9(quick), sender=sender, seed=seed)
     if flows is not None:
@@ -315,12 +315,12 @@ def validate_sub_packet(
         document = {
             "parameters": json.loads(result.attrs["parameters"]),
             "verdicts": summary(result),
-            "paragraph": paragraph(result),
+            "paragraph": comparison.paragraph(result),
         }
         click.echo(json.dumps(document))
     elif output is None:
         _print_verdicts(result)
-        for part in paragraph(result).split("\n\n"):
+        for part in comparison.paragraph(result).split("\n\n"):
             click.echo("\n" + textwrap.fill(part, 110))
 
 

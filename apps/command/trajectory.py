@@ -96,7 +96,7 @@ def _runner(name: str) -> Callable[..., None]:
             result.attrs["start"] = json.dumps(list(starts))
 
         def draw() -> Any:
-            from tcpdynamics.charts.stability import trajectory_figure
+            from tcpdynamics.charts.motion import trajectory_figure
 
             return trajectory_figure(result)
 

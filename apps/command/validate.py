@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,38 +12,19 @@ import click
 
 from ..outputs import check_outputs, finite, force_option, write_outputs
 
-#: Command -> module, class, one line, and what the quick setting changes.
-_COMPARISONS: dict[str, tuple[str, str, str, dict[str, Any]]] = {
-    "logistic": (
-        "logistic",
-        "LogisticVsFluid",
-        "Delayed logistic control: trajectories against spectrum and chart.",
-        {"epsilon": (1.95,), "rounds": 2},
-    ),
+#: Command -> comparison and one line.
+_COMPARISONS = {
+    "logistic": ("LogisticVsFluid", "Delayed logistic control: trajectories against spectrum and chart."),
     "lotka-volterra": (
-        "lotka_volterra",
         "LotkaVolterraVsFluid",
         "Lotka-Volterra control: n flows, old measurements, a real queue.",
-        {"flows": (2, 5), "rounds": 2},
     ),
-    "t-refwa": (
-        "t_refwa",
-        "TRefwaMapVsFluid",
-        "Readings of T-REFWA's eq. (3) against a router on a real queue.",
-        {"gains": ((1.5, 0.5), (1.0, 0.5)), "rounds": 2},
-    ),
-    "misra": (
-        "fluid_tcp",
-        "MisraVsLinearisation",
-        "Fluid TCP on a marking link against two linearisations.",
-        {"ratio": (0.8, 1.1), "rounds": 2, "horizon": 25.0},
-    ),
+    "t-refwa": ("TRefwaMapVsFluid", "Readings of T-REFWA's eq. (3) against a router on a real queue."),
+    "misra": ("MisraVsLinearisation", "Fluid TCP on a marking link against two linearisations."),
 }
 
 
 def _runner(name: str) -> Callable[..., None]:
-    module, kind, _, short = _COMPARISONS[name]
-
     def run(quick: bool, as_json: bool, output: tuple[Path, ...], force: bool) -> None:
         for path in output:
             if path.suffix.lower() == ".zarr":
@@ -52,11 +32,13 @@ def _runner(name: str) -> Callable[..., None]:
                     f"cannot write {path}: a comparison is no sweep; give x.nc, x.html or x.png"
                 )
         check_outputs(output, 1, 0, 2, False, force=force)
-        compared = import_module(f"tcpdynamics.validation.comparisons.{module}")
-        comparison = getattr(compared, kind)(**(short if quick else {}))
+        from tcpdynamics.validation import comparisons
+
+        kind = getattr(comparisons, _COMPARISONS[name][0])
+        comparison = kind(**kind.quick) if quick else kind()
         result = comparison.run()
         write_outputs(output, result, lambda: comparison.figure(result))
-        text = compared.paragraph(result)
+        text = comparison.paragraph(result)
         if as_json:
             click.echo(json.dumps(_document(result, text)))
         elif not output:
@@ -68,16 +50,16 @@ def _runner(name: str) -> Callable[..., None]:
 
 def _document(result: Any, text: str) -> dict[str, Any]:
     """Everything but the trajectories."""
-    kept = result.drop_vars("deviation", errors="ignore")
+    numbers = result.drop_vars("deviation", errors="ignore")
     return {
         "comparison": result.attrs["comparison"],
         "parameters": json.loads(result.attrs["parameters"]),
         "rule": result.attrs["verdicts"],
         "paragraph": text,
-        "coordinates": {str(k): finite(v.values) for k, v in kept.coords.items()},
+        "coordinates": {str(k): finite(v.values) for k, v in numbers.coords.items()},
         "results": {
             str(k): {"dims": list(v.dims), "units": v.attrs.get("units", "1"), "values": finite(v.values)}
-            for k, v in kept.data_vars.items()
+            for k, v in numbers.data_vars.items()
         },
     }
 
@@ -105,5 +87,5 @@ def commands() -> Sequence[click.Command]:
                 ],
             )
         )
-        for name, (_, _, text, _) in _COMPARISONS.items()
+        for name, (_, text) in _COMPARISONS.items()
     ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpdynamics import __version__, paper_figures
-from tcpdynamics.charts import chains as figures
+from tcpdynamics.charts.chains import sent_against_loss
 from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.paper_figures import ledger
 from tcpdynamics.paper_figures.registry import PAPERS
@@ -26,8 +26,6 @@ from tcpdynamics.validation.comparisons.sub_packet import (
     AGREES,
     CLOSE,
     SubPacketChainVsPackets,
-    figure,
-    paragraph,
     summary,
 )
 from tcpdynamics.validation.packet import simulate
@@ -73,18 +71,12 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
     say("writing the page")
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
-    link = {
-        "capacity": main.rate,
-        "base_rtt": main.base_rtt,
-        "buffer": main.buffer,
-        "packet_size": main.packet_size,
-    }
     drawn = {
         "solved": solved.pop("figure"),
-        "fig9": figure(result),
-        "silence": figures.silence_tail(result, busiest),
-        "loss": figures.self_consistent_loss(result, **link),
-        "ns2": ns2.figure(judged),
+        "fig9": main.figure(result),
+        "silence": main.silence_figure(result, busiest),
+        "loss": main.loss_figure(result),
+        "ns2": ns2.PacketsVsNs2.figure(judged),
     }
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         resources.files("tcpdynamics.apps.report.templates")
@@ -108,7 +100,7 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         replications=main.replications,
         duration=f"{main.duration:g}",
         slice=f"{main.slice:g}",
-        paragraphs=paragraph(result).split("\n\n"),
+        paragraphs=main.paragraph(result).split("\n\n"),
         silence_flows=busiest,
         loads=_loads(result),
         agrees=AGREES,
@@ -181,7 +173,7 @@ def _solve() -> dict[str, Any]:
     return {
         "points": f"{POINTS:,}",
         "sweep_ms": f"{1e3 * elapsed:.0f}",
-        "figure": figures.sent_against_loss(shown.observe(stationary(shown.chain()))),
+        "figure": sent_against_loss(shown.observe(stationary(shown.chain()))),
         "exact": {
             "numerator": silent.p,
             "denominator": silent.q,

@@ -16,11 +16,7 @@ from tcpdynamics.validation.comparisons import (
     LotkaVolterraVsFluid,
     MisraVsLinearisation,
     TRefwaMapVsFluid,
-    logistic,
-    lotka_volterra,
-    t_refwa,
 )
-from tcpdynamics.validation.comparisons import fluid_tcp as misra
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -105,20 +101,20 @@ def section(
 
 def _comparisons(quick: bool, say: Callable[[str], None]) -> list[dict[str, Any]]:
     flows = (2, 3, 5) if quick else (2, 3, 5, 10)
-    cases: list[tuple[str, Any, Any, str]] = [
-        ("Logistic control, old measurement", LogisticVsFluid(), logistic, "logistic"),
-        ("Lotka-Volterra control", LotkaVolterraVsFluid(flows=flows), lotka_volterra, "lotka-volterra"),
-        ("T-REFWA's maps and a router on a real queue", TRefwaMapVsFluid(), t_refwa, "t-refwa"),
-        ("Fluid TCP on a marking link", MisraVsLinearisation(), misra, "misra"),
+    cases: list[tuple[str, Any, str]] = [
+        ("Logistic control, old measurement", LogisticVsFluid(), "logistic"),
+        ("Lotka-Volterra control", LotkaVolterraVsFluid(flows=flows), "lotka-volterra"),
+        ("T-REFWA's maps and a router on a real queue", TRefwaMapVsFluid(), "t-refwa"),
+        ("Fluid TCP on a marking link", MisraVsLinearisation(), "misra"),
     ]
     sections = []
-    for title, comparison, module, name in cases:
+    for title, comparison, name in cases:
         say(f"comparing with fluids: {title}")
         result = comparison.run()
         sections.append(
             {
                 "title": title,
-                "paragraphs": module.paragraph(result).split("\n\n"),
+                "paragraphs": comparison.paragraph(result).split("\n\n"),
                 "figure": _html(f"fluid-{name}", comparison.figure(result)),
             }
         )

@@ -53,9 +53,8 @@ def solve_fig9(quick: bool = False, **parameters: Any) -> xr.Dataset:
 )
 def draw_fig9(result: xr.Dataset) -> go.Figure:
     """Lines: chains. Points: simulations on four links."""
-    from tcpdynamics.validation.comparisons.sub_packet import figure as draw
-
-    return draw(result)
+    drawing: go.Figure = SubPacketChainVsPackets().figure(result)
+    return drawing
 
 
 def _length(quick: bool, flows: bool = True) -> dict[str, Any]:

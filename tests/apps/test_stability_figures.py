@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tcpdynamics.charts.stability import (
-    bifurcation_figure,
-    spectrum_figure,
-    stability_figure,
-    trajectory_figure,
-)
+from tcpdynamics.charts.motion import bifurcation_figure, trajectory_figure
+from tcpdynamics.charts.stability import spectrum_figure, stability_figure
 from tcpdynamics.models import LogisticDelayed, LogisticMap, LotkaVolterraWindows, TRefwaIntegrating
 from tcpdynamics.solvers import characteristic_roots, eigenvalues, trajectory
 from tcpdynamics.solvers.stability.bifurcation import bifurcation

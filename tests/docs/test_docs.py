@@ -42,9 +42,32 @@ def test_rules_of_ones_own(capsys):
     assert "cannot be compiled" in capsys.readouterr().out
 
 
+def test_a_model_of_ones_own_against_packets(capsys):
+    namespace = {}
+    for block in blocks("your_own_model_against_packets.md", "python"):
+        exec(compile(block, "your_own_model_against_packets.md", "exec"), namespace)
+    out = capsys.readouterr().out
+    (printed,) = re.findall(r"It prints `(.*?)`", page("your_own_model_against_packets.md"))
+    assert printed in out
+    assert len(namespace["figure"].data) == 2
+
+
+def test_quantities_and_statistics_are_described():
+    from tcpdynamics.validation import statistics
+    from tcpdynamics.validation.comparisons.prediction import QUANTITIES
+
+    text = page("your_own_model_against_packets.md")
+    assert {f'`"{name}"`' for name in QUANTITIES} <= set(re.findall(r'`"\w+"`', text))
+    public = {
+        name for name, f in vars(statistics).items() if getattr(f, "__module__", "") == statistics.__name__
+    }
+    functions = {name for name in public if not name.startswith("_")} - {"joined"}
+    assert functions == set(re.findall(r"^\| `(\w+)\([a-z, ]*\)` \|", text, re.MULTILINE))
+
+
 def test_fields_that_rules_see_exist():
-    told = set(re.findall(r"^\| `f\.(\w+)`", page("your_own_congestion_control.md"), re.MULTILINE))
-    assert told >= {
+    documented = set(re.findall(r"^\| `f\.(\w+)`", page("your_own_congestion_control.md"), re.MULTILINE))
+    assert documented >= {
         "cwnd",
         "ssthresh",
         "rtt",
@@ -56,7 +79,7 @@ def test_fields_that_rules_see_exist():
         "p0",
         "x0",
     }
-    assert told <= set(FLOW.names)
+    assert documented <= set(FLOW.names)
 
 
 def test_python_of_the_scenarios_page(capsys):
@@ -96,12 +119,12 @@ def rows(heading):
 
 @pytest.mark.parametrize("part", SECTIONS, ids=lambda part: part.__name__)
 def test_every_key_is_described(part):
-    told = [key for row in rows(SECTIONS[part]) for key in re.findall(r"`(\w+)`", row[0])]
+    documented = [key for row in rows(SECTIONS[part]) for key in re.findall(r"`(\w+)`", row[0])]
     keys = {field.name for field in dataclasses.fields(part)}
     if part is Scenario:
         keys |= {"topology"}  # of files only
-    assert set(told) == keys
-    assert len(told) == len(keys)
+    assert set(documented) == keys
+    assert len(documented) == len(keys)
 
 
 def test_units_are_those_that_are_read():
@@ -118,8 +141,8 @@ def test_every_argument_of_the_topologies_is_described():
     table = page("scenarios.md").split("## [topology]")[1].split("```")[0]
     for kind, (_, units) in topologies.KINDS.items():
         row = next(line for line in table.splitlines() if line.startswith(f'| `"{kind}"`'))
-        told = re.findall(r"`(\w+)`", row.split(" | ")[2])
-        assert sorted(told) == sorted(units)
+        documented = re.findall(r"`(\w+)`", row.split(" | ")[2])
+        assert sorted(documented) == sorted(units)
 
 
 def table_of_senders():
@@ -133,23 +156,23 @@ def table_of_senders():
             yield name.strip("`"), sender, tuple(map(int, cell.split("/")))
 
 
-@pytest.mark.parametrize(("name", "sender", "told"), list(table_of_senders()))
-def test_what_each_sender_does_with_chosen_losses(name, sender, told):
+@pytest.mark.parametrize(("name", "sender", "documented"), list(table_of_senders()))
+def test_what_each_sender_does_with_chosen_losses(name, sender, documented):
     ready = load_scenario(ready_scenarios()[name])
     flow = dataclasses.replace(ready.flows[0], sender=sender)
     result = simulate(dataclasses.replace(ready, flows=(flow,), duration=4.0))
     again = result["sent_by_kind"].drop_sel(kind="new").sum()
-    assert (result["timeouts"].item(), again.item(), result["transferred"].item()) == told
+    assert (result["timeouts"].item(), again.item(), result["transferred"].item()) == documented
     assert result["dropped"].item() == len(ready.drops)  # the chosen losses and no other
 
 
 def test_the_senders_differ_where_they_should():
-    seen = {}
-    for name, sender, told in table_of_senders():
-        seen.setdefault(name, {})[sender] = told
+    outcomes = {}
+    for name, sender, documented in table_of_senders():
+        outcomes.setdefault(name, {})[sender] = documented
     for name in ("two_losses", "burst_loss", "many_losses"):
-        assert len(set(seen[name].values())) == 4
-    assert all(told[0] == 1 for told in seen["lost_retransmission"].values())
+        assert len(set(outcomes[name].values())) == 4
+    assert all(documented[0] == 1 for documented in outcomes["lost_retransmission"].values())
 
 
 @pytest.mark.parametrize("name", sorted(ready_scenarios()))

@@ -11,19 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import lambertw
 
-from tcpdynamics import models
+from tcpdynamics import models, plot
 from tcpdynamics.solvers import DDE, DomainError, DynamicsError
 from tcpdynamics.validation.comparisons import (
     LogisticVsFluid,
     LotkaVolterraVsFluid,
     MisraVsLinearisation,
     TRefwaMapVsFluid,
-    logistic,
-    lotka_volterra,
-    t_refwa,
 )
-from tcpdynamics.validation.comparisons import fluid_tcp as misra
-from tcpdynamics.validation.comparisons.comparison import against, counts, critical_value
+from tcpdynamics.validation.comparisons.comparison import Verdict, against, counts, critical_value
 from tcpdynamics.validation.comparisons.oscillation import disturbed, measure, slowest
 from tcpdynamics.validation.fluid import Crowd, SampledWindow
 
@@ -47,11 +43,13 @@ def test_the_slowest_of_two_waves_is_found(
 def test_intervals_hold_the_true_root() -> None:
     """Forty delays on both sides of the boundary and of the onset of oscillation; the truth is Lambert's W."""
     delay = np.sort(np.random.default_rng(5).uniform(0.05, 1.1, 40))
-    seen = measure(Crowd(epsilon=1.95, delay=delay).dde(), 30.0, 0.02)
+    measured = measure(Crowd(epsilon=1.95, delay=delay).dde(), 30.0, 0.02)
     roots = lambertw(-1.95 * delay) / delay
-    off = np.abs(-seen.decay.values + 1j * seen.frequency.values - (roots.real + 1j * np.abs(roots.imag)))
-    assert (off <= seen.error.values).all()
-    assert (seen.error.values <= 2e-3 * np.abs(roots)).all()
+    off = np.abs(
+        -measured.decay.values + 1j * measured.frequency.values - (roots.real + 1j * np.abs(roots.imag))
+    )
+    assert (off <= measured.error.values).all()
+    assert (measured.error.values <= 2e-3 * np.abs(roots)).all()
 
 
 @given(st.floats(0.1, 5), st.integers(1, 4), st.integers(2, 9))
@@ -69,11 +67,11 @@ def test_no_change_of_sign_is_no_critical_value() -> None:
 
 
 def test_verdicts_follow_the_interval() -> None:
-    seen, error, said = (
+    values, error, said = (
         xr.DataArray(x, dims="case")
         for x in ([1.0, 1.0, 1.0, np.nan], [1e-3, 1e-3, 0.1, 0.1], [1.0005, 1.002, 1.05, 1])
     )
-    graded = against(seen, error, said, said)
+    graded = against(values, error, said, said)
     assert graded["verdict"].values.tolist() == ["agrees", "differs", "undecided", "no answer"]
     assert counts(graded["verdict"]) == "1 of 4 agree, 1 differ, 1 undecided, 1 without an answer"
     assert ((graded["gap_low"] <= graded["gap"]) | graded["gap"].isnull()).all()
@@ -113,9 +111,9 @@ class _FasterFluid(LogisticVsFluid):
 
 def test_a_wrong_growth_rate_is_found_out() -> None:
     wrong = _FasterFluid(epsilon=(1.95,), delay=(0.3, 0.65), rounds=3)
-    seen = wrong.run()
-    assert (seen.verdict == "differs").all() and (seen.critical_verdict == "differs").all()
-    assert seen.critical_gap.item() == pytest.approx(1 / 1.01 - 1, abs=1e-4)
+    measured = wrong.run()
+    assert (measured.verdict == "differs").all() and (measured.critical_verdict == "differs").all()
+    assert measured.critical_gap.item() == pytest.approx(1 / 1.01 - 1, abs=1e-4)
 
 
 # -- Lotka-Volterra ------------------------------------------------------------------------------------------
@@ -129,9 +127,9 @@ def competition() -> xr.Dataset:
 def test_lotka_volterra_spectrum_agrees_with_trajectories(competition: xr.Dataset) -> None:
     assert (competition.verdict == "agrees").all() and (competition.critical_verdict == "agrees").all()
     r1 = competition.sel(fluid=["all old", "others old"])
-    found = r1.critical_r1.where(np.isfinite(r1.critical_r1))
-    inside = (r1.critical_low <= found) & (found <= r1.critical_high)
-    assert (inside | found.isnull()).all()
+    closed = r1.critical_r1.where(np.isfinite(r1.critical_r1))
+    inside = (r1.critical_low <= closed) & (closed <= r1.critical_high)
+    assert (inside | closed.isnull()).all()
     assert np.isnan(competition.critical.sel(fluid="others old", flows=2))  # stable at any delay
 
 
@@ -224,28 +222,30 @@ class _OneMoreFlow(MisraVsLinearisation):
 
 def test_one_percent_more_flows_are_found_out() -> None:
     wrong = _OneMoreFlow(ratio=(0.9,), rounds=1, horizon=20.0)
-    seen = wrong._measure("proportional", np.array([1.6e-4]))
+    measured = wrong._measure("proportional", np.array([1.6e-4]))
     roots = wrong._roots("proportional", np.array([1.6e-4])).sel(prediction="exact")
-    assert abs(float(seen.decay[0]) + float(roots.real[0])) > 10 * float(seen.error[0])
+    assert abs(float(measured.decay[0]) + float(roots.real[0])) > 10 * float(measured.error[0])
 
 
 # -- words, pictures, input ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("module", "kind", "name"),
+    ("kind", "name"),
     [
-        (logistic, LogisticVsFluid, "growth"),
-        (lotka_volterra, LotkaVolterraVsFluid, "competition"),
-        (t_refwa, TRefwaMapVsFluid, "router"),
-        (misra, MisraVsLinearisation, "marked"),
+        (LogisticVsFluid, "growth"),
+        (LotkaVolterraVsFluid, "competition"),
+        (TRefwaMapVsFluid, "router"),
+        (MisraVsLinearisation, "marked"),
     ],
 )
-def test_words_and_figures(module: Any, kind: Any, name: str, request: pytest.FixtureRequest) -> None:
+def test_words_and_figures(kind: Any, name: str, request: pytest.FixtureRequest) -> None:
     result = request.getfixturevalue(name)
-    text = module.paragraph(result)
+    text = kind.paragraph(result)
     assert "nan" not in text.lower() and len(text) > 200
-    assert len(kind().figure(result).data) >= 3
+    assert len(plot(result).data) >= 3
+    assert {*kind.effect, "verdict"} <= set(result.data_vars)
+    assert set(result.verdict.values.ravel()) <= set(Verdict)
     assert result.attrs["comparison"] == kind.__name__
     assert result.drop_vars("deviation", errors="ignore").to_netcdf(engine="h5netcdf")
 

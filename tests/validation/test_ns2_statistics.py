@@ -12,7 +12,6 @@ from tcpdynamics.validation.comparisons.packets_vs_ns2 import (
     TIED,
     PacketsVsNs2,
     compare,
-    figure,
     quantities,
     recorded,
     table,
@@ -54,7 +53,7 @@ def test_table_and_figure(result):
     rows = table(result)
     assert len(rows) == 18 and rows[0]["case"] == "dumbbell_spread" and rows[0]["quantity"] == "loss rate"
     assert all(row["verdict"] == ("agrees" if row["low"] <= 0 <= row["high"] else "differs") for row in rows)
-    assert len(figure(result).data) == 2
+    assert len(PacketsVsNs2.figure(result).data) == 2
 
 
 def _runs(mean: float, n: int) -> list[xr.DataArray]:

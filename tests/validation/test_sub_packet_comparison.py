@@ -8,7 +8,7 @@ import xarray as xr
 
 from tcpdynamics.solvers import DomainError
 from tcpdynamics.validation.comparisons import SubPacketChainVsPackets
-from tcpdynamics.validation.comparisons.sub_packet import CHAINS, LINKS, paragraph, summary
+from tcpdynamics.validation.comparisons.sub_packet import CHAINS, LINKS, summary
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_a_wrong_chain_is_told_from_a_right_one(result: xr.Dataset) -> None:
 def test_words_and_figure(comparison: SubPacketChainVsPackets, result: xr.Dataset) -> None:
     rows = summary(result)
     assert [(r["link"], r["chain"]) for r in rows] == [(link, chain) for link in LINKS for chain in CHAINS]
-    assert "nan" not in paragraph(result)
+    assert "nan" not in comparison.paragraph(result)
     figure = comparison.figure(result)
     assert len(figure.data) == 6 * (3 + len(LINKS))
 

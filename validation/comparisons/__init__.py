@@ -1,7 +1,30 @@
-"""Comparisons of models with simulations, each named by what it compares."""
+"""Comparisons of models with simulations, each named by what it compares. Each loads when it is first used."""
 
-from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
-from .logistic import LogisticVsFluid as LogisticVsFluid
-from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
-from .sub_packet import SubPacketChainVsPackets as SubPacketChainVsPackets
-from .t_refwa import TRefwaMapVsFluid as TRefwaMapVsFluid
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
+    from .logistic import LogisticVsFluid as LogisticVsFluid
+    from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
+    from .packets_vs_ns2 import PacketsVsNs2 as PacketsVsNs2
+    from .prediction import PredictionVsPackets as PredictionVsPackets
+    from .sub_packet import SubPacketChainVsPackets as SubPacketChainVsPackets
+    from .t_refwa import TRefwaMapVsFluid as TRefwaMapVsFluid
+
+_HOME_OF = {
+    "LogisticVsFluid": "logistic",
+    "LotkaVolterraVsFluid": "lotka_volterra",
+    "MisraVsLinearisation": "fluid_tcp",
+    "PacketsVsNs2": "packets_vs_ns2",
+    "PredictionVsPackets": "prediction",
+    "SubPacketChainVsPackets": "sub_packet",
+    "TRefwaMapVsFluid": "t_refwa",
+}
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)

@@ -1,19 +1,177 @@
-"""Effect sizes with intervals, verdicts, and critical values by repeated division of an interval."""
+"""What every comparison is: a run that ends in effects with intervals and verdicts, a figure, a paragraph."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics import __version__
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 Array = NDArray[np.float64]
+
+
+class Verdict(StrEnum):
+    """The one vocabulary of verdicts."""
+
+    AGREES = "agrees"
+    CLOSE = "close"
+    DIFFERS = "differs"
+    UNDECIDED = "undecided"
+    NO_ANSWER = "no answer"
+
 
 #: An interval that holds zero is called agreement if it is no wider than this, to either side.
 WIDEST = 0.01
 RULE = f"differs: the interval misses zero; agrees: it holds zero and reaches {WIDEST:.0%} at most"
+
+_KINDS: dict[str, type[Comparison]] = {}
+
+
+class Comparison(ABC):
+    """Base of all comparisons: a frozen dataclass whose fields are its settings.
+
+    A new comparison gives `run`, `figure` and `paragraph`; `attributes` and `critical_value` are there.
+
+    Attributes
+    ----------
+    effect : (str, str, str)
+        Variables of the result that hold the effect and the ends of its interval; its verdict is `verdict`.
+    rule : str
+        When a verdict is which.
+    quick : dict
+        Settings of a shorter run.
+    """
+
+    effect: ClassVar[tuple[str, str, str]] = ("gap", "gap_low", "gap_high")
+    rule: ClassVar[str] = RULE
+    quick: ClassVar[dict[str, Any]] = {}
+    rounds: int = 4
+
+    def __init_subclass__(cls) -> None:
+        _KINDS[cls.__name__] = cls
+
+    @abstractmethod
+    def run(self) -> xr.Dataset:
+        """Simulate, predict, compare: a Dataset with effects, intervals and verdicts."""
+
+    @staticmethod
+    @abstractmethod
+    def figure(result: xr.Dataset) -> go.Figure:
+        """Predictions and measurements with their intervals, from the result alone."""
+
+    @staticmethod
+    @abstractmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """What the comparison says, in words made from its numbers; an empty line parts paragraphs."""
+
+    def attributes(self) -> dict[str, Any]:
+        """Attributes of the result: which comparison, with which settings, and the rule of its verdicts."""
+        return {
+            "comparison": type(self).__name__, "version": __version__,
+            "parameters": json.dumps(asdict(self)), "verdicts": self.rule,  # type: ignore[call-overload]
+        }  # fmt: skip
+
+    def critical_value(
+        self, rates: Callable[[Array], tuple[Array, Array]], low: float, high: float
+    ) -> tuple[float, float, float]:
+        """Where decay turns to growth, by `rounds` divisions of the interval; see `critical_value`."""
+        return critical_value(rates, low, high, rounds=self.rounds)
+
+
+def kind_of(result: xr.Dataset) -> type[Comparison]:
+    """The comparison that made a result.
+
+    Raises
+    ------
+    ValueError
+        No comparison has the name that the result bears.
+    """
+    from tcpdynamics.validation import comparisons
+
+    name = str(result.attrs.get("comparison"))
+    for kind in comparisons.__all__:
+        getattr(comparisons, kind)
+    if name not in _KINDS:
+        raise ValueError(
+            f"result is of the comparison {name!r}, which is unknown; known: {', '.join(sorted(_KINDS))}"
+        )
+    return _KINDS[name]
+
+
+def grade(low: Any, high: Any, widest: float = np.inf) -> Any:
+    """Verdicts by intervals of effects.
+
+    Returns
+    -------
+    array of str
+        "no answer" where an end is not a number, "differs" where the interval misses zero, "agrees" where it holds zero
+        and its half-width is at most `widest`, else "undecided".
+
+    Examples
+    --------
+    >>> grade(np.array([-1.0, 0.1, np.nan]), np.array([1.0, 0.2, 1.0])).tolist()
+    ['agrees', 'differs', 'no answer']
+    """
+    low, high = np.asarray(low), np.asarray(high)
+    known = np.isfinite(low) & np.isfinite(high)
+    misses, narrow = (low > 0) | (high < 0), (high - low) / 2 <= widest
+    cases = ((~known, Verdict.NO_ANSWER), (misses, Verdict.DIFFERS), (narrow, Verdict.AGREES))
+    return _first_case(cases, Verdict.UNDECIDED)
+
+
+def grade_tolerance(low: Any, high: Any, tolerance: float) -> Any:
+    """Verdicts by intervals and an effect that does not matter.
+
+    Returns
+    -------
+    array of str
+        "agrees" where the whole interval lies within the tolerance, "differs" where all of it lies beyond, "undecided"
+        where it reaches both sides, "no answer" where an end is not a number.
+
+    Examples
+    --------
+    >>> grade_tolerance([-0.01, 0.02, 0.06], [0.02, 0.08, 0.08], 0.05).tolist()
+    ['agrees', 'undecided', 'differs']
+    """
+    low, high = np.asarray(low), np.asarray(high)
+    known = np.isfinite(low) & np.isfinite(high)
+    within = (low >= -tolerance) & (high <= tolerance)
+    beyond = (low > tolerance) | (high < -tolerance)
+    cases = ((~known, Verdict.NO_ANSWER), (within, Verdict.AGREES), (beyond, Verdict.DIFFERS))
+    return _first_case(cases, Verdict.UNDECIDED)
+
+
+def grade_distance(high: Any, agrees: float, close: float) -> Any:
+    """Verdicts by the upper end of the interval of a distance: "agrees", "close", "differs", or "no answer".
+
+    Examples
+    --------
+    >>> grade_distance(np.array([0.01, 0.07, 0.5]), 0.05, 0.10).tolist()
+    ['agrees', 'close', 'differs']
+    """
+    high = np.asarray(high)
+    cases = (
+        (np.isnan(high), Verdict.NO_ANSWER),
+        (high <= agrees, Verdict.AGREES),
+        (high <= close, Verdict.CLOSE),
+    )
+    return _first_case(cases, Verdict.DIFFERS)
+
+
+def _first_case(cases: Sequence[tuple[Any, Verdict]], otherwise: Verdict) -> Any:
+    """The verdict of the first condition that holds."""
+    return np.select([c for c, _ in cases], [v.value for _, v in cases], otherwise.value)
 
 
 def critical_value(
@@ -53,26 +211,26 @@ def critical_value(
 
 
 def critical_variables(
-    found: Any, predicted: Any, dims: dict[str, Any], units: str, text: str
+    measured: Any, predicted: Any, dims: dict[str, Any], units: str, text: str
 ) -> dict[str, xr.DataArray]:
     """`critical`, its interval, `critical_predicted`, `critical_gap` (relative) and `critical_verdict`.
 
     Parameters
     ----------
-    found : (..., 3) array of what `critical_value` gave
+    measured : (..., 3) array of what `critical_value` gave
     predicted : array
     dims : dimension -> coordinate
     """
-    array = np.asarray(found, dtype=float)
+    array = np.asarray(measured, dtype=float)
 
-    def labelled(values: Any, name: str) -> xr.DataArray:
+    def to_dataarray(values: Any, name: str) -> xr.DataArray:
         shaped = np.asarray(values, float).reshape(array.shape[:-1])
         return xr.DataArray(shaped, dims, tuple(dims), attrs={"units": units, "long_name": name})
 
     value, low, high = (
-        labelled(array[..., i], f"{text}{s}") for i, s in enumerate((" measured", ", low", ", high"))
+        to_dataarray(array[..., i], f"{text}{s}") for i, s in enumerate((" measured", ", low", ", high"))
     )
-    expected = labelled(predicted, f"{text} predicted")
+    expected = to_dataarray(predicted, f"{text} predicted")
     # Nothing measured up to the end of the range: right if nothing is predicted there either.
     none = np.isnan(value) & (expected >= low)
     compared = against((low + high) / 2, (high - low) / 2, expected, expected)
@@ -98,12 +256,7 @@ def against(measured: Any, error: Any, predicted: Any, scale: Any) -> dict[str, 
         zero, "agrees" where it holds zero and reaches 1 % at most, else "undecided".
     """
     gap, half = (measured - predicted) / scale, error / abs(scale)
-    grades = np.select(
-        [~np.isfinite(gap + half), abs(gap) > half, half <= WIDEST],
-        ["no answer", "differs", "agrees"],
-        "undecided",
-    )
-    verdict = xr.DataArray(grades, gap.coords, gap.dims)
+    verdict = xr.DataArray(grade(gap - half, gap + half, WIDEST), gap.coords, gap.dims)
     return {"gap": gap, "gap_low": gap - half, "gap_high": gap + half, "verdict": verdict}
 
 
@@ -117,16 +270,19 @@ def roots_against(measured: xr.Dataset, roots: Any) -> xr.Dataset:
     """
     roots = roots.reset_coords(drop=True)
     expected = xr.Dataset({"decay": -roots.real, "frequency": abs(roots.imag)}).to_array("quantity")
-    plain = measured[["decay", "frequency", "error"]].reset_coords(drop=True)
-    seen = plain[["decay", "frequency"]].to_array("quantity")
-    compared = against(seen, plain.error, expected, abs(roots))
-    return xr.Dataset({"measured": seen, "predicted": expected, "error": plain.error, **compared})
+    numbers = measured[["decay", "frequency", "error"]].reset_coords(drop=True)
+    rates = numbers[["decay", "frequency"]].to_array("quantity")
+    compared = against(rates, numbers.error, expected, abs(roots))
+    return xr.Dataset({"measured": rates, "predicted": expected, "error": numbers.error, **compared})
 
 
 def counts(verdicts: xr.DataArray) -> str:
-    """ "7 of 8 agree", and how many do not."""
+    """How many agree and how many do not, as in "7 of 8 agree, 1 differ"."""
     values = verdicts.values.ravel()
-    agree = int((values == "agrees").sum())
-    words = {"differs": "differ", "undecided": "undecided", "no answer": "without an answer"}
+    agree = int((values == Verdict.AGREES).sum())
+    words = {
+        Verdict.CLOSE: "close", Verdict.DIFFERS: "differ", Verdict.UNDECIDED: "undecided",
+        Verdict.NO_ANSWER: "without an answer",
+    }  # fmt: skip
     others = [f"{int((values == v).sum())} {word}" for v, word in words.items() if (values == v).any()]
     return f"{agree} of {values.size} agree" + "".join(f", {o}" for o in others)

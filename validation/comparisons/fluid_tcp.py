@@ -7,22 +7,21 @@ one round-trip time, whatever the gain.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from tcpdynamics import __version__
-from tcpdynamics.charts.comparisons import COLOURS, measured_points, spectrum_lines, two_panels
+from tcpdynamics.charts.comparisons import measured_points, spectrum_lines, two_panels
+from tcpdynamics.charts.look import COLOURS
 from tcpdynamics.models import FluidTcpProportional, FluidTcpRed, TcpLinearisation
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
 
 from ..fluid import MarkedFlows
-from .comparison import RULE, against, counts, critical_value, roots_against
+from .comparison import Comparison, against, counts, roots_against
 from .oscillation import SIZE, exponents, measure
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ PREDICTIONS = ("exact", "simplified")
 
 
 @dataclass(frozen=True)
-class MisraVsLinearisation:
+class MisraVsLinearisation(Comparison):
     """Small disturbances of N TCP flows and a queue: nonlinear trajectories against the linearisations.
 
     Parameters
@@ -56,6 +55,8 @@ class MisraVsLinearisation:
     ['agrees', 'differs']
     """
 
+    quick: ClassVar[dict[str, Any]] = {"ratio": (0.8, 1.1), "rounds": 2, "horizon": 25.0}
+
     flows: float = 60.0
     capacity: float = 3750.0
     rtt: float = 0.246
@@ -71,8 +72,8 @@ class MisraVsLinearisation:
 
     def linearisation(self, fluid: str) -> TcpLinearisation:
         """Transfer functions at the operating point."""
-        plain = TcpLinearisation(flows=self.flows, capacity=self.capacity, rtt=self.rtt)
-        return replace(plain, averaging=self.averaging) if fluid == "RED" else plain
+        linearised = TcpLinearisation(flows=self.flows, capacity=self.capacity, rtt=self.rtt)
+        return replace(linearised, averaging=self.averaging) if fluid == "RED" else linearised
 
     def model(self, fluid: str, gain: Any) -> Any:
         """The nonlinear model with this slope of marking [1/packet]; an array has the dimension `gain` (`p_max`)."""
@@ -98,25 +99,22 @@ class MisraVsLinearisation:
         """
         parts = [self._fluid(fluid) for fluid in FLUIDS]
         result = xr.concat(parts, xr.Variable("fluid", list(FLUIDS)))
-        result.attrs = {
-            "comparison": "MisraVsLinearisation", "version": __version__,
-            "parameters": json.dumps(asdict(self)), "verdicts": RULE,
-        }  # fmt: skip
+        result.attrs = self.attributes()
         return result
 
     def _fluid(self, fluid: str) -> xr.Dataset:
         near = self.linearisation(fluid)
         exact = float(near.critical_gain())
         gains = exact * np.asarray(self.ratio, float)
-        seen = self._measure(fluid, gains)
+        oscillation = self._measure(fluid, gains)
         roots = self._roots(fluid, gains)
-        data = roots_against(seen, roots).assign_coords(ratio=list(self.ratio))
+        data = roots_against(oscillation, roots).assign_coords(ratio=list(self.ratio))
 
         def rates(ratio: Any) -> Any:
-            found = self._measure(fluid, exact * ratio)
-            return found.decay.values, found.error.values
+            oscillation = self._measure(fluid, exact * ratio)
+            return oscillation.decay.values, oscillation.error.values
 
-        value, low, high = (exact * x for x in critical_value(rates, 0.75, 1.3, rounds=self.rounds))
+        value, low, high = (exact * x for x in self.critical_value(rates, 0.75, 1.3))
         expected = xr.DataArray(
             [exact, float(near.critical_gain_simplified())], {"prediction": list(PREDICTIONS)}, "prediction"
         )
@@ -134,17 +132,17 @@ class MisraVsLinearisation:
     def _measure(self, fluid: str, gains: Any) -> xr.Dataset:
         """Decay and frequency over `ratio` at these gains."""
         if fluid == "varying delay":
-            found, error = self._measure_varying(gains)
+            exponent, error = self._measure_varying(gains)
             return xr.Dataset(
                 {
                     k: ("ratio", v)
-                    for k, v in (("decay", -found.real), ("frequency", found.imag), ("error", error))
+                    for k, v in (("decay", -exponent.real), ("frequency", exponent.imag), ("error", error))
                 }
             )
-        seen = measure(self.model(fluid, gains).dde(), self.horizon, self.rtt / 20)
-        seen = seen[["decay", "frequency", "error"]].reset_coords(drop=True)
-        dim = seen.decay.dims[0]
-        return seen.drop_vars(dim).rename({dim: "ratio"})
+        oscillation = measure(self.model(fluid, gains).dde(), self.horizon, self.rtt / 20)
+        oscillation = oscillation[["decay", "frequency", "error"]].reset_coords(drop=True)
+        dim = oscillation.decay.dims[0]
+        return oscillation.drop_vars(dim).rename({dim: "ratio"})
 
     def _measure_varying(self, gains: Any) -> tuple[Any, Any]:
         link = self.model("proportional", gains)
@@ -163,10 +161,10 @@ class MisraVsLinearisation:
             return np.stack([window / W[:, None] - 1, queue / q[:, None] - 1])[..., ::every]
 
         step = self.rtt / 10
-        found, error = exponents(runs(20, SIZE), runs(20, SIZE / 2), step)
+        exponent, error = exponents(runs(20, SIZE), runs(20, SIZE / 2), step)
         coarse = runs(10, SIZE / 2)
         rough, _ = exponents(coarse, coarse, step)
-        return found, np.maximum(error, np.abs(found - rough))
+        return exponent, np.maximum(error, np.abs(exponent - rough))
 
     def _roots(self, fluid: str, gains: Any) -> xr.DataArray:
         from scipy.optimize import newton
@@ -180,64 +178,66 @@ class MisraVsLinearisation:
         ]
         return xr.DataArray([exact, simple], {"prediction": list(PREDICTIONS)}, ("prediction", "ratio"))
 
-    def figure(self, result: xr.Dataset) -> go.Figure:
+    @staticmethod
+    def figure(result: xr.Dataset) -> go.Figure:
         """Exponents against the gain, and critical gains against both predictions."""
-        return figure(result)
+        import plotly.graph_objects as go
 
-
-def figure(result: xr.Dataset) -> go.Figure:
-    import plotly.graph_objects as go
-
-    panels = two_panels(
-        "exponent z of a small disturbance, proportional marking", "critical gain, relative to exact"
-    )
-    part = result.sel(fluid="proportional")
-    for i, name in enumerate(PREDICTIONS):
-        here = part.sel(prediction=name)
-        z = (
-            -here.predicted.sel(quantity="decay").values
-            + 1j * here.predicted.sel(quantity="frequency").values
+        panels = two_panels(
+            "exponent z of a small disturbance, proportional marking", "critical gain, relative to exact"
         )
-        spectrum_lines(panels, here.ratio.values, z, name, i)
-    measured_points(panels, part.ratio.values, part.sel(prediction="exact"), 2)
-    exact = result.critical_predicted.sel(prediction="exact")
-    bars = {"array": (result.critical_high - result.critical) / exact,
-            "arrayminus": (result.critical - result.critical_low) / exact, "symmetric": False}  # fmt: skip
-    shown = {k: v.values if hasattr(v, "values") else v for k, v in bars.items()}
-    panels.add_trace(
-        go.Scatter(x=result.fluid.values, y=(result.critical / exact).values, mode="markers", error_y=shown,
-                   name="from simulations", marker={"size": 10, "color": COLOURS[2]}),
-        row=1, col=2,
-    )  # fmt: skip
-    for i, name in enumerate(PREDICTIONS):
-        line = (result.critical_predicted.sel(prediction=name) / exact).values
-        style = {"symbol": "line-ew", "size": 26, "line": {"color": COLOURS[i], "width": 3}}
+        part = result.sel(fluid="proportional")
+        for i, name in enumerate(PREDICTIONS):
+            roots = part.sel(prediction=name)
+            z = (
+                -roots.predicted.sel(quantity="decay").values
+                + 1j * roots.predicted.sel(quantity="frequency").values
+            )
+            spectrum_lines(panels, roots.ratio.values, z, name, i)
+        measured_points(panels, part.ratio.values, part.sel(prediction="exact"), 2)
+        exact = result.critical_predicted.sel(prediction="exact")
+        bars = {"array": (result.critical_high - result.critical) / exact,
+                "arrayminus": (result.critical - result.critical_low) / exact, "symmetric": False}  # fmt: skip
+        shown = {k: v.values if hasattr(v, "values") else v for k, v in bars.items()}
         panels.add_trace(
-            go.Scatter(x=result.fluid.values, y=line, mode="markers", name=f"predicted, {name}", marker=style),
+            go.Scatter(x=result.fluid.values, y=(result.critical / exact).values, mode="markers", error_y=shown,
+                       name="from simulations", marker={"size": 10, "color": COLOURS[2]}),
             row=1, col=2,
         )  # fmt: skip
-    panels.update_xaxes(title_text="gain over exact critical gain", col=1)
-    panels.update_yaxes(title_text="1/s", col=1)
-    return panels
+        for i, name in enumerate(PREDICTIONS):
+            line = (result.critical_predicted.sel(prediction=name) / exact).values
+            style = {"symbol": "line-ew", "size": 26, "line": {"color": COLOURS[i], "width": 3}}
+            panels.add_trace(
+                go.Scatter(x=result.fluid.values, y=line, mode="markers", name=f"predicted, {name}", marker=style),
+                row=1, col=2,
+            )  # fmt: skip
+        panels.update_xaxes(title_text="gain over exact critical gain", col=1)
+        panels.update_yaxes(title_text="1/s", col=1)
+        return panels
 
-
-def paragraph(result: xr.Dataset) -> str:
-    """What the comparison says, in words made from its numbers."""
-    parts = []
-    for fluid in result.fluid.values:
-        here = result.sel(fluid=fluid)
-        exact, simple = (here.sel(prediction=p) for p in PREDICTIONS)
-        parts.append(
-            f"{fluid}: {float(here.critical):.4e} [{float(here.critical_low):.4e}, {float(here.critical_high):.4e}], "
-            f"exact {float(exact.critical_predicted):.4e} ({exact.critical_verdict.item()}), simplified "
-            f"{float(simple.critical_predicted):.4e} ({simple.critical_verdict.item()}, measured "
-            f"{float(simple.critical_gap):+.2%}), sufficient condition {float(here.hollot_gain):.2e}"
+    @staticmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """What the comparison says, in words made from its numbers."""
+        parts = []
+        for fluid in result.fluid.values:
+            case = result.sel(fluid=fluid)
+            exact, simple = (case.sel(prediction=p) for p in PREDICTIONS)
+            parts.append(
+                f"{fluid}: {float(case.critical):.4e} [{float(case.critical_low):.4e}, "
+                f"{float(case.critical_high):.4e}], "
+                f"exact {float(exact.critical_predicted):.4e} ({exact.critical_verdict.item()}), simplified "
+                f"{float(simple.critical_predicted):.4e} ({simple.critical_verdict.item()}, measured "
+                f"{float(simple.critical_gap):+.2%}), sufficient condition {float(case.hollot_gain):.2e}"
+            )
+        exact, simple = (result.verdict.sel(prediction=p) for p in PREDICTIONS)
+        same = bool((exact.sel(fluid="varying delay") == "agrees").all())
+        moving = (
+            f"That the delay moves with the queue {'changes nothing' if same else 'matters'} to first order."
         )
-    exact, simple = (result.verdict.sel(prediction=p) for p in PREDICTIONS)
-    same = bool((exact.sel(fluid="varying delay") == "agrees").all())
-    moving = f"That the delay moves with the queue {'changes nothing' if same else 'matters'} to first order."
-    return (
-        f"Decay rates and frequencies of nonlinear trajectories: {counts(exact)} with the exact quasi-polynomial, "
-        f"{counts(simple)} with the simplified one. Critical gains from simulations [1/packet]: {'; '.join(parts)}. "
-        f"{moving}"
-    )
+        return (
+            f"Decay rates and frequencies of nonlinear trajectories: {counts(exact)} with the exact "
+            f"quasi-polynomial, "
+            f"{counts(simple)} with the simplified one. Critical gains from simulations [1/packet]: "
+            f"{'; '.join(parts)}. "
+            f"{moving}"
+        )

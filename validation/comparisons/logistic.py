@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from tcpdynamics import __version__
 from tcpdynamics.charts.comparisons import critical_points, measured_points, spectrum_lines, two_panels
 from tcpdynamics.models import LogisticDelayed
 from tcpdynamics.solvers import characteristic_roots
@@ -18,7 +16,7 @@ from tcpdynamics.solvers.problems import DDE, DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from ..fluid import Crowd
-from .comparison import RULE, counts, critical_value, critical_variables, roots_against
+from .comparison import Comparison, counts, critical_variables, roots_against
 from .oscillation import measure
 
 if TYPE_CHECKING:
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LogisticVsFluid:
+class LogisticVsFluid(Comparison):
     """Small disturbances of one flow with an old measurement: trajectories against the spectrum and the chart.
 
     Parameters
@@ -42,6 +40,8 @@ class LogisticVsFluid:
     >>> result.verdict.values.ravel().tolist(), result.critical_verdict.values.tolist()
     (['agrees', 'agrees'], ['agrees'])
     """
+
+    quick: ClassVar[dict[str, Any]] = {"epsilon": (1.95,), "rounds": 2}
 
     epsilon: Sequence[float] = (0.6, 1.95, 3.0)
     delay: Sequence[float] = (0.0, 0.1, 0.3, 0.5, 0.65, 0.75, 0.85)
@@ -68,78 +68,78 @@ class LogisticVsFluid:
             `deviation` over `time`: the trajectories.
         """
         epsilon, delay = list(self.epsilon), list(self.delay)
-        seen = measure(self.fluid(epsilon, delay), self.horizon, 0.02)
-        seen = seen.assign_coords(epsilon=epsilon, delay=delay)  # whatever the fluid makes of them
+        oscillation = measure(self.fluid(epsilon, delay), self.horizon, 0.02)
+        oscillation = oscillation.assign_coords(
+            epsilon=epsilon, delay=delay
+        )  # whatever the fluid makes of them
         model = LogisticDelayed(epsilon=epsilon, delay=delay)
         roots = characteristic_roots(model, count=1).characteristic_root.isel(root=0, drop=True)
-        result = roots_against(seen, roots).assign(deviation=seen.deviation.isel(flow=0, drop=True))
-        found = [self._critical(e) for e in epsilon]
+        result = roots_against(oscillation, roots).assign(
+            deviation=oscillation.deviation.isel(flow=0, drop=True)
+        )
+        critical = [self._critical(e) for e in epsilon]
         result = result.assign(
-            critical_variables(found, self._chart(), {"epsilon": epsilon}, "RTT", "critical delay")
+            critical_variables(critical, self._chart(), {"epsilon": epsilon}, "RTT", "critical delay")
         )
         closed = [float(LogisticDelayed(epsilon=e).critical_delay()) for e in epsilon]
         result["critical_closed"] = ("epsilon", closed, {"units": "RTT", "long_name": "pi/(2 epsilon)"})
-        result.attrs = {
-            "comparison": "LogisticVsFluid", "version": __version__,
-            "parameters": json.dumps(asdict(self)), "verdicts": RULE,
-        }  # fmt: skip
+        result.attrs = self.attributes()
         return result
 
     def _critical(self, epsilon: float) -> tuple[float, float, float]:
         def rates(delay: Any) -> Any:
-            seen = measure(self.fluid(epsilon, delay), 80.0 / epsilon, 0.05 / epsilon)
-            return seen.decay.values, seen.error.values
+            oscillation = measure(self.fluid(epsilon, delay), 80.0 / epsilon, 0.05 / epsilon)
+            return oscillation.decay.values, oscillation.error.values
 
-        return critical_value(rates, 1.0 / epsilon, 2.2 / epsilon, rounds=self.rounds)
+        return self.critical_value(rates, 1.0 / epsilon, 2.2 / epsilon)
 
     def _chart(self) -> list[float]:
         """Where the chart's boundary is crossed along each epsilon."""
-        found = []
+        delays = []
         for e in self.epsilon:
             chart = stability_chart(LogisticDelayed(epsilon=e, delay=np.linspace(0.5, 3.0, 11) / e))
-            found.append(float(chart.boundary_delay.values[0]))
-        return found
+            delays.append(float(chart.boundary_delay.values[0]))
+        return delays
 
-    def figure(self, result: xr.Dataset) -> go.Figure:
+    @staticmethod
+    def figure(result: xr.Dataset) -> go.Figure:
         """Decay and frequency against delay, and the critical delays: points on lines, or not."""
-        return figure(result)
+        panels = two_panels("exponent z of a small disturbance", "critical delay")
+        fine = np.linspace(1e-3, float(result.delay.max()), 120)
+        for i, e in enumerate(result.epsilon.values):
+            lines = characteristic_roots(LogisticDelayed(epsilon=float(e), delay=fine), count=1)
+            spectrum_lines(panels, fine, lines.characteristic_root.isel(root=0).values, f"epsilon = {e:g}", i)
+            measured_points(panels, result.delay.values, result.sel(epsilon=e), i)
+        line = np.linspace(float(result.epsilon.min()) * 0.9, float(result.epsilon.max()) * 1.05, 100)
+        critical_points(panels, result.epsilon.values, result, line, np.pi / 2 / line, "pi/(2 epsilon)")
+        panels.update_xaxes(title_text="age of the measurement [RTT]", col=1)
+        panels.update_xaxes(title_text="epsilon", col=2)
+        panels.update_yaxes(title_text="1/RTT", col=1)
+        panels.update_yaxes(title_text="RTT", col=2)
+        return panels
 
-
-def figure(result: xr.Dataset) -> go.Figure:
-    panels = two_panels("exponent z of a small disturbance", "critical delay")
-    fine = np.linspace(1e-3, float(result.delay.max()), 120)
-    for i, e in enumerate(result.epsilon.values):
-        lines = characteristic_roots(LogisticDelayed(epsilon=float(e), delay=fine), count=1)
-        spectrum_lines(panels, fine, lines.characteristic_root.isel(root=0).values, f"epsilon = {e:g}", i)
-        measured_points(panels, result.delay.values, result.sel(epsilon=e), i)
-    line = np.linspace(float(result.epsilon.min()) * 0.9, float(result.epsilon.max()) * 1.05, 100)
-    critical_points(panels, result.epsilon.values, result, line, np.pi / 2 / line, "pi/(2 epsilon)")
-    panels.update_xaxes(title_text="age of the measurement [RTT]", col=1)
-    panels.update_xaxes(title_text="epsilon", col=2)
-    panels.update_yaxes(title_text="1/RTT", col=1)
-    panels.update_yaxes(title_text="RTT", col=2)
-    return panels
-
-
-def paragraph(result: xr.Dataset) -> str:
-    """What the comparison says, in words made from its numbers."""
-    worst = float(abs(result.gap).max())
-    parts = [
-        f"epsilon = {float(e):g}: {float(here.critical):.4f} RTT [{float(here.critical_low):.4f}, "
-        f"{float(here.critical_high):.4f}], chart {float(here.critical_predicted):.4f}"
-        for e in result.epsilon.values
-        for here in (result.sel(epsilon=e),)
-    ]
-    plain = result.sel(delay=0.0, quantity="decay") if 0.0 in result.delay.values else None
-    without = ""
-    if plain is not None:
-        rates = [
-            f"{float(m):.4f} at {e:g}" for m, e in zip(plain.measured, plain.epsilon.values, strict=True)
+    @staticmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """What the comparison says, in words made from its numbers."""
+        worst = float(abs(result.gap).max())
+        parts = [
+            f"epsilon = {float(e):g}: {float(case.critical):.4f} RTT [{float(case.critical_low):.4f}, "
+            f"{float(case.critical_high):.4f}], chart {float(case.critical_predicted):.4f}"
+            for e in result.epsilon.values
+            for case in (result.sel(epsilon=e),)
         ]
-        beyond = ", also beyond 2" if float(plain.epsilon.max()) > 2 else ""
-        without = f" Without delay the measured decay rate is epsilon itself{beyond}: {', '.join(rates)}."
-    return (
-        f"Decay rates and frequencies measured on trajectories against the rightmost characteristic root: "
-        f"{counts(result.verdict)}; the largest gap is {worst:.1e} of |z|. Critical delay by division of an interval "
-        f"of simulations: {'; '.join(parts)} ({counts(result.critical_verdict)}).{without}"
-    )
+        undelayed = result.sel(delay=0.0, quantity="decay") if 0.0 in result.delay.values else None
+        without = ""
+        if undelayed is not None:
+            rates = [
+                f"{float(m):.4f} at {e:g}"
+                for m, e in zip(undelayed.measured, undelayed.epsilon.values, strict=True)
+            ]
+            beyond = ", also beyond 2" if float(undelayed.epsilon.max()) > 2 else ""
+            without = f" Without delay the measured decay rate is epsilon itself{beyond}: {', '.join(rates)}."
+        return (
+            f"Decay rates and frequencies measured on trajectories against the rightmost characteristic root: "
+            f"{counts(result.verdict)}; the largest gap is {worst:.1e} of |z|. Critical delay by division of "
+            f"an interval "
+            f"of simulations: {'; '.join(parts)} ({counts(result.critical_verdict)}).{without}"
+        )

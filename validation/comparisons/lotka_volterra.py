@@ -5,7 +5,7 @@ Three fluids, from the model's own assumptions to a link:
 * ``all old``: all rates are `delay` old (`LotkaVolterraDelayed`);
 * ``others old``: a sender knows its own rate (`LotkaVolterraCrossDelayed`);
 * ``queue``: the same on a first-in-first-out link with a queue; what is measured of the others is what they got through
-  it (reading R3). No model has this with a delay: it is held against its own linearisation, and its critical delay
+  it (reading R3). No model has this with a delay: it is compared with its own linearisation, and its critical delay
   stands beside that of ``others old``, reading R1.
 """
 
@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from tcpdynamics import __version__
-from tcpdynamics.charts.comparisons import COLOURS, VERDICT_COLOURS, two_panels
+from tcpdynamics.charts.comparisons import two_panels
+from tcpdynamics.charts.look import COLOURS, VERDICT_COLOURS
 from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraDelayed
 from tcpdynamics.models.lambert_roots import delay_roots
 from tcpdynamics.solvers import characteristic_roots
@@ -28,7 +28,7 @@ from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from ..fluid import Crowd
-from .comparison import RULE, counts, critical_value, critical_variables, roots_against
+from .comparison import Comparison, counts, critical_value, critical_variables, roots_against
 from .oscillation import measure
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ SHORTEST, LONGEST = 0.2, 6.0
 
 
 @dataclass(frozen=True)
-class LotkaVolterraVsFluid:
+class LotkaVolterraVsFluid(Comparison):
     """Small disturbances of n flows: trajectories against spectrum and chart.
 
     Parameters
@@ -59,6 +59,8 @@ class LotkaVolterraVsFluid:
     >>> print(result.critical_verdict.squeeze().values.tolist())
     ['agrees', 'agrees', 'agrees']
     """
+
+    quick: ClassVar[dict[str, Any]] = {"flows": (2, 5), "rounds": 2}
 
     flows: Sequence[int] = (2, 3, 5, 10)
     epsilon: float = 1.95
@@ -89,11 +91,11 @@ class LotkaVolterraVsFluid:
             nothing grows up to 6 RTT), `critical_predicted` from the traced chart (inf where it has no boundary),
             `critical_verdict`; `critical_r1`, what reading R1 gives for it in closed form.
         """
-        rows, found, expected, r1 = [], [], [], []
+        rows, critical, expected, r1 = [], [], [], []
         for name in FLUIDS:
             for n in self.flows:
                 rows.append(self._modes(name, n))
-                found.append(self._critical(name, n))
+                critical.append(self._critical(name, n))
                 expected.append(self._chart(name, n))
                 r1.append(self._closed(name, n))
         shape = (len(FLUIDS), len(self.flows))
@@ -106,17 +108,14 @@ class LotkaVolterraVsFluid:
             ],
             xr.Variable("fluid", list(FLUIDS)),
         )
-        critical = critical_variables(
-            np.array(found).reshape(*shape, 3), expected, dims, "RTT", "critical delay"
+        variables = critical_variables(
+            np.array(critical).reshape(*shape, 3), expected, dims, "RTT", "critical delay"
         )
-        result = result.assign(critical)
+        result = result.assign(variables)
         result["critical_r1"] = (
             ("fluid", "flows"), np.reshape(r1, shape), {"units": "RTT", "long_name": "critical delay, reading R1"},
         )  # fmt: skip
-        result.attrs = {
-            "comparison": "LotkaVolterraVsFluid", "version": __version__,
-            "parameters": json.dumps(asdict(self)), "verdicts": RULE,
-        }  # fmt: skip
+        result.attrs = self.attributes()
         return result
 
     def _modes(self, name: str, n: int) -> xr.Dataset:
@@ -126,26 +125,26 @@ class LotkaVolterraVsFluid:
             measure(crowd.dde(), self.horizon, 0.05, direction=direction)[["decay", "frequency", "error"]]
             for direction in (None, apart)
         ]
-        seen = xr.concat([b.reset_coords(drop=True) for b in both], xr.Variable("mode", list(MODES)))
-        return roots_against(seen, self._roots(name, n, crowd))
+        oscillation = xr.concat([b.reset_coords(drop=True) for b in both], xr.Variable("mode", list(MODES)))
+        return roots_against(oscillation, self._roots(name, n, crowd))
 
     def _roots(self, name: str, n: int, crowd: Crowd) -> xr.DataArray:
         if name == "queue":
             together = characteristic_roots(crowd.alike_dde(), count=1).characteristic_root.values.ravel()[0]
-            own = self.epsilon * (1 - self.gamma + self.gamma / n)  # epsilon N/K
+            itself = self.epsilon * (1 - self.gamma + self.gamma / n)  # epsilon N/K
             other = self.epsilon * self.gamma / n  # epsilon gamma t/K
-            apart = delay_roots(-own, other, self.delay, 1).values.ravel()[0]
-            found = [together, apart]
+            apart = delay_roots(-itself, other, self.delay, 1).values.ravel()[0]
+            roots = [together, apart]
         else:
             kind = LotkaVolterraDelayed if name == "all old" else LotkaVolterraCrossDelayed
             model = kind(flows=n, epsilon=self.epsilon, gamma=self.gamma, delay=self.delay)
-            found = [complex(model.spectrum(count=1).sel(mode=m).values.ravel()[0]) for m in MODES]
-        return xr.DataArray(found, {"mode": list(MODES)}, "mode")
+            roots = [complex(model.spectrum(count=1).sel(mode=m).values.ravel()[0]) for m in MODES]
+        return xr.DataArray(roots, {"mode": list(MODES)}, "mode")
 
     def _critical(self, name: str, n: int) -> tuple[float, float, float]:
         def rates(delay: Any) -> Any:
-            seen = measure(self.fluid(name, n, delay).dde(), 80.0, 0.05)
-            return seen.decay.values, seen.error.values
+            oscillation = measure(self.fluid(name, n, delay).dde(), 80.0, 0.05)
+            return oscillation.decay.values, oscillation.error.values
 
         return critical_value(rates, SHORTEST, LONGEST, rounds=self.rounds + 1)
 
@@ -160,72 +159,72 @@ class LotkaVolterraVsFluid:
         kind = LotkaVolterraDelayed if name == "all old" else LotkaVolterraCrossDelayed
         return float(kind(flows=n, epsilon=self.epsilon, gamma=self.gamma).critical_delay())
 
-    def figure(self, result: xr.Dataset) -> go.Figure:
+    @staticmethod
+    def figure(result: xr.Dataset) -> go.Figure:
         """Decay of both disturbances, and critical delays, against the number of flows."""
-        return figure(result)
+        import plotly.graph_objects as go
 
-
-def figure(result: xr.Dataset) -> go.Figure:
-    import plotly.graph_objects as go
-
-    delay = json.loads(result.attrs["parameters"])["delay"]
-    panels = two_panels(f"decay rate at a delay of {delay:g} RTT", "critical delay")
-    flows = result.flows.values
-    for i, name in enumerate(result.fluid.values):
-        part, colour = result.sel(fluid=name), COLOURS[i]
-        for mode, dash in zip(MODES, ("solid", "dot"), strict=True):
-            here = part.sel(mode=mode, quantity="decay")
+        delay = json.loads(result.attrs["parameters"])["delay"]
+        panels = two_panels(f"decay rate at a delay of {delay:g} RTT", "critical delay")
+        flows = result.flows.values
+        for i, name in enumerate(result.fluid.values):
+            part, colour = result.sel(fluid=name), COLOURS[i]
+            for mode, dash in zip(MODES, ("solid", "dot"), strict=True):
+                decay = part.sel(mode=mode, quantity="decay")
+                panels.add_trace(
+                    go.Scatter(x=flows, y=decay.predicted.values, mode="lines", name=f"{name}: {mode}",
+                               line={"color": colour, "dash": dash, "width": 1.5}, legendgroup=f"{name}"),
+                    row=1, col=1,
+                )  # fmt: skip
+                panels.add_trace(
+                    go.Scatter(x=flows, y=decay.measured.values, mode="markers", showlegend=False,
+                               marker={"color": [VERDICT_COLOURS[v] for v in decay.verdict.values], "size": 8},
+                               text=[str(v) for v in decay.verdict.values], error_y={"array": decay.error.values}),
+                    row=1, col=1,
+                )  # fmt: skip
+            known = part.critical_predicted.where(np.isfinite(part.critical_predicted))
             panels.add_trace(
-                go.Scatter(x=flows, y=here.predicted.values, mode="lines", name=f"{name}: {mode}",
-                           line={"color": colour, "dash": dash, "width": 1.5}, legendgroup=f"{name}"),
-                row=1, col=1,
+                go.Scatter(x=flows, y=known.values, mode="lines", showlegend=False, legendgroup=f"{name}",
+                           line={"color": colour, "width": 1.5}),
+                row=1, col=2,
             )  # fmt: skip
             panels.add_trace(
-                go.Scatter(x=flows, y=here.measured.values, mode="markers", showlegend=False,
-                           marker={"color": [VERDICT_COLOURS[v] for v in here.verdict.values], "size": 8},
-                           text=[str(v) for v in here.verdict.values], error_y={"array": here.error.values}),
-                row=1, col=1,
+                go.Scatter(x=flows, y=part.critical.values, mode="markers", showlegend=False,
+                           marker={"color": [VERDICT_COLOURS[v] for v in part.critical_verdict.values], "size": 9},
+                           text=[f"{name}: {v}" for v in part.critical_verdict.values]),
+                row=1, col=2,
             )  # fmt: skip
-        known = part.critical_predicted.where(np.isfinite(part.critical_predicted))
-        panels.add_trace(
-            go.Scatter(x=flows, y=known.values, mode="lines", showlegend=False, legendgroup=f"{name}",
-                       line={"color": colour, "width": 1.5}),
-            row=1, col=2,
-        )  # fmt: skip
-        panels.add_trace(
-            go.Scatter(x=flows, y=part.critical.values, mode="markers", showlegend=False,
-                       marker={"color": [VERDICT_COLOURS[v] for v in part.critical_verdict.values], "size": 9},
-                       text=[f"{name}: {v}" for v in part.critical_verdict.values]),
-            row=1, col=2,
-        )  # fmt: skip
-    panels.update_xaxes(title_text="flows", tickvals=flows)
-    panels.update_yaxes(title_text="1/RTT", type="log", tickvals=[0.01, 0.03, 0.1, 0.3, 1, 3], col=1)
-    panels.update_yaxes(title_text="RTT", rangemode="tozero", col=2)
-    return panels
+        panels.update_xaxes(title_text="flows", tickvals=flows)
+        panels.update_yaxes(title_text="1/RTT", type="log", tickvals=[0.01, 0.03, 0.1, 0.3, 1, 3], col=1)
+        panels.update_yaxes(title_text="RTT", rangemode="tozero", col=2)
+        return panels
 
+    @staticmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """What the comparison says, in words made from its numbers."""
 
-def paragraph(result: xr.Dataset) -> str:
-    """What the comparison says, in words made from its numbers."""
+        def value(case: xr.Dataset) -> str:
+            if np.isfinite(case.critical):
+                return f"{float(case.critical):.3f}"
+            return f"none up to {LONGEST:g}"
 
-    def value(here: xr.Dataset) -> str:
-        if np.isfinite(here.critical):
-            return f"{float(here.critical):.3f}"
-        return f"none up to {LONGEST:g}"
-
-    parts = []
-    for name in result.fluid.values:
-        cells = ", ".join(
-            f"{value(result.sel(fluid=name, flows=n))} for {n} flows" for n in result.flows.values
+        parts = []
+        for name in result.fluid.values:
+            cells = ", ".join(
+                f"{value(result.sel(fluid=name, flows=n))} for {n} flows" for n in result.flows.values
+            )
+            parts.append(f"{name}: {cells}")
+        queue = result.sel(fluid="queue", flows=result.flows.values[-1])
+        with_queue = float(queue.critical) if np.isfinite(queue.critical) else float(queue.critical_low)
+        slow = result.sel(mode="difference", quantity="decay", flows=result.flows.values[-1]).measured
+        longer = "more than " if not np.isfinite(queue.critical) else ""
+        return (
+            f"Measured decay rates and frequencies against characteristic roots: {counts(result.verdict)}. "
+            f"Critical delays "
+            f"from simulations [RTT]: {'; '.join(parts)} ({counts(result.critical_verdict)} with the traced "
+            f"charts). On a "
+            f"link with a queue, {int(queue.flows)} flows bear a delay of {longer}{with_queue:.3f} RTT where "
+            f"reading R1 "
+            f"says {float(queue.critical_r1):.3f}, and differences between them vanish at "
+            f"{float(slow.sel(fluid='queue')):.4f} per RTT instead of {float(slow.sel(fluid='others old')):.4f}."
         )
-        parts.append(f"{name}: {cells}")
-    queue = result.sel(fluid="queue", flows=result.flows.values[-1])
-    with_queue = float(queue.critical) if np.isfinite(queue.critical) else float(queue.critical_low)
-    slow = result.sel(mode="difference", quantity="decay", flows=result.flows.values[-1]).measured
-    longer = "more than " if not np.isfinite(queue.critical) else ""
-    return (
-        f"Measured decay rates and frequencies against characteristic roots: {counts(result.verdict)}. Critical delays "
-        f"from simulations [RTT]: {'; '.join(parts)} ({counts(result.critical_verdict)} with the traced charts). On a "
-        f"link with a queue, {int(queue.flows)} flows bear a delay of {longer}{with_queue:.3f} RTT where reading R1 "
-        f"says {float(queue.critical_r1):.3f}, and differences between them vanish at "
-        f"{float(slow.sel(fluid='queue')):.4f} per RTT instead of {float(slow.sel(fluid='others old')):.4f}."
-    )

@@ -1,6 +1,6 @@
 """How a small disturbance dies out, measured on a trajectory: decay rate, frequency, and where they turn to growth.
 
-A trajectory near a point of rest is a sum of exponentials e^(z t). The slowest is found by the matrix pencil
+A trajectory near a point of rest is a sum of exponentials e^(z t). The slowest comes from the matrix pencil
 method (Prony's, made stable by a singular value decomposition) on samples at equal distances, of which only those
 are used that are neither lost in rounding nor so large that the equations are not linear. Its uncertainty has
 two parts: how far the result moves with the stretch of time that is looked at, and with half the disturbance.
@@ -63,10 +63,10 @@ def slowest(deviation: Array, step: float) -> complex:
     waves = np.exp(np.outer(np.arange(deviation.shape[1]) * step, z))
     weight = np.abs(np.linalg.lstsq(waves, deviation.T.astype(complex), rcond=None)[0]).max(axis=1)
     real = z[weight > 1e-3 * weight.max()]
-    found = real[np.argmax(real.real)]
+    z = real[np.argmax(real.real)]
     # A frequency that turns by less than a thousandth over the whole stretch is no frequency.
-    turn = abs(found.imag) * step * deviation.shape[1]
-    return complex(found.real, abs(found.imag) if turn > 1e-3 else 0.0)
+    turn = abs(z.imag) * step * deviation.shape[1]
+    return complex(z.real, abs(z.imag) if turn > 1e-3 else 0.0)
 
 
 def exponent(deviation: Array, step: float) -> tuple[complex, float]:
@@ -78,7 +78,7 @@ def exponent(deviation: Array, step: float) -> tuple[complex, float]:
 
     Returns
     -------
-    complex and float; NaN where too little is left to measure
+    complex and float; NaN where too little remains to be measured
     """
     size = np.nan_to_num(np.abs(deviation).max(axis=0), nan=np.inf)  # what grew until it failed
     first = size[: max(2, size.size // 50)].max()
@@ -86,7 +86,7 @@ def exponent(deviation: Array, step: float) -> tuple[complex, float]:
     end = int(np.searchsorted(-ahead, -SMALLEST * first))
     end = min(end, int(np.argmax(size > LARGEST)) if (size > LARGEST).any() else size.size)
     begin = end // 5
-    found = [
+    fits = [
         _fit(deviation[:, low:high], step)
         for low, high in (
             (begin, end),
@@ -94,7 +94,7 @@ def exponent(deviation: Array, step: float) -> tuple[complex, float]:
             (begin, end - (end - begin) // 4),
         )
     ]
-    return found[0], float(max(abs(z - found[0]) for z in found[1:]))
+    return fits[0], float(max(abs(z - fits[0]) for z in fits[1:]))
 
 
 def exponents(large: Array, small: Array, step: float) -> tuple[NDArray[np.complex128], Array]:
@@ -136,7 +136,7 @@ def disturbed(
     ----------
     problem : ODE or DDE with a closed-form fixed point
     direction : mapping state -> number, optional
-        Of the disturbance; a state that is left out keeps its value. Default: all of them, by 1.
+        Of the disturbance; a state without a number keeps its value. Default: all of them, by 1.
     scale : mapping state -> expression, optional
         What deviations are divided by, default the fixed point.
 
@@ -189,11 +189,11 @@ def measure(
     """
     times = step * np.arange(round(horizon / step) + 1)
     run = trajectory(disturbed(problem, direction=direction, scale=scale), times, rtol=1e-13, atol=1e-15)
-    found = run.deviation.transpose("flow", "disturbance", ..., "time")
-    shape = found.shape[2:-1]
-    flat = found.values.reshape(*found.shape[:2], -1, times.size)
+    deviation = run.deviation.transpose("flow", "disturbance", ..., "time")
+    shape = deviation.shape[2:-1]
+    flat = deviation.values.reshape(*deviation.shape[:2], -1, times.size)
     z, error = exponents(flat[:, 0], flat[:, 1], step)
-    grid = found.dims[2:-1]
+    grid = deviation.dims[2:-1]
     units = f"1/{problem.time_units}"
 
     def variable(values: Array, text: str) -> Any:
@@ -204,7 +204,7 @@ def measure(
             "decay": variable(-z.real, "measured decay rate"),
             "frequency": variable(z.imag, "measured angular frequency"),
             "error": variable(error, "half-width of the interval of either"),
-            "deviation": found.isel(disturbance=0),
+            "deviation": deviation.isel(disturbance=0),
         },
-        {k: v for k, v in found.coords.items() if k not in ("disturbance", "flow")},
+        {k: v for k, v in deviation.coords.items() if k not in ("disturbance", "flow")},
     )

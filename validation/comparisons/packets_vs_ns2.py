@@ -12,15 +12,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from tcpdynamics import __version__
+from tcpdynamics.charts.look import VERDICT_COLOURS
 from tcpdynamics.errors import NoRecordError
 from tcpdynamics.limits import check_work
 from tcpdynamics.solvers.problems import DomainError
@@ -29,6 +29,7 @@ from ..ns2 import installed, run_ns2, tcl
 from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..packet.scenario import topologies
 from ..statistics import two_sample
+from .comparison import Comparison, counts, grade
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -52,7 +53,7 @@ QUANTITIES = {
 
 
 @dataclass(frozen=True)
-class PacketsVsNs2:
+class PacketsVsNs2(Comparison):
     """Both packet simulators on the same scenarios.
 
     Parameters
@@ -88,6 +89,9 @@ class PacketsVsNs2:
     >>> comparison.scenario("wide").duration
     3.0
     """
+
+    effect: ClassVar[tuple[str, str, str]] = ("difference", "low", "high")
+    rule: ClassVar[str] = "agrees: the interval of the difference holds zero; differs: it misses zero"
 
     cases: Sequence[str] = CASES
     scale: float = 1.0
@@ -167,22 +171,59 @@ class PacketsVsNs2:
         parts = [self._case(self.scenario(case), live) for case in self.cases]
         result = xr.concat(parts, xr.Variable("case", list(self.cases)))
         result = result.assign_coords(quantity_unit=("quantity", list(QUANTITIES.values())))
-        result.attrs = {
-            "comparison": type(self).__name__,
-            "version": __version__,
-            "parameters": json.dumps(asdict(self)),
-            "level": self.level,
-            "ns2": "run for this comparison" if live else "as recorded with ns-2.35",
-        }
+        provenance = "run for this comparison" if live else "as recorded with ns-2.35"
+        result.attrs = self.attributes() | {"level": self.level, "ns2": provenance}
         return result
+
+    @staticmethod
+    def figure(result: xr.Dataset) -> go.Figure:
+        """Differences in per cent of ns-2's mean, with their intervals; right if they cross zero."""
+        import plotly.graph_objects as go
+        from plotly.subplots import make_subplots
+
+        cases = [str(case) for case in result["case"].values]
+        panels = make_subplots(1, len(cases), subplot_titles=cases, shared_yaxes=True)
+        for column, case in enumerate(cases, start=1):
+            part = result.sel(case=case)
+            size = part["theirs"].where(part["theirs"] != 0) / 100
+            middle = part["difference"] / size
+            colours = [VERDICT_COLOURS[verdict] for verdict in part["verdict"].values]
+            panels.add_trace(
+                go.Scatter(
+                    x=middle.values, y=[str(name) for name in part["quantity"].values], mode="markers",
+                    marker={"color": colours, "size": 9}, text=[str(verdict) for verdict in part["verdict"].values],
+                    error_x={
+                        "array": (part["high"] / size - middle).values,
+                        "arrayminus": (middle - part["low"] / size).values,
+                        "thickness": 1,
+                    },
+                    showlegend=False,
+                ),
+                row=1, col=column,
+            )  # fmt: skip
+            panels.add_vline(x=0.0, line={"width": 1}, row=1, col=column)
+        panels.update_xaxes(title_text="ours - ns-2 [% of ns-2]")
+        panels.update_yaxes(autorange="reversed")
+        panels.update_layout(height=460, margin={"t": 60}, template="plotly_white")
+        return panels
+
+    @staticmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """How many differences have an interval that holds zero, and in which cases others are."""
+        level = float(result.attrs["level"])
+        cases = [f"{case}: {counts(result.verdict.sel(case=case))}" for case in result["case"].values]
+        return (
+            f"Means of both simulators over seeds ({result.attrs['ns2']}): {counts(result.verdict)} by their "
+            f"{level:.0%} intervals. {'; '.join(cases)}."
+        )
 
     def record(self) -> dict[str, Any]:
         """Run ns-2 alone on all cases; what `ns2_recorded.json` is to hold."""
         runs = {}
         for case in self.cases:
             scenario = self.scenario(case)
-            for seed, found in zip(self._seeds(), self._theirs(scenario, True), strict=True):
-                runs[key(scenario, seed)] = [float(f"{value:.9g}") for value in found.values]
+            for seed, values in zip(self._seeds(), self._theirs(scenario, True), strict=True):
+                runs[key(scenario, seed)] = [float(f"{value:.9g}") for value in values.values]
         return document(runs, tuple(QUANTITIES))
 
     def _seeds(self) -> list[int]:
@@ -229,7 +270,6 @@ def compare(ours: Sequence[xr.DataArray], theirs: Sequence[xr.DataArray], level:
     """
     a, b = (xr.concat(list(runs), "replication") for runs in (ours, theirs))
     two = two_sample(a, b, level=level)
-    agrees = (two["low"] <= 0) & (two["high"] >= 0)
     return xr.Dataset(
         {
             "ours": a.mean("replication"),
@@ -239,7 +279,7 @@ def compare(ours: Sequence[xr.DataArray], theirs: Sequence[xr.DataArray], level:
             "difference": two["difference"],
             "low": two["low"],
             "high": two["high"],
-            "verdict": (agrees.dims, np.where(agrees.values, "agrees", "differs")),
+            "verdict": (two["low"].dims, grade(two["low"], two["high"])),
         }
     )
 
@@ -250,45 +290,13 @@ def table(result: xr.Dataset) -> list[dict[str, Any]]:
     rows = []
     for case in result["case"].values:
         for quantity in result["quantity"].values:
-            here = result.sel(case=case, quantity=quantity)
-            numbers = {name: float(here[name]) for name in columns}
-            unit, verdict = str(here["quantity_unit"].values), str(here["verdict"].values)
+            row = result.sel(case=case, quantity=quantity)
+            numbers = {name: float(row[name]) for name in columns}
+            unit, verdict = str(row["quantity_unit"].values), str(row["verdict"].values)
             rows.append(
                 {"case": str(case), "quantity": str(quantity), "unit": unit, **numbers, "verdict": verdict}
             )
     return rows
-
-
-def figure(result: xr.Dataset) -> go.Figure:
-    """Differences in per cent of ns-2's mean, with their intervals; right if they cross zero."""
-    import plotly.graph_objects as go
-    from plotly.subplots import make_subplots
-
-    cases = [str(case) for case in result["case"].values]
-    panels = make_subplots(1, len(cases), subplot_titles=cases, shared_yaxes=True)
-    for column, case in enumerate(cases, start=1):
-        here = result.sel(case=case)
-        size = here["theirs"].where(here["theirs"] != 0) / 100
-        middle = here["difference"] / size
-        colours = ["#0072b2" if verdict == "agrees" else "#d55e00" for verdict in here["verdict"].values]
-        panels.add_trace(
-            go.Scatter(
-                x=middle.values, y=[str(name) for name in here["quantity"].values], mode="markers",
-                marker={"color": colours, "size": 9}, text=[str(verdict) for verdict in here["verdict"].values],
-                error_x={
-                    "array": (here["high"] / size - middle).values,
-                    "arrayminus": (middle - here["low"] / size).values,
-                    "thickness": 1,
-                },
-                showlegend=False,
-            ),
-            row=1, col=column,
-        )  # fmt: skip
-        panels.add_vline(x=0.0, line={"width": 1}, row=1, col=column)
-    panels.update_xaxes(title_text="ours - ns-2 [% of ns-2]")
-    panels.update_yaxes(autorange="reversed")
-    panels.update_layout(height=460, margin={"t": 60}, template="plotly_white")
-    return panels
 
 
 NAME = "ns2_recorded.json"
@@ -314,12 +322,12 @@ def recorded(scenario: Scenario, seed: int, names: tuple[str, ...]) -> xr.DataAr
     NoRecordError
         If this run was not recorded.
     """
-    found = _stored().get(key(scenario, seed))
-    if found is None:
+    values = _stored().get(key(scenario, seed))
+    if values is None:
         raise NoRecordError(
             f"no record of ns-2 for {scenario.name} with seed {seed}; install the Debian package ns2 to run it"
         )
-    return xr.DataArray(found, dims="quantity", coords={"quantity": list(names)})
+    return xr.DataArray(values, dims="quantity", coords={"quantity": list(names)})
 
 
 def document(runs: dict[str, list[float]], names: tuple[str, ...]) -> dict[str, Any]:

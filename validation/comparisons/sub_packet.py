@@ -23,13 +23,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from tcpdynamics import __version__
+from tcpdynamics.charts.look import BLACK, BLUE, COLOURS, GREEN, LEGEND_BELOW, ORANGE, PURPLE, RED, SKY
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull
 from tcpdynamics.solvers import self_consistent, stationary, windowed
@@ -37,6 +37,7 @@ from tcpdynamics.solvers.problems import DomainError
 
 from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..statistics import mean_interval
+from .comparison import Comparison, Verdict, grade_distance
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -54,8 +55,21 @@ LONGEST = 256
 AGREES, CLOSE = 0.05, 0.10
 
 
+#: Colours of the chains, and symbols and colours of the links.
+CHAIN_COLOURS = {"full": BLACK, "exact": BLUE, "exact, two successes": GREEN}
+MARKERS = {
+    "drop-tail": ("circle", RED),
+    "spread": ("square", PURPLE),
+    "jitter": ("diamond", ORANGE),
+    "independent": ("x", SKY),
+}
+#: Layout of the figures with one panel.
+FIGURE_LAYOUT: dict[str, Any] = {"template": "plotly_white", "colorway": COLOURS, "margin": {"t": 30, "r": 20},
+                                 "legend": LEGEND_BELOW}  # fmt: skip
+
+
 @dataclass(frozen=True)
-class SubPacketChainVsPackets:
+class SubPacketChainVsPackets(Comparison):
     """Packets sent per epoch: sub-packet chains against simulated flows.
 
     Parameters
@@ -86,6 +100,11 @@ class SubPacketChainVsPackets:
     >>> result.sizes["link"], result.sizes["chain"], sorted(set(result.verdict.values.ravel()))  # doctest: +SKIP
     (3, 4, ['close', 'differs'])
     """
+
+    effect: ClassVar[tuple[str, str, str]] = ("distance", "distance_low", "distance_high")
+    rule: ClassVar[str] = (
+        f"upper end of its 95 % interval (not shown here): agrees <= {AGREES}, close <= {CLOSE}, differs above"
+    )
 
     flows: Sequence[int] = (20, 40, 60, 80, 100, 150, 200, 300)
     rate: float = 1e6
@@ -138,7 +157,8 @@ class SubPacketChainVsPackets:
         )  # fmt: skip
 
     def _check_work(self) -> None:
-        """Refuse what takes too long in all, before the first run. The independent link sends what drop-tail sends."""
+        """Refuse what takes too long in all, before the first run. The independent link sends what "
+        "drop-tail sends."""
         once = sum(
             self.scenario(link if link != "independent" else "drop-tail", n).work
             for n in self.flows
@@ -177,30 +197,24 @@ class SubPacketChainVsPackets:
         self._check_work()
         cases = []
         for n in self.flows:
-            plain = replicate(self.scenario("drop-tail", n), self.replications)
-            runs = {"drop-tail": plain} | {
-                link: replicate(self.scenario(link, n, plain), self.replications) for link in LINKS[1:]
+            drop_tail = replicate(self.scenario("drop-tail", n), self.replications)
+            runs = {"drop-tail": drop_tail} | {
+                link: replicate(self.scenario(link, n, drop_tail), self.replications) for link in LINKS[1:]
             }
             cases.append(
                 xr.concat([self._case(runs[link]) for link in LINKS], xr.Variable("link", list(LINKS)))
             )
         result = xr.concat(cases, xr.Variable("flows", list(self.flows)))
         result = result.merge(self._predicted_loss())
-        result.attrs = {
-            "comparison": type(self).__name__,
-            "version": __version__,
-            "parameters": json.dumps(asdict(self)),
-            "verdicts": f"upper end of its 95 % interval (not shown here): agrees <= {AGREES}, "
-            f"close <= {CLOSE}, differs above",
-        }
+        result.attrs = self.attributes()
         return result
 
     def _case(self, runs: xr.Dataset) -> xr.Dataset:
         """One link and number of flows: every prediction at the loss of its own replication."""
         share = runs.epoch_share.values  # (replication, 8), the last is 7 or more
-        seen = np.concatenate([share[:, :WINDOW], share[:, WINDOW:].sum(axis=1, keepdims=True)], axis=1)
+        shares = np.concatenate([share[:, :WINDOW], share[:, WINDOW:].sum(axis=1, keepdims=True)], axis=1)
         simulated = xr.DataArray(
-            seen, dims=("replication", "packets"), coords={"packets": np.arange(WINDOW + 1)}
+            shares, dims=("replication", "packets"), coords={"packets": np.arange(WINDOW + 1)}
         )
         predicted = xr.concat(
             [self._predict(chain, runs) for chain in CHAINS], xr.Variable("chain", list(CHAINS))
@@ -210,10 +224,7 @@ class SubPacketChainVsPackets:
         out = _interval(simulated, "simulated") | _interval(gap, "gap") | _interval(distance, "distance")
         out["predicted"] = predicted.mean("replication")
         high = out["distance_high"]
-        grades = np.select(
-            [np.isnan(high), high <= AGREES, high <= CLOSE], ["no answer", "agrees", "close"], "differs"
-        )
-        out["verdict"] = xr.DataArray(grades, dims=high.dims, coords=high.coords)
+        out["verdict"] = high.copy(data=grade_distance(high, AGREES, CLOSE))
         measured = {
             "loss": runs.loss_rate,
             "loss_timeout": runs.loss_rate_timeout,
@@ -247,7 +258,8 @@ class SubPacketChainVsPackets:
         return sent.drop_vars([c for c in sent.coords if c != "packets"])
 
     def _fairness(self, runs: xr.Dataset) -> dict[str, Any]:
-        """Jain's index and the share of starved flows over a slice, from the exact chain at the mean measured loss."""
+        """Jain's index and the share of starved flows over a slice, from the exact chain at the mean "
+        "measured loss."""
         model = SubPacketExact(loss=float(runs.loss_rate.mean()), w_max=WINDOW)
         epochs = max(1, round(self.slice / float(runs.mean_rtt.mean())))
         over = windowed(model.chain(), model.delivered(), epochs)
@@ -270,9 +282,185 @@ class SubPacketChainVsPackets:
             {"loss_predicted": ("flows", root.values, {"units": "1", "long_name": "self-consistent loss"})}
         )
 
-    def figure(self, result: xr.Dataset) -> go.Figure:
-        """Fig. 9: one panel for each number of packets, chains as lines and simulations as points with intervals."""
-        return figure(result)
+    @staticmethod
+    def figure(result: xr.Dataset) -> go.Figure:
+        """Fig. 9 of Chen et al.: a panel for each number of packets, chains as lines, simulations with intervals."""
+        import plotly.graph_objects as go
+        from plotly.subplots import make_subplots
+
+        titles = [f"{n} packet{'' if n == 1 else 's'} sent" for n in range(WINDOW)]
+        panels = make_subplots(
+            2, 3, subplot_titles=titles, shared_xaxes=True, vertical_spacing=0.12, horizontal_spacing=0.06
+        )
+        loss = np.linspace(0.005, 0.48, 200)
+        lines: dict[str, Any] = {
+            "full": SubPacketFull(loss=loss),
+            "exact": SubPacketExact(loss=loss),
+            "exact, two successes": SubPacketExact(loss=loss, collapse=2),
+        }
+        for name, model in lines.items():
+            sent = model.observe(stationary(model.chain())).sent.values
+            for n in range(WINDOW):
+                panels.add_trace(
+                    go.Scatter(x=loss, y=sent[:, n], name=f"chain: {name}", legendgroup=name, showlegend=n == 0,
+                               line={"color": CHAIN_COLOURS[name], "dash": "solid" if name == "full" else "dash"}),
+                    row=n // 3 + 1, col=n % 3 + 1,
+                )  # fmt: skip
+        for link in LINKS:
+            part = result.sel(link=link)
+            symbol, colour = MARKERS[link]
+            for n in range(WINDOW):
+                points = part.isel(packets=n)
+                panels.add_trace(
+                    go.Scatter(
+                        x=points.loss.values, y=points.simulated.values, mode="markers", name=f"simulated: {link}",
+                        legendgroup=link, showlegend=n == 0, marker={"symbol": symbol, "color": colour, "size": 8},
+                        error_y={"array": points.simulated_high.values - points.simulated.values, "thickness": 1},
+                        text=[f"{m} flows" for m in part.flows.values],
+                    ),
+                    row=n // 3 + 1, col=n % 3 + 1,
+                )  # fmt: skip
+        panels.update_xaxes(title_text="packet-loss probability", row=2)
+        panels.update_yaxes(title_text="probability of an epoch", col=1)
+        panels.update_yaxes(rangemode="tozero")
+        panels.update_layout(
+            height=620, legend={"orientation": "h", "y": -0.14}, margin={"t": 70}, template="plotly_white"
+        )
+        return panels
+
+    @staticmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """What the comparison says, in words made from its numbers; paragraphs are apart by an empty line."""
+        rows = {(row["link"], row["chain"]): row for row in summary(result)}
+        total = result.sizes["flows"]
+
+        def near(link: str, chain: str) -> str:
+            row = rows[link, chain]
+            low, high = row["distance"]
+            return f"{len(row['agrees']) + len(row['close'])} of {total} loads (distances {low:.2f} to {high:.2f})"
+
+        worst = rows["drop-tail", "full"]
+        low, high = worst["gap_interval"]
+        tail, ideal = result.sel(link="drop-tail"), result.sel(link="independent")
+        ratio = tail.loss_timeout / tail.loss_other
+        low_loss = (result.loss < 0.1).broadcast_like(result.verdict)
+        by_link = result.distance.sel(chain="exact").mean("flows")
+        cancel = (
+            ", nearer than where its assumptions hold: errors that cancel, not a better model"
+            if by_link.sel(link="spread") < by_link.sel(link="independent")
+            else ""
+        )
+        near_cases = int((low_loss & result.verdict.isin(["agrees", "close"])).sum())
+        return (
+            f"Within {CLOSE:g} of the packets, the chain as printed is under drop-tail with equal RTTs at "
+            f"{near('drop-tail', 'full')}, with RTTs spread by 5 % at {near('spread', 'full')}, with jitter at "
+            f"{near('jitter', 'full')}. Its largest gap with equal RTTs is {worst['largest_gap']:+.3f} "
+            f"[{low:+.3f}, {high:+.3f}], in the probability of {worst['gap_packets']} packets an epoch, with "
+            f"{worst['gap_flows']} flows.\n\n"
+            f"Is an agreement the chain's merit? Where the loss is independent, the RTT constant and the "
+            f"timeout 2 RTT, "
+            f"which is all that the chain assumes of a network, the same chain is at {near('independent', 'full')}, "
+            f"the exact chain at {near('independent', 'exact')}, and the exact chain whose backoff ends with "
+            f"the first new "
+            f"segment acknowledged (Karn's rule) at {near('independent', 'exact, two successes')}. What remains "
+            f"there is the chain's simplification of a sender; what differs from it elsewhere is the queue's and the "
+            f"timer's doing. "
+            f"With spread RTTs the exact chain with three successes is at {near('spread', 'exact')}{cancel}.\n\n"
+            f"With equal RTTs the timer is {float(tail.timeout_over_rtt.min()):.2f} to "
+            f"{float(tail.timeout_over_rtt.max()):.2f} RTT, not 2, and timeout retransmissions are lost "
+            f"{float(ratio.min()):.2f} to {float(ratio.max()):.2f} times as often as other packets "
+            f"(independent loss: "
+            f"{float((ideal.loss_timeout / ideal.loss_other).mean()):.2f} times). Told the measured timer and "
+            f"both losses, "
+            f"the exact chain is at {near('drop-tail', 'exact, measured timer')} with equal RTTs, at "
+            f"{near('spread', 'exact, measured timer')} with spread RTTs and at "
+            f"{near('jitter', 'exact, measured timer')} "
+            f"with jitter. Where the loss is below 0.1, windows grow beyond the chain's largest, {WINDOW}: there a "
+            f"chain is that near in {near_cases} of {int(low_loss.sum())} cases."
+        )
+
+    @staticmethod
+    def silence_figure(result: xr.Dataset, flows: int) -> go.Figure:
+        """P(a silence lasts at least t epochs): simulated with intervals, and by the exact chain at the "
+        "measured loss."""
+        import plotly.graph_objects as go
+
+        figure = go.Figure()
+        for link in result.link.values:
+            colour = MARKERS[str(link)][1]
+            part = result.sel(link=link, flows=flows)
+            x = part.length.values
+            shown = np.flatnonzero(part.silence_tail.values > 0)
+            for edge, fill in (("high", None), ("low", "tonexty")):
+                figure.add_trace(
+                    go.Scatter(
+                        x=x[shown], y=np.maximum(part[f"silence_tail_{edge}"].values[shown], 1e-7),
+                        fill=fill, mode="lines",
+                        line={"width": 0, "color": colour, "shape": "hv"},
+                        showlegend=False, hoverinfo="skip", legendgroup=str(link),
+                    )
+                )  # fmt: skip
+            figure.add_trace(
+                go.Scatter(
+                    x=x[shown], y=part.silence_tail.values[shown],
+                    name=f"simulated: {link} (loss {float(part.loss):.3f})",
+                    line={"color": colour, "shape": "hv"}, legendgroup=str(link),
+                )
+            )  # fmt: skip
+        loss = float(result.loss.sel(link="independent", flows=flows))
+        for j, (m, name) in enumerate(((3, "three successes"), (2, "two successes"))):
+            law = SubPacketExact(loss=loss, collapse=m).silence_lengths()
+            t = result.length.values
+            tail = (law.probability.values[:, None] * (law.length.values[:, None] >= t)).sum(axis=0)
+            figure.add_trace(
+                go.Scatter(
+                    x=t[tail > 0], y=tail[tail > 0], name=f"exact chain, {name}, loss {loss:.3f}",
+                    line={"color": BLACK, "dash": ("solid", "dot")[j], "shape": "hv"},
+                )
+            )  # fmt: skip
+        figure.update_layout(**FIGURE_LAYOUT, height=460)
+        figure.update_xaxes(type="log", title_text="length of a silence, t [epochs]", range=[0, 2.4])
+        figure.update_yaxes(
+            type="log",
+            title_text="P(silence lasts at least t)",
+            range=[-4, 0.05],
+            dtick=1,
+            exponentformat="power",
+        )
+        return figure
+
+    @staticmethod
+    def loss_figure(result: xr.Dataset) -> go.Figure:
+        """Loss against the number of flows: the mean-field prediction for three timers, and the simulations."""
+        import plotly.graph_objects as go
+
+        setting = json.loads(result.attrs["parameters"])
+        link = {"capacity": setting["rate"], "base_rtt": float(np.mean(setting["base_rtt"])),
+                "buffer": setting["buffer"], "packet_size": setting["packet_size"]}  # fmt: skip
+        flows = np.unique(np.geomspace(15, 400, 60).round())
+        figure = go.Figure()
+        for m_0 in (1, 2, 3):
+            root = self_consistent(SharedLink(flows=flows, base_timeout=m_0, **link).balance()).root
+            figure.add_trace(
+                go.Scatter(x=flows, y=root.values, name=f"self-consistent chain, T0 = {m_0} RTT")
+            )
+        for name in ("drop-tail", "spread", "jitter"):
+            part = result.sel(link=name)
+            symbol, colour = MARKERS[name]
+            figure.add_trace(
+                go.Scatter(
+                    x=part.flows.values, y=part.loss.values, name=f"simulated: {name}", mode="markers",
+                    marker={"symbol": symbol, "color": colour, "size": 8},
+                    error_y={"array": part.loss_high.values - part.loss.values},
+                )
+            )  # fmt: skip
+        figure.update_layout(
+            **FIGURE_LAYOUT,
+            height=420,
+            xaxis_title="flows on the link, N",
+            yaxis_title="packet-loss probability",
+        )
+        return figure
 
 
 def _silence_tail(runs: xr.Dataset) -> xr.DataArray:
@@ -287,24 +475,25 @@ def _silence_tail(runs: xr.Dataset) -> xr.DataArray:
 
 def _interval(values: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
     values = values.drop_vars("seed", errors="ignore")
-    found = mean_interval(values)
+    interval = mean_interval(values)
     units = {"units": values.attrs.get("units", "1")}
     return {
-        name: found["mean"].assign_attrs(units),
-        f"{name}_low": found["low"].assign_attrs(units),
-        f"{name}_high": found["high"].assign_attrs(units),
+        name: interval["mean"].assign_attrs(units),
+        f"{name}_low": interval["low"].assign_attrs(units),
+        f"{name}_high": interval["high"].assign_attrs(units),
     }
 
 
 def summary(result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row for each link and chain: over which measured losses it agrees, is close, differs; and its largest gap."""
+    """One row for each link and chain: over which measured losses it agrees, is close, differs; and its "
+    "largest gap."""
     rows = []
     for link in LINKS:
         for chain in CHAINS:
             part = result.sel(link=link, chain=chain)
-            at = {
-                verdict: sorted(part.loss.values[part.verdict.values == verdict].tolist())
-                for verdict in ("agrees", "close", "differs", "no answer")
+            at: dict[str, list[float]] = {
+                str(verdict): sorted(part.loss.values[part.verdict.values == verdict].tolist())
+                for verdict in (Verdict.AGREES, Verdict.CLOSE, Verdict.DIFFERS, Verdict.NO_ANSWER)
             }
             worst = part.gap.isel(packets=slice(0, WINDOW))
             where = np.unravel_index(np.nanargmax(np.abs(worst.values)), worst.shape)
@@ -319,112 +508,3 @@ def summary(result: xr.Dataset) -> list[dict[str, Any]]:
                 }
             )  # fmt: skip
     return rows
-
-
-def paragraph(result: xr.Dataset) -> str:
-    """What the comparison says, in words made from its numbers; paragraphs are apart by an empty line."""
-    rows = {(row["link"], row["chain"]): row for row in summary(result)}
-    total = result.sizes["flows"]
-
-    def near(link: str, chain: str) -> str:
-        row = rows[link, chain]
-        low, high = row["distance"]
-        return (
-            f"{len(row['agrees']) + len(row['close'])} of {total} loads (distances {low:.2f} to {high:.2f})"
-        )
-
-    worst = rows["drop-tail", "full"]
-    low, high = worst["gap_interval"]
-    tail, ideal = result.sel(link="drop-tail"), result.sel(link="independent")
-    ratio = tail.loss_timeout / tail.loss_other
-    low_loss = (result.loss < 0.1).broadcast_like(result.verdict)
-    by_link = result.distance.sel(chain="exact").mean("flows")
-    cancel = (
-        ", nearer than where its assumptions hold: errors that cancel, not a better model"
-        if by_link.sel(link="spread") < by_link.sel(link="independent")
-        else ""
-    )
-    held = int((low_loss & result.verdict.isin(["agrees", "close"])).sum())
-    return (
-        f"Within {CLOSE:g} of the packets, the chain as printed is under drop-tail with equal RTTs at "
-        f"{near('drop-tail', 'full')}, with RTTs spread by 5 % at {near('spread', 'full')}, with jitter at "
-        f"{near('jitter', 'full')}. Its largest gap with equal RTTs is {worst['largest_gap']:+.3f} "
-        f"[{low:+.3f}, {high:+.3f}], in the probability of {worst['gap_packets']} packets an epoch, with "
-        f"{worst['gap_flows']} flows.\n\n"
-        f"Is an agreement the chain's merit? Where the loss is independent, the RTT constant and the timeout 2 RTT, "
-        f"which is all that the chain assumes of a network, the same chain is at {near('independent', 'full')}, "
-        f"the exact chain at {near('independent', 'exact')}, and the exact chain whose backoff ends with the first new "
-        f"segment acknowledged (Karn's rule) at {near('independent', 'exact, two successes')}. What is left "
-        f"there is the chain's simplification of a sender; what differs from it elsewhere is the queue's and the "
-        f"timer's doing. "
-        f"With spread RTTs the exact chain with three successes is at {near('spread', 'exact')}{cancel}.\n\n"
-        f"With equal RTTs the timer is {float(tail.timeout_over_rtt.min()):.2f} to "
-        f"{float(tail.timeout_over_rtt.max()):.2f} RTT, not 2, and timeout retransmissions are lost "
-        f"{float(ratio.min()):.2f} to {float(ratio.max()):.2f} times as often as other packets (independent loss: "
-        f"{float((ideal.loss_timeout / ideal.loss_other).mean()):.2f} times). Told the measured timer and both losses, "
-        f"the exact chain is at {near('drop-tail', 'exact, measured timer')} with equal RTTs, at "
-        f"{near('spread', 'exact, measured timer')} with spread RTTs and at {near('jitter', 'exact, measured timer')} "
-        f"with jitter. Where the loss is below 0.1, windows grow beyond the chain's largest, {WINDOW}: there a "
-        f"chain is that near in {held} of {int(low_loss.sum())} cases."
-    )
-
-
-#: Colours that stay apart for colour-blind readers (Okabe and Ito).
-COLOURS = {
-    "full": "#000000",
-    "exact": "#0072B2",
-    "exact, two successes": "#009E73",
-    "exact, measured timer": "#CC79A7",
-}
-MARKERS = {
-    "drop-tail": ("circle", "#D55E00"),
-    "spread": ("square", "#CC79A7"),
-    "jitter": ("diamond", "#E69F00"),
-    "independent": ("x", "#56B4E9"),
-}
-
-
-def figure(result: xr.Dataset) -> go.Figure:
-    """Stationary probabilities against loss, with simulated points (as Fig. 9 of Chen et al.)."""
-    import plotly.graph_objects as go
-    from plotly.subplots import make_subplots
-
-    titles = [f"{n} packet{'' if n == 1 else 's'} sent" for n in range(WINDOW)]
-    panels = make_subplots(
-        2, 3, subplot_titles=titles, shared_xaxes=True, vertical_spacing=0.12, horizontal_spacing=0.06
-    )
-    loss = np.linspace(0.005, 0.48, 200)
-    lines: dict[str, Any] = {
-        "full": SubPacketFull(loss=loss),
-        "exact": SubPacketExact(loss=loss),
-        "exact, two successes": SubPacketExact(loss=loss, collapse=2),
-    }
-    for name, model in lines.items():
-        sent = model.observe(stationary(model.chain())).sent.values
-        for n in range(WINDOW):
-            panels.add_trace(
-                go.Scatter(x=loss, y=sent[:, n], name=f"chain: {name}", legendgroup=name, showlegend=n == 0,
-                           line={"color": COLOURS[name], "dash": "solid" if name == "full" else "dash"}),
-                row=n // 3 + 1, col=n % 3 + 1,
-            )  # fmt: skip
-    for link in LINKS:
-        part = result.sel(link=link)
-        symbol, colour = MARKERS[link]
-        for n in range(WINDOW):
-            here = part.isel(packets=n)
-            panels.add_trace(
-                go.Scatter(
-                    x=here.loss.values, y=here.simulated.values, mode="markers", name=f"simulated: {link}",
-                    legendgroup=link, showlegend=n == 0, marker={"symbol": symbol, "color": colour, "size": 8},
-                    error_y={"array": here.simulated_high.values - here.simulated.values, "thickness": 1},
-                    text=[f"{m} flows" for m in part.flows.values],
-                ),
-                row=n // 3 + 1, col=n % 3 + 1,
-            )  # fmt: skip
-    panels.update_xaxes(title_text="packet-loss probability", row=2)
-    panels.update_yaxes(title_text="probability of an epoch", col=1)
-    panels.update_yaxes(rangemode="tozero")
-    panels.update_layout(
-        height=620, legend={"orientation": "h", "y": -0.14}, margin={"t": 70}, template="plotly_white"
-    )
-    return panels

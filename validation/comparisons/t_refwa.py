@@ -2,28 +2,28 @@
 
 The fluids differ in what a command is (a window in flight, clocked by ACKs, or a rate) and in how long it takes to
 act; each is disturbed a little, and the multiplier by which the disturbance changes from one interval to the
-next is held against the largest multiplier of every reading.
+next is compared with the largest multiplier of every reading.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from tcpdynamics import __version__, models
-from tcpdynamics.charts.comparisons import COLOURS
+from tcpdynamics import models
+from tcpdynamics.charts.look import BLACK, COLOURS
 from tcpdynamics.models.t_refwa.recursion import PHI, PSI
 from tcpdynamics.solvers import characteristic_roots, eigenvalues
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from ..fluid import SampledWindow
-from .comparison import counts, critical_value, critical_variables
+from .comparison import Comparison, counts, critical_variables, grade
 from .oscillation import SAFETY, measure, slowest
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ SIZE, SMALLEST = 1e-3, 1e-8
 
 
 @dataclass(frozen=True)
-class TRefwaMapVsFluid:
+class TRefwaMapVsFluid(Comparison):
     """Readings of eq. (3) against a fluid simulation in continuous time.
 
     Parameters
@@ -80,6 +80,10 @@ class TRefwaMapVsFluid:
     >>> result.best.values.tolist()[:3]
     ['window', 'delayed', 'mixed']
     """
+
+    effect: ClassVar[tuple[str, str, str]] = ("distance", "distance_low", "distance_high")
+    rule: ClassVar[str] = "differs: the multipliers are further apart than the error of the measurement"
+    quick: ClassVar[dict[str, Any]] = {"gains": ((1.5, 0.5), (1.0, 0.5)), "rounds": 2}
 
     gains: Sequence[tuple[float, float]] = ((1.5, 0.5), (1.0, 0.5), (0.8, 0.3), (1.2, 0.6))
     psi: float = 0.5
@@ -128,12 +132,12 @@ class TRefwaMapVsFluid:
             [[self._predicted(r, *g) for r in readings] for g in self.gains], dims=["gains", "reading"]
         ).assign_coords(gains=gains.values, reading=readings)
         distance = abs(measured - predicted)
-        grades = distance.copy(data=np.where(distance <= error, "agrees", "differs"))
+        verdicts = distance.copy(data=grade(distance - error, distance + error))
         result = xr.Dataset(
             {
                 "measured": _parts(measured), "error": error, "predicted": _parts(predicted), "distance": distance,
                 "distance_low": np.maximum(distance - error, 0.0), "distance_high": distance + error,
-                "verdict": grades,
+                "verdict": verdicts,
             },
             coords,
         )  # fmt: skip
@@ -149,18 +153,15 @@ class TRefwaMapVsFluid:
         )
         result["lost"] = ("fluid", [self._lost(n) for n in names], {"units": "1", "long_name": "lost [BDP]"})
         result = result.assign(self._reach()).assign(self._cycle())
-        result.attrs = {
-            "comparison": "TRefwaMapVsFluid", "version": __version__, "parameters": json.dumps(asdict(self)),
-            "verdicts": "differs: the multipliers are further apart than the error of the measurement",
-        }  # fmt: skip
+        result.attrs = self.attributes()
         return result
 
     def _multiplier(self, name: str, phi: float, psi: float) -> tuple[complex, float]:
         if name == "continuous control":
             model = models.TRefwaContinuous(phi=phi, psi=psi, bdp=self.bdp, buffer=self.buffer)
-            seen = measure(model.dde(), 40.0, 0.02, scale={"e": self.buffer, "Q": self.buffer})
-            z = complex(-float(seen.decay), float(seen.frequency))
-            return complex(np.exp(z)), float(seen.error) * float(np.exp(z.real))
+            oscillation = measure(model.dde(), 40.0, 0.02, scale={"e": self.buffer, "Q": self.buffer})
+            z = complex(-float(oscillation.decay), float(oscillation.frequency))
+            return complex(np.exp(z)), float(oscillation.error) * float(np.exp(z.real))
         moved = self._moved(name, phi, psi)
         size = np.abs(moved).max(axis=0)
         tail = np.maximum.accumulate(size[::-1])[::-1]
@@ -186,13 +187,13 @@ class TRefwaMapVsFluid:
     def _predicted(self, reading: str, phi: float, psi: float) -> complex:
         model = self._model(reading, phi=phi, psi=psi)
         if reading == "continuous":
-            found = np.exp(characteristic_roots(model, count=1).characteristic_root.values.ravel()[0])
+            multiplier = np.exp(characteristic_roots(model, count=1).characteristic_root.values.ravel()[0])
         else:
-            found = eigenvalues(model).eigenvalue.values.ravel()[0]
-        return complex(found.real, abs(found.imag))
+            multiplier = eigenvalues(model).eigenvalue.values.ravel()[0]
+        return complex(multiplier.real, abs(multiplier.imag))
 
     def _critical(self, names: list[str]) -> dict[str, xr.DataArray]:
-        found, expected = [], []
+        critical, expected = [], []
         for name in names:
 
             def rates(phis: Any, name: str = name) -> Any:
@@ -203,9 +204,9 @@ class TRefwaMapVsFluid:
                 )
 
             low, high = (0.9, 1.6) if name == "continuous control" else (0.93, 3.13)
-            found.append(critical_value(rates, low, high, rounds=self.rounds))
+            critical.append(self.critical_value(rates, low, high))
             expected.append(self._critical_phi(name, low, high))
-        return critical_variables(found, expected, {"fluid": names}, "1", "critical phi")
+        return critical_variables(critical, expected, {"fluid": names}, "1", "critical phi")
 
     def _critical_phi(self, name: str, low: float, high: float) -> float:
         """From the chart of the reading; between the two integrating readings, from the polynomial of the mixture."""
@@ -234,7 +235,7 @@ class TRefwaMapVsFluid:
         """How far above rest a start may be for the window map to hold, at phi = 1, psi = 1/2."""
         phi, psi = 1.0, 0.5
         rest = psi * self.buffer / (phi + psi)
-        found = []
+        reach = []
         for lag in self.lags:
             router = SampledWindow(phi=phi, psi=psi, bdp=self.bdp, buffer=self.buffer, lags=(lag,))
             low, high = 0.0, self.buffer - rest
@@ -242,17 +243,17 @@ class TRefwaMapVsFluid:
                 middle = (low + high) / 2
                 run = router.run(excess=rest + middle, intervals=6)
                 e, gap = rest + middle, 0.0
-                for seen in run.queue:
+                for simulated in run.queue:
                     queue = min(max(e, 0.0), self.buffer)
-                    gap, e = max(gap, abs(seen - queue)), (1 - phi) * e + psi * (self.buffer - queue)
+                    gap, e = max(gap, abs(simulated - queue)), (1 - phi) * e + psi * (self.buffer - queue)
                 low, high = (middle, high) if gap < 1e-9 * self.buffer else (low, middle)
-            found.append(low / self.buffer)
+            reach.append(low / self.buffer)
         # The link drains (1 - lag) BDP between effect and reading; the first command takes back (phi+psi) of the start.
         drained = [(1 - lag) * self.bdp / (phi + psi) / self.buffer for lag in self.lags]
-        most = (self.buffer - rest) / self.buffer
+        largest = (self.buffer - rest) / self.buffer
         return {
-            "reach": xr.DataArray(found, {"lag": list(self.lags)}, "lag", attrs={"units": "1"}),
-            "reach_predicted": xr.DataArray(np.minimum(drained, most), {"lag": list(self.lags)}, "lag"),
+            "reach": xr.DataArray(reach, {"lag": list(self.lags)}, "lag", attrs={"units": "1"}),
+            "reach_predicted": xr.DataArray(np.minimum(drained, largest), {"lag": list(self.lags)}, "lag"),
         }
 
     def _cycle(self) -> dict[str, Any]:
@@ -260,96 +261,96 @@ class TRefwaMapVsFluid:
         run = router.run(excess=-self.bdp * 0.999, intervals=200)
         return {"cycle": xr.DataArray(run.queue / self.buffer, dims="step", attrs={"units": "1"})}
 
-    def figure(self, result: xr.Dataset) -> go.Figure:
+    @staticmethod
+    def figure(result: xr.Dataset) -> go.Figure:
         """Distances between fluids and readings, and how far the window reading reaches."""
-        return figure(result)
+        import plotly.graph_objects as go
+        from plotly.subplots import make_subplots
+
+        panels = make_subplots(
+            1, 2, column_widths=[0.66, 0.34], horizontal_spacing=0.12,
+            subplot_titles=("distance of multipliers, largest over the gains", "reach of the window reading"),
+        )  # fmt: skip
+        worst = result.distance.max("gains").transpose("fluid", "reading")
+        holds = (result.verdict == "agrees").all("gains").transpose("fluid", "reading").values
+        text = [
+            [("agrees" if ok else f"{d:.2f}") for ok, d in zip(*row, strict=True)]
+            for row in zip(holds, worst.values, strict=True)
+        ]
+        panels.add_trace(
+            go.Heatmap(
+                x=list(worst.reading.values), y=list(worst.fluid.values),
+                z=np.where(holds, -0.25, np.minimum(worst.values, 1.5)),
+                zmin=-0.25, zmax=1.5, showscale=False, text=text, texttemplate="%{text}",
+                colorscale=[[0, "#9ADBC0"], [0.14, "#9ADBC0"], [0.15, "#FFF6E5"], [1, "#F3B58F"]],
+            ),
+            row=1, col=1,
+        )  # fmt: skip
+        panels.update_yaxes(autorange="reversed", automargin=True, row=1, col=1)
+        panels.update_xaxes(tickangle=-35, row=1, col=1)
+        panels.add_trace(
+            go.Scatter(x=result.lag.values, y=result.reach_predicted.values, mode="lines",
+                       name="what the link can drain",
+                       line={"color": BLACK, "width": 1.5}),
+            row=1, col=2,
+        )  # fmt: skip
+        panels.add_trace(
+            go.Scatter(x=result.lag.values, y=result.reach.values, mode="markers", name="from simulations",
+                       marker={"color": COLOURS[2], "size": 9}),
+            row=1, col=2,
+        )  # fmt: skip
+        panels.update_xaxes(title_text="lag of the command [RTT]", range=[0, 1], row=1, col=2)
+        panels.update_yaxes(title_text="start above Q* [B]", rangemode="tozero", row=1, col=2)
+        panels.update_layout(
+            height=470, template="plotly_white", margin={"t": 50, "r": 20},
+            legend={"orientation": "h", "y": -0.3, "x": 1, "xanchor": "right"},
+        )  # fmt: skip
+        return panels
+
+    @staticmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """What the comparison says, in words made from its numbers; paragraphs are apart by an empty line."""
+        readings = []
+        for name in result.fluid.values:
+            case = result.sel(fluid=name)
+            described = "no reading" if case.best == "none" else f"the reading “{case.best.item()}”"
+            readings.append(
+                f"{name}: {described} (critical phi {float(case.critical):.3f}, "
+                f"expected {float(case.critical_predicted):.3f})"
+            )
+        gap = float(abs(result.reach - result.reach_predicted).max())
+        first, last = (float(x) for x in result.cycle.values[-2:])
+        parameters = json.loads(result.attrs["parameters"])
+        paced = [n for n in result.fluid.values if n.startswith("rates")]
+        lost = ", ".join(f"{float(result.lost.sel(fluid=n)):.2f} ({n})" for n in paced)
+        window = result.sel(fluid="windows, half an RTT")
+        published = [f"({a:g}, {b:g})" for a, b in parameters["gains"]].index("(1.5, 0.5)") if [1.5, 0.5] in [
+            list(g) for g in parameters["gains"]
+        ] else None  # fmt: skip
+        at_published = ""
+        if published is not None:
+            multiplier = float(window.measured.sel(part="real")[published])
+            at_published = (
+                f"At (1.5, 0.5) the measured multiplier is {multiplier:+.4f}, and an empty network ends in a "
+                f"queue that "
+                f"alternates between {min(first, last):.3f} B and {max(first, last):.3f} B. "
+            )
+        return (
+            f"Which reading of eq. (3) holds depends on what a command is and when it acts: "
+            f"{'; '.join(readings)}. Critical "
+            f"gains: {counts(result.critical_verdict)}.\n\n"
+            f"Windows in flight leave their excess in the queue, so that it settles at {float(window.settled):.3f} B "
+            f"(phi = 1, psi = 1/2); rates add theirs up, and it settles at "
+            f"{float(result.settled.sel(fluid='rates, a full RTT')):.3f} B, at the buffer's end. "
+            f"{at_published}From a "
+            f"half-full buffer of B, rates lose, at the published gains and in units of the bandwidth-delay "
+            f"product: {lost}. "
+            f"The window reading stops holding where a command takes back more than the link drains between its "
+            f"effect and the "
+            f"next reading, (1 - lag) BDP: measured reach and this bound are apart by at most {gap:.1e} B."
+        )
 
 
 def _parts(values: xr.DataArray) -> xr.DataArray:
     """NetCDF has no complex numbers: real and imaginary parts along a dimension."""
     return xr.concat([values.real, values.imag], xr.Variable("part", ["real", "imaginary"]))
-
-
-def figure(result: xr.Dataset) -> go.Figure:
-    """Which reading describes which fluid (largest distance of multipliers over the gains), and the map's reach."""
-    import plotly.graph_objects as go
-    from plotly.subplots import make_subplots
-
-    panels = make_subplots(
-        1, 2, column_widths=[0.66, 0.34], horizontal_spacing=0.12,
-        subplot_titles=("distance of multipliers, largest over the gains", "reach of the window reading"),
-    )  # fmt: skip
-    worst = result.distance.max("gains").transpose("fluid", "reading")
-    holds = (result.verdict == "agrees").all("gains").transpose("fluid", "reading").values
-    text = [
-        [("agrees" if ok else f"{d:.2f}") for ok, d in zip(*row, strict=True)]
-        for row in zip(holds, worst.values, strict=True)
-    ]
-    panels.add_trace(
-        go.Heatmap(
-            x=list(worst.reading.values), y=list(worst.fluid.values),
-            z=np.where(holds, -0.25, np.minimum(worst.values, 1.5)),
-            zmin=-0.25, zmax=1.5, showscale=False, text=text, texttemplate="%{text}",
-            colorscale=[[0, "#9ADBC0"], [0.14, "#9ADBC0"], [0.15, "#FFF6E5"], [1, "#F3B58F"]],
-        ),
-        row=1, col=1,
-    )  # fmt: skip
-    panels.update_yaxes(autorange="reversed", automargin=True, row=1, col=1)
-    panels.update_xaxes(tickangle=-35, row=1, col=1)
-    panels.add_trace(
-        go.Scatter(x=result.lag.values, y=result.reach_predicted.values, mode="lines", name="what the link can drain",
-                   line={"color": "#000000", "width": 1.5}),
-        row=1, col=2,
-    )  # fmt: skip
-    panels.add_trace(
-        go.Scatter(x=result.lag.values, y=result.reach.values, mode="markers", name="from simulations",
-                   marker={"color": COLOURS[2], "size": 9}),
-        row=1, col=2,
-    )  # fmt: skip
-    panels.update_xaxes(title_text="lag of the command [RTT]", range=[0, 1], row=1, col=2)
-    panels.update_yaxes(title_text="start above Q* [B]", rangemode="tozero", row=1, col=2)
-    panels.update_layout(
-        height=470, template="plotly_white", margin={"t": 50, "r": 20},
-        legend={"orientation": "h", "y": -0.3, "x": 1, "xanchor": "right"},
-    )  # fmt: skip
-    return panels
-
-
-def paragraph(result: xr.Dataset) -> str:
-    """What the comparison says, in words made from its numbers; paragraphs are apart by an empty line."""
-    told = []
-    for name in result.fluid.values:
-        here = result.sel(fluid=name)
-        described = "no reading" if here.best == "none" else f"the reading “{here.best.item()}”"
-        told.append(
-            f"{name}: {described} (critical phi {float(here.critical):.3f}, "
-            f"expected {float(here.critical_predicted):.3f})"
-        )
-    gap = float(abs(result.reach - result.reach_predicted).max())
-    first, last = (float(x) for x in result.cycle.values[-2:])
-    parameters = json.loads(result.attrs["parameters"])
-    paced = [n for n in result.fluid.values if n.startswith("rates")]
-    lost = ", ".join(f"{float(result.lost.sel(fluid=n)):.2f} ({n})" for n in paced)
-    window = result.sel(fluid="windows, half an RTT")
-    published = [f"({a:g}, {b:g})" for a, b in parameters["gains"]].index("(1.5, 0.5)") if [1.5, 0.5] in [
-        list(g) for g in parameters["gains"]
-    ] else None  # fmt: skip
-    at_published = ""
-    if published is not None:
-        multiplier = float(window.measured.sel(part="real")[published])
-        at_published = (
-            f"At (1.5, 0.5) the measured multiplier is {multiplier:+.4f}, and an empty network ends in a queue that "
-            f"alternates between {min(first, last):.3f} B and {max(first, last):.3f} B. "
-        )
-    return (
-        f"Which reading of eq. (3) holds depends on what a command is and when it acts: {'; '.join(told)}. Critical "
-        f"gains: {counts(result.critical_verdict)}.\n\n"
-        f"Windows in flight leave their excess in the queue, so that it settles at {float(window.settled):.3f} B "
-        f"(phi = 1, psi = 1/2); rates add theirs up, and it settles at "
-        f"{float(result.settled.sel(fluid='rates, a full RTT')):.3f} B, at the buffer's end. {at_published}From a "
-        f"half-full buffer of B, rates lose, at the published gains and in units of the bandwidth-delay "
-        f"product: {lost}. "
-        f"The window reading stops holding where a command takes back more than the link drains between its "
-        f"effect and the "
-        f"next reading, (1 - lag) BDP: measured reach and this bound are apart by at most {gap:.1e} B."
-    )

@@ -77,8 +77,8 @@ class MarkedFlows:
             u = np.clip(age - index, 0.0, 1.0)
             a, b = state[index, :, lane].T, state[index + 1, :, lane].T
             da, db = step * slope[index, :, lane].T, step * slope[index + 1, :, lane].T
-            found = a + u * (da + u * (3 * (b - a) - 2 * da - db + u * (2 * (a - b) + da + db)))
-            old: Array = np.where(age < 0, state[0], found)
+            hermite = a + u * (da + u * (3 * (b - a) - 2 * da - db + u * (2 * (a - b) + da + db)))
+            old: Array = np.where(age < 0, state[0], hermite)
             return old
 
         def rates(t: float, now: Array) -> Array:

@@ -37,7 +37,7 @@ class SampledWindow:
     room : float, optional    Packets that fit, where that is not B.
     lags : sequence of float  Between a command and its effect, for each group of flows [RTT_avg], in (0, 10].
     shares : sequence of float, optional
-                              s_i, of sum one; equal if not given.
+                              s_i, of sum one; equal by default.
     paced : bool
         False: senders are clocked by ACKs and keep their window in flight; one that has too much waits. True: they send
         at the rate window/RTT_avg, whatever is in flight.

@@ -1,18 +1,16 @@
-"""What the pictures of comparisons with trajectories share: predicted lines, measured points with intervals."""
+"""Parts of the figures of comparisons: predicted lines, and measured points with intervals coloured by verdict."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
+
+from .look import BLACK, COLOURS, LEGEND_BELOW, VERDICT_COLOURS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-#: Okabe and Ito's colours.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-VERDICT_COLOURS = {"agrees": "#009E73", "differs": "#D55E00", "undecided": "#E69F00", "no answer": "#999999"}
+    import xarray as xr
 
 
 def two_panels(first: str, second: str) -> go.Figure:
@@ -23,7 +21,7 @@ def two_panels(first: str, second: str) -> go.Figure:
         height=430,
         template="plotly_white",
         margin={"t": 50, "r": 20},
-        legend={"orientation": "h", "y": -0.22},
+        legend=LEGEND_BELOW,
     )
     return panels
 
@@ -47,15 +45,15 @@ def measured_points(panels: Any, x: Any, part: xr.Dataset, colour: int) -> None:
     import plotly.graph_objects as go
 
     for quantity, symbol in (("decay", "circle"), ("frequency", "circle-open")):
-        here = part.sel(quantity=quantity)
+        points = part.sel(quantity=quantity)
         panels.add_trace(
             go.Scatter(
-                x=x, y=here.measured.values, mode="markers", showlegend=False,
+                x=x, y=points.measured.values, mode="markers", showlegend=False,
                 marker={"color": COLOURS[colour % len(COLOURS)], "symbol": symbol, "size": 9},
                 error_y={"array": part.error.values, "thickness": 1},
                 text=[
                     f"{quantity}: {v}, gap {g:.1e}"
-                    for v, g in zip(here.verdict.values, here.gap.values, strict=True)
+                    for v, g in zip(points.verdict.values, points.gap.values, strict=True)
                 ],
             ),
             row=1, col=1,
@@ -67,7 +65,7 @@ def critical_points(panels: Any, x: Any, part: xr.Dataset, line_x: Any, line_y: 
     import plotly.graph_objects as go
 
     panels.add_trace(
-        go.Scatter(x=line_x, y=line_y, name=name, mode="lines", line={"color": "#000000", "width": 1.5}),
+        go.Scatter(x=line_x, y=line_y, name=name, mode="lines", line={"color": BLACK, "width": 1.5}),
         row=1, col=2,
     )  # fmt: skip
     panels.add_trace(

@@ -1,11 +1,13 @@
-"""What figures of stability share: colours, layout, and axes named by what a result says of them."""
+"""The look of every figure: one palette, one layout, axes with names and units, panels of quantities."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -16,12 +18,19 @@ BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000",
 )  # fmt: skip
 COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, BLACK)
+GREY = "#999999"
+#: Colours of the verdicts of comparisons.
+VERDICT_COLOURS = {"agrees": GREEN, "close": SKY, "differs": RED, "undecided": ORANGE, "no answer": GREY}
 LAYOUT: dict[str, Any] = {
     "template": "plotly_white",
     "margin": {"t": 50, "r": 20},
     "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
     "height": 620,
 }
+#: The legend below the panels, for figures whose panels have titles.
+LEGEND_BELOW: dict[str, Any] = {"orientation": "h", "y": -0.22}
+#: Lines of one panel.
+MAX_LINES = 10
 _GREEK = {
     "phi": "φ",
     "psi": "ψ",
@@ -52,7 +61,7 @@ def axis_title(name: str, attrs: Mapping[str, Any]) -> str:
 def titled(figure: go.Figure, text: str) -> go.Figure:
     """The figure with a small title above its legend."""
     lines = textwrap.wrap(text, 130)
-    title = {"text": "<br>".join(lines), "font": {"size": 13}, "x": 0.01, "y": 1, "yref": "container"}
+    title = {"text": break_lines(text, 130), "font": {"size": 13}, "x": 0.01, "y": 1, "yref": "container"}
     more = 20 * len(lines)
     return figure.update_layout(
         title=title | {"yanchor": "top", "pad": {"t": 8}},
@@ -62,5 +71,178 @@ def titled(figure: go.Figure, text: str) -> go.Figure:
 
 
 def swept_dims(result: xr.Dataset) -> tuple[str, ...]:
-    """Dimensions of the parameters."""
-    return tuple(str(d) for d in result["status"].dims)
+    """Dimensions of the parameters: those of the status, or those that all quantities have."""
+    if "status" in result:
+        return tuple(str(d) for d in result["status"].dims)
+    first, *others = [v.dims for v in result.data_vars.values()]
+    return tuple(str(d) for d in first if all(d in dims for dims in others))
+
+
+def coordinate(result: xr.Dataset | xr.DataArray, dim: str) -> Any:
+    """Values along a dimension: its coordinate, or 0, 1, 2, ... where it has none."""
+    return result[dim].values if dim in result.coords else np.arange(result.sizes[dim])
+
+
+def set_axis_titles(figure: go.Figure, result: xr.Dataset, x: str, y: str) -> go.Figure:
+    """Name both axes after two variables or coordinates of a result."""
+    figure.update_xaxes(title_text=axis_title(x, result[x].attrs if x in result else {}))
+    return figure.update_yaxes(title_text=axis_title(y, result[y].attrs if y in result else {}))
+
+
+def panel_figure(result: xr.Dataset, names: Sequence[str], x: str) -> go.Figure:
+    """Quantities against `x`, those with one unit in one panel, a line for each index of their other dimensions.
+
+    Of more than 10 lines of one quantity the 10 largest are drawn.
+
+    Parameters
+    ----------
+    result : Dataset
+    names : sequence of str
+        Variables that have the dimension `x`.
+    x : str
+        Dimension along which lines run. Where its coordinate holds words, bars stand in the place of lines.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> result = xr.Dataset({"queue": ("time", [0.0, 1.0], {"units": "packet"})}, {"time": [0.0, 0.5]})
+    >>> panel_figure(result, ["queue"], "time").layout.yaxis.title.text
+    'queue [packet]'
+    """
+    from plotly.subplots import make_subplots
+
+    units = list(dict.fromkeys(str(result[k].attrs.get("units", "1")) for k in names))
+    figure = make_subplots(rows=len(units), cols=1, shared_xaxes=True, vertical_spacing=0.06)
+    along, drawn = coordinate(result, x), 0
+    for row, unit in enumerate(units, start=1):
+        members = [k for k in names if str(result[k].attrs.get("units", "1")) == unit]
+        for name in members:
+            for label, y in _lines(result[name], x):
+                colour = COLOURS[drawn % len(COLOURS)]
+                place: dict[str, Any] = {"x": along, "y": y, "name": label, "row": row, "col": 1}
+                if np.asarray(along).dtype.kind in "OUT":
+                    figure.add_bar(**place, marker_color=colour)
+                else:
+                    mode = "lines+markers" if len(along) == 1 else "lines"
+                    figure.add_scatter(**place, line={"color": colour, "dash": _dash(drawn)}, mode=mode)
+                drawn += 1
+        title = {"units": unit, "long_name": ", ".join(members)}
+        if len(members) == 1:
+            title["long_name"] = break_lines(_meaning(result[members[0]]), 30)
+        figure.update_yaxes(title_text=axis_title("", title), row=row, col=1)
+    attrs = result[x].attrs if x in result.coords else {}
+    figure.update_xaxes(title_text=axis_title(x, attrs), row=len(units), col=1)
+    return figure.update_layout(**LAYOUT | {"height": 300 + 180 * len(units)}, showlegend=True)
+
+
+def break_lines(text: str, width: int) -> str:
+    """Text in lines of at most so many characters, for titles.
+
+    >>> break_lines("data packets lost over data packets that arrived", 30)
+    'data packets lost over data<br>packets that arrived'
+    """
+    return "<br>".join(textwrap.wrap(text, width))
+
+
+def _meaning(values: xr.DataArray) -> str:
+    return str(values.attrs.get("long_name", values.name))
+
+
+def _dash(number: int) -> str:
+    return ("solid", "dash", "dot", "dashdot")[number // len(COLOURS) % 4]
+
+
+def _lines(values: xr.DataArray, x: str) -> list[tuple[str, Any]]:
+    """Each line of a quantity along `x`, with its label."""
+    lines = []
+    others = sorted((str(d) for d in values.dims if d != x), key=lambda d: d != "flow")
+    shape = tuple(values.sizes[d] for d in others)
+    for index in np.ndindex(*shape):
+        line = values.isel(dict(zip(others, index, strict=True)))
+        words = [f"{values.name}" + (f"[{int(line.flow)}]" if "flow" in others else "")]
+        words += [
+            _label(d, coordinate(values, d)[i]) for d, i in zip(others, index, strict=True) if d != "flow"
+        ]
+        text = ", ".join(words[1:] if others == ["state"] else words)
+        lines.append((text if set(others) - {"flow"} else f"{text}: {_meaning(values)}", line.values))
+    if len(lines) <= MAX_LINES:
+        return lines
+    sizes = np.array([np.nan_to_num(np.abs(y)).max(initial=0.0) for _, y in lines])
+    return [lines[i] for i in np.sort(np.argsort(-sizes, kind="stable")[:MAX_LINES])]
+
+
+def _label(dim: str, value: Any) -> str:
+    return str(value) if isinstance(value, str) else f"{dim} = {float(value):.4g}"
+
+
+def image_figure(result: xr.Dataset, name: str, x: str, y: str) -> go.Figure:
+    """One quantity over two dimensions as an image with a colour bar."""
+    import plotly.graph_objects as go
+
+    values = result[name]
+    bar = {"title": {"text": axis_title(name, values.attrs), "side": "right"}}
+    figure = go.Figure()
+    figure.add_heatmap(
+        x=coordinate(result, x), y=coordinate(result, y), z=values.transpose(y, x).values,
+        colorscale="Cividis", colorbar=bar,
+    )  # fmt: skip
+    figure.update_layout(**LAYOUT)
+    return set_axis_titles(figure, result, x, y)
+
+
+def quantity_figure(result: xr.Dataset) -> go.Figure:
+    """All quantities of a result against its swept parameter; of two parameters, the first quantity as an image.
+
+    Raises
+    ------
+    ValueError
+        More than two parameters were swept.
+    """
+    swept = swept_dims(result)
+    names = [str(k) for k, v in result.data_vars.items() if k != "status" and v.dtype.kind in "fiub"]
+    if len(swept) == 1:
+        return panel_figure(result, names, swept[0])
+    if len(swept) == 2:
+        name = next((k for k in names if set(result[k].dims) == set(swept)), None)
+        if name is not None:
+            return image_figure(result, name, *swept)
+    check_swept(result, 1)
+    return point_figure(result, [k for k in names if result[k].size == 1])
+
+
+def point_figure(result: xr.Dataset, names: Sequence[str]) -> go.Figure:
+    """The numbers of one point: a bar with its value for each quantity, side by side."""
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(rows=1, cols=max(1, len(names)), horizontal_spacing=0.3 / max(1, len(names)))
+    for column, name in enumerate(names, start=1):
+        value = float(result[name].values.ravel()[0])
+        figure.add_bar(
+            x=[name], y=[value], text=[f"{value:.6g}"], marker_color=COLOURS[(column - 1) % len(COLOURS)],
+            row=1, col=column,
+        )  # fmt: skip
+        meaning = break_lines(_meaning(result[name]), 40)
+        title = axis_title("", {"units": result[name].attrs.get("units", "1"), "long_name": meaning})
+        figure.update_yaxes(title_text=title, row=1, col=column)
+    return figure.update_layout(**LAYOUT | {"height": 420}, showlegend=False)
+
+
+def check_swept(result: xr.Dataset, limit: int) -> tuple[str, ...]:
+    """The swept parameters, at most so many.
+
+    Raises
+    ------
+    ValueError
+        More were swept.
+    """
+    swept = swept_dims(result)
+    if len(swept) > limit:
+        numbers = ("one point", "one swept parameter", "two swept parameters")[limit]
+        kind = result.attrs.get("solver", "this result")
+        count = f"{len(swept)} were" if len(swept) > 1 else "1 was"
+        index = ", ".join(f"{d}=0" for d in swept[limit:])
+        raise ValueError(
+            f"the figure of {kind} shows {numbers}, and {count} swept ({', '.join(swept)}); "
+            f"choose values with result.isel({index})"
+        )
+    return swept

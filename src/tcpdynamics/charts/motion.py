@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +9,28 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from .look import BLACK, BLUE, COLOURS, LAYOUT, PURPLE, RED, axis_title, swept_dims
+from .look import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    LAYOUT,
+    MAX_LINES,
+    ORANGE,
+    PURPLE,
+    RED,
+    axis_title,
+    check_swept,
+    image_figure,
+    panel_figure,
+    set_axis_titles,
+    swept_dims,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
 
-#: Lines of one panel, and markers of one diagram.
-SHOWN = 10
+#: Markers of one diagram.
 MARKERS = 150_000
 
 #: Orbits that go beyond this many times the largest value of those that settled have escaped.
@@ -40,70 +54,13 @@ def trajectory_figure(result: xr.Dataset, quantities: Sequence[str] | None = Non
     ValueError
         More than one parameter was swept.
     """
-    dims = swept_dims(result)
-    if len(dims) > 1:
-        raise ValueError(
-            f"trajectories are drawn for one swept parameter, and {len(dims)} were swept ({', '.join(dims)}); "
-            "give the others one value"
-        )
+    dims = check_swept(result, 1)
     names = [str(k) for k in result.data_vars if "time" in result[k].dims]
     names = [k for k in names if quantities is None or k in quantities]
-    if dims and result.sizes[dims[0]] > SHOWN:
-        return _image(result, names[0], dims[0])
-    units = list(dict.fromkeys(str(result[k].attrs.get("units", "1")) for k in names))
-    figure = make_subplots(rows=len(units), cols=1, shared_xaxes=True, vertical_spacing=0.06)
-    drawn = 0
-    for row, unit in enumerate(units, start=1):
-        members = [k for k in names if str(result[k].attrs.get("units", "1")) == unit]
-        for name in members:
-            for label, line in _lines(result[name], dims):
-                style = {"color": COLOURS[drawn % len(COLOURS)], "dash": _dash(drawn)}
-                figure.add_scatter(
-                    x=result.time.values, y=line, name=label, line=style, mode="lines", row=row, col=1
-                )
-                drawn += 1
-        title = {"units": unit, "long_name": ", ".join(members)}
-        if len(members) == 1:
-            title["long_name"] = textwrap.fill(_meaning(result[members[0]]), 30).replace("\n", "<br>")
-        figure.update_yaxes(title_text=axis_title("", title), row=row, col=1)
-    figure.update_xaxes(title_text=axis_title("time", result.time.attrs), row=len(units), col=1)
-    figure.update_layout(**LAYOUT | {"height": 300 + 180 * len(units)}, showlegend=True)
-    return figure
-
-
-def _meaning(values: xr.DataArray) -> str:
-    return str(values.attrs.get("long_name", values.name))
-
-
-def _dash(number: int) -> str:
-    return ("solid", "dash", "dot", "dashdot")[number // len(COLOURS) % 4]
-
-
-def _lines(values: xr.DataArray, dims: tuple[str, ...]) -> list[tuple[str, Any]]:
-    """Each line of a quantity with its label."""
-    found = []
-    over = [d for d in ("flow", *dims) if d in values.dims]
-    for index in np.ndindex(*(values.sizes[d] for d in over)):
-        one = values.isel(dict(zip(over, index, strict=True)))
-        told = [f"{values.name}" + (f"[{int(one.flow)}]" if "flow" in over else "")]
-        told += [f"{d} = {float(one[d]):.4g}" for d in dims]
-        text = ", ".join(told)
-        found.append((text if dims else f"{text}: {_meaning(values)}", one.values))
-    return found
-
-
-def _image(result: xr.Dataset, name: str, dim: str) -> go.Figure:
-    values = result[name]
-    if "flow" in values.dims:
-        values = values.isel(flow=0)
-    figure = go.Figure()
-    bar = {"title": {"text": axis_title(name, values.attrs), "side": "right"}}
-    z = values.transpose(dim, "time").values
-    figure.add_heatmap(x=result.time.values, y=result[dim].values, z=z, colorscale="Cividis", colorbar=bar)
-    figure.update_layout(**LAYOUT)
-    figure.update_xaxes(title_text=axis_title("time", result.time.attrs))
-    figure.update_yaxes(title_text=axis_title(dim, result[dim].attrs))
-    return figure
+    if dims and result.sizes[dims[0]] > MAX_LINES:
+        first = result.isel(flow=0) if "flow" in result[names[0]].dims else result
+        return image_figure(first, names[0], "time", dims[0])
+    return panel_figure(result, names, "time")
 
 
 def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) -> go.Figure:
@@ -182,11 +139,11 @@ def _bounded(values: Any, result: xr.Dataset) -> Any:
     """Points of the attractors (parameter, point) without parameters that failed or whose orbit escapes."""
     size = np.abs(values).max(axis=1, initial=0.0, where=np.isfinite(values))
     settled = size[np.isin(result.attractor.values, (1, 2)) & (result.status.values == 0)]
-    most = ESCAPED * max(1.0, float(settled.max())) if settled.size else np.inf
-    return np.where(((result.status.values == 0) & (size <= most))[:, None], values, np.nan)
+    bound = ESCAPED * max(1.0, float(settled.max())) if settled.size else np.inf
+    return np.where(((result.status.values == 0) & (size <= bound))[:, None], values, np.nan)
 
 
-def _points(parameter: Any, values: Any, most: int) -> tuple[Any, Any]:
+def _points(parameter: Any, values: Any, limit: int) -> tuple[Any, Any]:
     """Markers: each value once (a cycle repeats), and no more than a page can draw."""
     x, y = [], []
     for at, row in zip(parameter, values, strict=True):
@@ -199,7 +156,88 @@ def _points(parameter: Any, values: Any, most: int) -> tuple[Any, Any]:
     if not x:
         return np.empty(0), np.empty(0)
     xs, ys = np.concatenate(x), np.concatenate(y)
-    if xs.size > most:
-        kept = np.sort(np.random.default_rng(0).choice(xs.size, most, replace=False))
+    if xs.size > limit:
+        kept = np.sort(np.random.default_rng(0).choice(xs.size, limit, replace=False))
         xs, ys = xs[kept], ys[kept]
     return xs, ys
+
+
+def lyapunov_figure(result: xr.Dataset) -> go.Figure:
+    """Lyapunov exponents with their standard errors: against the swept parameter, or by direction.
+
+    Raises
+    ------
+    ValueError
+        More than one parameter was swept.
+    """
+    swept = check_swept(result, 1)
+    x = swept[0] if swept else "direction"
+    figure = go.Figure()
+    exponents = result.exponent.where(np.isfinite(result.exponent))
+    for colour, i in zip((PURPLE, BLUE, GREEN, ORANGE, RED), range(result.sizes["direction"]), strict=False):
+        line, error = (v.isel(direction=i) if swept else v for v in (exponents, result.error))
+        name = f"exponent {int(result.direction[i])}" if swept else "exponents"
+        bars = {"array": error.values, "thickness": 1}
+        figure.add_scatter(
+            x=result[x].values, y=line.values, name=name, error_y=bars, marker={"color": colour, "size": 4},
+            mode="lines+markers" if swept else "markers",
+        )  # fmt: skip
+        if not swept:
+            break
+    figure.add_hline(0, line={"color": BLACK, "width": 1})
+    figure.update_layout(**LAYOUT | {"height": 480}, showlegend=True)
+    return set_axis_titles(figure, result, x, "exponent")
+
+
+def basin_figure(result: xr.Dataset) -> go.Figure:
+    """Where the motion ends, by its start: one start as a line of markers, two as a map.
+
+    Raises
+    ------
+    ValueError
+        More than two starts or parameters span the result.
+    """
+    dims = check_swept(result, 2)
+    words = [str(w) for w in str(result.outcome.attrs["flag_meanings"]).split()]
+    colours = (GREY, BLUE, ORANGE, RED)
+    figure = go.Figure()
+    labels, numbers = _ends(result, words)
+    for number in np.unique(numbers.values):
+        colour = colours[int(result.outcome.values.ravel()[np.argmax(numbers.values.ravel() == number)])]
+        index = np.argwhere(numbers.transpose(*dims).values == number)
+        x = result[dims[0]].values[index[:, 0]] if dims else np.zeros(1)
+        y = result[dims[1]].values[index[:, 1]] if len(dims) > 1 else np.zeros(len(index))
+        symbols = ("square", "diamond", "circle", "x", "cross", "star")
+        style = {"color": colour, "symbol": symbols[int(number) % len(symbols)], "size": 9}
+        figure.add_scatter(x=x, y=y, mode="markers", marker=style, name=labels[int(number)])
+    figure.update_layout(**LAYOUT | {"height": 620 if len(dims) > 1 else 300}, showlegend=True)
+    for axis, dim in ((figure.update_xaxes, dims[:1]), (figure.update_yaxes, dims[1:])):
+        if dim:
+            axis(
+                title_text=axis_title(
+                    dim[0].replace("start_", "start of ", 1), _units_of_start(result, dim[0])
+                )
+            )
+        else:
+            axis(showticklabels=False)
+    return figure
+
+
+def _units_of_start(result: xr.Dataset, dim: str) -> dict[str, str]:
+    """The unit of the quantity that a start belongs to."""
+    name = dim.removeprefix("start_").partition("[")[0]
+    units = result[name].attrs.get("units", "1") if name in result else "1"
+    return {**result[dim].attrs, "units": str(units)}
+
+
+def _ends(result: xr.Dataset, words: list[str]) -> tuple[list[str], xr.DataArray]:
+    """A label for each kind of end and each equilibrium or cycle, and which of them a start leads to."""
+    outcome = result.outcome
+    labels: list[str] = []
+    numbers = outcome.astype(int).copy(data=np.zeros(outcome.shape, int))
+    for code, word in enumerate(words):
+        which = result[f"{word}_index"] if f"{word}_index" in result else outcome.astype(int) * 0
+        for index in np.unique(which.values[outcome.values == code]):
+            numbers = numbers.where(~((outcome == code) & (which == index)), len(labels))
+            labels.append(word if f"{word}_index" not in result else f"{word} {int(index) + 1}")
+    return labels, numbers

@@ -1,4 +1,4 @@
-"""Figures of one simulation: functions from its result to plotly figures. They never show or write."""
+"""Figures of packet simulations: of one run what it recorded, of replications means with intervals."""
 
 from __future__ import annotations
 
@@ -8,18 +8,68 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .look import BLUE, COLOURS, GREEN, LEGEND_BELOW, ORANGE, PURPLE, RED, SKY
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import xarray as xr
-
-#: Okabe and Ito's colours, which colour-blind readers tell apart.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 #: Flows or links drawn where the caller names none.
 SHOWN = 6
 
 #: Sends that a sequence figure takes where the caller gives no times; more make a page slow.
 _SENDS = 20_000
+
+
+def simulation_figure(result: xr.Dataset) -> go.Figure:
+    """Of one run, what was recorded first of windows, queues, receives; of replications, means with intervals."""
+    if "replication" in result.dims:
+        return replications_figure(result)
+    if "window_time" in result:
+        return window_figure(result)
+    if "queue_time" in result:
+        return queue_figure(result)
+    if "receive_time" in result or result.sizes.get("slice", 0) > 1:
+        return throughput_figure(result)
+    return epochs_figure(result)
+
+
+def epochs_figure(result: xr.Dataset) -> go.Figure:
+    """P(n packets sent in an epoch), of one run."""
+    figure = _figure(f"Packets sent in an epoch: {_title(result)}", "probability of an epoch")
+    figure.add_bar(x=result.sent_in_epoch.values, y=result.epoch_share.values, name="share of epochs")
+    words = [*map(str, result.sent_in_epoch.values[:-1]), f"{int(result.sent_in_epoch[-1])} or more"]
+    axis = {
+        "title_text": "packets sent in an epoch",
+        "tickvals": result.sent_in_epoch.values,
+        "ticktext": words,
+    }
+    return figure.update_xaxes(**axis)
+
+
+def replications_figure(result: xr.Dataset, level: float = 0.95) -> go.Figure:
+    """Means over replications with Student's intervals: packets sent in an epoch, and goodput of each flow."""
+    from plotly.subplots import make_subplots
+
+    from tcpdynamics.validation.statistics import mean_interval
+
+    figure = make_subplots(1, 2, horizontal_spacing=0.12)
+    panels = (("epoch_share", "sent_in_epoch", "packets sent in an epoch", "probability of an epoch"),
+              ("goodput_rate", "flow", "flow", "goodput [bit/s]"))  # fmt: skip
+    for column, (name, dim, across, up) in enumerate(panels, start=1):
+        interval = mean_interval(result[name], level=level)
+        figure.add_scatter(
+            x=result[dim].values, y=interval["mean"].values, mode="markers", row=1, col=column,
+            error_y={"array": (interval["high"] - interval["mean"]).values, "thickness": 1},
+            marker={"color": COLOURS[0], "size": 7}, showlegend=False,
+        )  # fmt: skip
+        figure.update_xaxes(title_text=across, row=1, col=column)
+        figure.update_yaxes(title_text=up, rangemode="tozero", row=1, col=column)
+    last = int(result.sent_in_epoch[-1])
+    words = [*map(str, range(last)), f"{last} or more"]
+    figure.update_xaxes(tickvals=result.sent_in_epoch.values, ticktext=words, row=1, col=1)
+    title = f"{result.attrs.get('name', 'scenario')}: {result.sizes['replication']} replications, {level:.0%} intervals"
+    return figure.update_layout(template="plotly_white", height=450, title=title)
 
 
 def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.Figure:
@@ -47,7 +97,7 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
         time, cwnd = result.window_time.values[rows], result.window_cwnd.values[rows]
         highest = max(highest, float(cwnd.max(initial=0)))
         style: dict[str, Any] = {"x": time, "mode": "lines", "legendgroup": str(flow)}
-        colour = PALETTE[j % len(PALETTE)]
+        colour = COLOURS[j % len(COLOURS)]
         line = {"color": colour, "shape": "hv"}
         figure.add_scatter(y=cwnd, name=f"flow {flow}: cwnd", line=line, **style)
         dots = {**line, "dash": "dot", "width": 1}
@@ -85,16 +135,16 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
     if links is not None:
         places = {name: i for i, name in enumerate(names)}
         numbers = [places.get(x, -1) if isinstance(x, str) else x for x in links]
-        for given, number in zip(links, numbers, strict=True):
+        for link, number in zip(links, numbers, strict=True):
             if number not in ranked:
                 listed = ", ".join(names[i] for i in ranked[:8])
-                raise ValueError(f"links must name links that were recorded, got {given!r}; known: {listed}")
+                raise ValueError(f"links must name links that were recorded, got {link!r}; known: {listed}")
     figure = _figure(f"Queues: {_title(result)}", "waiting [packets]")
     for j, i in enumerate(_choose(numbers, ranked, "links")):
         rows = which == i
         figure.add_scatter(
             x=result.queue_time.values[rows], y=packets[rows], name=names[i], mode="lines",
-            line={"color": PALETTE[j % len(PALETTE)], "shape": "hv", "width": 1},
+            line={"color": COLOURS[j % len(COLOURS)], "shape": "hv", "width": 1},
         )  # fmt: skip
     figure.update_yaxes(rangemode="tozero")
     return figure
@@ -132,7 +182,7 @@ def throughput_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
         # The last value once more, so that its step has a width.
         figure.add_scatter(
             x=edges, y=np.append(values, values[-1:]), name=name, mode="lines",
-            line={"color": PALETTE[(j - 1) % len(PALETTE)], "shape": "hv", "width": 1 if j else 2},
+            line={"color": COLOURS[(j - 1) % len(COLOURS)], "shape": "hv", "width": 1 if j else 2},
         )  # fmt: skip
     figure.update_yaxes(rangemode="tozero")
     return figure
@@ -175,13 +225,13 @@ def sequence_figure(
     for kind, word in enumerate(words):
         rows = mine[kinds[mine] == kind]
         if len(rows):
-            colour = (PALETTE[0], PALETTE[4], PALETTE[3], PALETTE[5])[kind % 4]
+            colour = (BLUE, ORANGE, PURPLE, SKY)[kind % 4]
             _points(
                 figure, time[rows], segments[rows], f"sent: {word}", colour, "circle", 4 if kind == 0 else 7
             )
     for name, label, colour, symbol, size in (
-        ("receive", "received", PALETTE[2], "line-ns-open", 4),
-        ("drop", "lost", PALETTE[1], "x", 8),
+        ("receive", "received", GREEN, "line-ns-open", 4),
+        ("drop", "lost", RED, "x", 8),
     ):
         if f"{name}_time" not in result:
             continue
@@ -206,7 +256,7 @@ def _figure(title: str, vertical: str) -> go.Figure:
     figure = go.Figure()
     figure.update_layout(
         template="plotly_white", height=450, title=title, xaxis_title="time [s]", yaxis_title=vertical,
-        legend={"orientation": "h", "y": -0.2}, showlegend=True,
+        legend=LEGEND_BELOW, showlegend=True,
     )  # fmt: skip
     return figure
 
@@ -221,14 +271,14 @@ def _need(result: xr.Dataset, name: str, key: str, value: str) -> None:
         raise ValueError(f"result has no {name}; set {key} = {value} in the scenario and run again")
 
 
-def _choose(given: Sequence[int] | None, known: list[int], what: str) -> list[int]:
-    if given is None:
+def _choose(wanted: Sequence[int] | None, known: list[int], what: str) -> list[int]:
+    if wanted is None:
         return known[:SHOWN]
-    for number in given:
+    for number in wanted:
         if number not in known:
             listed = ", ".join(map(str, known[:8]))
             raise ValueError(f"{what} must name {what} that were recorded, got {number}; known: {listed}")
-    return list(given)
+    return list(wanted)
 
 
 def _title(result: xr.Dataset) -> str:

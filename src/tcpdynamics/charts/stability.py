@@ -5,6 +5,7 @@ Axes are named by what the result says of them: the attributes "symbol", "long_n
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,19 @@ from tcpdynamics.solvers.stability.boundary import Boundary
 from tcpdynamics.solvers.stability.boundary import trace as find_boundary
 from tcpdynamics.solvers.stability.stability_chart import VERDICTS, boundary_curves
 
-from .look import BLACK, BLUE, LAYOUT, PURPLE, RED, axis_title, swept_dims
-from .motion import bifurcation_figure as bifurcation_figure
-from .motion import trajectory_figure as trajectory_figure
+from .look import (
+    BLACK,
+    BLUE,
+    COLOURS,
+    LAYOUT,
+    PURPLE,
+    RED,
+    axis_title,
+    check_swept,
+    image_figure,
+    quantity_figure,
+    set_axis_titles,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,12 +53,9 @@ def stability_figure(chart: xr.Dataset, *, marks: Sequence[Mapping[str, Any]] = 
     ValueError
         More than two parameters were swept.
     """
-    dims = swept_dims(chart)
-    if len(dims) > 2:
-        raise ValueError(
-            f"a stability chart shows one or two parameters, and {len(dims)} were swept ({', '.join(dims)}); "
-            "give the others one value"
-        )
+    dims = check_swept(chart, 2)
+    if not dims:
+        return quantity_figure(chart)
     figure = _regions(chart, *dims) if len(dims) == 2 else _along(chart, *dims)
     for mark in marks:
         _mark(figure, chart, dims, mark)
@@ -108,15 +116,15 @@ def _closed_form(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> 
     known = np.isfinite(margin)
     if not (margin[known] < 0).any() or not (margin[known] > 0).any():
         return
-    most = float(np.abs(margin[known]).max())
-    value = -np.where(np.isinf(margin), np.sign(margin) * most, margin)
+    largest = float(np.abs(margin[known]).max())
+    value = -np.where(np.isinf(margin), np.sign(margin) * largest, margin)
     rows, columns = np.indices(margin.shape, float)
     nodes = {"row": rows.ravel(), "column": columns.ravel()}
-    rounding = 1e-14 * most
+    rounding = 1e-14 * largest
 
     def between(at: dict[str, Any]) -> tuple[Any, Any]:
-        found = map_coordinates(value, [at["row"], at["column"]], order=1, mode="nearest")
-        return found, np.full(found.shape, rounding)
+        margins = map_coordinates(value, [at["row"], at["column"]], order=1, mode="nearest")
+        return margins, np.full(margins.shape, rounding)
 
     edge = find_boundary(
         between, nodes, margin.shape, value.ravel(), np.full(value.size, rounding), tolerance=1e-6
@@ -197,25 +205,109 @@ def _ends(values: Any) -> list[float]:
 
 
 def spectrum_figure(roots: xr.Dataset) -> go.Figure:
-    """The roots of one point in the complex plane, with the line (of a map: the circle) that they must not cross."""
-    name = next(k for k in ("eigenvalue", "characteristic_root") if k in roots)
-    z = roots[name].values
+    """The roots in the complex plane, with the line (of a map: the circle) that they must not cross.
+
+    Parameters
+    ----------
+    roots : Dataset
+        From `eigenvalues` or `characteristic_roots`, at one point or along one parameter, whose value is the colour.
+
+    Raises
+    ------
+    ValueError
+        More than one parameter was swept.
+    """
+    swept = check_swept(roots, 1)
+    name, z = _roots(roots)
+    attrs = roots[name if name in roots else f"{name}_real"].attrs
     figure = go.Figure()
-    if roots[name].attrs["units"] == "1":
+    if attrs["units"] == "1":
         turn = np.linspace(0, 2 * np.pi, 361)
         line = {"color": BLACK, "width": 1}
         figure.add_scatter(x=np.cos(turn), y=np.sin(turn), mode="lines", line=line, name="unit circle")
         figure.update_yaxes(scaleanchor="x")
     else:
         figure.add_vline(0, line={"color": BLACK, "width": 1})
-    shown = {"roots": (z, "x", RED)}
-    if f"{name}_side" in roots and np.isnan(z.real).all():  # on a switch
-        below, above = roots[f"{name}_side"].values.reshape(2, -1)
-        shown = {"roots below the switch": (below, "x", RED), "roots above it": (above, "cross", BLUE)}
-    for label, (values, symbol, colour) in shown.items():
-        style = {"symbol": symbol, "size": 10, "color": colour}
-        figure.add_scatter(x=values.real, y=values.imag, mode="markers", marker=style, name=label)
+    if swept:
+        values = np.broadcast_to(roots[swept[0]].values[:, None], z.shape).ravel()
+        bar = {"title": {"text": axis_title(swept[0], roots[swept[0]].attrs), "side": "right"}}
+        style: dict[str, Any] = {"color": values, "colorscale": "Cividis", "colorbar": bar, "size": 7}
+        figure.add_scatter(x=z.real.ravel(), y=z.imag.ravel(), mode="markers", marker=style, name="roots")
+    else:
+        kinds = {"roots": (z, "x", RED)}
+        if f"{name}_side" in roots and np.isnan(z.real).all():  # on a switch
+            below, above = roots[f"{name}_side"].values.reshape(2, -1)
+            kinds = {"roots below the switch": (below, "x", RED), "roots above it": (above, "cross", BLUE)}
+        for label, (values, symbol, colour) in kinds.items():
+            style = {"symbol": symbol, "size": 10, "color": colour}
+            figure.add_scatter(x=values.real, y=values.imag, mode="markers", marker=style, name=label)
     figure.update_layout(**LAYOUT)
     for axis, part in ((figure.update_xaxes, "real part"), (figure.update_yaxes, "imaginary part")):
-        axis(title_text=axis_title(part, {"long_name": part, "units": roots[name].attrs["units"]}))
+        axis(title_text=axis_title(part, {"long_name": part, "units": attrs["units"]}))
     return figure
+
+
+def _roots(result: xr.Dataset) -> tuple[str, Any]:
+    """Name and complex values, the roots of a point along the last axis; a store holds them as two variables."""
+    name = next(k for k in ("eigenvalue", "characteristic_root") if k in result or f"{k}_real" in result)
+    if name in result:
+        return name, result[name].transpose(..., "root").values
+    parts = [result[f"{name}_{part}"].transpose(..., "root").values for part in ("real", "imag")]
+    return name, parts[0] + 1j * parts[1]
+
+
+def equilibria_figure(result: xr.Dataset) -> go.Figure:
+    """Equilibria against the swept parameter: stable ones as discs, others as rings; of two parameters, their number.
+
+    Raises
+    ------
+    ValueError
+        More than two parameters were swept.
+    """
+    swept = check_swept(result, 2)
+    if len(swept) == 2:
+        return image_figure(result, "count", *swept)
+    beside = {"residual", "abscissa", "radius", "stable", "count", "status"}
+    names = [str(k) for k, v in result.data_vars.items() if k not in beside and "equilibrium" in v.dims]
+    figure = go.Figure()
+    for colour, name in zip(COLOURS, names, strict=False):
+        values = result[name].isel(flow=0) if "flow" in result[name].dims else result[name]
+        x = values * 0 + (result[swept[0]] if swept else np.arange(1, values.sizes["equilibrium"] + 1))
+        for word, is_kind, symbol in (("stable", True, "circle"), ("unstable", False, "circle-open")):
+            kind = (result.stable == 1) == is_kind
+            style = {"color": colour, "symbol": symbol, "size": 8}
+            figure.add_scatter(
+                x=x.where(kind).values.ravel(), y=values.where(kind).values.ravel(), mode="markers", marker=style,
+                name=f"{values.attrs.get('long_name', name)}, {word}",
+            )  # fmt: skip
+    figure.update_layout(**LAYOUT, showlegend=True)
+    if names:
+        set_axis_titles(figure, result, swept[0] if swept else "equilibrium", names[0])
+    return figure
+
+
+def continuation_figure(result: xr.Dataset) -> go.Figure:
+    """The branch of equilibria: stable solid, unstable dotted, with the points where roots cross."""
+    parameter = json.loads(result.attrs["settings"])["parameter"]
+    beside = {"abscissa", "radius", "stable", "unstable", "status", parameter}
+    names = [str(k) for k, v in result.data_vars.items() if k not in beside and "step" in v.dims]
+    figure = go.Figure()
+    for colour, name in zip(COLOURS, names, strict=False):
+        branch = result[name].isel(flow=0) if "flow" in result[name].dims else result[name]
+        stable = result.stable.values.astype(bool)
+        # The step at which stability changes belongs to both lines, so that they meet.
+        ends = np.diff(stable, append=stable[-1:]) | np.diff(stable, prepend=stable[:1])
+        for word, kind, dash in (("stable", stable, "solid"), ("unstable", ~stable, "dot")):
+            figure.add_scatter(
+                x=result[parameter].values, y=np.where(kind | ends, branch.values, np.nan), mode="lines",
+                line={"color": colour, "dash": dash}, name=f"{branch.attrs.get('long_name', name)}, {word}",
+            )  # fmt: skip
+        special = result[f"special_{name}"]
+        special = special.isel(flow=0) if "flow" in special.dims else special
+        figure.add_scatter(
+            x=result[f"special_{parameter}"].values, y=special.values, mode="markers+text", name="special points",
+            text=[str(kind) for kind in result.special_kind.values], textposition="top center",
+            marker={"color": BLACK, "symbol": "star", "size": 11}, showlegend=name == names[0],
+        )  # fmt: skip
+    figure.update_layout(**LAYOUT, showlegend=True)
+    return set_axis_titles(figure, result, parameter, names[0])

@@ -1,0 +1,190 @@
+"""Every result of a public solver has a figure, drawn from the Dataset alone, also from one that was read back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import tcpdynamics
+from tcpdynamics import models, solvers
+from tcpdynamics.apps.files import write_netcdf
+from tcpdynamics.charts import look
+from tcpdynamics.validation.comparisons.comparison import Verdict
+from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, replicate, simulate
+
+LOSS = np.linspace(0.05, 0.4, 4)
+GROWTH = np.linspace(1.5, 2.9, 5)
+
+
+def full(loss: Any = 0.2) -> models.SubPacketFull:
+    return models.SubPacketFull(loss=loss)
+
+
+#: Public solver -> its result, at one point and along a parameter where it can be either.
+RESULTS: dict[str, list[Callable[[], Any]]] = {
+    "stationary": [
+        lambda: solvers.stationary(full().chain()),
+        lambda: solvers.stationary(full(LOSS).chain()),
+        lambda: full(LOSS).observe(solvers.stationary(full(LOSS).chain())),
+        lambda: full().observe(solvers.stationary(full().chain())),
+    ],
+    "sensitivity": [lambda: solvers.sensitivity(full().chain())],
+    "first_passage": [
+        lambda: solvers.first_passage(full(LOSS).chain(), ["b0"]),
+        lambda: solvers.first_passage(full().chain(), ["b0"]),
+        lambda: solvers.first_passage(full().chain(), ["b0"], times=[1, 5, 25]),
+    ],
+    "sojourn": [lambda: solvers.sojourn(full(LOSS).chain(), ["b0", "b*"], longest=20)],
+    "transient": [lambda: solvers.transient(full().chain(), "S2", [1, 5, 25])],
+    "spectral_gap": [lambda: solvers.spectral_gap(full(LOSS).chain())],
+    "windowed": [
+        lambda: solvers.windowed(full(LOSS).chain(), full(LOSS).delivered(), 10),
+        lambda: solvers.windowed(full().chain(), full().delivered(), 10),
+    ],
+    "self_consistent": [
+        lambda: solvers.self_consistent(
+            models.SharedLink(flows=[50, 100], capacity=1e6, base_rtt=0.2, buffer=50).balance()
+        )
+    ],
+    "equilibria": [
+        lambda: solvers.equilibria(models.Logistic(epsilon=GROWTH)),
+        lambda: solvers.equilibria(models.Logistic(epsilon=1.0)),
+        lambda: solvers.equilibria(models.LogisticDelayed(epsilon=GROWTH, delay=[0.3, 0.6])),
+    ],
+    "eigenvalues": [
+        lambda: solvers.eigenvalues(models.LogisticMap(epsilon=1.5)),
+        lambda: solvers.eigenvalues(models.LogisticMap(epsilon=GROWTH)),
+    ],
+    "characteristic_roots": [
+        lambda: solvers.characteristic_roots(models.LogisticDelayed(epsilon=1.5, delay=0.5), count=3),
+        lambda: solvers.characteristic_roots(models.LogisticDelayed(epsilon=GROWTH, delay=0.5), count=3),
+    ],
+    "convergence": [lambda: solvers.convergence(models.LogisticMap(epsilon=GROWTH))],
+    "spectral_radius": [lambda: solvers.spectral_radius(models.LogisticMap(epsilon=GROWTH))],
+    "spectral_abscissa": [
+        lambda: solvers.spectral_abscissa(models.LogisticDelayed(epsilon=GROWTH, delay=[0.3, 0.6]))
+    ],
+    "stability_chart": [
+        lambda: solvers.stability_chart(models.LogisticDelayed(epsilon=GROWTH, delay=[0.3, 0.6, 0.9])),
+        lambda: solvers.stability_chart(models.LogisticMap(epsilon=GROWTH)),
+    ],
+    "continuation": [
+        lambda: solvers.continuation(models.LogisticDelayed(epsilon=1.0, delay=0.9), "epsilon", (0.5, 3))
+    ],
+    "trajectory": [
+        lambda: solvers.trajectory(models.Logistic(epsilon=GROWTH), np.linspace(0, 5, 20)),
+        lambda: solvers.trajectory(models.Logistic(epsilon=np.linspace(1, 2, 12)), np.linspace(0, 5, 20)),
+    ],
+    "bifurcation": [lambda: solvers.bifurcation(models.LogisticMap(epsilon=GROWTH))],
+    "basin": [
+        lambda: solvers.basin(models.LogisticMap(epsilon=2.6), {"w": [1.0, 50.0, 90.0]}),
+        lambda: solvers.basin(
+            models.LotkaVolterraMap(flows=2, epsilon=0.5), {"N[1]": [0.1, 0.5], "N[2]": [0.1, 0.5]}
+        ),
+    ],
+    "lyapunov": [
+        lambda: solvers.lyapunov(models.LogisticMap(epsilon=GROWTH)),
+        lambda: solvers.lyapunov(models.LogisticMap(epsilon=2.9)),
+    ],
+    "sweep": [
+        lambda: solvers.sweep(solvers.sweep_of(models.LogisticMap(epsilon=GROWTH), solvers.spectral_radius))
+    ],
+}  # fmt: skip
+#: What is public and has no Dataset of its own: problems, errors, formulas, sentences.
+NO_RESULT = {
+    "ChainError", "DDE", "Delayed", "DomainError", "DynamicsError", "Explanation", "Map", "MarkovChain", "ODE",
+    "Reward", "RewardBalance", "StoreError", "boundary_curves", "closed_form", "explain", "failures", "sweep_of",
+    "tabulated",
+}  # fmt: skip
+
+
+@functools.cache
+def result(solver: str, index: int) -> Any:
+    return RESULTS[solver][index]()
+
+
+CASES = [(name, i) for name, kinds in RESULTS.items() for i in range(len(kinds))]
+
+
+def titles(figure: Any) -> list[str]:
+    axes = [*figure.select_xaxes(), *figure.select_yaxes()]
+    return [a.title.text for a in axes if a.title.text]
+
+
+def test_every_public_solver_is_drawn() -> None:
+    assert set(RESULTS) | NO_RESULT == set(dir(solvers))
+
+
+@pytest.mark.parametrize(("solver", "index"), CASES)
+def test_a_result_has_a_figure_with_named_axes(solver: str, index: int) -> None:
+    figure = tcpdynamics.plot(result(solver, index))
+    assert len(figure.data) >= 1 and titles(figure)
+    assert any(np.size(trace.y) or np.size(trace.z) for trace in figure.data)
+
+
+@pytest.mark.parametrize(("solver", "index"), CASES)
+def test_a_result_from_a_file_has_the_same_figure(solver: str, index: int, tmp_path: Path) -> None:
+    made = result(solver, index)
+    dataset = (
+        made if isinstance(made, xr.Dataset) else made.to_dataset(name=made.name).assign_attrs(made.attrs)
+    )
+    write_netcdf(tmp_path / "x.nc", dataset)
+    with xr.open_dataset(tmp_path / "x.nc") as read:
+        assert tcpdynamics.plot(read.load()).to_json() == tcpdynamics.plot(made).to_json()
+
+
+def test_a_chain_is_drawn_as_it_is() -> None:
+    law = result("stationary", 0)
+    (bars,) = tcpdynamics.plot(law).data
+    np.testing.assert_array_equal(bars.y, law.probability.values)
+    assert list(bars.x) == list(law.state.values)
+
+
+def test_simulations_are_drawn() -> None:
+    scenario = Scenario((Flows(count=2),), Bottleneck(1e6, 20), duration=20.0, warm_up=5.0)
+    assert tcpdynamics.plot(simulate(scenario)).layout.xaxis.title.text == "packets sent in an epoch"
+    runs = replicate(scenario, 3)
+    left, right = tcpdynamics.plot(runs).data
+    np.testing.assert_allclose(left.y, runs.epoch_share.mean("replication"))
+    np.testing.assert_allclose(right.y, runs.goodput_rate.mean("replication"))
+    recorded = Scenario(
+        (Flows(count=2),), Bottleneck(1e6, 20), duration=20.0, warm_up=5.0, record=Record(windows=0.5)
+    )
+    assert "window" in tcpdynamics.plot(simulate(recorded)).layout.yaxis.title.text
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        (xr.Dataset({"x": 1.0}), "got a Dataset without it"),
+        (3, "got a int without it"),
+        (xr.Dataset(attrs={"solver": "guess"}), "got solver 'guess'"),
+        (xr.Dataset(attrs={"comparison": "Guess"}), "'Guess', which is unknown; known: LogisticVsFluid"),
+    ],
+)
+def test_what_is_no_result_is_refused(what: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        tcpdynamics.plot(what)
+
+
+def test_more_parameters_than_a_figure_shows_are_refused() -> None:
+    chain = full(LOSS).chain()
+    with pytest.raises(ValueError, match=r"shows one point, and 1 was swept \(loss\).*isel\(loss=0\)"):
+        tcpdynamics.plot(solvers.transient(chain, "S2", [1, 2]))
+
+
+def test_every_verdict_has_a_colour() -> None:
+    assert set(look.VERDICT_COLOURS) == {str(verdict) for verdict in Verdict}
+
+
+def test_the_palette_stands_once() -> None:
+    root = Path(tcpdynamics.__file__).parents[2]
+    folders = [root / "src/tcpdynamics/charts", root / "validation"]
+    files = [p for folder in folders for p in folder.rglob("*.py") if "#0072b2" in p.read_text().lower()]
+    assert [p.name for p in files] == ["look.py"]

@@ -1,0 +1,363 @@
+"""A prediction, of a model of one's own for example, beside packets: effects with intervals and verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics import __version__
+from tcpdynamics.charts.look import BLACK, VERDICT_COLOURS, break_lines, coordinate
+from tcpdynamics.errors import DomainError, shown
+
+from ..statistics import mean_interval
+from .comparison import Comparison, counts, grade_tolerance
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+#: A number, numbers with labels, the observed law of a model, or a function that gives one of these for the runs.
+Prediction = float | xr.DataArray | xr.Dataset | Callable[[xr.Dataset], Any]
+Quantity = str | Callable[[xr.Dataset], xr.DataArray]
+
+
+def _goodput(runs: xr.Dataset) -> xr.DataArray:
+    rate: xr.DataArray = runs.goodput.sum("flow") / _measured_seconds(runs)
+    return rate.assign_attrs(units="packets/s", long_name="goodput of all flows together")
+
+
+def _timeouts(runs: xr.Dataset) -> xr.DataArray:
+    rate: xr.DataArray = runs.timeouts.sum("flow") / _measured_seconds(runs)
+    return rate.assign_attrs(units="1/s", long_name="timeouts of all flows together")
+
+
+def _sends_per_epoch(runs: xr.Dataset) -> xr.DataArray:
+    shares: xr.DataArray = runs.epoch_share.rename(sent_in_epoch="packets")
+    return shares.assign_attrs(units="1", long_name="probability of so many packets in an epoch")
+
+
+def _jain(runs: xr.Dataset) -> xr.DataArray:
+    index: xr.DataArray = runs.goodput.sum("flow") ** 2 / (runs.sizes["flow"] * (runs.goodput**2).sum("flow"))
+    return index.assign_attrs(units="1", long_name="Jain's index of the goodput of the flows")
+
+
+def _measured_seconds(runs: xr.Dataset) -> float:
+    scenario = json.loads(runs.attrs.get("scenario", "{}"))
+    if "duration" not in scenario:
+        raise DomainError(
+            "runs must bear their scenario for a rate per second, got a Dataset without the attribute scenario; "
+            "pass what replicate(...) returned, or give quantity as a function of the runs"
+        )
+    return float(scenario["duration"] - scenario["warm_up"])
+
+
+#: Quantities with a name of their own; every other name is that of a variable of the runs.
+QUANTITIES: dict[str, Callable[[xr.Dataset], xr.DataArray]] = {
+    "goodput": _goodput,
+    "jain": _jain,
+    "sends_per_epoch": _sends_per_epoch,
+    "timeouts": _timeouts,
+}
+#: What `model.observe(...)` calls a quantity of the runs.
+_OBSERVED = {"sends_per_epoch": "sent"}
+
+
+@dataclass(frozen=True)
+class PredictionVsPackets(Comparison):
+    """A prediction against replications of a packet simulation; `compare` is this in one call.
+
+    See `compare` for the parameters.
+    """
+
+    prediction: Prediction
+    runs: xr.Dataset
+    quantity: Quantity
+    tolerance: float = 0.05
+    level: float = 0.95
+
+    effect: ClassVar[tuple[str, str, str]] = ("effect", "effect_low", "effect_high")
+    rule: ClassVar[str] = (
+        "agrees: the whole interval of the effect lies within the tolerance; differs: the whole interval lies beyond "
+        "it; undecided: the interval reaches both sides, so run more replications"
+    )
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tolerance < np.inf:
+            raise DomainError(f"tolerance must be a finite number > 0, got {self.tolerance!r}; 0.05 is 5 %")
+        if not isinstance(self.runs, xr.Dataset) or "replication" not in self.runs.dims:
+            raise DomainError(
+                f"runs must be a Dataset with the dimension replication, got {shown(type(self.runs).__name__)}; "
+                "replicate(scenario, 8) returns one"
+            )
+
+    def run(self) -> xr.Dataset:
+        """Compare; see `compare`."""
+        measured = self._measure()
+        predicted = self._predict(measured)
+        if self._is_law(measured):
+            measured = _fold(measured, predicted)
+            gap = measured - predicted
+            effect = 0.5 * abs(gap).sum("packets", skipna=False)
+            words = "total-variation distance between measured and predicted"
+        else:
+            gap = measured - predicted
+            zero = bool((predicted == 0).any())
+            effect = gap if zero else gap / abs(predicted)
+            words = "measured - predicted" + ("" if zero else ", over predicted")
+        # A prediction that is missing in one replication is missing: the others alone would be another sample.
+        missing = predicted.isnull().any([d for d in predicted.dims if d in ("replication", "packets")])
+        low_high = {"effect": effect.where(~missing), "measured": measured, "gap": gap.where(~missing)}
+        data: dict[str, Any] = {}
+        for name, values in low_high.items():
+            interval = mean_interval(values, level=self.level)
+            parts = (("mean", name), ("low", f"{name}_low"), ("high", f"{name}_high"))
+            data |= {label: interval[part] for part, label in parts}
+        mean = predicted.mean("replication") if "replication" in predicted.dims else predicted
+        data["predicted"] = mean
+        data["verdict"] = self._grade(data["effect_low"], data["effect_high"])
+        units = {"units": measured.attrs.get("units", "1")}
+        for name in ("measured", "measured_low", "measured_high", "predicted", "gap", "gap_low", "gap_high"):
+            data[name] = data[name].assign_attrs(units, long_name=self._name(measured))
+        for name in self.effect:
+            relative = effect is not gap
+            data[name] = data[name].assign_attrs(units="1" if relative else units["units"], long_name=words)
+        return xr.Dataset(data).drop_vars("seed", errors="ignore").assign_attrs(self.attributes())
+
+    def attributes(self) -> dict[str, Any]:
+        """What was compared, by which rule, on how many replications of which scenario."""
+        settings = {"quantity": self._quantity_name(), "tolerance": self.tolerance, "level": self.level}
+        replications = self.runs.sizes["replication"]
+        return {
+            "comparison": type(self).__name__, "version": __version__, "parameters": json.dumps(settings),
+            "verdicts": self.rule, "replications": replications,
+            "scenario": self.runs.attrs.get("scenario", ""), "name": self.runs.attrs.get("name", "runs"),
+        }  # fmt: skip
+
+    def _quantity_name(self) -> str:
+        return (
+            self.quantity
+            if isinstance(self.quantity, str)
+            else getattr(self.quantity, "__name__", "quantity")
+        )
+
+    def _name(self, measured: xr.DataArray) -> str:
+        return str(measured.attrs.get("long_name", self._quantity_name()))
+
+    def _measure(self) -> xr.DataArray:
+        """The quantity in each replication."""
+        runs, quantity = self.runs, self.quantity
+        if callable(quantity):
+            values = quantity(runs)
+        elif quantity in QUANTITIES:
+            values = QUANTITIES[quantity](runs)
+        elif quantity in runs:
+            values = runs[quantity]
+        else:
+            numeric = [str(k) for k, v in runs.data_vars.items() if "replication" in v.dims and v.ndim == 1]
+            raise DomainError(
+                f"quantity must be a function of the runs or one of {', '.join([*QUANTITIES, *sorted(numeric)])}, "
+                f"got {shown(quantity)}"
+            )
+        if not isinstance(values, xr.DataArray) or "replication" not in values.dims:
+            raise DomainError(
+                f"quantity must be a DataArray with the dimension replication, got {shown(type(values).__name__)} "
+                f"for {self._quantity_name()}; reduce over other dimensions only"
+            )
+        return values.astype(float)
+
+    def _predict(self, measured: xr.DataArray) -> xr.DataArray:
+        """The prediction as an array over the dimensions of what was measured, or some of them."""
+        value = self.prediction(self.runs) if callable(self.prediction) else self.prediction
+        if isinstance(value, xr.Dataset):
+            name = _OBSERVED.get(self._quantity_name(), self._quantity_name())
+            if name not in value:
+                raise DomainError(
+                    f"prediction must have the variable {name}, got a Dataset with "
+                    f"{', '.join(map(str, value.data_vars))}; give one of them as a DataArray"
+                )
+            value = value[name]
+        self._check_units(value, measured)
+        try:
+            array = xr.DataArray(value).reset_coords(drop=True).astype(float)
+        except (TypeError, ValueError):
+            raise DomainError(
+                f"prediction must be numbers, or a function of the runs that returns some, got "
+                f"{shown(type(value).__name__)}; solve a model first, for example with stationary(...)"
+            ) from None
+        unknown = [str(d) for d in array.dims if d not in measured.dims]
+        if self._is_law(measured) and len(unknown) == 1:  # states of a chain, in the order of packets
+            array, unknown = array.rename({unknown[0]: "packets"}), []
+        if unknown:
+            raise DomainError(
+                f"prediction must be one number for each value of {', '.join(map(str, measured.dims))}, got the "
+                f"dimension {', '.join(unknown)} too; choose a point, or give a function of the runs that does"
+            )
+        if self._is_law(measured) and "packets" not in array.dims:
+            raise DomainError(
+                "prediction must hold a probability for each number of packets, got a number; give a DataArray over "
+                "packets = 0, 1, 2, ..., whose last entry counts all larger numbers"
+            )
+        for dim in set(array.dims) & set(measured.dims) - {"packets"}:
+            if dim in array.indexes and dim in measured.indexes and not array[dim].equals(measured[dim]):
+                raise DomainError(
+                    f"prediction must have the same values of {dim} as the runs, got "
+                    f"{shown(array[dim].values.tolist())}; select them, or leave out the coordinate"
+                )
+        return array.drop_vars("packets", errors="ignore")
+
+    def _check_units(self, value: Any, measured: xr.DataArray) -> None:
+        """Refuse packets per round trip where packets per second were measured."""
+        units = getattr(value, "attrs", {}).get("units"), measured.attrs.get("units")
+        singular = [str(u).replace("packets", "packet") for u in units]
+        if None not in units and singular[0] != singular[1]:
+            raise DomainError(
+                f"prediction must be in {units[1]}, as {self._quantity_name()} is, got {units[0]}; convert it"
+            )
+
+    def _is_law(self, measured: xr.DataArray) -> bool:
+        return "packets" in measured.dims
+
+    def _grade(self, low: xr.DataArray, high: xr.DataArray) -> xr.DataArray:
+        verdicts = grade_tolerance(low.values, high.values, self.tolerance)
+        return low.copy(data=verdicts).assign_attrs(units="", long_name="verdict")
+
+    @staticmethod
+    def figure(result: xr.Dataset) -> go.Figure:
+        """Measured means with intervals, coloured by verdict, beside the prediction."""
+        import plotly.graph_objects as go
+
+        settings = json.loads(result.attrs["parameters"])
+        measured = result.measured
+        if measured.ndim > 1:
+            raise ValueError(
+                f"the figure of a comparison shows one dimension, and there are {measured.ndim} "
+                f"({', '.join(map(str, measured.dims))}); choose values with result.isel({measured.dims[0]}=0)"
+            )
+        dim = str(measured.dims[0]) if measured.ndim else ""
+        x = coordinate(result, dim) if dim else [settings["quantity"]]
+        colours = [VERDICT_COLOURS[str(v)] for v in np.atleast_1d(result.verdict.values)]
+        bars = {"array": np.atleast_1d((result.measured_high - measured).values), "thickness": 1}
+        figure = go.Figure()
+        figure.add_scatter(
+            x=x, y=np.atleast_1d(measured.values), error_y=bars, name="packets, mean with interval", mode="markers",
+            marker={"color": colours if len(colours) > 1 else colours[0], "size": 10},
+        )  # fmt: skip
+        predicted = np.broadcast_to(result.predicted.values, measured.shape)
+        style = {"symbol": "line-ew", "size": 26, "line": {"color": BLACK, "width": 3}}
+        figure.add_scatter(x=x, y=np.atleast_1d(predicted), name="predicted", mode="markers", marker=style)
+        units = measured.attrs.get("units", "1")
+        meaning = str(measured.attrs.get("long_name", settings["quantity"])).partition(";")[0]
+        title = break_lines(meaning, 45) + (f" [{units}]" if units != "1" else "")
+        figure.update_yaxes(title_text=title, rangemode="tozero")
+        figure.update_xaxes(title_text="packets sent in an epoch" if dim == "packets" else dim)
+        if dim == "packets":
+            words = [*map(str, x[:-1]), f"{x[-1]} or more"]
+            figure.update_xaxes(tickvals=x, ticktext=words)
+        heading = PredictionVsPackets._verdict_words(result)
+        return figure.update_layout(
+            template="plotly_white", height=450, title={"text": heading, "font": {"size": 14}},
+            legend={"orientation": "h", "y": -0.25}, showlegend=True,
+        )  # fmt: skip
+
+    @staticmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """Effect, interval and verdict in a sentence or two."""
+        settings = json.loads(result.attrs["parameters"])
+        return (
+            f"{settings['quantity']} of {result.attrs['name']}, {result.attrs['replications']} replications: "
+            f"{PredictionVsPackets._verdict_words(result)} ({settings['level']:.0%} interval, tolerance "
+            f"{settings['tolerance']:g}). The effect is {result.effect.attrs['long_name']}."
+        )
+
+    @staticmethod
+    def _verdict_words(result: xr.Dataset) -> str:
+        if result.effect.ndim:
+            return counts(result.verdict)
+        effect, low, high = (float(result[k]) for k in PredictionVsPackets.effect)
+        return f"{result.verdict.item()}, effect {effect:+.3g} [{low:+.3g}, {high:+.3g}]"
+
+
+def _fold(measured: xr.DataArray, predicted: xr.DataArray) -> xr.DataArray:
+    """Measured probabilities in as many categories as the prediction has; the last counts all larger numbers."""
+    size = predicted.sizes["packets"]
+    if not 2 <= size <= measured.sizes["packets"]:
+        raise DomainError(
+            f"prediction must hold 2 to {measured.sizes['packets']} probabilities, got {size}; add up the last ones"
+        )
+    if bool((predicted < 0).any()):
+        raise DomainError(
+            f"prediction must hold no negative probability, got {float(predicted.min()):.6g}; check the chain"
+        )
+    total = predicted.sum("packets", skipna=False)
+    worst = float(total.values.flat[np.nan_to_num(abs(total.values - 1)).argmax()])
+    if abs(worst - 1) > 1e-6:
+        raise DomainError(
+            f"prediction must hold probabilities that sum to 1, got a sum of {worst:.6g}; "
+            "divide by it, or add the category that is missing"
+        )
+    tail = measured.isel(packets=slice(size - 1, None)).sum("packets", skipna=False)
+    first = measured.isel(packets=slice(0, size - 1)).transpose(..., "packets").values
+    folded = np.concatenate([first, tail.values[..., None]], axis=-1)
+    dims = [d for d in measured.dims if d != "packets"]
+    return xr.DataArray(
+        folded, dims=[*dims, "packets"], coords={"packets": np.arange(size)}, attrs=measured.attrs
+    )
+
+
+def compare(
+    prediction: Prediction,
+    runs: xr.Dataset,
+    quantity: Quantity,
+    *,
+    tolerance: float = 0.05,
+    level: float = 0.95,
+) -> xr.Dataset:
+    """A prediction against packets, in one call: effect, interval, verdict.
+
+    Parameters
+    ----------
+    prediction : number, DataArray, Dataset or callable
+        A number; numbers over dimensions of the quantity (flow, packets, ...); what a model observes
+        (`model.observe(stationary(model.chain()))`); or a function that takes the runs and returns one of these, for
+        example a law at the loss that each replication measured. Of "sends_per_epoch", a probability for each state of
+        a chain whose states are 0, 1, 2, ... packets; the last one counts all larger numbers.
+    runs : Dataset
+        What `replicate(scenario, n)` returned, or another Dataset with the dimension `replication`; at least 2.
+    quantity : str or callable
+        "goodput" [packets/s] and "timeouts" [1/s] of all flows together, "jain" (of the flows' goodput),
+        "sends_per_epoch" (P(n packets sent in an epoch)), any variable of the runs, such as "loss_rate" or
+        "utilisation", or a function of the runs that keeps `replication`.
+    tolerance : float
+        Effect that does not matter, > 0.
+    level : float
+        Confidence level of the intervals [1], in (0, 1).
+
+    Returns
+    -------
+    Dataset
+        `effect` with `effect_low`, `effect_high`: (measured - predicted)/predicted; where a prediction is 0, the
+        difference itself, in the unit of the quantity; of "sends_per_epoch" the total-variation distance, the largest
+        error of the probability of any event. `verdict`: "agrees" where the interval lies within the tolerance,
+        "differs" where it lies beyond, else "undecided" (run more replications); "no answer" where a number is
+        missing. `measured` and `gap` = measured - predicted with intervals, `predicted`.
+        `tcpdynamics.plot(result)` draws it; `comparisons.PredictionVsPackets.paragraph(result)` says it in words.
+
+    Raises
+    ------
+    DomainError
+        The runs have no replications, the quantity is unknown, or the prediction has other dimensions.
+
+    Examples
+    --------
+    >>> runs = xr.Dataset({"loss_rate": ("replication", [0.101, 0.100, 0.099, 0.100])})
+    >>> result = compare(0.1, runs, "loss_rate")
+    >>> result.verdict.item(), abs(result.effect.item()) < 1e-9
+    ('agrees', True)
+    >>> compare(lambda runs: 2 * runs.loss_rate, runs, "loss_rate").verdict.item()
+    'differs'
+    """
+    return PredictionVsPackets(prediction, runs, quantity, tolerance, level).run()
