@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import bare
 
 from .kernel import records as k
-from .scenario.parts import Flows
+from .scenario.flows import Flows
 from .scenario.scenario import Scenario
 
 if TYPE_CHECKING:

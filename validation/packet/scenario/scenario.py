@@ -11,19 +11,10 @@ from tcpdynamics.errors import LimitError, ScenarioError, check, check_name, lis
 from tcpdynamics.limits import check_memory, check_work
 from tcpdynamics.quantities import numbered
 
-from .parts import (
-    FORBID,
-    MAX_DROPS,
-    MAX_FLOWS,
-    MAX_GROUPS,
-    MAX_LINKS,
-    Bottleneck,
-    Drop,
-    Flows,
-    Link,
-    Record,
-    in_unit,
-)
+from .drops_and_records import MAX_DROPS, Drop, Record
+from .fields import FORBID, in_unit
+from .flows import MAX_FLOWS, MAX_GROUPS, Flows
+from .link import MAX_LINKS, Bottleneck, Link
 from .routes import Routes, ends, one_way
 
 MAX_PACKETS = 1e10

@@ -16,7 +16,9 @@ from tcpdynamics.errors import MAX_SHOWN, ScenarioError, shown
 from tcpdynamics.quantities import numbered, quantity
 
 from . import topologies
-from .parts import MAX_DROPS, MAX_GROUPS, MAX_LINKS, Bottleneck, Drop, Flows, Link, Record
+from .drops_and_records import MAX_DROPS, Drop, Record
+from .flows import MAX_GROUPS, Flows
+from .link import MAX_LINKS, Bottleneck, Link
 from .scenario import Scenario
 
 _PARTS = {"bottleneck": Bottleneck, "flows": Flows, "drops": Drop, "links": Link, "record": Record}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from tcpdynamics.errors import ScenarioError, check, shown
 
-from .parts import Link
+from .link import Link
 
 
 def dumbbell(
