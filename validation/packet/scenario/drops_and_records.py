@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 from tcpdynamics.errors import MAX_NAME, ScenarioError, check, check_name
 
-from .fields import FORBID, in_unit, truth
+from .fields import FORBID, in_unit, read_texts, truth
 from .flows import MAX_FLOWS
 
 MAX_DROPS = 1000
@@ -87,6 +87,7 @@ class Record:
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
+        read_texts(self, "record.")
         for key in ("sends", "receives", "drops"):
             truth(f"record.{key}", getattr(self, key))
         for key in ("windows", "queues"):

@@ -10,7 +10,7 @@ from tcpdynamics.errors import ScenarioError, check, check_name, shown
 
 from ..kernel.records import SENDERS
 from ..kernel.senders import BOOKS
-from .fields import FORBID, in_unit, one_of, truth
+from .fields import FORBID, in_unit, one_of, read_texts, truth
 
 #: Bounds that keep a typing error from becoming a lost night or a full memory.
 MAX_FLOWS = 1_000_000
@@ -139,6 +139,7 @@ class Flows:
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
+        read_texts(self, "flows.")
         check("flows.count", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True)
         one_of("flows.sender", self.sender, SENDERS)
         one_of("flows.compat", self.compat, tuple(BOOKS))

@@ -9,7 +9,7 @@ from typing import Literal
 from tcpdynamics.errors import ScenarioError, check, check_name, shown
 
 from ..kernel.queues import DISCIPLINES
-from .fields import FORBID, in_unit, one_of, truth
+from .fields import FORBID, in_unit, one_of, read_texts, truth
 
 MAX_LINKS = 1_000_000
 
@@ -72,6 +72,7 @@ class Link:
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
+        read_texts(self, "links.")
         for key, name in (("source", self.source), ("target", self.target)):
             check_name(f"links.{key}", name)
             if "->" in name:
@@ -138,6 +139,7 @@ class Bottleneck:
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
+        read_texts(self, "bottleneck.")
         check("bottleneck.rate", self.rate, 1.0, 1e13, 'give bit/s, or text such as "1Mbit/s"')
         if self.buffer is not None:
             check(

@@ -12,7 +12,7 @@ from tcpdynamics.limits import check_memory, check_work
 from tcpdynamics.quantities import numbered
 
 from .drops_and_records import MAX_DROPS, Drop, Record
-from .fields import FORBID, in_unit
+from .fields import FORBID, in_unit, read_texts
 from .flows import MAX_FLOWS, MAX_GROUPS, Flows
 from .link import MAX_LINKS, Bottleneck, Link
 from .routes import Routes, ends, one_way
@@ -97,6 +97,7 @@ class Scenario:
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
+        read_texts(self)
         for key, part in (("flows", Flows), ("drops", Drop), ("links", Link), ("nodes", str)):
             value = getattr(self, key)
             if not isinstance(value, tuple) or not all(isinstance(item, part) for item in value):
