@@ -30,8 +30,8 @@ def under_way(sim: k.Sim) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     on_link += np.bincount(on[on >= 0], minlength=len(sim.links))
     n, flow, ack = len(sim.flows), sim.events["flow"], sim.events["kind"] == k.ACK
     late = ack & ((sim.events["mark"] & k.AFTER_END) > 0)
-    held = [np.bincount(flow[packet & chosen], minlength=n) for chosen in (~ack, ack, late)]
-    return np.stack(held, axis=1), on_link
+    packets = [np.bincount(flow[packet & chosen], minlength=n) for chosen in (~ack, ack, late)]
+    return np.stack(packets, axis=1), on_link
 
 
 def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
@@ -42,9 +42,9 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
     ConservationError
         Naming the first flow, or the link, whose books do not balance.
     """
-    held, on_link = under_way(sim)
+    flying, on_link = under_way(sim)
     c, f, links = sim.counts, sim.flows, sim.links
-    in_flight = held[:, 0] + held[:, 2]
+    in_flight = flying[:, 0] + flying[:, 2]
     at_once = (f["delack"] == 0.0) & (f["algorithm"] < k.CBR)
     rules = {
         "sent = dropped + received + under way": c[:, k.SENT]
@@ -52,12 +52,14 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
         - c[:, k.RECEIVED]
         - in_flight,
         "acknowledgements sent = dropped + back + under way": (
-            c[:, k.ACKS_SENT] - c[:, k.ACKS_DROPPED] - c[:, k.ACKS_BACK] - held[:, 1]
+            c[:, k.ACKS_SENT] - c[:, k.ACKS_DROPPED] - c[:, k.ACKS_BACK] - flying[:, 1]
         ),
         "received = acknowledgements sent": np.where(
-            at_once, c[:, k.RECEIVED] + held[:, 2] - c[:, k.ACKS_SENT], 0
+            at_once, c[:, k.RECEIVED] + flying[:, 2] - c[:, k.ACKS_SENT], 0
         ),
-        "acknowledgements sent <= received": np.maximum(c[:, k.ACKS_SENT] - c[:, k.RECEIVED] - held[:, 2], 0),
+        "acknowledgements sent <= received": np.maximum(
+            c[:, k.ACKS_SENT] - c[:, k.RECEIVED] - flying[:, 2], 0
+        ),
         "unacknowledged <= next <= sent": np.where((f["una"] <= f["next"]) & (f["next"] <= f["top"]), 0, 1)
         * (f["algorithm"] < k.CBR),
     }

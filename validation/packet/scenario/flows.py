@@ -189,8 +189,8 @@ class Flows:
                 raise ScenarioError(
                     f'flows.rate is missing; sender "{self.sender}" needs it, such as "100kbit/s"'
                 )
-            most = min(1e13, 8e9 * self.packet_size)  # a packet each nanosecond
-            check("flows.rate", self.rate, 1e-3, most, 'give bit/s, or text such as "100kbit/s"')
+            highest = min(1e13, 8e9 * self.packet_size)  # a packet each nanosecond
+            check("flows.rate", self.rate, 1e-3, highest, 'give bit/s, or text such as "100kbit/s"')
         elif self.rate is not None:
             raise ScenarioError(f'flows.rate is for senders "cbr" and "poisson"; {self.sender} finds its own')
         check("flows.window_limit", self.window_limit, 1, 1_000_000, "count packets", whole=True)

@@ -330,16 +330,16 @@ class Scenario:
                 min(group.rtts())
             ]
             window = group.window_limit / max(min(rtts), 1e-6)
-            most = group.count * (window if group.rate is None else group.rate / bits)
+            offered = group.count * (window if group.rate is None else group.rate / bits)
             if group.open_loop:
-                free += most
+                free += offered
                 continue
             settings = group.settings()
             slowest_timer = min(settings["max_rto"], settings["initial_rto"] * group.max_backoff)
             free += group.count / slowest_timer  # the timer sends too, however slow the way
             for there, _ in routes or [((0,), ())]:
                 slowest = min(there, key=lambda i: self.ways[i].rate or math.inf)
-                carried = by_link.get(slowest, 0.0) + most / max(len(routes), 1)
+                carried = by_link.get(slowest, 0.0) + offered / max(len(routes), 1)
                 by_link[slowest] = min(carried, 2.0 * (self.ways[slowest].rate or math.inf) / bits)
         return free + sum(by_link.values())
 

@@ -31,7 +31,7 @@ _TRUTHS = {"limited_transmit", "handshake", "sack", "timestamps", "duplex", "sen
 MAX_BYTES = 8_000_000
 MAX_DOTS = 16
 MAX_DEPTH = 32
-_MOST = {"flows": MAX_GROUPS, "drops": MAX_DROPS, "links": MAX_LINKS, "nodes": MAX_LINKS}
+_LONGEST = {"flows": MAX_GROUPS, "drops": MAX_DROPS, "links": MAX_LINKS, "nodes": MAX_LINKS}
 
 #: What nesting and dotted keys are made of; strings and comments are passed over, closed or not.
 _TOKEN = re.compile(
@@ -157,11 +157,11 @@ def parse_scenario(table: Mapping[str, Any]) -> Scenario:
         raise ScenarioError(f"a scenario must be a table, got {shown(table)}")
     table = dict(table)
     topology = table.pop("topology", None)
-    for key, most in _MOST.items():
+    for key, limit in _LONGEST.items():
         entries = table.get(key)
-        if isinstance(entries, Sequence) and not isinstance(entries, str) and len(entries) > most:
+        if isinstance(entries, Sequence) and not isinstance(entries, str) and len(entries) > limit:
             raise ScenarioError(
-                f"{key} has {len(entries):,} entries, at most {most:,} are allowed; take count"
+                f"{key} has {len(entries):,} entries, at most {limit:,} are allowed; take count"
             )
     plain = _plain(Scenario, table, "", "")
     for key, part in _PARTS.items():

@@ -116,8 +116,8 @@ def send(w: Any, f: Any, i: Any) -> None:
                 return
             hole = next_hole(w, f, i)
             if hole < 0:
-                most = f.window if f.recovery else whole_window(f)
-                if f.next < f.una + most and f.next < f.limit:
+                window = f.window if f.recovery else whole_window(f)
+                if f.next < f.una + window and f.next < f.limit:
                     seq = f.next
                     f.next += 1
             elif f.recover > 0 and hole < f.una + f.window:
