@@ -50,7 +50,7 @@ _WORD = (1 << 64) - 1
 
 
 def first_draw(word: int, purpose: int, flow: int) -> float:
-    """Draw 0 of a stream, uniform in [0, 1); the same number as `core.streams.uniform` gives.
+    """Draw 0 of a stream, uniform in [0, 1); the number that `uniform` gives in the loop.
 
     Examples
     --------
