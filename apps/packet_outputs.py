@@ -47,6 +47,7 @@ RECORDINGS = {"send", "receive", "drop", "window_sample", "queue_sample"}
 
 #: Links listed in a summary, those that lose most first, and groups of flows.
 _LINKS = 5
+_FLOWS = 10
 _GROUPS = 50
 
 
@@ -109,7 +110,7 @@ def print_summary(result: xr.Dataset, scenario: Scenario, verbose: bool = False)
     click.echo("what came out")
     for label, values, digits in _rows(result, scenario):
         click.echo(f"  {label:36s} {_shown(values, digits, several)}")
-    for line in _links(result, several):
+    for line in (*_links(result, several), *_flows(result, several)):
         click.echo(f"  {line}")
     if several:
         click.echo(f"± half of Student's 95 % interval over {result.sizes['replication']} replications")
@@ -159,16 +160,29 @@ def _links(result: xr.Dataset, several: bool) -> Iterator[str]:
         yield f"no losses on any of {result.sizes['link']} links"
 
 
+def _flows(result: xr.Dataset, several: bool) -> Iterator[str]:
+    """Start, finish and goodput of the first flows of a single run."""
+    if several:
+        return
+    for flow in result.flow.values[:_FLOWS]:
+        start, finish, rate = (float(result[v].sel(flow=flow)) for v in ("start", "finish", "goodput_rate"))
+        begins = "does not start" if start != start else f"starts at {start:.3f} s"
+        ends = "does not finish" if finish != finish else f"finishes at {finish:.3f} s"
+        yield f"flow {flow}: {begins}, {ends}, goodput {_rate(rate)}"
+    if result.sizes["flow"] > _FLOWS:
+        yield f"and {result.sizes['flow'] - _FLOWS:,} more flows (--json has them)"
+
+
 def _shown(values: xr.DataArray, digits: int, several: bool) -> str:
     from tcpdynamics.validation.statistics import mean_interval
 
     if not several or values.sizes.get("replication", 0) < 2:
         return _number(float(values.mean()) if several else float(values), digits)
-    found = mean_interval(values.drop_vars("seed", errors="ignore"))
-    half = float(found["high"] - found["low"]) / 2
+    interval = mean_interval(values.drop_vars("seed", errors="ignore"))
+    half = float(interval["high"] - interval["low"]) / 2
     if math.isnan(half):
         return "none"
-    return f"{_number(float(found['mean']), digits)} ± {_number(half, digits)}"
+    return f"{_number(float(interval['mean']), digits)} ± {_number(half, digits)}"
 
 
 def _number(value: float, digits: int) -> str:
@@ -201,6 +215,8 @@ def what_you_ran(scenario: Scenario) -> Iterator[str]:
 
 
 def _flow_line(group: Flows, scenario: Scenario) -> str:
+    from tcpdynamics.validation.packet.kernel.senders import BOOKS
+
     s = group.settings()
     low, high = group.rtts()
     if scenario.links:
@@ -211,7 +227,7 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
         )
     else:
         path = f"RTT {_seconds(low)}" + ("" if low == high else f" to {_seconds(high)}")
-    rules = "" if group.open_loop else f" as in {'ns-2' if group.compat == 'ns2' else 'the RFCs'}"
+    rules = "" if group.open_loop else f" as in {BOOKS[group.compat].CALLED}"
     words = [f"{group.sender}{rules}", path, f"packets of {group.packet_size} B"]
     if group.open_loop:
         words.append(f"at {_rate(group.rate or 0.0)}")

@@ -63,7 +63,7 @@ def six_hops(case: Case) -> Scenario:
     """Sender - r1 - r2 - receiver and back, all links of finite rate."""
     flows = tuple(
         Flows(
-            sender=case.sender,  # type: ignore[arg-type]
+            sender=case.sender,
             source=f"s{i}",
             target=f"d{i}",
             start_spread=1.0,
@@ -80,7 +80,7 @@ def one_bottleneck(case: Case, control: str = "reno") -> Scenario:
     """The same with pure delays around one queue."""
     flows = Flows(
         count=case.flows,
-        sender=case.sender,  # type: ignore[arg-type]
+        sender=case.sender,
         rtt=case.rtt,
         packet_size=case.packet_size,
         window_limit=case.window,

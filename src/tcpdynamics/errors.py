@@ -69,6 +69,10 @@ class FailureWarning(UserWarning):
     """Most points of a result have no answer; `status` says why for each."""
 
 
+class UnusualValueWarning(UserWarning):
+    """A value far outside what networks have, such as a round trip of 200 s; `simulate` goes on with it."""
+
+
 #: Characters of a value that an error message repeats, and of a name.
 MAX_SHOWN, MAX_NAME = 200, 100
 

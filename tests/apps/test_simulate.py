@@ -166,7 +166,7 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--set", "nonsense=1"], "unknown key nonsense"),
         (["--set", "flows.3.count=1"], "flows has the indices 0 to 0"),
         (["--set", "duration.x=1"], "duration is '40s'"),
-        (["--set", "flows.0.sender=bbr"], "flows.0.sender"),
+        (["--set", "flows.0.sender=bbr"], 'flows.sender must be one of "tahoe"'),
         (["--set", "duration=-5s"], "duration"),
         (["--set", "duration"], "key=value"),
         (["--until", "2%", "--replications", "3"], "leave out --replications"),

@@ -1,6 +1,7 @@
 """The documentation's code runs, its tables are true, and it leaves no key out."""
 
 import dataclasses
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -66,8 +67,8 @@ def test_quantities_and_statistics_are_described():
 
 
 def test_fields_that_rules_see_exist():
-    documented = set(re.findall(r"^\| `f\.(\w+)`", page("your_own_congestion_control.md"), re.MULTILINE))
-    assert documented >= {
+    described = set(re.findall(r"^\| `f\.(\w+)`", page("your_own_congestion_control.md"), re.MULTILINE))
+    assert described >= {
         "cwnd",
         "ssthresh",
         "rtt",
@@ -79,7 +80,7 @@ def test_fields_that_rules_see_exist():
         "p0",
         "x0",
     }
-    assert documented <= set(FLOW.names)
+    assert described <= set(FLOW.names)
 
 
 def test_python_of_the_scenarios_page(capsys):
@@ -119,12 +120,12 @@ def rows(heading):
 
 @pytest.mark.parametrize("part", SECTIONS, ids=lambda part: part.__name__)
 def test_every_key_is_described(part):
-    documented = [key for row in rows(SECTIONS[part]) for key in re.findall(r"`(\w+)`", row[0])]
+    described = [key for row in rows(SECTIONS[part]) for key in re.findall(r"`(\w+)`", row[0])]
     keys = {field.name for field in dataclasses.fields(part)}
     if part is Scenario:
         keys |= {"topology"}  # of files only
-    assert set(documented) == keys
-    assert len(documented) == len(keys)
+    assert set(described) == keys
+    assert len(described) == len(keys)
 
 
 def test_units_are_those_that_are_read():
@@ -139,10 +140,10 @@ def test_units_are_those_that_are_read():
 
 def test_every_argument_of_the_topologies_is_described():
     table = page("scenarios.md").split("## [topology]")[1].split("```")[0]
-    for kind, (_, units) in topologies.KINDS.items():
+    for kind, make in topologies.KINDS.items():
         row = next(line for line in table.splitlines() if line.startswith(f'| `"{kind}"`'))
-        documented = re.findall(r"`(\w+)`", row.split(" | ")[2])
-        assert sorted(documented) == sorted(units)
+        described = re.findall(r"`(\w+)`", row.split(" | ")[2])
+        assert sorted(described) == sorted(inspect.signature(make).parameters)
 
 
 def table_of_senders():
@@ -156,23 +157,23 @@ def table_of_senders():
             yield name.strip("`"), sender, tuple(map(int, cell.split("/")))
 
 
-@pytest.mark.parametrize(("name", "sender", "documented"), list(table_of_senders()))
-def test_what_each_sender_does_with_chosen_losses(name, sender, documented):
+@pytest.mark.parametrize(("name", "sender", "described"), list(table_of_senders()))
+def test_what_each_sender_does_with_chosen_losses(name, sender, described):
     ready = load_scenario(ready_scenarios()[name])
     flow = dataclasses.replace(ready.flows[0], sender=sender)
     result = simulate(dataclasses.replace(ready, flows=(flow,), duration=4.0))
     again = result["sent_by_kind"].drop_sel(kind="new").sum()
-    assert (result["timeouts"].item(), again.item(), result["transferred"].item()) == documented
+    assert (result["timeouts"].item(), again.item(), result["transferred"].item()) == described
     assert result["dropped"].item() == len(ready.drops)  # the chosen losses and no other
 
 
 def test_the_senders_differ_where_they_should():
-    outcomes = {}
-    for name, sender, documented in table_of_senders():
-        outcomes.setdefault(name, {})[sender] = documented
+    seen = {}
+    for name, sender, described in table_of_senders():
+        seen.setdefault(name, {})[sender] = described
     for name in ("two_losses", "burst_loss", "many_losses"):
-        assert len(set(outcomes[name].values())) == 4
-    assert all(documented[0] == 1 for documented in outcomes["lost_retransmission"].values())
+        assert len(set(seen[name].values())) == 4
+    assert all(described[0] == 1 for described in seen["lost_retransmission"].values())
 
 
 @pytest.mark.parametrize("name", sorted(ready_scenarios()))

@@ -3,9 +3,11 @@
 import dataclasses
 import gc
 import threading
+import types
 
 import numpy as np
 import pytest
+from numba import njit
 
 from tcpdynamics.validation.packet import (
     Bottleneck,
@@ -17,6 +19,8 @@ from tcpdynamics.validation.packet import (
     replicate,
     simulate,
 )
+from tcpdynamics.validation.packet.kernel import jit, queues, senders, windows
+from tcpdynamics.validation.packet.kernel.records import FLOW, WORLD
 from tcpdynamics.validation.packet.user_rules import RuleError, congestion_control, known_rules
 
 CROWD = Scenario(
@@ -340,3 +344,42 @@ def test_rules_outlive_their_functions():
     define()
     gc.collect()
     assert alone("orphan")["window_cwnd"][-1].item() == 4.0
+
+
+# The tables.
+
+
+def test_a_rule_of_the_table_is_as_one_of_a_user(monkeypatch):
+    """A file with hooks and a line in the table are all that a built-in rule needs."""
+    file = types.ModuleType("fixed_three")
+    file.on_ack = fixed(3.0)
+    monkeypatch.setitem(windows.RULES, "fixed_three", file)
+    assert known_rules()[:2] == ("reno", "fixed_three")
+    assert alone("fixed_three")["window_cwnd"][-1].item() == 3.0
+    with pytest.raises(RuleError, match=r"other than reno, fixed_three"):
+        congestion_control("fixed_three")
+
+
+def test_a_table_calls_the_member_of_the_record():
+    @jit.inlined
+    def number(f):
+        return f.book
+
+    @jit.inlined
+    def first(w, f, x):
+        return x + 1.0
+
+    @jit.inlined
+    def second(w, f, x):
+        return x * w.now
+
+    chosen = jit.by_number(number, [first, second, first])
+    call = njit(lambda w, f, x: chosen(w, f, x))
+    world, flow = np.zeros(1, WORLD).view(np.recarray), np.zeros(1, FLOW).view(np.recarray)
+    world.now = 10.0
+    answers = []
+    for flow.book in range(3):
+        answers.append(call(world[0], flow[0], 5.0))
+    assert answers == [6.0, 50.0, 6.0]
+    assert list(senders.BOOKS) == ["ns2", "rfc"]
+    assert list(queues.DISCIPLINES) == ["droptail"]

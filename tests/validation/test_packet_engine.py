@@ -20,6 +20,7 @@ from tcpdynamics.validation.packet import (
     engine,
     parse_scenario,
     replicate,
+    setup,
     simulate,
 )
 from tcpdynamics.validation.packet.result import dataset
@@ -197,14 +198,15 @@ def test_books_balance_at_any_time():
 def test_pools_grow_without_changing_the_result(monkeypatch):
     recorded = dataclasses.replace(CITY, record=EVERYTHING)
     roomy = simulate(recorded)
-    grow, sizes = engine._more_events, []
+    grow, sizes = engine.add_events, []
 
     def tight(sim, more):
         # From as few as one turn of a sender may need, and then by as few.
         sizes.append(len(sim.events))
         return grow(sim, CITY.longest + 16 + 16 if len(sim.events) == 0 else 8)
 
-    monkeypatch.setattr(engine, "_more_events", tight)
+    monkeypatch.setattr(engine, "add_events", tight)
+    monkeypatch.setattr(setup, "add_events", tight)
     same(roomy, simulate(recorded))
     assert len(sizes) > 3
     first = 4 * (CITY.longest + 8) + 64
@@ -216,7 +218,7 @@ def test_a_pool_that_runs_low_in_the_middle_of_a_burst_grows(monkeypatch):
     """Whatever the margin promises, a slot is taken only where one is left."""
     burst = Flows(3, "newreno", "rfc", rtt=0.1, window_limit=200, initial_window=200)
     scenario = Scenario((burst,), Bottleneck(1e6, 50), duration=20.0, warm_up=1.0, clock="grid")
-    roomy, build, grow, sizes = simulate(scenario), engine.build, engine._more_events, []
+    roomy, build, grow, sizes = simulate(scenario), engine.build, engine.add_events, []
 
     def tight(sim, more):
         sizes.append(len(sim.events))
@@ -227,7 +229,8 @@ def test_a_pool_that_runs_low_in_the_middle_of_a_burst_grows(monkeypatch):
         sim.world["margin"] = 8
         return sim
 
-    monkeypatch.setattr(engine, "_more_events", tight)
+    monkeypatch.setattr(engine, "add_events", tight)
+    monkeypatch.setattr(setup, "add_events", tight)
     monkeypatch.setattr(engine, "build", careless)
     same(roomy, simulate(scenario))
     assert len(sizes) > 10

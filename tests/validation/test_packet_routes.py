@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario, engine
+from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario, engine, setup
 from tcpdynamics.validation.packet.result import dataset
 
 #: Of a variable that is a sum of up to 10^5 times of up to 100 s each, in doubles: 10^5 half units in the last place.
@@ -117,8 +117,8 @@ def networks(draw):
 def run(scenario, *changes):
     """The result's variables, with parts of the engine replaced."""
     with contextlib.ExitStack() as stack:
-        for name, value in changes:
-            stack.enter_context(mock.patch.object(engine, name, value))
+        for module, name, value in changes:
+            stack.enter_context(mock.patch.object(module, name, value))
         done = engine.execute(scenario, scenario.seed)
         return done, dataset(scenario, scenario.seed, done)
 
@@ -185,8 +185,8 @@ def check_bounds(scenario, done, data):
             assert data["link_mean_queue"][i] <= way.buffer - 1 + TOLERANCE
 
 
-NO_SHORTCUTS = ("_mark_through", lambda *_: None)
-LOOKING_UP = ("_BUDGET", 50)
+NO_SHORTCUTS = (setup, "mark_through", lambda *_: None)
+LOOKING_UP = (engine, "_BUDGET", 50)
 
 
 def check_network(scenario):

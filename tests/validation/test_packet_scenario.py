@@ -6,10 +6,12 @@ import math
 
 import pytest
 
+from tcpdynamics.errors import UnusualValueWarning
 from tcpdynamics.quantities import quantity
 from tcpdynamics.validation.packet import (
     Bottleneck,
     Flows,
+    Link,
     Record,
     Scenario,
     ScenarioError,
@@ -19,6 +21,7 @@ from tcpdynamics.validation.packet import (
     replicate,
     simulate,
 )
+from tcpdynamics.validation.packet.scenario import topologies
 
 GOOD = {
     "name": "small",
@@ -372,3 +375,64 @@ def test_of_several_chosen_drops_the_one_that_is_wrong_is_named():
         drops = [{"flow": 0, "segment": 1}, {"flow": 0, "segment": 2, key: value}]
         with pytest.raises(ScenarioError, match=rf"drops\[1\]\.{key}"):
             parse_scenario({"flows": [{}], "drops": drops})
+
+
+# Quantities as texts, in Python as in TOML; values in another unit than was meant.
+
+
+def test_texts_are_quantities_in_python_too():
+    flow = Flows(rtt=("50ms", 0.1), jitter="2ms", packet_size="1kB", min_rto="200ms", stop="20s")
+    assert flow == Flows(rtt=(0.05, 0.1), jitter=0.002, packet_size=1000, min_rto=0.2, stop=20.0)
+    assert isinstance(flow.packet_size, int)
+    assert Bottleneck("10Mbit/s", 20, "5%") == Bottleneck(1e7, 20, 0.05)
+    assert Link("a", "b", "1Gbit/s", "10ms", jitter="1us") == Link("a", "b", 1e9, 0.01, jitter=1e-6)
+    assert Record(windows="100ms").windows == 0.1
+    scenario = Scenario((flow,), duration="1min", warm_up="10s", slice="5s", epoch="200ms")
+    assert (scenario.duration, scenario.warm_up, scenario.slice, scenario.epoch) == (60.0, 10.0, 5.0, 0.2)
+    assert Scenario((flow,), duration="60s", warm_up="10s").epoch == "auto"
+    assert topologies.dumbbell(2, "1Mbit/s", rtt=("100ms", "200ms")) == topologies.dumbbell(2, rtt=(0.1, 0.2))
+    assert topologies.parking_lot(["1Mbit/s", 2e6], "10ms") == topologies.parking_lot((1e6, 2e6))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Bottleneck(rate="10"), None),
+        (lambda: Bottleneck(rate="10MB"), "bottleneck.rate must be a number with one of the units bit/s"),
+        (lambda: Flows(rtt="50 parsec"), "flows.rtt must be a number with one of the units ns"),
+        (lambda: Flows(packet_size="1.5B"), "flows.packet_size must be a whole number"),
+        (lambda: Link("a", "b", delay="fast"), "links.delay must be a number"),
+        (lambda: Scenario(duration="auto"), "duration must be a number"),
+        (lambda: topologies.star(rate="quick"), "topology.rate must be a number"),
+    ],
+)
+def test_texts_that_are_no_quantities_are_refused(make, message):
+    if message is None:
+        assert make().rate == 10.0
+    else:
+        with pytest.raises(ScenarioError, match=message):
+            make()
+
+
+def test_values_in_another_unit_than_was_meant_are_pointed_out():
+    unusual = Scenario(
+        (Flows(rtt=200.0), Flows(rate=64.0, sender="cbr")),
+        Bottleneck(10.0, 2_000_000),
+        duration=2.0,
+        warm_up=1.0,
+    )
+    with pytest.warns(UnusualValueWarning) as caught:
+        simulate(unusual)
+    text = str(caught[0].message)
+    assert len(caught) == 1 and "\n" not in text
+    for part in ("flows[0].rtt = 200 is 200 s; did you mean 200 ms = 0.2?",
+                 "flows[1].rate = 64 is 64 bit/s; did you mean 64 Mbit/s = 6.4e+07?",
+                 "bottleneck.rate = 10 is 10 bit/s; did you mean 10 Mbit/s = 1e+07?",
+                 "bottleneck.buffer = 2000000 counts packets"):  # fmt: skip
+        assert part in text
+    links = (Link("a", "b", 100.0, 20.0),)
+    network = Scenario((Flows(source="a", target="b"),), duration=2.0, warm_up=1.0, links=links)
+    with pytest.warns(
+        UnusualValueWarning, match=r"links\.delay of link a->b = 20 is 20 s.*links\.rate of link a->b"
+    ):
+        replicate(network, 1)

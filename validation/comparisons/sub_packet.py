@@ -127,7 +127,7 @@ class SubPacketChainVsPackets(Comparison):
     def scenario(self, link: str, flows: int, measured: xr.Dataset | None = None) -> Scenario:
         """The scenario of one case; "independent" takes its loss and RTT from the `measured` drop-tail result."""
         groups = [
-            Flows(count=count, sender=self.sender, rtt=rtt, packet_size=self.packet_size)  # type: ignore[arg-type]
+            Flows(count=count, sender=self.sender, rtt=rtt, packet_size=self.packet_size)
             for rtt, count in zip(*self._groups(flows), strict=True)
         ]
         bottleneck = Bottleneck(self.rate, self.buffer)

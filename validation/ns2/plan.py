@@ -15,7 +15,8 @@ import numpy as np
 from tcpdynamics.errors import ScenarioError
 from tcpdynamics.quantities import numbered
 
-from ..packet.scenario.parts import Flows, Link
+from ..packet.scenario.flows import Flows
+from ..packet.scenario.link import Link
 from ..packet.scenario.routes import Routes, ends, in_words
 from ..packet.scenario.scenario import Scenario
 
@@ -78,7 +79,7 @@ def plan(scenario: Scenario, seed: int) -> Plan:
 
     Examples
     --------
-    >>> from tcpdynamics.validation.packet.scenario.parts import Bottleneck
+    >>> from tcpdynamics.validation.packet import Bottleneck
     >>> made = plan(Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50)), seed=1)
     >>> [link.name for link in made.links]
     ['r1->r2', 's0->r1', 'r2->d0', 'd0->s0']

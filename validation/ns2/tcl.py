@@ -12,7 +12,7 @@ import numpy as np
 
 from tcpdynamics.errors import check
 
-from ..packet.scenario.parts import FAST, Link
+from ..packet.scenario.link import FAST, Link
 from ..packet.scenario.scenario import Scenario
 from .plan import Plan, PlannedFlow, plan
 
@@ -48,7 +48,7 @@ def tcl(scenario: Scenario, seed: int | None = None) -> str:
 
     Examples
     --------
-    >>> from tcpdynamics.validation.packet.scenario.parts import Bottleneck, Flows
+    >>> from tcpdynamics.validation.packet import Bottleneck, Flows
     >>> script = tcl(Scenario((Flows(sender="newreno", rtt=0.2),), Bottleneck(1e6, 50)))
     >>> [line for line in script.splitlines() if "queue-limit" in line or "Newreno" in line][0]
     '$ns queue-limit $node(0) $node(1) 50'

@@ -43,7 +43,7 @@ def read_trace(path: Path, made: Plan) -> tuple[Packets, Packets, Packets]:
         event: {str(i): ends(flow.there[end]) for i, flow in enumerate(made.flows)}
         for event, end in (("+", 0), ("r", -1))
     }
-    found: dict[str, tuple[list[str], list[str], list[str]]] = {event: ([], [], []) for event in "+rd"}
+    packets: dict[str, tuple[list[str], list[str], list[str]]] = {event: ([], [], []) for event in "+rd"}
     with path.open() as lines:
         for line in lines:
             word = line.split(" ", 20)
@@ -52,11 +52,11 @@ def read_trace(path: Path, made: Plan) -> tuple[Packets, Packets, Packets]:
             event, owner = word[0], word[11]
             if event != "d" and (word[3], word[5]) != place[event][owner]:
                 continue
-            times, flows, segments = found[event]
+            times, flows, segments = packets[event]
             times.append(word[1])
             flows.append(owner)
             segments.append(word[19])
-    return _packets(*found["+"]), _packets(*found["r"]), _packets(*found["d"])
+    return _packets(*packets["+"]), _packets(*packets["r"]), _packets(*packets["d"])
 
 
 def _packets(time: list[str], flow: list[str], segment: list[str]) -> Packets:

@@ -9,11 +9,11 @@ from tcpdynamics.errors import ScenarioError as ScenarioError
 
 from .run import replicate as replicate
 from .run import simulate as simulate
-from .scenario.parts import Bottleneck as Bottleneck
-from .scenario.parts import Drop as Drop
-from .scenario.parts import Flows as Flows
-from .scenario.parts import Link as Link
-from .scenario.parts import Record as Record
+from .scenario.drops_and_records import Drop as Drop
+from .scenario.drops_and_records import Record as Record
+from .scenario.flows import Flows as Flows
+from .scenario.link import Bottleneck as Bottleneck
+from .scenario.link import Link as Link
 from .scenario.scenario import Scenario as Scenario
 from .scenario.toml import load_scenario as load_scenario
 from .scenario.toml import parse_scenario as parse_scenario

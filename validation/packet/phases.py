@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import bare
 
 from .kernel import records as k
-from .scenario.parts import Flows
+from .scenario.flows import Flows
 from .scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def persistence(
             return np.nan, np.nan
         weight = np.sqrt(expected.sum(1))
         line = np.stack([np.ones(len(rtt)), (rtt - rtt.mean()) / np.ptp(rtt)], axis=1)
-        own = np.divide(excess.sum(1), weight, out=np.zeros(len(rtt)), where=weight > 0)
-        slope = np.linalg.lstsq(line * weight[:, None], own, rcond=None)[0]
+        of_flow = np.divide(excess.sum(1), weight, out=np.zeros(len(rtt)), where=weight > 0)
+        slope = np.linalg.lstsq(line * weight[:, None], of_flow, rcond=None)[0]
         excess = excess - expected * (line @ slope)[:, None]
     variance = (excess.sum(1) ** 2 - (excess**2).sum(1)).sum()
     size = (expected.sum(1) ** 2 - (expected**2).sum(1)).sum()
@@ -101,10 +101,25 @@ def persistence(
     return float(np.sign(relative) * np.sqrt(abs(relative))), float(variance / np.sqrt(error))
 
 
+def jain(allocations: NDArray[Any], present: NDArray[np.bool_] | bool = True) -> NDArray[np.float64]:
+    """Jain's index along the last axis, of the users that are `present`; NaN where none of them has anything.
+
+    Examples
+    --------
+    >>> float(jain(np.array([1, 1, 0, 0]))), float(jain(np.array([1, 1, 0]), np.array([True, True, False])))
+    (0.5, 1.0)
+    """
+    x = np.where(present, allocations, 0).astype(float)
+    count = np.broadcast_to(present, x.shape).sum(-1)
+    # (sum x)^2 / (n sum x^2): those who are not there count only in n.
+    squares = np.asarray(count * (x**2).sum(-1))
+    index: NDArray[np.float64] = np.full(squares.shape, np.nan)
+    np.divide(x.sum(-1) ** 2, squares, out=index, where=squares != 0)
+    return index
+
+
 def cells(scenario: Scenario, run: Run) -> list[Cell]:
     """Flows that ought to fare alike and were there all the time, with how differently they fared."""
-    from tcpdynamics.models.fairness import jain
-
     flows, hops = run.sim.flows, run.sim.hops
     known: dict[Any, int] = {}
     kinds = [known.setdefault(_kind(group), len(known)) for group in scenario.flows]
@@ -115,14 +130,14 @@ def cells(scenario: Scenario, run: Run) -> list[Cell]:
     until = np.concatenate([[0.0], np.cumsum(marks[hops["link"]])])
     way = np.round(until[flows["forward_end"]] - until[flows["forward_hop"]], 6)
     always = (flows["start"] <= scenario.warm_up) & (flows["finish"] >= run.stopped) & (way > 0.0)
-    found = []
+    alike = []
     for key in np.unique(np.stack([group, way], axis=1)[always], axis=0):
         mine = np.flatnonzero(always & (group == key[0]) & (way == key[1]))
         if len(mine) > 1:
             spread, certain = persistence(run.arrived[mine], run.dropped[mine], run.base_rtt[mine])
             goodput = run.counts[mine, k.GOODPUT].astype(float)
-            found.append(Cell(mine, spread, certain, float(jain(goodput)) if goodput.any() else np.nan))
-    return found
+            alike.append(Cell(mine, spread, certain, float(jain(goodput))))
+    return alike
 
 
 def _kind(group: Flows) -> Any:

@@ -13,7 +13,7 @@ from tcpdynamics import __version__
 
 from .engine import Run
 from .kernel import records as k
-from .phases import phase_warning
+from .phases import jain, phase_warning
 from .scenario.scenario import Scenario
 
 #: What no key of a scenario changes, for the "what you ran" of every result.
@@ -28,157 +28,36 @@ ENGINE = {
 }
 
 
+#: (dimensions, values, unit, meaning) of each variable.
+Variables = dict[str, tuple[Any, Any, str, str]]
+
+
 def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     """Name everything that was counted."""
-    c, measured = run.counts, max(run.stopped - scenario.warm_up, 1e-300)
-    kinds = slice(0, len(k.KINDS))
-    by_kind = {name: c[:, start : start + 4][:, kinds] for name, start in _KIND_COLUMNS.items()}
-    rto = k.TIMEOUT
-    others = [kind for kind in range(len(k.KINDS)) if kind != rto]
-    arrived, dropped = by_kind["arrived_by_kind"].sum(0), by_kind["dropped_by_kind"].sum(0)
-    first = run.levels[:, 0].sum()
-    rtt = _ratio(run.sums[:, k.RTT_SUM], c[:, k.TIMED])
-    busiest = int(np.argmax(run.links["work"]))
-    base_rto = _ratio(run.sums[:, k.FIRST_RTO_SUM].sum(), first)
-    # Each flow's mean RTT, weighted by its first timeouts: the RTT "at timeouts".
-    rtt_at = _ratio(np.nansum(run.levels[:, 0] * rtt), first)
-    utilisation = run.links["work"] / measured
+    measured = max(run.stopped - scenario.warm_up, 1e-300)
     # Only slices that were simulated to their end, should the run have been stopped.
     whole = min(scenario.slices, max(int((run.stopped - scenario.warm_up) / scenario.slice * (1 + 1e-12)), 0))
-    slices = run.sim.slices[:whole]
-    start = np.where(run.sim.flows["start"] < run.stopped, run.sim.flows["start"], np.nan)
-    finish = np.where(run.sim.flows["finish"] < run.stopped, run.sim.flows["finish"], np.nan)
-    there = _there(run, scenario, whole)
-    data: dict[str, Any] = {
-        "base_rtt": (
-            "flow",
-            run.base_rtt,
-            "s",
-            "round trip without waiting",
-        ),
-        "start": ("flow", start, "s", "time at which the flow started; none if it had not by the end"),
-        "finish": (
-            "flow",
-            finish,
-            "s",
-            "time at which all was acknowledged; none if that was not by the end",
-        ),
-        "completion_time": ("flow", finish - start, "s", "from start to finish"),
-        "goodput_rate": (
-            "flow",
-            _received_bits(run) / measured,
-            "bit/s",
-            "different data received over the measured time, headers included",
-        ),
-        "epoch": ("flow", run.epoch, "s", "length of an epoch"),
-        "mean_rtt": ("flow", rtt, "s", "mean round trip of acknowledged packets"),
-        "sent": ("flow", c[:, k.SENT], "packets", "data packets sent"),
-        "dropped": ("flow", c[:, k.DROPPED], "packets", "data packets lost"),
-        "delivered": ("flow", c[:, k.DELIVERED], "packets", "packets received, repeats included"),
-        "goodput": ("flow", c[:, k.GOODPUT], "packets", "different packets received"),
-        "in_flight": ("flow", run.in_flight, "packets", "packets under way at the end"),
-        "timeouts": ("flow", c[:, k.TIMEOUTS], "1", "retransmission timeouts"),
-        "fast_recoveries": ("flow", c[:, k.RECOVERIES], "1", "fast retransmits"),
-        "rtt_samples": ("flow", c[:, k.SAMPLES], "1", "RTT samples taken"),
-        "timeouts_by_backoff": (
-            ("flow", "backoff"),
-            run.levels,
-            "1",
-            "timeouts by back-off factor of the timer",
-        ),
-        "epochs": (
-            ("flow", "sent_in_epoch"),
-            run.sim.epochs,
-            "1",
-            "epochs in which so many packets were sent",
-        ),
-        "epoch_share": (
-            "sent_in_epoch",
-            _share(run.sim.epochs),
-            "1",
-            "probability of so many packets in an epoch",
-        ),
-        "silences": (("flow", "silence"), run.sim.silences, "1", "completed silences by length in epochs"),
-        "slice_goodput": (
-            ("slice", "flow"),
-            slices,
-            "packets",
-            "different packets received in a slice",
-        ),
-        "slice_jain": (
-            "slice",
-            _jain(slices, there),
-            "1",
-            "Jain's index of the goodput in a slice of the flows that were there all the while; none if no flow was",
-        ),
-        "slice_starved": (
-            "slice",
-            _ratio(((slices == 0) & there).sum(1), there.sum(1)),
-            "1",
-            "share of flows with no goodput in a slice, of those that were there all the while; none if no flow was",
-        ),
-        "loss_rate": (
-            (),
-            _loss(dropped.sum(), arrived.sum()),
-            "1",
-            "data packets lost over data packets that arrived at their first link; NaN if more were lost",
-        ),
-        "loss_rate_by_kind": ("kind", _loss(dropped, arrived), "1", "loss rate by kind of transmission"),
-        "loss_rate_timeout": (
-            (),
-            _loss(dropped[rto], arrived[rto]),
-            "1",
-            "loss rate of timeout retransmissions",
-        ),
-        "loss_rate_other": (
-            (),
-            _loss(dropped[others].sum(), arrived[others].sum()),
-            "1",
-            "loss rate of all packets but timeout retransmissions",
-        ),
-        "utilisation": ((), utilisation[busiest], "1", "share of time in which the busiest link sent"),
-        "mean_queue": (
-            (),
-            run.links["wait"][busiest] / measured,
-            "packets",
-            "mean number waiting at the busiest link, packet in transmission excluded",
-        ),
-        "link_arrived": (
-            "link",
-            run.links["arrived"],
-            "packets",
-            "packets of all kinds that arrived at a link",
-        ),
-        "link_dropped": ("link", run.links["dropped"], "packets", "packets of all kinds lost there"),
-        "link_utilisation": ("link", utilisation, "1", "share of time in which a link sent"),
-        "link_mean_queue": ("link", run.links["wait"] / measured, "packets", "mean number waiting at a link"),
-        "acks_sent": ("flow", c[:, k.ACKS_SENT], "packets", "acknowledgements sent"),
-        "acks_dropped": ("flow", c[:, k.ACKS_DROPPED], "packets", "acknowledgements lost"),
-        "transferred": (
-            "flow",
-            run.sim.flows["una"],
-            "packets",
-            "segments acknowledged in all, warm-up and handshake included",
-        ),
-        "base_rto": ((), base_rto, "s", "mean timeout without back-off, at first timeouts of an outage"),
-        "rto_over_rtt": (
-            (),
-            _ratio(base_rto, rtt_at),
-            "1",
-            "base timeout over mean RTT at first timeouts (m0)",
-        ),
-        "first_silence": (
-            (),
-            _ratio(run.sums[:, k.FIRST_SILENCE_SUM].sum(), first),
-            "s",
-            "mean time from the last packet sent to the first timeout of an outage",
-        ),
-    }
-    data |= {
-        name: (("flow", "kind"), values, "packets", f"packets {name.split('_')[0]} by kind of transmission")
-        for name, values in by_kind.items()
-    }
-    data |= recordings(scenario, run)
+    by_kind = {name: run.counts[:, first : first + len(k.KINDS)] for name, first in _KIND_COLUMNS.items()}
+    data: Variables = (
+        of_flows(run, measured)
+        | of_epochs(run)
+        | of_slices(scenario, run, whole)
+        | of_losses(by_kind["arrived_by_kind"].sum(0), by_kind["dropped_by_kind"].sum(0))
+        | of_links(run, measured)
+        | of_acknowledgements(run)
+        | of_timeouts(run)
+        | {
+            name: (
+                ("flow", "kind"),
+                values,
+                "packets",
+                f"packets {name.split('_')[0]} by kind of transmission",
+            )
+            for name, values in by_kind.items()
+        }
+        | recordings(scenario, run)
+        | goodput_rates(run, measured)
+    )
     coords = {
         "flow": np.arange(scenario.count),
         "link": list(scenario.link_names),
@@ -198,25 +77,148 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     }
     if run.interrupted:
         attrs["interrupted_at"] = repr(run.stopped)
-    result = xr.Dataset(
-        {
-            name: (dims, values, {"units": units, "long_name": text})
-            for name, (dims, values, units, text) in data.items()
-        },
-        coords,
-        attrs,
-    )
-    result["slice"].attrs = {"units": "s", "long_name": "start of a slice"}
-    result["sent_in_epoch"].attrs = {
-        "units": "packets",
-        "long_name": "packets sent in an epoch; the last is 7 or more",
+    variables = {
+        name: (dims, values, {"units": units, "long_name": text})
+        for name, (dims, values, units, text) in data.items()
     }
-    result["silence"].attrs = {
-        "units": "epochs",
-        "long_name": "epochs without a packet; the last is 512 or more",
-    }
-    result["backoff"].attrs = {"units": "1", "long_name": "back-off factor of the timer that expired"}
+    result = xr.Dataset(variables, coords, attrs)
+    for name, units, text in _COORDINATES:
+        result[name].attrs = {"units": units, "long_name": text}
     return result
+
+
+_COORDINATES = (
+    ("slice", "s", "start of a slice"),
+    ("sent_in_epoch", "packets", "packets sent in an epoch; the last is 7 or more"),
+    ("silence", "epochs", "epochs without a packet; the last is 512 or more"),
+    ("backoff", "1", "back-off factor of the timer that expired"),
+)
+
+
+def of_flows(run: Run, measured: float) -> Variables:
+    """What each flow did, `measured` the seconds of the measured part."""
+    c, flows = run.counts, run.sim.flows
+    start = np.where(flows["start"] < run.stopped, flows["start"], np.nan)
+    finish = np.where(flows["finish"] < run.stopped, flows["finish"], np.nan)
+    rate = _received_bits(run) / measured
+    start_means = "time at which the flow started; none if it had not by the end"
+    finish_means = "time at which all was acknowledged; none if that was not by the end"
+    rate_means = "different data received over the measured time, headers included"
+    return {
+        "base_rtt": ("flow", run.base_rtt, "s", "round trip without waiting"),
+        "start": ("flow", start, "s", start_means),
+        "finish": ("flow", finish, "s", finish_means),
+        "completion_time": ("flow", finish - start, "s", "from start to finish"),
+        "goodput_rate": ("flow", rate, "bit/s", rate_means),
+        "epoch": ("flow", run.epoch, "s", "length of an epoch"),
+        "mean_rtt": ("flow", _mean_rtt(run), "s", "mean round trip of acknowledged packets"),
+        "sent": ("flow", c[:, k.SENT], "packets", "data packets sent"),
+        "dropped": ("flow", c[:, k.DROPPED], "packets", "data packets lost"),
+        "delivered": ("flow", c[:, k.DELIVERED], "packets", "packets received, repeats included"),
+        "goodput": ("flow", c[:, k.GOODPUT], "packets", "different packets received"),
+        "in_flight": ("flow", run.in_flight, "packets", "packets under way at the end"),
+        "timeouts": ("flow", c[:, k.TIMEOUTS], "1", "retransmission timeouts"),
+        "fast_recoveries": ("flow", c[:, k.RECOVERIES], "1", "fast retransmits"),
+        "rtt_samples": ("flow", c[:, k.SAMPLES], "1", "RTT samples taken"),
+        "timeouts_by_backoff": (
+            ("flow", "backoff"), run.levels, "1", "timeouts by back-off factor of the timer"
+        ),
+    }  # fmt: skip
+
+
+def of_epochs(run: Run) -> Variables:
+    """Packets sent in epochs, and silences."""
+    epochs = run.sim.epochs
+    share = _ratio(epochs.sum(0), np.full(epochs.shape[1], epochs.sum()))
+    return {
+        "epochs": (("flow", "sent_in_epoch"), epochs, "1", "epochs in which so many packets were sent"),
+        "epoch_share": ("sent_in_epoch", share, "1", "probability of so many packets in an epoch"),
+        "silences": (
+            ("flow", "silence"), run.sim.silences, "1", "completed silences by length in epochs"
+        ),
+    }  # fmt: skip
+
+
+def of_slices(scenario: Scenario, run: Run, whole: int) -> Variables:
+    """Goodput in the first `whole` slices, and how evenly it was shared."""
+    slices = run.sim.slices[:whole]
+    present = _present(scenario, run, whole)
+    starved = _ratio(((slices == 0) & present).sum(1), present.sum(1))
+    who = "of those that were there all the while; none if no flow was"
+    jain_means = f"Jain's index of the goodput in a slice {who.replace('those', 'the flows')}"
+    starved_means = f"share of flows with no goodput in a slice, {who}"
+    return {
+        "slice_goodput": (("slice", "flow"), slices, "packets", "different packets received in a slice"),
+        "slice_jain": ("slice", jain(slices, present), "1", jain_means),
+        "slice_starved": ("slice", starved, "1", starved_means),
+    }
+
+
+def of_losses(arrived: Any, dropped: Any) -> Variables:
+    """Loss rates from the packets of each kind that arrived at their first link and were lost."""
+    rto = k.TIMEOUT
+    others = [kind for kind in range(len(k.KINDS)) if kind != rto]
+    total = "data packets lost over data packets that arrived at their first link; NaN if more were lost"
+    other = _loss(dropped[others].sum(), arrived[others].sum())
+    return {
+        "loss_rate": ((), _loss(dropped.sum(), arrived.sum()), "1", total),
+        "loss_rate_by_kind": ("kind", _loss(dropped, arrived), "1", "loss rate by kind of transmission"),
+        "loss_rate_timeout": (
+            (), _loss(dropped[rto], arrived[rto]), "1", "loss rate of timeout retransmissions"
+        ),
+        "loss_rate_other": ((), other, "1", "loss rate of all packets but timeout retransmissions"),
+    }  # fmt: skip
+
+
+def of_links(run: Run, measured: float) -> Variables:
+    """What each link carried and lost; the busiest by itself."""
+    links, utilisation = run.links, run.links["work"] / measured
+    queue = links["wait"] / measured
+    busiest = int(np.argmax(links["work"]))
+    waiting = "mean number waiting at the busiest link, packet in transmission excluded"
+    arrived = "packets of all kinds that arrived at a link"
+    return {
+        "utilisation": ((), utilisation[busiest], "1", "share of time in which the busiest link sent"),
+        "mean_queue": ((), queue[busiest], "packets", waiting),
+        "link_arrived": ("link", links["arrived"], "packets", arrived),
+        "link_dropped": ("link", links["dropped"], "packets", "packets of all kinds lost there"),
+        "link_utilisation": ("link", utilisation, "1", "share of time in which a link sent"),
+        "link_mean_queue": ("link", queue, "packets", "mean number waiting at a link"),
+    }
+
+
+def of_acknowledgements(run: Run) -> Variables:
+    """Acknowledgements, and what they acknowledged."""
+    c, una = run.counts, run.sim.flows["una"]
+    transferred = "segments acknowledged in all, warm-up and handshake included"
+    return {
+        "acks_sent": ("flow", c[:, k.ACKS_SENT], "packets", "acknowledgements sent"),
+        "acks_dropped": ("flow", c[:, k.ACKS_DROPPED], "packets", "acknowledgements lost"),
+        "transferred": ("flow", una, "packets", transferred),
+    }
+
+
+def of_timeouts(run: Run) -> Variables:
+    """The first timeouts of outages: their length, and the silence before."""
+    first = run.levels[:, 0].sum()
+    base_rto = _ratio(run.sums[:, k.FIRST_RTO_SUM].sum(), first)
+    silence = _ratio(run.sums[:, k.FIRST_SILENCE_SUM].sum(), first)
+    # Each flow's mean RTT, weighted by its first timeouts: the RTT "at timeouts".
+    rtt = _ratio(np.nansum(run.levels[:, 0] * _mean_rtt(run)), first)
+    ratio = "base timeout over mean RTT at first timeouts (m0)"
+    before = "mean time from the last packet sent to the first timeout of an outage"
+    return {
+        "base_rto": ((), base_rto, "s", "mean timeout without back-off, at first timeouts of an outage"),
+        "rto_over_rtt": ((), _ratio(base_rto, rtt), "1", ratio),
+        "first_silence": ((), silence, "s", before),
+    }
+
+
+def goodput_rates(run: Run, measured: float) -> Variables:
+    """Goodput as a rate, in packets; `goodput_rate` is in bits."""
+    rate = run.counts[:, k.GOODPUT] / measured
+    rate_means = "different packets received over the measured time"
+    return {"goodput_packet_rate": ("flow", rate, "packets/s", rate_means)}
 
 
 _KIND_COLUMNS = {
@@ -253,40 +255,40 @@ def _named_ways(scenario: Scenario) -> list[tuple[Any, str]]:
     return list(zip(scenario.ways, scenario.link_names, strict=True))[:1000]
 
 
-def recordings(scenario: Scenario, run: Run) -> dict[str, Any]:
+def recordings(scenario: Scenario, run: Run) -> Variables:
     """What was written down, as variables: (dimension, values, unit, meaning)."""
-    data: dict[str, Any] = {}
+    data: Variables = {}
     world, record = run.sim.world[0], scenario.record
     rows = run.sim.trace_what[: world.trace_count]
     times = run.sim.trace_time[: world.trace_count]
-    for wanted, bit, name in (
+    for recorded, bit, name in (
         (record.sends, k.SENDS, "send"),
         (record.receives, k.RECEIVES, "receive"),
         (record.drops, k.DROPS, "drop"),
     ):
-        if not wanted:
+        if not recorded:
             continue
-        here = np.flatnonzero(rows[:, k.TRACE_WHAT] == bit)
+        kept = np.flatnonzero(rows[:, k.TRACE_WHAT] == bit)
         # Receipts on a bottleneck are written down ahead of time.
-        here = here[np.argsort(times[here], kind="stable")]
+        kept = kept[np.argsort(times[kept], kind="stable")]
         data |= {
-            f"{name}_time": (name, times[here], "s", f"time of each {name}"),
-            f"{name}_flow": (name, rows[here, k.TRACE_FLOW], "1", "flow"),
+            f"{name}_time": (name, times[kept], "s", f"time of each {name}"),
+            f"{name}_flow": (name, rows[kept, k.TRACE_FLOW], "1", "flow"),
             f"{name}_segment": (
                 name,
-                rows[here, k.TRACE_SEQ],
+                rows[kept, k.TRACE_SEQ],
                 "1",
                 "segment, from 0 (of an acknowledgement: its number)",
             ),
             f"{name}_kind": (
                 name,
-                rows[here, k.TRACE_KIND],
+                rows[kept, k.TRACE_KIND],
                 "1",
                 "index into the kinds of transmission; 4: acknowledgement",
             ),
         }
         if name == "drop":
-            data["drop_link"] = (name, rows[here, k.TRACE_LINK], "1", "index of the link")
+            data["drop_link"] = (name, rows[kept, k.TRACE_LINK], "1", "index of the link")
     if record.windows is not None:
         table = run.sim.windows[: world.window_count]
         for column, (name, units, text) in enumerate(_WINDOW_COLUMNS):
@@ -331,6 +333,10 @@ def _ratio(a: Any, b: Any) -> Any:
     return np.divide(a, b, out=np.full(b.shape, np.nan), where=b != 0)
 
 
+def _mean_rtt(run: Run) -> Any:
+    return _ratio(run.sums[:, k.RTT_SUM], run.counts[:, k.TIMED])
+
+
 def _received_bits(run: Run) -> Any:
     """Bits of different packets received in the measured part, per flow; a handshake is a small one."""
     handshakes = run.counts[:, k.HANDSHAKES]
@@ -338,21 +344,10 @@ def _received_bits(run: Run) -> Any:
     return 8.0 * (data + handshakes * run.sim.flows["ack_size"])
 
 
-def _share(epochs: Any) -> Any:
-    return _ratio(epochs.sum(0), np.full(epochs.shape[1], epochs.sum()))
-
-
-def _there(run: Run, scenario: Scenario, whole: int) -> Any:
+def _present(scenario: Scenario, run: Run, whole: int) -> Any:
     """(slices, flows) whether a flow had started and had not finished, from a slice's first moment to its last.
 
     One that has finished, or has not begun, does not starve.
     """
     edges = scenario.warm_up + scenario.slice * np.arange(whole + 1)[:, None]
     return (run.sim.flows["start"] <= edges[:-1]) & (run.sim.flows["finish"] >= edges[1:])
-
-
-def _jain(slices: Any, there: Any) -> Any:
-    """Jain's index of the flows that are `there`; a slice in which none of them delivered anything has none."""
-    x = np.where(there, slices, 0).astype(float)
-    # (sum x)^2 / (n sum x^2): those who are not there count only in n.
-    return _ratio(x.sum(1) ** 2, there.sum(1) * (x**2).sum(1))

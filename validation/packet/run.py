@@ -17,6 +17,7 @@ from .engine import Run, execute
 from .result import dataset
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario
+from .scenario.unusual import warn_of_unusual_values
 
 
 class Interrupted(KeyboardInterrupt):
@@ -61,6 +62,11 @@ def simulate(
     Interrupted
         On Ctrl-C; its `result` is the part that was done.
 
+    Warns
+    -----
+    UnusualValueWarning
+        Where a value is far outside what networks have, with what was probably meant.
+
     Examples
     --------
     One flow alone on an idle link sends a full window (here 4) per round trip:
@@ -74,6 +80,7 @@ def simulate(
     """
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario)
+    warn_of_unusual_values(scenario)
     run, result = _once(scenario, seed, progress, None)
     if run.interrupted:
         raise Interrupted(result)
@@ -136,6 +143,7 @@ def replicate(
     if workers is not None:
         check("workers", workers, 1, 1024, "count threads; leave out for one per processor", whole=True)
     scenario.check_size(count, workers or os.cpu_count() or 1)
+    warn_of_unusual_values(scenario)
     several = spawn_seeds(scenario.seed, seeds) if isinstance(seeds, int) else [int(seed) for seed in seeds]
     runs, stopped = _in_threads(scenario, several, workers, progress)
     together = xr.concat(

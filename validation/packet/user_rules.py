@@ -8,13 +8,16 @@ from typing import Any, TypeVar
 
 from tcpdynamics.errors import MAX_NAME, ScenarioError, listed, shown
 
+from .kernel.records import FLOW
+from .kernel.windows import DEFAULT, INTERPRETED, RULES
+
 _F = TypeVar("_F", bound=Callable[..., None])
 
 FIELDS = "cwnd, ssthresh, rtt, min_rtt, srtt, flight, window, packet_size, p0 to p7, x0 to x7"
 HOOKS = {"on_ack": 3, "on_loss": 2, "on_timeout": 2}
 
 # rule -> hook -> (address, what keeps the compiled code alive, the function)
-_RULES: dict[str, dict[str, tuple[int, Any, Callable[..., None]]]] = {"reno": {}}
+_RULES: dict[str, dict[str, tuple[int, Any, Callable[..., None]]]] = {}
 
 
 class RuleError(ScenarioError):
@@ -35,7 +38,7 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
     Parameters
     ----------
     name : str
-        A Python identifier, not "reno". A hook defined again replaces the old one in runs that start later.
+        A Python identifier, not that of a built-in rule. A hook defined again replaces the old one in later runs.
 
     Raises
     ------
@@ -56,9 +59,9 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
     >>> sorted(set(known_rules()) & {"reno", "scalable_example"})
     ['reno', 'scalable_example']
     """
-    if not isinstance(name, str) or not name.isidentifier() or name == "reno" or len(name) > MAX_NAME:
+    if not isinstance(name, str) or not name.isidentifier() or name in RULES or len(name) > MAX_NAME:
         raise RuleError(
-            f'a rule\'s name must be an identifier of at most {MAX_NAME} characters other than "reno", got '
+            f"a rule's name must be an identifier of at most {MAX_NAME} characters other than {listed(RULES)}, got "
             f"{shown(name)}"
         )
 
@@ -68,11 +71,10 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
             raise RuleError(
                 f"{name}: a hook must be called {', '.join(HOOKS)}, got {hook}; rename the function"
             )
-        wanted = HOOKS[hook]
-        given = len(inspect.signature(function).parameters)
-        if given != wanted:
-            arguments = ", ".join(("f", "now", "acked")[:wanted])
-            raise RuleError(f"{name}: {hook} must take {wanted} arguments ({arguments}), got {given}")
+        needed, count = HOOKS[hook], len(inspect.signature(function).parameters)
+        if count != needed:
+            arguments = ", ".join(("f", "now", "acked")[:needed])
+            raise RuleError(f"{name}: {hook} must take {needed} arguments ({arguments}), got {count}")
         _RULES.setdefault(name, {})[hook] = (*_compile(name, hook, function), function)
         return function
 
@@ -81,7 +83,7 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
 
 def known_rules() -> tuple[str, ...]:
     """Names that `Flows.control` may have now."""
-    return tuple(_RULES)
+    return tuple({**RULES, **_RULES})
 
 
 def addresses(name: str) -> tuple[int, int, int]:
@@ -92,11 +94,16 @@ def addresses(name: str) -> tuple[int, int, int]:
     ScenarioError
         If there is no such rule.
     """
+    if name == DEFAULT:
+        return 0, 0, 0
+    if name in RULES and name not in _RULES:
+        functions = {hook: getattr(RULES[name], hook) for hook in HOOKS if hasattr(RULES[name], hook)}
+        _RULES[name] = {hook: (*_compile(name, hook, f), f) for hook, f in functions.items()}
     if name not in _RULES:
         known = listed(known_rules())
         raise ScenarioError(
             f"flows.control {shown(name)} is not known; known rules: {known}. Define it with "
-            "@congestion_control in a Python script first; the command line knows the built-in rule only"
+            "@congestion_control in a Python script first; the command line knows the built-in rules only"
         )
     hooks = _RULES[name]
     one, two, three = (hooks[hook][0] if hook in hooks else 0 for hook in HOOKS)
@@ -106,9 +113,6 @@ def addresses(name: str) -> tuple[int, int, int]:
 def _compile(name: str, hook: str, function: Callable[..., None]) -> tuple[int, Any]:
     from numba import carray, cfunc, config, from_dtype, njit, types
     from numba.core.errors import NumbaError
-
-    from .kernel.records import FLOW
-    from .kernel.windows.reno import INTERPRETED
 
     if config.DISABLE_JIT:
         three = function if hook == "on_ack" else lambda f, now, count: function(f, now)
@@ -137,6 +141,8 @@ def _compile(name: str, hook: str, function: Callable[..., None]) -> tuple[int, 
         ) from error
     except NumbaError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        told = next((line for line in lines if "Field" in line or "Name" in line or "No " in line), lines[0])
-        raise RuleError(f"{name}: {hook} cannot be compiled: {told}") from error
+        reason = next(
+            (line for line in lines if "Field" in line or "Name" in line or "No " in line), lines[0]
+        )
+        raise RuleError(f"{name}: {hook} cannot be compiled: {reason}") from error
     return compiled.address, compiled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +23,28 @@ inlined: Callable[[_F], _F] = njit(forceinline=True, **_INNER)
 
 #: For what happens seldom: compiled once instead of at each place where it is called.
 called: Callable[[_F], _F] = njit(**_INNER)
+
+
+def by_number(number_of: Any, members: Sequence[Any]) -> Any:
+    """One function of `world`, a record and more, that calls the member with the number that the record has.
+
+    The table is resolved when the loop is compiled: a single member costs nothing, each further one a comparison.
+    """
+    chosen = members[0]
+    for number, member in enumerate(members[1:], 1):
+        chosen = _either(number_of, number, member, chosen)
+    return chosen
+
+
+def _either(number_of: Any, number: int, member: Any, others: Any) -> Any:
+    @inlined
+    def call(w: Any, record: Any, *more: Any) -> Any:
+        if number_of(record) == number:
+            return member(w, record, *more)
+        return others(w, record, *more)
+
+    return call
+
 
 #: A hash of all kernel sources. Numba's cache notices an edit only in the file of the function that is cached.
 SOURCES = stamp_of(Path(__file__).parent.rglob("*.py"))

@@ -2,8 +2,8 @@
 
 Analytic: first in, first out at a fixed rate, so the departure is known on arrival and the queue is a ring of the
 times at which waiting packets enter service. Served: a list of packets, and an event at the end of each
-transmission; what disciplines that reorder need. A discipline is the choice made in `_has_room` (whom to refuse)
-and, on served links, in `serve` (whom to take next).
+transmission; what disciplines that reorder need. Whom a queue refuses and whom it
+sends next is the choice of its discipline, see `queues`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from . import queues
 from . import views as at
 from .calendar import free_slot, insert
 from .jit import called, inlined
@@ -118,7 +119,7 @@ def join(w: Any, slot: Any) -> Any:
         line.woke = w.now
     elif line.waiting > 0 and line.waiting >= line.limit - 1:
         _meet(w, line, hop, at.queue_time(w)[line.first + line.head] - w.now)
-    if lost or not _has_room(line, e.length, start > w.now):
+    if lost or not queues.admits(w, line, e.length, start > w.now):
         _lose(w, slot, e, hop.link, line)
         return False
     tx = tx_time(w, hop, line.rate, e.length)
@@ -159,19 +160,14 @@ def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> A
         sample_queue(w, hop.link)
     if line.busy and line.waiting >= line.limit - 1:
         _meet(w, line, hop, line.free_at - w.now)
-    if lost or not _has_room(line, e.length, line.busy):
+    if lost or not queues.admits(w, line, e.length, line.busy):
         _lose(w, slot, e, hop.link, line)
         return False
     line.accepted += 1
     if line.busy:
         line.wait_sum += line.waiting * (w.now - line.changed)
         line.changed = w.now
-        e.next = -1
-        if line.list_head < 0:
-            line.list_head = slot
-        else:
-            at.event(w, line.list_tail).next = slot
-        line.list_tail = slot
+        queues.put(w, line, slot)
         line.waiting += 1
         line.waiting_bytes += e.length
     else:
@@ -185,11 +181,10 @@ def serve(w: Any, link: Any) -> None:
     """The end of a transmission on a served link: take the next packet."""
     line = at.link(w, link)
     line.busy = 0
-    slot = line.list_head
+    slot = queues.take(w, line)
     if slot >= 0:
         line.wait_sum += line.waiting * (w.now - line.changed)
         line.changed = w.now
-        line.list_head = at.event(w, slot).next
         line.waiting -= 1
         line.waiting_bytes -= at.event(w, slot).length
         _start_service(w, slot, link)
@@ -237,14 +232,6 @@ def _meet(w: Any, line: Any, hop: Any, gap: Any) -> None:
         close = TIE * hop.tx
         if gap < close or (abs(gap - hop.tx) < close and w.now - line.woke > close):
             line.tied += 1
-
-
-@inlined
-def _has_room(line: Any, size: Any, busy: Any) -> Any:
-    """Drop-tail. `limit` counts waiting packets, without the one being sent."""
-    if line.limit_bytes >= 0:
-        return line.waiting_bytes + size < line.limit_bytes
-    return line.limit < 0 or not busy or line.waiting < line.limit
 
 
 @called

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import senders
 from . import views as at
 from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
 from .jit import called, entry, inlined
@@ -19,7 +20,6 @@ from .records import (
     AFTER_END,
     ARRIVE,
     BROKEN,
-    CBR,
     DELACK,
     DONE,
     GROW_EVENTS,
@@ -29,15 +29,12 @@ from .records import (
     HELD_BACK,
     LEAST_FREE,
     NOTHING,
-    NS2,
     PAUSED,
-    POISSON,
     RECEIVE,
     REPEAT,
     RTT_SUM,
     SAMPLE_QUEUES,
     SAMPLE_WINDOWS,
-    SEND,
     SERVE,
     START,
     STOP,
@@ -45,10 +42,8 @@ from .records import (
     TIMED,
     TIMER,
 )
-from .senders import as_ns2 as ns2
-from .senders import by_rfc as rfc
-from .senders.common import emit, finished, launch
-from .streams import ONE, on_grid, uniform
+from .senders.common import finished, launch
+from .senders.open_loop import is_open_loop, tick
 from .timer import current_rto, timer_is_due
 
 
@@ -153,15 +148,8 @@ def _left(w: Any, e: Any) -> None:
 @inlined
 def _send(w: Any, i: Any) -> None:
     """What the sender asked for at the end of its turn."""
-    f = at.flow(w, i)
-    what = w.send
+    senders.send(w, at.flow(w, i), i)
     w.send = NOTHING
-    if f.book == NS2:
-        ns2.send_much(w, f, i, w.forced, w.send_kind, w.send_most)
-    elif what == SEND:
-        rfc.send_window(w, f, i, w.send_most, w.send_kind)
-    else:
-        rfc.fill_pipe(w, f, i)
 
 
 @inlined
@@ -186,10 +174,7 @@ def _acked(w: Any, slot: Any) -> None:
     at.counts(w)[i, TIMED] += 1
     at.sums(w)[i, RTT_SUM] += f.rtt
     _turn(w, i)
-    if f.book == NS2:
-        ns2.on_ack(w, f, i, slot, e.ack, e.sent)
-    else:
-        rfc.on_ack(w, f, i, slot, e.ack, e.sent)
+    senders.on_ack(w, f, i, slot, e.ack, e.sent)
     if finished(f) and f.finish == math.inf:
         f.finish = w.now
     if w.sampling == 1:
@@ -226,7 +211,7 @@ def _received(w: Any, slot: Any) -> Any:
     i = np.int64(e.flow)
     f = at.flow(w, i)
     seq, sent, kind = e.seq, e.sent, np.int64(e.kind)
-    if f.algorithm >= CBR:
+    if is_open_loop(f):
         count_receipt(w, f, i, w.now, True, seq, kind)
         free_slot(w, slot)
         return -1
@@ -257,47 +242,24 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
     _turn(w, i)
     if what == TIMER:
         if timer_is_due(w, f, i, number) and f.una < min(f.top, f.limit):
-            if f.book == NS2:
-                ns2.on_timeout(w, f, i)
-            else:
-                rfc.on_timeout(w, f, i)
+            senders.on_timeout(w, f, i)
             if w.sampling == 1:
                 sample_window(w, f, i, current_rto(f))
     elif what == STOP:
         f.limit = min(f.limit, max(f.top, 1))
-        done = f.top if f.algorithm >= CBR else f.una
+        done = f.top if is_open_loop(f) else f.una
         if done >= f.limit and f.finish == math.inf:
             f.finish = w.now
-        if f.book == NS2 and f.algorithm < CBR and f.stop > f.start:
-            # ns-2 tells its sender how much data there is, and at each word of that it looks whether it may send.
-            w.send = SEND
-            w.send_most = 0
+        if not is_open_loop(f):
+            senders.on_stop(w, f)
     elif what == TICK:
-        _tick(w, f, i)
+        tick(w, f, i)
     else:  # START, HELD_BACK
         f.held_back = 0
         if what == HELD_BACK:
             w.forced = 1
             w.send_kind = f.held_kind
-        w.send = SEND
-        w.send_most = rfc.usable(f) if f.book != NS2 else 0
-
-
-@called
-def _tick(w: Any, f: Any, i: Any) -> None:
-    """An open-loop sender's next packet."""
-    if f.top >= f.limit:
-        return
-    emit(w, f, i, f.top, REPEAT)
-    f.top += 1
-    if f.top >= f.limit:
-        f.finish = w.now
-        return
-    gap = f.interval
-    if f.algorithm == POISSON:
-        f.gap_draws += ONE
-        gap = -f.interval * math.log1p(-uniform(f.gap_key, f.gap_draws))
-    schedule(w, w.now + on_grid(w, gap), TICK, i, 0)
+        senders.may_send(w, f)
 
 
 @entry
@@ -311,6 +273,6 @@ def start(world: Any) -> None:
     for i in range(w.n_flows):
         f = at.flow(w, i)
         if f.start < w.end:
-            schedule(w, f.start, TICK if f.algorithm >= CBR else START, i, 0)
+            schedule(w, f.start, TICK if is_open_loop(f) else START, i, 0)
         if f.stop < w.end:
             schedule(w, f.stop, STOP, i, 0)

@@ -22,10 +22,9 @@ FREE = -1
 NEW, FAST, TIMEOUT, REPEAT, ACK = range(5)
 KINDS = ("new", "fast_retransmission", "timeout_retransmission", "other_repeat")
 
-# Senders and rule books.
+# Senders.
 TAHOE, RENO, NEWRENO, SACK, CBR, POISSON = range(6)
 SENDERS = ("tahoe", "reno", "newreno", "sack", "cbr", "poisson")
-NS2, RFC = 0, 1
 DUP_THRESH = 3
 
 # What a sender last did to its window (the names that ns-2 gives them).
@@ -129,7 +128,7 @@ EVENT = np.dtype(
 LINK = np.dtype(
     [
         # what it was given; the ring of an analytic link is queue_time[first : first + capacity]
-        *_fields(np.int64, "limit limit_bytes first capacity served"),
+        *_fields(np.int64, "limit limit_bytes first capacity served discipline"),
         *_fields(np.float64, "rate loss"),
         # what it remembers
         *_fields(np.int64, "waiting waiting_bytes head busy list_head list_tail serve_event"),
@@ -154,7 +153,7 @@ FLOW = np.dtype(
         # what every acknowledgement touches, side by side in memory
         *_fields(np.int64, "una next top limit dupacks recovery inflation partial"),
         *_fields(np.int64, "book algorithm rule timing timed_seq backoff action after_timeout"),
-        *_fields(np.float64, "timed_at base_rto min_rto max_rto tick deadline due phase"),
+        *_fields(np.float64, "timed_at base_rto min_rto max_rto least_rto tick deadline due phase"),
         *_fields(np.float64, "est dev access back_access epoch epoch_end last_sent overhead"),
         *_fields(np.int64, "rcv_next rcv_max acked_next acks fused sack timestamps epoch_index"),
         *_fields(
@@ -166,7 +165,7 @@ FLOW = np.dtype(
         # what a rule is given, and its own
         *_fields(np.float64, "p0 p1 p2 p3 p4 p5 p6 p7 x0 x1 x2 x3 x4 x5 x6 x7"),
         # the rest
-        *_fields(np.int64, "iw limited max_backoff clear_after held_back timer"),
+        *_fields(np.int64, "iw limited max_backoff clear_after held_back timer echo_rounded backoff_to_max"),
         *_fields(np.int64, "ack_held ack_timer held_seq held_kind limited_sent"),
         *_fields(np.float64, "echo after delack interval held_sent start stop finish"),
         *_fields(

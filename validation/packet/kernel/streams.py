@@ -44,3 +44,38 @@ def on_grid(w: Any, time: Any) -> Any:
     if w.exact:
         return time
     return math.floor(time * GRID + 0.5) / GRID
+
+
+_WORD = (1 << 64) - 1
+
+
+def first_draw(word: int, purpose: int, flow: int) -> float:
+    """Draw 0 of a stream, uniform in [0, 1); the number that `uniform` gives in the loop.
+
+    Examples
+    --------
+    >>> 0.0 <= first_draw(1, 0, 0) < 1.0
+    True
+    """
+    return (_mixed(int(stream(word, purpose, flow))) >> 11) * 2.0**-53
+
+
+def _mixed(key: int) -> int:
+    """SplitMix64's output function."""
+    key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) & _WORD
+    return key ^ (key >> 31)
+
+
+def stream(word: int, purpose: int, flow: int) -> np.uint64:
+    """Key of the random stream of one (seed, purpose, flow).
+
+    Examples
+    --------
+    >>> bool(stream(1, 0, 0) != stream(1, 0, 1)), bool(stream(1, 0, 0) == stream(1, 0, 0))
+    (True, True)
+    """
+    key = word
+    for part in (purpose, flow):
+        key = _mixed((key + (part + 1) * 0x9E3779B97F4A7C15) & _WORD)
+    return np.uint64(key)

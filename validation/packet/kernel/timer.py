@@ -10,15 +10,14 @@ import numpy as np
 from . import views as at
 from .calendar import schedule
 from .jit import called, inlined
-from .records import FIRST_RTO_SUM, FIRST_SILENCE_SUM, LEVELS, NS2, TIMEOUTS, TIMER
+from .records import FIRST_RTO_SUM, FIRST_SILENCE_SUM, LEVELS, TIMEOUTS, TIMER
 from .streams import on_grid
 
 
 @inlined
 def current_rto(f: Any) -> Any:
-    """Timeout now: floor first, then back-off, then ceiling (RFC 6298, 2.4, 2.5, 5.5)."""
-    rto = min(max(f.base_rto, f.min_rto) * f.backoff, f.max_rto)
-    return max(rto, 2.0 * f.tick) if f.book == NS2 else rto
+    """Timeout now: floor first, then back-off, then ceiling (RFC 6298, 2.4, 2.5, 5.5), never below `least_rto`."""
+    return max(min(max(f.base_rto, f.min_rto) * f.backoff, f.max_rto), f.least_rto)
 
 
 @inlined
@@ -68,7 +67,7 @@ def sample_rtt(f: Any, now: Any, since: Any) -> None:
     """
     rtt = now - since
     if f.tick > 0.0:
-        if f.timestamps and f.book == NS2:
+        if f.echo_rounded:
             m = np.int64(rtt / f.tick + 0.5)
         else:
             m = np.int64((rtt + (since + f.phase) % f.tick) / f.tick)
@@ -96,7 +95,7 @@ def sample_rtt(f: Any, now: Any, since: Any) -> None:
 @called
 def back_off(f: Any) -> None:
     """Double the timeout (RFC 6298, 5.5); far enough, forget the RTT estimate (end of its section 5)."""
-    if f.backoff < f.max_backoff or (f.book == NS2 and current_rto(f) < f.max_rto):
+    if f.backoff < f.max_backoff or (f.backoff_to_max and current_rto(f) < f.max_rto):
         f.backoff *= 2
     if f.backoff > f.clear_after:
         f.est = 0.0

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from tcpdynamics.errors import ScenarioError, listed, shown
 
-from .parts import Flows, Link
+from .flows import Flows
+from .link import Link
 
 
 def one_way(links: Iterable[Link]) -> tuple[Link, ...]:

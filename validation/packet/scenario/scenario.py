@@ -11,19 +11,10 @@ from tcpdynamics.errors import LimitError, ScenarioError, check, check_name, lis
 from tcpdynamics.limits import check_memory, check_work
 from tcpdynamics.quantities import numbered
 
-from .parts import (
-    FORBID,
-    MAX_DROPS,
-    MAX_FLOWS,
-    MAX_GROUPS,
-    MAX_LINKS,
-    Bottleneck,
-    Drop,
-    Flows,
-    Link,
-    Record,
-    in_unit,
-)
+from .drops_and_records import MAX_DROPS, Drop, Record
+from .fields import FORBID, in_unit, read_texts
+from .flows import MAX_FLOWS, MAX_GROUPS, Flows
+from .link import MAX_LINKS, Bottleneck, Link
 from .routes import Routes, ends, one_way
 
 MAX_PACKETS = 1e10
@@ -106,6 +97,7 @@ class Scenario:
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
+        read_texts(self)
         for key, part in (("flows", Flows), ("drops", Drop), ("links", Link), ("nodes", str)):
             value = getattr(self, key)
             if not isinstance(value, tuple) or not all(isinstance(item, part) for item in value):
@@ -338,16 +330,16 @@ class Scenario:
                 min(group.rtts())
             ]
             window = group.window_limit / max(min(rtts), 1e-6)
-            most = group.count * (window if group.rate is None else group.rate / bits)
+            offered = group.count * (window if group.rate is None else group.rate / bits)
             if group.open_loop:
-                free += most
+                free += offered
                 continue
             settings = group.settings()
             slowest_timer = min(settings["max_rto"], settings["initial_rto"] * group.max_backoff)
             free += group.count / slowest_timer  # the timer sends too, however slow the way
             for there, _ in routes or [((0,), ())]:
                 slowest = min(there, key=lambda i: self.ways[i].rate or math.inf)
-                carried = by_link.get(slowest, 0.0) + most / max(len(routes), 1)
+                carried = by_link.get(slowest, 0.0) + offered / max(len(routes), 1)
                 by_link[slowest] = min(carried, 2.0 * (self.ways[slowest].rate or math.inf) / bits)
         return free + sum(by_link.values())
 

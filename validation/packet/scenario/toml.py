@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import re
 import stat
@@ -13,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from tcpdynamics.errors import MAX_SHOWN, ScenarioError, shown
-from tcpdynamics.quantities import numbered, quantity
+from tcpdynamics.quantities import numbered
 
 from . import topologies
-from .parts import MAX_DROPS, MAX_GROUPS, MAX_LINKS, Bottleneck, Drop, Flows, Link, Record
+from .drops_and_records import MAX_DROPS, Drop, Record
+from .fields import read_quantities
+from .flows import MAX_GROUPS, Flows
+from .link import MAX_LINKS, Bottleneck, Link
 from .scenario import Scenario
 
 _PARTS = {"bottleneck": Bottleneck, "flows": Flows, "drops": Drop, "links": Link, "record": Record}
@@ -27,7 +31,7 @@ _TRUTHS = {"limited_transmit", "handshake", "sack", "timestamps", "duplex", "sen
 MAX_BYTES = 8_000_000
 MAX_DOTS = 16
 MAX_DEPTH = 32
-_MOST = {"flows": MAX_GROUPS, "drops": MAX_DROPS, "links": MAX_LINKS, "nodes": MAX_LINKS}
+_LONGEST = {"flows": MAX_GROUPS, "drops": MAX_DROPS, "links": MAX_LINKS, "nodes": MAX_LINKS}
 
 #: What nesting and dotted keys are made of; strings and comments are passed over, closed or not.
 _TOKEN = re.compile(
@@ -153,11 +157,11 @@ def parse_scenario(table: Mapping[str, Any]) -> Scenario:
         raise ScenarioError(f"a scenario must be a table, got {shown(table)}")
     table = dict(table)
     topology = table.pop("topology", None)
-    for key, most in _MOST.items():
+    for key, limit in _LONGEST.items():
         entries = table.get(key)
-        if isinstance(entries, Sequence) and not isinstance(entries, str) and len(entries) > most:
+        if isinstance(entries, Sequence) and not isinstance(entries, str) and len(entries) > limit:
             raise ScenarioError(
-                f"{key} has {len(entries):,} entries, at most {most:,} are allowed; take count"
+                f"{key} has {len(entries):,} entries, at most {limit:,} are allowed; take count"
             )
     plain = _plain(Scenario, table, "", "")
     for key, part in _PARTS.items():
@@ -188,12 +192,11 @@ def _topology(table: Any) -> tuple[Link, ...]:
     kind = table.pop("kind", None)
     if not isinstance(kind, str) or kind not in topologies.KINDS:
         raise ScenarioError(f"topology.kind must be one of {', '.join(topologies.KINDS)}, got {shown(kind)}")
-    make, units = topologies.KINDS[kind]
-    for key, value in table.items():
-        if key not in units:
-            raise ScenarioError(f"unknown key topology.{_short(key)}; {kind} knows {', '.join(units)}")
-        if units[key]:
-            table[key] = _quantities(value, units[key], f"topology.{key}")
+    make = topologies.KINDS[kind]
+    keys = inspect.signature(make).parameters
+    for key in table:
+        if key not in keys:
+            raise ScenarioError(f"unknown key topology.{_short(key)}; {kind} knows {', '.join(keys)}")
     try:
         return make(**table)
     except TypeError as error:
@@ -218,18 +221,11 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
         if not truth and (isinstance(value, bool) or (several and any(isinstance(v, bool) for v in value))):
             raise ScenarioError(f"{prefix}{key} must be a number or text, got {shown(value)}")
         if unit and not (key == "epoch" and value == "auto") and value is not None:
-            value = _quantities(value, unit, prefix + key)
+            value = read_quantities(value, unit, prefix + key)
         elif several:
             value = tuple(value)
         plain[key] = value
     return plain
-
-
-def _quantities(value: Any, unit: str, key: str) -> float | tuple[float, ...]:
-    """One quantity, or one for each entry of a list."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(quantity(entry, unit, key) for entry in value)
-    return quantity(value, unit, key)
 
 
 def _explain(error: Any, plain: Mapping[str, Any]) -> ScenarioError:

@@ -1,17 +1,45 @@
 """Ready networks: functions that return the links of a scenario.
 
-A node's name is all that a flow needs: `Flows(source="s0", target="d0")`.
+A node's name is all that a flow needs: `Flows(source="s0", target="d0")`. Rates and times may be texts: "10Mbit/s".
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from tcpdynamics.errors import ScenarioError, check, shown
 
-from .parts import Link
+from .fields import read_quantities
+from .link import Link
+
+_F = TypeVar("_F", bound=Callable[..., tuple[Link, ...]])
+
+#: Units of arguments; the others are plain numbers.
+_UNITS = {
+    **dict.fromkeys(("rate", "rates", "access_rate"), "bit/s"),
+    **dict.fromkeys(("rtt", "delay", "delays", "access_delay"), "s"),
+}
 
 
+def _reading_texts(function: _F) -> _F:
+    """The function, with arguments that may be texts such as "10Mbit/s"."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def read(*arguments: Any, **named: Any) -> tuple[Link, ...]:
+        bound = signature.bind(*arguments, **named).arguments
+        for key, value in bound.items():
+            if key in _UNITS and isinstance(value, str | list | tuple | bool):
+                bound[key] = read_quantities(value, _UNITS[key], f"topology.{key}")
+        return function(**bound)
+
+    return read  # type: ignore[return-value]
+
+
+@_reading_texts
 def dumbbell(
     flows: int,
     rate: float = 1e6,
@@ -67,6 +95,7 @@ def dumbbell(
     return tuple(links)
 
 
+@_reading_texts
 def star(
     nodes: int = 3, rate: float = 5e5, delay: float = 0.05, buffer: int | None = 100
 ) -> tuple[Link, ...]:
@@ -83,6 +112,7 @@ def star(
     return tuple(Link(f"n{i}", "hub", rate, delay, buffer) for i in range(nodes))
 
 
+@_reading_texts
 def parking_lot(
     rates: Sequence[float] = (1e6, 1e6),
     delay: float = 0.01,
@@ -111,6 +141,7 @@ def parking_lot(
     return tuple(links)
 
 
+@_reading_texts
 def two_paths(
     rates: Sequence[float] = (1e6, 1e6),
     delays: Sequence[float] = (0.02, 0.02),
@@ -139,17 +170,10 @@ def two_paths(
     return tuple(links)
 
 
-#: kind -> (function, unit of each key; "" for plain numbers), for scenario files.
-KINDS: dict[str, tuple[Callable[..., tuple[Link, ...]], dict[str, str]]] = {
-    "dumbbell": (
-        dumbbell,
-        {"flows": "", "rate": "bit/s", "buffer": "", "rtt": "s", "delay": "s", "access_rate": "bit/s"}
-        | {"access_buffer": ""},
-    ),
-    "star": (star, {"nodes": "", "rate": "bit/s", "delay": "s", "buffer": ""}),
-    "parking_lot": (
-        parking_lot,
-        {"rates": "bit/s", "delay": "s", "buffer": "", "access_rate": "bit/s", "access_delay": "s"},
-    ),
-    "two_paths": (two_paths, {"rates": "bit/s", "delays": "s", "buffer": "", "access_rate": "bit/s"}),
-}  # fmt: skip
+#: kind -> function, for scenario files; the keys of a kind are the function's arguments.
+KINDS: dict[str, Callable[..., tuple[Link, ...]]] = {
+    "dumbbell": dumbbell,
+    "star": star,
+    "parking_lot": parking_lot,
+    "two_paths": two_paths,
+}

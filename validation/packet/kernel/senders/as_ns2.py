@@ -7,6 +7,7 @@ highest_ack_ + 1 is `una`, last_ack_ + 1 `last_una`, t_seqno_ `next`, maxseq_ + 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,26 @@ from ..records import (
 )
 from ..streams import ONE, on_grid, uniform
 from ..timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
-from ..windows.reno import grow, reduce_on_loss, reduce_on_timeout
+from ..windows import grow, reduce_on_loss, reduce_on_timeout, reno
 from .common import clear_scoreboard, emit, finished, first_unreported, mark_blocks, pass_reported
+
+CALLED = "ns-2"
+
+#: What a flow gets where it does not say.
+DEFAULTS: dict[str, Any] = {
+    "initial_window": 2, "min_rto": 0.2, "max_rto": 60.0, "initial_rto": 3.0, "timer_granularity": 0.01,
+    "handshake": True,
+}  # fmt: skip
+
+
+def flow_fields(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a flow's record that this rule book sets: the timeout has at least two ticks, and so on."""
+    return {
+        "recover": 0,
+        "least_rto": 2.0 * settings["timer_granularity"],
+        "echo_rounded": settings["timestamps"],
+        "backoff_to_max": True,
+    }
 
 
 @inlined
@@ -58,11 +77,26 @@ def whole_window(f: Any) -> Any:
 
 
 @inlined
-def send_much(w: Any, f: Any, i: Any, forced: Any, kind: Any, burst: Any) -> None:
-    """Send what the window (in SACK recovery: the pipe) allows, at most `burst` segments unless that is 0.
+def may_send(w: Any, f: Any) -> None:
+    """Have sent, at the end of this turn, what the window allows then."""
+    w.send = SEND
+    w.send_most = 0
+
+
+@inlined
+def on_stop(w: Any, f: Any) -> None:
+    """ns-2 is told how much data there is, and looks whether it may send."""
+    if f.stop > f.start:
+        may_send(w, f)
+
+
+@inlined
+def send(w: Any, f: Any, i: Any) -> None:
+    """Send what the window (in SACK recovery: the pipe) allows, at most `w.send_most` segments unless that is 0.
 
     With `overhead`, sending is put off by a random time, once for each opportunity.
     """
+    forced, kind, burst = w.forced, w.send_kind, w.send_most
     if f.held_back and not forced:
         return
     count = 0
@@ -82,8 +116,8 @@ def send_much(w: Any, f: Any, i: Any, forced: Any, kind: Any, burst: Any) -> Non
                 return
             hole = next_hole(w, f, i)
             if hole < 0:
-                most = f.window if f.recovery else whole_window(f)
-                if f.next < f.una + most and f.next < f.limit:
+                window = f.window if f.recovery else whole_window(f)
+                if f.next < f.una + window and f.next < f.limit:
                     seq = f.next
                     f.next += 1
             elif f.recover > 0 and hole < f.una + f.window:
@@ -179,7 +213,7 @@ def new_ack_and_growth(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
     """The same outside recovery: the window grows; the very first acknowledgement sets it."""
     acked = ack - f.una
     new_ack(w, f, i, ack, echo)
-    grow(w, f, acked)
+    grow(w, f, acked, reno.on_ack_ns2)
     if ack == 1:
         f.cwnd = np.float64(f.iw)
 
@@ -207,7 +241,7 @@ def on_duplicates(w: Any, f: Any, i: Any) -> None:
         f.pipe = f.top - f.una - DUP_THRESH
         f.recovery = 1
         f.scan = max(f.scan, f.una + 1)
-    reduce_on_loss(w, f)
+    reduce_on_loss(w, f, reno.on_loss_ns2)
     set_timer(w, f, i)
     if f.algorithm == TAHOE:
         f.next = f.una
@@ -327,7 +361,7 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     if f.una == 0:
         f.iw = 1  # the first packet was lost: no larger first window
     f.action = AFTER_TIMEOUT
-    reduce_on_timeout(w, f)
+    reduce_on_timeout(w, f, reno.on_timeout_ns2)
     back_off(f)
     set_timer(w, f, i)
     f.next = f.una

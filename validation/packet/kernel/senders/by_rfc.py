@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,21 @@ from ..records import (
     TIMEOUT,
 )
 from ..timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
-from ..windows.reno import grow, reduce_on_loss, reduce_on_timeout
+from ..windows import grow, reduce_on_loss, reduce_on_timeout, reno
 from .common import clear_scoreboard, emit, finished, first_unreported, mark_blocks, pass_reported
+
+CALLED = "the RFCs"
+
+#: What a flow gets where it does not say.
+DEFAULTS: dict[str, Any] = {
+    "initial_window": 4, "min_rto": 1.0, "max_rto": 60.0, "initial_rto": 1.0, "timer_granularity": 0.0,
+    "handshake": False,
+}  # fmt: skip
+
+
+def flow_fields(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a flow's record that this rule book sets."""
+    return {"recover": -2, "least_rto": 0.0, "echo_rounded": False, "backoff_to_max": False}
 
 
 @inlined
@@ -64,10 +78,30 @@ def send_window(w: Any, f: Any, i: Any, window: Any, first_kind: Any) -> None:
 
 
 @inlined
-def ask(w: Any, f: Any, kind: Any) -> None:
-    """Have sent, at the end of this turn, what the window allows."""
+def send(w: Any, f: Any, i: Any) -> None:
+    """What was asked for in this turn: the window, or the pipe."""
+    if w.send == FILL:
+        fill_pipe(w, f, i)
+    else:
+        send_window(w, f, i, w.send_most, w.send_kind)
+
+
+@inlined
+def may_send(w: Any, f: Any) -> None:
+    """Have sent, at the end of this turn, what the window allows now."""
     w.send = SEND
     w.send_most = usable(f)
+
+
+@inlined
+def on_stop(w: Any, f: Any) -> None:
+    """The end of the data makes nothing to send."""
+
+
+@inlined
+def ask(w: Any, f: Any, kind: Any) -> None:
+    """Have sent, at the end of this turn, what the window allows."""
+    may_send(w, f)
     w.send_kind = kind
 
 
@@ -84,7 +118,7 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     # Half of what is outstanding, but only once for a segment (RFC 5681, end of 3.1).
     old = f.ssthresh
     repeated = f.backoff > 1 and f.after_timeout
-    reduce_on_timeout(w, f)
+    reduce_on_timeout(w, f, reno.on_timeout)
     if repeated and not f.rule:
         f.ssthresh = old
     back_off(f)
@@ -158,7 +192,7 @@ def _advance(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
         if first:
             f.cwnd = np.float64(f.iw)  # the handshake is over
         else:
-            grow(w, f, newly)
+            grow(w, f, newly, reno.on_ack)
         ask(w, f, REPEAT)
     elif f.una > f.recover or f.algorithm == RENO:
         f.recovery = 0
@@ -188,7 +222,7 @@ def enter_recovery(w: Any, f: Any, i: Any) -> None:
     if f.una - 1 <= f.recover:
         return
     at.counts(w)[i, RECOVERIES] += 1
-    reduce_on_loss(w, f)
+    reduce_on_loss(w, f, reno.on_loss)
     f.recover = f.top - 1
     f.action = AFTER_DUPACK
     f.limited_sent = 0

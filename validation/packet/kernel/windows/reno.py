@@ -1,110 +1,61 @@
-"""Congestion control: the built-in rule, and calls into rules of users.
+"""Reno's window: slow start and AIMD, by RFC 5681 or as in ns-2.35.
 
-A rule of a user is a compiled function at an address; calling it needs no new compilation of the loop.
+The hooks have the shape of a user's rule (docs/your_own_congestion_control.md). They are compiled into the loop, for
+nearly every run takes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import config, types
-from numba.extending import intrinsic
 
-from .. import views as at
 from ..jit import inlined
-from ..records import NS2, TAHOE
-
-ON_ACK, ON_LOSS, ON_TIMEOUT = range(3)
-
-#: Interpreted, an "address" is an index into this list of Python functions.
-INTERPRETED: list[Callable[..., None]] = []
-
-if config.DISABLE_JIT:
-
-    def _call(address: Any, flow: Any, now: Any, count: Any) -> None:
-        INTERPRETED[int(address)](flow, now, count)
-
-else:
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def _call(context: Any, address: Any, flow: Any, now: Any, count: Any) -> Any:
-        """Call the function at an address with a flow's record, a time [s] and a count."""
-        from llvmlite import ir
-
-        def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = ir.IntType(8).as_pointer()
-            function = ir.FunctionType(ir.VoidType(), [pointer, ir.DoubleType(), ir.IntType(64)])
-            where = builder.inttoptr(args[0], function.as_pointer())
-            builder.call(where, [builder.bitcast(args[1], pointer), args[2], args[3]])
-            return target.get_dummy_value()
-
-        return types.void(types.int64, flow, types.float64, types.int64), generate
-
-
-#: A rule may do anything to its window; the loop needs a finite number of at least one segment.
-MOST = 1e9
 
 
 @inlined
-def _bounded(value: Any, least: Any) -> Any:
-    return min(value, MOST) if value >= least else least  # not a number becomes `least`
+def on_ack(f: Any, now: Any, acked: Any) -> None:
+    """RFC 5681, 3.1: one segment an acknowledgement, or one a window; never above the advertised window."""
+    on_ack_ns2(f, now, acked)
+    f.cwnd = min(f.cwnd, np.float64(f.window))
 
 
 @inlined
-def window_now(f: Any) -> Any:
+def on_loss(f: Any, now: Any) -> None:
+    """RFC 5681, eq. 4: half of the data in flight, in whole segments, and a window of at least two."""
+    f.ssthresh = np.float64(f.flight // 2)
+    f.cwnd = max(f.ssthresh, 2.0)
+
+
+@inlined
+def on_timeout(f: Any, now: Any) -> None:
+    """RFC 5681, 3.1: half of the data in flight, and a window of one segment."""
+    f.ssthresh = np.float64(f.flight // 2)
+    f.cwnd = 1.0
+
+
+@inlined
+def on_ack_ns2(f: Any, now: Any, acked: Any) -> None:
+    """As ns-2: the window may grow above the advertised one, which bounds what is sent."""
+    f.cwnd += 1.0 if f.cwnd < f.ssthresh else 1.0 / f.cwnd
+
+
+@inlined
+def on_loss_ns2(f: Any, now: Any) -> None:
+    """As ns-2: half of the window, and only the threshold in whole segments."""
+    half = _window(f) / 2.0
+    f.ssthresh = np.float64(np.int64(half))
+    f.cwnd = half
+
+
+@inlined
+def on_timeout_ns2(f: Any, now: Any) -> None:
+    """As ns-2: half of the window."""
+    f.ssthresh = np.float64(np.int64(_window(f) / 2.0))
+    f.cwnd = 1.0
+
+
+@inlined
+def _window(f: Any) -> Any:
     """min(cwnd, advertised window), inflation included where the sender inflates."""
     return min(f.cwnd + f.inflation, np.float64(f.window))
-
-
-@inlined
-def grow(w: Any, f: Any, acked: Any) -> None:
-    """New data is acknowledged outside recovery: slow start, then congestion avoidance (RFC 5681, 3.1)."""
-    address = at.rules(w)[f.rule, ON_ACK]
-    if address:
-        f.flight = f.top - f.una
-        _call(address, f, w.now, acked)
-        f.cwnd = _bounded(f.cwnd, 1.0)
-        f.ssthresh = _bounded(f.ssthresh, 1.0)
-        return
-    f.cwnd += 1.0 if f.cwnd < f.ssthresh else 1.0 / f.cwnd
-    if f.book != NS2:
-        f.cwnd = min(f.cwnd, np.float64(f.window))
-
-
-@inlined
-def reduce_on_loss(w: Any, f: Any) -> None:
-    """A loss found by duplicates: new ssthresh and cwnd.
-
-    ns-2 halves the window and takes at least one segment; RFC 5681 (eq. 4) halves the data in flight and takes
-    at least two. Both want whole segments for ssthresh.
-    """
-    address = at.rules(w)[f.rule, ON_LOSS]
-    if address:
-        f.flight = f.top - f.una - f.limited_sent
-        _call(address, f, w.now, np.int64(0))
-    elif f.book == NS2:
-        half = window_now(f) / 2.0
-        f.ssthresh = np.float64(np.int64(half))
-        f.cwnd = half
-    else:
-        f.ssthresh = np.float64((f.top - f.una - f.limited_sent) // 2)
-        f.cwnd = max(f.ssthresh, 2.0)
-    f.ssthresh = _bounded(f.ssthresh, 2.0)
-    f.cwnd = 1.0 if f.algorithm == TAHOE else _bounded(f.cwnd, 1.0)
-
-
-@inlined
-def reduce_on_timeout(w: Any, f: Any) -> None:
-    """A timeout: new ssthresh, and a window of one segment unless the rule has it otherwise."""
-    address = at.rules(w)[f.rule, ON_TIMEOUT]
-    if address:
-        f.flight = f.top - f.una
-        _call(address, f, w.now, np.int64(0))
-        f.cwnd = _bounded(f.cwnd, 1.0)
-    else:
-        half = window_now(f) / 2.0 if f.book == NS2 else (f.top - f.una) / 2.0
-        f.ssthresh = np.float64(np.int64(half))
-        f.cwnd = 1.0
-    f.ssthresh = _bounded(f.ssthresh, 2.0)

@@ -1,173 +1,22 @@
-"""The parts of a scenario: links, flows, chosen drops and what to write down. Frozen, checked when made."""
+"""Groups of flows of a scenario, with the defaults of each rule book. Frozen, checked when made."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
-from tcpdynamics.errors import MAX_NAME, ScenarioError, check, check_name, shown
+from tcpdynamics.errors import ScenarioError, check, check_name, shown
+
+from ..kernel.records import SENDERS
+from ..kernel.senders import BOOKS
+from .fields import FORBID, in_unit, one_of, read_texts, truth
 
 #: Bounds that keep a typing error from becoming a lost night or a full memory.
 MAX_FLOWS = 1_000_000
-MAX_LINKS = 1_000_000
-MAX_BUFFER = 10_000_000
+
+
 MAX_GROUPS = 100_000
-MAX_DROPS = 1000
-
-#: Rate [bit/s] of an infinitely fast link in ns-2, and here with plain doubles as times: 1500 bytes take 12 ns.
-FAST = 1e12
-
-SENDERS = ("tahoe", "reno", "newreno", "sack", "cbr", "poisson")
-FORBID = {"extra": "forbid"}
-
-
-def in_unit(unit: str, **options: Any) -> Any:
-    """A dataclass field whose texts are read with `unit` (see `units.quantity`)."""
-    return field(metadata={"unit": unit}, **options)
-
-
-@dataclass(frozen=True)
-class Link:
-    """A link between two nodes, in both directions unless `duplex` is false.
-
-    Attributes
-    ----------
-    source, target : str
-        Names of the nodes.
-    rate : float or None
-        Line rate [bit/s], > 0. None: infinitely fast, so nothing ever waits or is refused there.
-    delay : float
-        Propagation time [s], >= 0.
-    buffer : int or None
-        Most packets held, *including* the one being sent (ns-2.35's `queue-limit`; ns-2 itself needs 2 or more).
-        None: no limit.
-    buffer_bytes : int or None
-        Limit in bytes instead: a packet is refused if the bytes waiting (without the packet being sent) plus its
-        own reach it, as ns-2.35 does with `queue_in_bytes_`.
-    discipline : {"droptail"}
-        What happens to a packet that finds no room.
-    service : {"auto", "analytic", "served"}
-        How the queue is computed. Analytic: departures are known on arrival, one event per packet, for FIFO
-        only. Served: an event at each end of a transmission, as disciplines that reorder need and as ns-2
-        works. Both give the same packets; only exact ties differ (analytic lets the departure go first, served
-        takes events in the order in which they were scheduled). Auto: served for a single flow, else analytic.
-        A link without a limit whose queue is recorded is served.
-    loss : float
-        Probability [1], in [0, 1), with which each arriving packet is lost independently, before it meets the
-        queue; acknowledgements too.
-    jitter : float
-        Each packet is delayed further by a uniform draw in [0, jitter] [s] before the queue, without overtaking
-        within its flow.
-    duplex : bool
-        Also make the link from `target` to `source`, with the same properties and a queue of its own.
-    """
-
-    source: str
-    target: str
-    rate: float | None = in_unit("bit/s", default=1e6)
-    delay: float = in_unit("s", default=0.01)
-    buffer: int | None = None
-    buffer_bytes: int | None = None
-    discipline: Literal["droptail"] = "droptail"
-    service: Literal["auto", "analytic", "served"] = "auto"
-    loss: float = in_unit("1", default=0.0)
-    jitter: float = in_unit("s", default=0.0)
-    duplex: bool = True
-
-    __pydantic_config__ = FORBID
-
-    def __post_init__(self) -> None:
-        for key, name in (("source", self.source), ("target", self.target)):
-            check_name(f"links.{key}", name)
-            if "->" in name:
-                raise ScenarioError(f"links.{key} must be a node's name without '->', got {shown(name)}")
-        if self.source == self.target:
-            raise ScenarioError(f"links.target must differ from links.source = {shown(self.source)}")
-        at = f" of link {self.name}"
-        if self.rate is not None:
-            check("links.rate" + at, self.rate, 1.0, 1e13, 'give bit/s, or text such as "1Mbit/s"')
-        check("links.delay" + at, self.delay, 0.0, 1e3, 'give seconds, or text such as "10ms"')
-        if self.buffer is not None:
-            check(
-                "links.buffer" + at,
-                self.buffer,
-                1,
-                MAX_BUFFER,
-                "count packets; leave out for no limit",
-                whole=True,
-            )
-        if self.buffer_bytes is not None:
-            check(
-                "links.buffer_bytes" + at,
-                self.buffer_bytes,
-                1,
-                1e10,
-                "count bytes; leave out for no limit",
-                whole=True,
-            )
-            if self.buffer is not None:
-                raise ScenarioError(f"links.buffer and links.buffer_bytes{at} are both given; give one")
-        one_of("links.discipline" + at, self.discipline, ("droptail",))
-        one_of("links.service" + at, self.service, ("auto", "analytic", "served"))
-        check("links.loss" + at, self.loss, 0.0, 0.999, "a probability; divide per cent by 100")
-        check("links.jitter" + at, self.jitter, 0.0, 1e3, "give seconds")
-        truth("links.duplex" + at, self.duplex)
-
-    @property
-    def name(self) -> str:
-        """`source->target`, the name in results."""
-        return f"{self.source}->{self.target}"
-
-    def backward(self) -> Link:
-        """The same link the other way."""
-        return dataclasses.replace(self, source=self.target, target=self.source)
-
-
-@dataclass(frozen=True)
-class Bottleneck:
-    """The one link of a dumbbell where packets wait and are lost; everything else is pure delay.
-
-    A shorthand for scenarios without `links`: each flow then has its own `rtt`, a quarter of it before the
-    bottleneck, a quarter after it, half on the way back, and acknowledgements neither wait nor get lost.
-
-    Attributes
-    ----------
-    rate, buffer, loss
-        As in `Link`.
-    """
-
-    rate: float = in_unit("bit/s", default=1e6)
-    buffer: int | None = None
-    loss: float = in_unit("1", default=0.0)
-
-    __pydantic_config__ = FORBID
-
-    def __post_init__(self) -> None:
-        check("bottleneck.rate", self.rate, 1.0, 1e13, 'give bit/s, or text such as "1Mbit/s"')
-        if self.buffer is not None:
-            check(
-                "bottleneck.buffer",
-                self.buffer,
-                1,
-                MAX_BUFFER,
-                "count packets; leave out for no limit",
-                whole=True,
-            )
-        check("bottleneck.loss", self.loss, 0.0, 0.999, "a probability; divide per cent by 100")
-
-
-#: What a flow gets where it does not say, by rule book.
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "ns2": {
-        "initial_window": 2, "min_rto": 0.2, "max_rto": 60.0, "initial_rto": 3.0, "timer_granularity": 0.01,
-        "handshake": True,
-    },
-    "rfc": {
-        "initial_window": 4, "min_rto": 1.0, "max_rto": 60.0, "initial_rto": 1.0, "timer_granularity": 0.0,
-        "handshake": False,
-    },
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -253,8 +102,8 @@ class Flows:
     """
 
     count: int = 1
-    sender: Literal["sack", "newreno", "reno", "tahoe", "cbr", "poisson"] = "sack"
-    compat: Literal["ns2", "rfc"] = "ns2"
+    sender: str = "sack"
+    compat: str = "ns2"
     control: str = "reno"
     parameters: tuple[float, ...] = ()
     rtt: float | tuple[float, float] | None = in_unit("s", default=None)
@@ -290,9 +139,10 @@ class Flows:
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
+        read_texts(self, "flows.")
         check("flows.count", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True)
         one_of("flows.sender", self.sender, SENDERS)
-        one_of("flows.compat", self.compat, tuple(DEFAULTS))
+        one_of("flows.compat", self.compat, tuple(BOOKS))
         self._check_path()
         self._check_sending()
         self._check_timer()
@@ -339,8 +189,8 @@ class Flows:
                 raise ScenarioError(
                     f'flows.rate is missing; sender "{self.sender}" needs it, such as "100kbit/s"'
                 )
-            most = min(1e13, 8e9 * self.packet_size)  # a packet each nanosecond
-            check("flows.rate", self.rate, 1e-3, most, 'give bit/s, or text such as "100kbit/s"')
+            highest = min(1e13, 8e9 * self.packet_size)  # a packet each nanosecond
+            check("flows.rate", self.rate, 1e-3, highest, 'give bit/s, or text such as "100kbit/s"')
         elif self.rate is not None:
             raise ScenarioError(f'flows.rate is for senders "cbr" and "poisson"; {self.sender} finds its own')
         check("flows.window_limit", self.window_limit, 1, 1_000_000, "count packets", whole=True)
@@ -416,9 +266,9 @@ class Flows:
         >>> Flows().settings()["min_rto"], Flows(compat="rfc").settings()["min_rto"]
         (0.2, 1.0)
         """
-        book = DEFAULTS[self.compat]
-        own = {name: getattr(self, name) for name in _KEYS_OF_FLOWS}
-        filled = {k: book[k] if k in book and v is None else v for k, v in own.items()}
+        defaults = BOOKS[self.compat].DEFAULTS
+        settings = {name: getattr(self, name) for name in _KEYS_OF_FLOWS}
+        filled = {k: defaults[k] if k in defaults and v is None else v for k, v in settings.items()}
         filled["initial_window"] = min(filled["initial_window"], self.window_limit)
         if self.initial_rto is None:
             filled["initial_rto"] = min(filled["initial_rto"], filled["max_rto"])
@@ -431,109 +281,3 @@ class Flows:
 
 
 _KEYS_OF_FLOWS = tuple(field.name for field in dataclasses.fields(Flows))
-
-
-@dataclass(frozen=True)
-class Drop:
-    """Lose one chosen packet, next to any other loss; for experiments with a known answer.
-
-    Give one of three: `segment` (and `transmission`) of a flow, `ack` of a flow, or `packet` of a `link`.
-
-    Attributes
-    ----------
-    flow : int
-        From 0.
-    segment, transmission : int
-        The `transmission`-th transmission (from 1) of segment `segment` (from 0).
-    ack : int
-        The `ack`-th acknowledgement (from 0) that the flow's receiver sends.
-    link : str
-        Where it is lost, as "source->target", on arrival. Default: the slowest link of the flow's way there
-        (`segment`) or back (`ack`), the first of equals.
-    packet : int
-        The `packet`-th packet (from 0) that arrives at `link`, of any flow and kind; as ns-2's
-        ErrorModel/List on that link.
-    """
-
-    flow: int = 0
-    segment: int | None = None
-    transmission: int = 1
-    ack: int | None = None
-    link: str | None = None
-    packet: int | None = None
-
-    __pydantic_config__ = FORBID
-
-    def __post_init__(self) -> None:
-        check("drops.flow", self.flow, 0, MAX_FLOWS, "flows are numbered from 0", whole=True)
-        if sum(x is not None for x in (self.segment, self.ack, self.packet)) != 1:
-            raise ScenarioError("drops needs exactly one of segment, ack and packet")
-        if self.segment is not None:
-            check("drops.segment", self.segment, 0, 1e15, "segments are numbered from 0", whole=True)
-        check(
-            "drops.transmission", self.transmission, 1, 1e6, "transmissions are numbered from 1", whole=True
-        )
-        if self.ack is not None:
-            check("drops.ack", self.ack, 0, 1e15, "acknowledgements are numbered from 0", whole=True)
-        if self.packet is not None:
-            check("drops.packet", self.packet, 0, 1e15, "packets are numbered from 0", whole=True)
-        if self.link is not None:
-            check_name("drops.link", self.link, 2 * MAX_NAME + 2)
-        if self.packet is not None:
-            if self.link is None:
-                raise ScenarioError('drops.packet needs drops.link, such as "r1->r2"')
-
-
-@dataclass(frozen=True)
-class Record:
-    """What to write down besides counters. Off, it costs nothing.
-
-    Attributes
-    ----------
-    sends, receives, drops : bool
-        Time, flow, segment and kind of each data packet sent, received, lost (with the link).
-    windows : float or None
-        cwnd, ssthresh, RTT, smoothed RTT, RTO, flight and state of each flow every so many seconds; 0: whenever
-        they may have changed.
-    queues : float or None
-        Packets and bytes in each link's queue, every so many seconds; 0: at each arrival.
-    """
-
-    sends: bool = False
-    receives: bool = False
-    drops: bool = False
-    windows: float | None = in_unit("s", default=None)
-    queues: float | None = in_unit("s", default=None)
-
-    __pydantic_config__ = FORBID
-
-    def __post_init__(self) -> None:
-        for key in ("sends", "receives", "drops"):
-            truth(f"record.{key}", getattr(self, key))
-        for key in ("windows", "queues"):
-            if getattr(self, key) is not None:
-                check(f"record.{key}", getattr(self, key), 0.0, 1e9, "give seconds; 0 for every change")
-
-    @property
-    def anything(self) -> bool:
-        """Whether anything is to be written down."""
-        return bool(self.names)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What is to be written down."""
-        kept = {f.name: getattr(self, f.name) for f in fields(self)}
-        return tuple(name for name, value in kept.items() if value is not None and value is not False)
-
-
-def one_of(key: str, value: object, known: tuple[str, ...]) -> None:
-    """Refuse what is not among the known words."""
-    if value not in known:
-        words = ", ".join(f'"{word}"' for word in known)
-        raise ScenarioError(f"{key} must be one of {words}, got {shown(value)}")
-
-
-def truth(key: str, value: object) -> None:
-    """Refuse what is neither true nor false."""
-    if not isinstance(value, bool):
-        raise ScenarioError(f"{key} must be true or false, got {shown(value)}")

@@ -1,0 +1,113 @@
+"""What is counted until the end of a part of a run, and the epochs whose lengths are measured in the warm-up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernel import records as k
+from .scenario.scenario import Scenario
+
+
+def base_rtts(sim: k.Sim, scenario: Scenario) -> NDArray[np.float64]:
+    """Propagation and sending time of a data packet there and its acknowledgement back [s], per flow.
+
+    On a bottleneck, propagation only (as its `rtt` says).
+    """
+    flows = sim.flows
+    total = np.array(flows["access"] + flows["back_access"])
+    each = sim.hops["delay"] + sim.hops["tx"] if scenario.links else sim.hops["delay"]
+    delays = np.concatenate([[0.0], np.cumsum(each)])
+    total += delays[flows["back_end"]] - delays[flows["forward_hop"]]
+    return total
+
+
+def close_epochs(sim: k.Sim, end: float) -> None:
+    """Count the last whole epoch of each flow; a trailing part of an epoch is left out.
+
+    So are the epochs before a flow's start and after its finish: one that has nothing to send is not silent.
+    """
+    flows, begin = sim.flows, sim.world["measure_from"][0]
+    epoch = np.where(flows["epoch"] > 0.0, flows["epoch"], 1.0)
+    whole = ((end - begin) / epoch).astype(np.int64)
+    index = flows["epoch_index"]
+    behind = np.flatnonzero((flows["epoch"] > 0.0) & (index < whole))
+    sim.epochs[behind, 0] += (whole - index - 1)[behind]
+    begun = behind[index[behind] >= 0]
+    sim.epochs[begun, np.minimum(flows["epoch_count"][begun], k.EPOCH_BINS - 1)] += 1
+    # All whole epochs are counted now, those before the start and after the finish as empty ones.
+    first = np.minimum(
+        np.maximum((np.minimum(flows["start"], end) - begin) / epoch, 0.0).astype(np.int64), whole
+    )
+    last = np.ceil((np.clip(flows["finish"], begin, end) - begin) / epoch).astype(np.int64)
+    last = np.clip(np.maximum(last, index + 1), first, whole)
+    idle = whole - (last - first)
+    sim.epochs[:, 0] -= np.where(flows["epoch"] > 0.0, idle, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    counts: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    links: dict[str, NDArray[Any]]
+
+
+def take_checkpoint(sim: k.Sim, part: int) -> Checkpoint:
+    """Everything that has happened by now, the end of a part: what is counted less what is ahead of time."""
+    links, now = sim.links, float(sim.world[0].now)
+    ahead, of_flows = sim.ahead_links[:, part], sim.ahead_flows[:, part]
+    counts = sim.counts.copy()
+    counts[:, k.ARRIVED] -= of_flows[:, k.AHEAD_FLOW_ARRIVED]
+    counts[:, k.ARRIVED_KIND : k.ARRIVED_KIND + len(k.KINDS)] -= of_flows[:, k.AHEAD_KIND :]
+    counts[:, k.ACKS_SENT] -= of_flows[:, k.AHEAD_ACKS_SENT]
+    passing = ahead[:, k.AHEAD_ARRIVED].astype(np.int64)
+    # A served link adds up waiting times at each change of its queue; add what passed since the last.
+    since = np.where(links["served"] == 1, links["waiting"] * (now - links["changed"]), 0.0)
+    return Checkpoint(
+        counts,
+        sim.levels.copy(),
+        sim.sums.copy(),
+        {
+            "arrived": links["arrived"] - passing,
+            "dropped": np.array(links["dropped"]),
+            "accepted": links["accepted"] - passing,
+            "work": links["work_sum"] - ahead[:, k.AHEAD_WORK],
+            "wait": links["wait_sum"] + since - ahead[:, k.AHEAD_WAIT],
+            "met": np.array(links["met"]),
+            "tied": np.array(links["tied"]),
+        },
+    )
+
+
+def set_epochs(scenario: Scenario, sim: k.Sim, half: Checkpoint, now: Checkpoint) -> None:
+    """Fix each flow's epoch at the end of the warm-up."""
+    if scenario.epoch != "auto":
+        sim.flows["epoch"] = scenario.epoch
+        return
+    base = base_rtts(sim, scenario)
+    if not scenario.links:
+        first = sim.hops[sim.flows["forward_hop"]]
+        # Jitter is counted at its mean; that it may not reorder a flow makes it a little more.
+        sim.flows["epoch"] = base + first["tx"] + _mean_waits(half, now)[0] + first["jitter"] / 2
+        return
+    timed = (now.counts - half.counts)[:, k.TIMED]
+    total = (now.sums - half.sums)[:, k.RTT_SUM]
+    # A flow without an acknowledgement in that time, between timeouts or not begun yet, has the round trip that
+    # packets had on its way: to take the base RTT would make more of its epochs empty than there are.
+    waits = _mean_waits(half, now)[sim.hops["link"]] + sim.hops["jitter"] / 2
+    until = np.concatenate([[0.0], np.cumsum(waits)])
+    on_the_way = base + until[sim.flows["back_end"]] - until[sim.flows["forward_hop"]]
+    mean_rtt = np.divide(total, timed, out=on_the_way, where=timed > 0)
+    sim.flows["epoch"] = np.maximum(mean_rtt, 1e-6)
+
+
+def _mean_waits(half: Checkpoint, now: Checkpoint) -> NDArray[np.float64]:
+    """(L,) mean time [s] for which packets waited at each link between two moments (Little's law)."""
+    packets = now.links["accepted"] - half.links["accepted"]
+    waited = np.array(now.links["wait"] - half.links["wait"])
+    mean: NDArray[np.float64] = np.divide(waited, packets, out=np.zeros(len(packets)), where=packets > 0)
+    return mean

@@ -1,0 +1,160 @@
+"""The network of a run: records of links, and the hops that each flow's packets take."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernel import records as k
+from .kernel.queues import DISCIPLINES
+from .kernel.streams import GRID
+from .memory import refuse_above, zeroed_records
+from .scenario.link import FAST
+from .scenario.scenario import Scenario
+
+
+def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
+    """Each flow's hops in a row, there and back; pure delays become part of the delay before or after a hop."""
+    rows: list[tuple[int, int, float, float, float, float]] = []
+    i = 0
+    for group in scenario.flows:
+        rtts = np.linspace(*group.rtts(), group.count)
+        for j in range(group.count):
+            f = flows[i]
+            if scenario.links:
+                there, back = routes[i]
+            else:
+                there, back = (0,), ()
+                quarter = float(rtts[j]) / 4
+                there_fast, back_fast = _fast(scenario, group.packet_size), _fast(scenario, group.ack_size)
+                f["access"], f["after"] = quarter + there_fast, quarter + there_fast
+                f["back_access"] = 2 * quarter + back_fast
+            f["forward_hop"] = len(rows)
+            f["access"] += _chain(
+                scenario, rows, there, group.packet_size, group.jitter, float(f["after"]), True
+            )
+            f["forward_end"] = f["back_hop"] = len(rows)
+            f["back_access"] += _chain(scenario, rows, back, group.ack_size, 0.0, 0.0, False)
+            f["back_end"] = len(rows)
+            for name in ("access", "back_access"):
+                f[name] = on_clock(scenario, float(f[name]))
+            i += 1
+    hops = zeroed_records(len(rows), k.HOP)
+    for column, name in enumerate(("link", "length", "delay", "tx", "jitter", "last")):
+        hops[name] = [row[column] for row in rows]
+    return hops
+
+
+def mark_through(scenario: Scenario, flows: Any, hops: Any, links: Any, drops: NDArray[np.int64]) -> None:
+    """Which hops need no event of their own, and which flows no event at their receiver."""
+    private = np.bincount(hops["link"], minlength=len(links)) == 1
+    free = (links["limit"] < 0) & (links["limit_bytes"] < 0) & (links["loss"] == 0.0) & (links["served"] == 0)
+    named = np.isin(np.arange(len(links)), drops[:, 4])  # where a packet is to be lost, each is looked at
+    through = (private & free & ~named)[hops["link"]] & (hops["jitter"] == 0.0)
+    # Every flow's segments need one event on their way at least.
+    for i in range(len(flows)):
+        first, end = flows["forward_hop"][i], flows["forward_end"][i]
+        if through[first:end].all():
+            through[end - 1] = False
+    hops["through"] = through
+    i = 0
+    for group in scenario.flows:
+        for _ in range(group.count):
+            way = np.arange(flows["forward_hop"][i], flows["forward_end"][i])
+            last = way[~through[way]][-1]
+            flows["fused"][i] = (
+                not links["served"][hops["link"][last]]
+                and group.delayed_ack == 0
+                and not group.open_loop
+                and not scenario.exact
+            )
+            i += 1
+
+
+def _chain(
+    scenario: Scenario,
+    rows: list[Any],
+    links: tuple[int, ...],
+    size: int,
+    jitter: float,
+    after: float,
+    forward: bool,
+) -> float:
+    """Append the hops of one direction; the delay before the first of them."""
+    lead, start = 0.0, len(rows)
+    for position, index in enumerate(links):
+        way = scenario.ways[index]
+        pure = way.rate is None and way.loss == 0.0 and way.jitter == 0.0
+        # A way needs one hop at least, where packets are counted.
+        needed = forward and len(rows) == start and position == len(links) - 1
+        delay = way.delay + (_fast(scenario, size) if way.rate is None else 0.0)
+        if pure and not needed and way.name not in scenario.links_of_drops:
+            if len(rows) == start:
+                lead += delay
+            else:
+                rows[-1][2] += delay
+            continue
+        tx = on_clock(scenario, 8.0 * size / way.rate, sending=True) if way.rate is not None else 0.0
+        rows.append([index, size, delay, tx, way.jitter, 0.0])
+    if len(rows) > start:
+        rows[-1][2] += after
+        rows[start][4] += jitter
+        for row in rows[start:]:
+            row[2] = on_clock(scenario, row[2])
+    return lead
+
+
+def _fast(scenario: Scenario, size: int) -> float:
+    """Seconds that a packet takes where a link is infinitely fast: none, or as long as in ns-2, which has no such link.
+
+    Some nanoseconds are nothing but where packets come and go in step: each round trip adds as many.
+    """
+    return 8.0 * size / FAST if scenario.exact else 0.0
+
+
+def make_links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np.int32]]:
+    """The records of the links and the rings of their queues."""
+    links = zeroed_records(len(scenario.ways), k.LINK)
+    first = 0
+    smallest = min(min(group.packet_size, group.ack_size) for group in scenario.flows)
+    for i, way in enumerate(scenario.ways):
+        row = links[i]
+        # A ring needs a limit; the length of a queue without one is known where it is a list.
+        unlimited = way.buffer is None and way.buffer_bytes is None and scenario.record.queues is not None
+        served = way.service == "served" or unlimited or (way.service == "auto" and scenario.exact)
+        row["rate"] = math.inf if way.rate is None else way.rate
+        row["loss"] = way.loss
+        row["discipline"] = list(DISCIPLINES).index(way.discipline)
+        row["served"] = served and way.rate is not None
+        row["limit"] = -1 if way.buffer is None else way.buffer - 1
+        row["limit_bytes"] = -1 if way.buffer_bytes is None else way.buffer_bytes
+        capacity = 0
+        if not row["served"]:
+            if way.buffer is not None:
+                capacity = max(way.buffer - 1, 1)
+            elif way.buffer_bytes is not None:
+                capacity = way.buffer_bytes // smallest + 2
+        row["first"], row["capacity"] = first, capacity
+        row["list_head"] = row["list_tail"] = -1
+        first += capacity
+    refuse_above(12.0 * first, "queues", "lower links.buffer or links.buffer_bytes")
+    return links, np.zeros(first), np.zeros(first, np.int32)
+
+
+def on_clock(scenario: Scenario, time: float, sending: bool = False) -> float:
+    """A time on the clock's grid: sending times rounded down, all others up.
+
+    Where a round trip is a whole number of sending times, what an acknowledgement releases arrives just as another
+    packet leaves. Rounded like this it never arrives a grid step too early and finds the queue still full.
+    """
+    if scenario.exact:
+        return time
+    steps = time * GRID
+    # What is on the grid but for rounding errors stays there.
+    near = round(steps)
+    if abs(steps - near) < 1e-6 * max(1.0, abs(steps) * 1e-9):
+        return near / GRID
+    return (math.floor(steps) if sending else math.ceil(steps)) / GRID
