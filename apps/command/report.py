@@ -9,7 +9,8 @@ import click
 from tcpdynamics.errors import OutputError
 
 from ..files import check_replaceable, check_writable, write_text
-from ..outputs import force_option
+from .options import force_option
+from .validate import QUICK
 
 
 @click.command()
@@ -21,14 +22,12 @@ from ..outputs import force_option
     metavar="FILE.html",
     help="Where the page goes.",
 )
-@click.option(
-    "--quick", is_flag=True, help="About a minute: fewer loads, 600 s instead of 5000 s, 5 runs instead of 8."
-)
+@click.option("--quick", is_flag=True, help=QUICK)
 @force_option
 def report(output: Path, quick: bool, force: bool) -> None:
     """Write the report: one self-contained HTML page.
 
-    It solves the models and runs the comparisons: some minutes; with --quick, one.
+    It solves the models and runs the comparisons, which takes some minutes; --quick takes about one.
     """
     if output.suffix.lower() not in (".html", ".htm"):
         raise OutputError(f"cannot write {output}: the report is a page; give a name that ends in .html")

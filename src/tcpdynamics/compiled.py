@@ -13,6 +13,9 @@ from typing import Any, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+#: Called with the name of a module whenever one of its functions is compiled and not read from disk.
+announce: Callable[[str], None] | None = None
+
 
 def kept_on_disk(function: _F, **options: Any) -> _F:
     """Compile with Numba on first use and keep the machine code for later processes.
@@ -22,6 +25,7 @@ def kept_on_disk(function: _F, **options: Any) -> _F:
     """
     from numba import config, njit
 
+    _listen()
     try:
         return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError as error:
@@ -32,6 +36,22 @@ def kept_on_disk(function: _F, **options: Any) -> _F:
         return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     finally:
         config.CACHE_DIR = chosen
+
+
+@functools.cache
+def _listen() -> None:
+    """Pass Numba's events of compilation on to `announce`."""
+    from numba.core import event
+
+    class Compilations(event.Listener):  # type: ignore[misc]
+        def on_start(self, event: Any) -> None:
+            function = getattr(event.data["dispatcher"], "py_func", None)
+            if announce is not None and function is not None:
+                announce(str(function.__module__))
+
+        def on_end(self, event: Any) -> None: ...
+
+    event.register("numba:compile", Compilations())
 
 
 @functools.cache
