@@ -174,7 +174,7 @@ def _number(value: float, digits: int) -> str:
 
 
 def what_you_ran(scenario: Scenario) -> Iterator[str]:
-    """Everything that a group, a kind of link and the run were given or got by default: one line each."""
+    """Everything that a group, a kind of link and the run have, set or by default: one line each."""
     first = 0
     for group in scenario.flows[:_GROUPS]:
         last = first + group.count - 1

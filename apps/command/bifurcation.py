@@ -203,7 +203,7 @@ def _kind(result: xr.Dataset) -> Any:
         if attractor == 1:
             return "equilibrium"
         if attractor != 2:
-            return "neither equilibrium nor cycle found"
+            return "neither equilibrium nor cycle"
         return f"cycle with {period} {'maxima' if period > 1 else 'maximum'}" if flow else f"period {period}"
 
     flat = (result[k].values.ravel() for k in ("attractor", "cycle_length", "status"))

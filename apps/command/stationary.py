@@ -207,16 +207,17 @@ def _title(kind: str, chosen: Chosen) -> str:
     labels = {
         "w_max": "W_max = {:g}",
         "base_timeout": "T0 = {:g} RTT",
-        "stages": "stages {}",
-        "backoff_cap": "backoff cap {}",
-        "collapse": "collapse after {}",
+        "stages": "stages {:g}",
+        "backoff_cap": "backoff cap {:g}",
+        "collapse": "collapse after {:g}",
     }
     model = chosen.model
-    single = [k for k in labels if hasattr(model, k) and k not in chosen.swept]
-    parameters = ", ".join(
-        labels[k].format(float(v) if "g" in labels[k] else v) for k in single for v in [getattr(model, k)]
-    )
-    return f"Sub-packet chain, {kind} model ({type(model).__name__}; {parameters})"
+    parameters = [
+        label.format(float(getattr(model, name)))
+        for name, label in labels.items()
+        if hasattr(model, name) and name not in chosen.swept
+    ]
+    return f"Sub-packet chain, {kind} model ({type(model).__name__}; {', '.join(parameters)})"
 
 
 def _rows(chosen: Chosen, counts: xr.Dataset, exact: bool) -> list[list[str]]:

@@ -145,7 +145,7 @@ def real(
 def whole(
     name: str, value: Any, low: int, high: int | None = None, *, error: type[Exception] = DomainError
 ) -> int:
-    """A whole number >= low, and <= high where that is given.
+    """A whole number >= low, and <= high where there is such a bound.
 
     Examples
     --------

@@ -90,7 +90,7 @@ LARGEST = 10**18
 
 
 def count_values(text: str) -> int:
-    """How many numbers a text asks for, before any is made; 1 where that cannot be told."""
+    """How many numbers a text asks for, before any is made; 1 where that is unknown."""
     parts = text.split(":")
     if len(parts) == 1:
         return text.count(",") + 1
