@@ -1,4 +1,8 @@
-"""From words to a model: which models there are, and their parameters as numbers or ranges."""
+"""From words to a model: which models there are, and their parameters as numbers or ranges.
+
+This file knows neither click nor Dash. A refusal is an InputError that names parameters between backticks, such as
+`w_max`; the command puts an option in their place, a page the label of a slider.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from tcpdynamics.errors import shown
+from tcpdynamics.errors import DomainError, DynamicsError, InputError, LimitError, shown
 from tcpdynamics.quantities import (
     MAX_POINTS,
     check_packet_size,
     check_points,
     count_values,
-    flag,
     only_number,
+    parse_floats,
+    parse_range,
     read_numbers,
 )
 
@@ -30,17 +33,32 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-#: Views that give equations, in the order in which the first one is taken.
-VIEWS = ("dde", "ode", "map", "rate_ode", "ack_map", "cut_map", "growth")
+#: Views that give equations of motion, in the order in which the first one is taken.
+MOTION = ("dde", "ode", "map", "rate_ode", "ack_map", "cut_map", "growth")
 
-#: What no option is made of: initial values are given by --start.
-_LEFT_OUT = ("start",)
+#: The view that gives a Markov chain.
+CHAIN = ("chain",)
 
 #: Fields that shape the equations and hold several numbers at once.
-SEVERAL = {
+SEVERAL: dict[str, tuple[str, Callable[[float], float]]] = {
     "delays": ("whole numbers of intervals, one for each share of the window", int),
-    "shares": ("what arrives after each of --delays; they sum to one", float),
+    "shares": ("what arrives after each of the delays; they sum to one", float),
 }
+
+#: Fields that are true or false.
+SWITCHES = {"early_retransmit": "windows of 2 and 3 repair one loss too (RFC 5827)"}
+
+#: States that one command updates, step by step of a map: a minute or so.
+MAX_UPDATES = 2_000_000_000
+
+#: Points of a store that are solved before the first are kept.
+_BLOCK = 10_000
+
+#: Flows with equations of their own.
+MAX_FLOWS = 300
+
+#: Points of a sweep that goes to a store block by block.
+MAX_STORED = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -51,19 +69,34 @@ class Family:
     ----------
     about : str
     readings : mapping reading -> class in `tcpdynamics.models`
-    plain : str
+    default : str
         The reading where none is asked for.
-    late : mapping reading -> reading
-        What stands in for a reading where --delay is given; "" for the default.
+    delayed : mapping reading -> reading
+        What stands in for a reading where a delay is asked for; "" for the default.
+    views : tuple of str
+        MOTION or CHAIN.
     """
 
     about: str
     readings: dict[str, str]
-    plain: str
-    late: dict[str, str] = field(default_factory=dict)
+    default: str
+    delayed: dict[str, str] = field(default_factory=dict)
+    views: tuple[str, ...] = MOTION
 
 
 FAMILIES = {
+    "sub-packet": Family(
+        "TCP at high loss: packets sent per round-trip time.",
+        {
+            "approximate": "SubPacketApproximate",
+            "full": "SubPacketFull",
+            "fresh": "SubPacketFresh",
+            "levels": "SubPacketLevels",
+            "exact": "SubPacketExact",
+        },
+        "full",
+        views=CHAIN,
+    ),
     "logistic": Family(
         "One flow under logistic control.",
         {
@@ -119,7 +152,7 @@ FAMILIES = {
 
 
 def kebab(name: str) -> str:
-    """A class's name as a word of the command line.
+    """A class's name as a word.
 
     >>> kebab("TRefwaWindow"), kebab("HighSpeedTcp")
     ('t-refwa-window', 'high-speed-tcp')
@@ -127,172 +160,155 @@ def kebab(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-def classes() -> dict[str, type[Any]]:
-    """All models with equations of motion, by their name on the command line."""
+def classes(views: Sequence[str] = MOTION) -> dict[str, type[Any]]:
+    """All models that have one of these views, by their name in words."""
     from tcpdynamics import models
 
-    found = {}
-    for name, cls in vars(models).items():
-        if dataclasses.is_dataclass(cls) and isinstance(cls, type) and views_of(cls):
-            found[kebab(name)] = cls
-    return found
+    return {
+        kebab(name): cls
+        for name, cls in vars(models).items()
+        if dataclasses.is_dataclass(cls) and isinstance(cls, type) and views_of(cls, views)
+    }
 
 
-def views_of(cls: type[Any]) -> list[str]:
-    """The views that give equations, the default one first."""
-    return [v for v in VIEWS if callable(getattr(cls, v, None))]
+def families(views: Sequence[str] = MOTION) -> list[str]:
+    """The names of the families whose readings have these views."""
+    return [name for name, family in FAMILIES.items() if family.views == views]
 
 
-def names() -> list[str]:
+def views_of(cls: type[Any], views: Sequence[str] = MOTION) -> list[str]:
+    """The views that a model has, the default one first."""
+    return [v for v in views if callable(getattr(cls, v, None))]
+
+
+def names(views: Sequence[str] = MOTION) -> list[str]:
     """Families first, then classes."""
-    return [*FAMILIES, *sorted(set(classes()) - set(FAMILIES))]
+    return [*families(views), *sorted(set(classes(views)) - set(FAMILIES))]
 
 
-def candidates(name: str) -> dict[str, type[Any]]:
+def candidates(name: str, views: Sequence[str] = MOTION) -> dict[str, type[Any]]:
     """Reading -> class of a family; a class alone has the reading "". Empty if there is no such model."""
     from tcpdynamics import models
 
-    if name in FAMILIES:
+    if name in families(views):
         return {r: getattr(models, c) for r, c in FAMILIES[name].readings.items()}
-    known = classes()
-    found = known.get(name) or known.get(f"{name}-tcp")
-    return {} if found is None else {"": found}
+    by_name = classes(views)
+    cls = by_name.get(name) or by_name.get(f"{name}-tcp")
+    return {} if cls is None else {"": cls}
 
 
 def reading_of(name: str, reading: str | None, delayed: bool) -> str:
-    """The reading that is meant, where --delay may choose one."""
+    """The reading that is meant, where a delay may choose one."""
     if name not in FAMILIES:
         return ""
     family = FAMILIES[name]
-    if delayed and (reading or "") in family.late:
-        return family.late[reading or ""]
-    return reading or family.plain
+    if delayed and (reading or "") in family.delayed:
+        return family.delayed[reading or ""]
+    return reading or family.default
 
 
-class ModelGroup(click.Group):
-    """A group with a command for each model, made when it is asked for."""
-
-    def __init__(self, *args: Any, build: Callable[[str], click.Command], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.build = build
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Families first."""
-        return names()
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a model."""
-        return self.build(cmd_name) if candidates(cmd_name) else None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the models named where there is no such one."""
-        if args and not args[0].startswith("-") and not candidates(args[0]):
-            raise click.UsageError(
-                f"there is no model {args[0]!r}; there are {', '.join(FAMILIES)}, and those that "
-                f"`tcpdynamics {ctx.info_name} --help` lists"
-            )
-        return super().resolve_command(ctx, args)
-
-
-def about(name: str) -> str:
-    """First line of a model's help."""
+def summary(name: str, views: Sequence[str] = MOTION) -> str:
+    """What a model is, in one line."""
     if name in FAMILIES:
         return FAMILIES[name].about
-    (cls,) = candidates(name).values()
+    (cls,) = candidates(name, views).values()
     return (cls.__doc__ or "").strip().partition("\n")[0]
 
 
-def options(name: str) -> list[click.Parameter]:
-    """--reading, --view and an option for each parameter of the model."""
-    found = candidates(name)
-    made: list[click.Parameter] = []
+@dataclass(frozen=True)
+class Entry:
+    """Something that can be said of a model: an option of a command, or a field of a form.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        "numbers" (one, a range, or one for each flow), "list", "switch", "choice" or "size".
+    about : str
+        One sentence, and the default where there is one.
+    choices : tuple of str
+    """
+
+    name: str
+    kind: str
+    about: str
+    choices: tuple[str, ...] = ()
+
+
+def entries(name: str, views: Sequence[str] = MOTION) -> list[Entry]:
+    """What can be said of a model: its reading, its view and its parameters."""
+    models = candidates(name, views)
+    choices: list[Entry] = []
     if name in FAMILIES:
         family = FAMILIES[name]
-        with_delay = f"; {family.late['']} with --delay" if "" in family.late else ""
-        text = f"Which reading of the law.  [default: {family.plain}{with_delay}]"
-        made.append(click.Option(["--reading"], type=click.Choice(list(found)), help=text))
-    views = list(dict.fromkeys(v for cls in found.values() for v in views_of(cls)))
-    if any(len(views_of(cls)) > 1 for cls in found.values()):
-        choice = click.Choice([v.replace("_", "-") for v in views])
-        made.append(click.Option(["--view"], type=choice, help="Which equations, where a model has several."))
-    return [*made, *_parameter_options(found)]
+        with_delay = f"; {family.delayed['']} with a delay" if "" in family.delayed else ""
+        about = f"Which reading of the law.  [default: {family.default}{with_delay}]"
+        choices.append(Entry("reading", "choice", about, tuple(models)))
+    if any(len(views_of(cls, views)) > 1 for cls in models.values()):
+        every = dict.fromkeys(v.replace("_", "-") for cls in models.values() for v in views_of(cls, views))
+        choices.append(Entry("view", "choice", "Which equations, where a model has several.", tuple(every)))
+    return [*choices, *_parameter_entries(models)]
 
 
-def _parameter_options(found: dict[str, type[Any]]) -> list[click.Parameter]:
+def _parameter_entries(models: dict[str, type[Any]]) -> list[Entry]:
     from tcpdynamics.models.parameters import describe
 
-    told: dict[str, dict[str, Any]] = {}
+    rows: dict[str, dict[str, Any]] = {}
+    intervals: dict[str, dict[str, None]] = {}
     owners: dict[str, list[str]] = {}
-    for reading, cls in found.items():
+    for reading, cls in models.items():
         for row in describe(cls):
-            if row["name"] not in _LEFT_OUT:
-                told.setdefault(row["name"], row)
+            if row["name"] != "start":  # initial values are words of their own
+                rows.setdefault(row["name"], row)
+                intervals.setdefault(row["name"], {})[row["interval"]] = None
                 owners.setdefault(row["name"], []).append(reading)
-        for name in SEVERAL:
+        for name in (*SEVERAL, *SWITCHES):
             if name in cls.__dataclass_fields__:
                 owners.setdefault(name, []).append(reading)
-    made: list[click.Parameter] = []
-    for name, row in told.items():
-        text = _help(row) + _only(owners[name], found)
-        made.append(click.Option([flag(name)], multiple=True, metavar="RANGE", help=text))
-    for name, (text, _) in SEVERAL.items():
-        if name in owners:
-            text = text[0].upper() + text[1:] + "." + _only(owners[name], found)
-            made.append(click.Option([flag(name)], metavar="LIST", help=text))
-    if any(row["unit"] == "packet/s" for row in told.values()):
-        text = "Turns bit rates such as 1Mbit/s into packets per second, such as 1500B."
-        made.append(click.Option(["--packet-size"], metavar="SIZE", help=text))
-    return made
+
+    def sentence(name: str, text: str) -> str:
+        only = "" if len(owners[name]) == len(models) else f"  (only {', '.join(owners[name])})"
+        return text[0].upper() + text[1:] + only
+
+    result = [
+        Entry(name, "numbers", sentence(name, _meaning(row, " or ".join(intervals[name]))))
+        for name, row in rows.items()
+    ]
+    lists = {name: text for name, (text, _) in SEVERAL.items()}
+    for kind, texts in (("list", lists), ("switch", SWITCHES)):
+        result += [Entry(n, kind, sentence(n, f"{text}.")) for n, text in texts.items() if n in owners]
+    if any(row["unit"] == "packet/s" for row in rows.values()):
+        about = "Turns bit rates such as 1Mbit/s into packets per second, such as 1500B."
+        result.append(Entry("packet_size", "size", about))
+    return result
 
 
-def _help(row: dict[str, Any]) -> str:
+def _meaning(row: Mapping[str, Any], interval: str) -> str:
     unit = "" if row["unit"] == "1" else f" [{row['unit']}]"
-    meaning = row["meaning"][0].upper() + row["meaning"][1:]
-    default = row["default"]
     if row["required"]:
         end = "  [required]"
     else:
-        end = "" if default is None else f"  [default: {default:g}]"
-    return f"{meaning}{unit}, in {row['interval']}.{end}"
-
-
-def _only(owners: Sequence[str], found: dict[str, type[Any]]) -> str:
-    """Which readings have it, if not all."""
-    if len(owners) == len(found):
-        return ""
-    return f"  (only {', '.join(owners)})"
-
-
-#: States that one command updates, step by step of a map: a minute or so.
-MAX_UPDATES = 2_000_000_000
-
-#: Points of a store that are solved before the first are kept.
-_BLOCK = 10_000
-
-#: Flows with equations of their own.
-MAX_FLOWS = 300
-
-#: Points of a sweep that goes to a store block by block.
-MAX_STORED = 100_000_000
+        end = "" if row["default"] is None else f"  [default: {row['default']:g}]"
+    return f"{row['meaning']}{unit}, in {interval}.{end}"
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A model as the options describe it.
+    """A model as the words describe it.
 
     Attributes
     ----------
     name, reading : str
-        As on the command line; no reading for a class that was named itself.
+        No reading for a class that was named itself.
     model : a model
         At the values that lie inside their domains.
-    problem : its equations
+    problem : its equations, or its chain
     whole : bool
         Whether `problem` is the model's default view, so that its closed forms hold for it.
     swept : mapping parameter -> all values, those at an excluded end of their domain too
     outside : mapping parameter -> values left out
+    notes : tuple of str
+        What the user should know.
     """
 
     name: str
@@ -302,6 +318,7 @@ class Chosen:
     whole: bool
     swept: dict[str, Array] = field(default_factory=dict)
     outside: dict[str, list[float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def target(self) -> Any:
@@ -314,98 +331,72 @@ class Chosen:
         return math.prod(len(v) for v in self.swept.values())
 
 
-def check_steps(chosen: Chosen, steps: float, options: str, stores: bool = False) -> None:
-    """Refuse more steps of a map than one command should take, before anything is computed."""
+def check_steps(chosen: Chosen, steps: float, advice: str, stores: bool = False) -> None:
+    """Refuse more steps of a map than one request should take, before anything is computed."""
     states = len(chosen.problem.labels)
     points = min(chosen.points, _BLOCK) if stores else chosen.points
     if steps * points * states > MAX_UPDATES:
-        raise click.UsageError(
+        raise LimitError(
             f"{steps:,.0f} steps of {states:,} state{'s' * (states > 1)} at {points:,} point{'s' * (points > 1)} are "
             f"{steps * points * states:.3g} updates, at most {MAX_UPDATES:.0e} are allowed here; use a smaller "
-            f"{options} or fewer points"
+            f"{advice} or fewer points"
         )
 
 
-def choose(name: str, options: Mapping[str, Any], *, most: int = MAX_POINTS) -> Chosen:
-    """Build the model that the options describe.
+def choose(
+    name: str,
+    texts: Mapping[str, Any],
+    *,
+    views: tuple[str, ...] = MOTION,
+    most: int = MAX_POINTS,
+    exact: bool = False,
+) -> Chosen:
+    """Build the model that words describe.
 
     Parameters
     ----------
     name : str, of a family or a class
-    options : mapping
-        "reading", "view", "packet_size", and each parameter with the texts given for it.
+    texts : mapping
+        "reading", "view", "packet_size", and each parameter with the texts for it. Words that no model of this name
+        has are ignored.
+    views : MOTION or CHAIN
+        Chains keep single numbers as fractions, and sweep the parameters that have no default.
     most : int
         Points that the grid may have.
+    exact : bool
+        Fractions in ranges, too.
 
     Raises
     ------
-    click.UsageError
-        Names the option, the value and the bound.
-    """
-    from tcpdynamics.models.parameters import describe
-    from tcpdynamics.solvers import DomainError, DynamicsError
+    InputError
+        Names the parameter between backticks, the value and the bound.
 
-    if options.get("packet_size"):
-        check_packet_size(options["packet_size"])
-    found = candidates(name)
-    reading = reading_of(name, options.get("reading"), bool(options.get("delay")))
-    cls = found[reading]
-    rows = {row["name"]: row for row in describe(cls)}
-    given, swept = _given(name, reading, cls, rows, options, most)
-    _require(rows, {**given, **swept})
-    _check_flows(cls, given)
+    Examples
+    --------
+    >>> chosen = choose("logistic", {"epsilon": ["0.5:1.5:3"], "delay": ["0.1"]})
+    >>> type(chosen.model).__name__, chosen.swept["epsilon"].tolist()
+    ('LogisticDelayed', [0.5, 1.0, 1.5])
+    """
+    if texts.get("packet_size"):
+        check_packet_size(texts["packet_size"])
+    reading = reading_of(name, texts.get("reading"), bool(texts.get("delay")))
+    words = _Words(name, reading, candidates(name, views)[reading], texts, views, most, exact)
+    values, swept, notes = words.read()
+    words.check_complete({**values, **swept})
     check_points({k: len(v) for k, v in swept.items()}, most)
     outside = {}
-    for key, values in swept.items():
-        given[key], outside[key] = _inside(values, rows[key])
+    for key, array in swept.items():
+        values[key], outside[key] = (array, []) if views == CHAIN else _inside(array, words.rows[key])
+    view = words.view()
     try:
-        model = cls(**given)
-        view = _view(cls, options.get("view"))
+        model = words.cls(**values)
         problem = getattr(model, view)()
     except (DomainError, DynamicsError) as error:
-        raise click.UsageError(_as_option(str(error), rows)) from None
-    whole = view == views_of(cls)[0]
-    return Chosen(name, reading, model, problem, whole, swept, {k: v for k, v in outside.items() if v})
-
-
-def _given(
-    name: str,
-    reading: str,
-    cls: type[Any],
-    rows: Mapping[str, dict[str, Any]],
-    options: Mapping[str, Any],
-    most: int,
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Single values by parameter, and those of ranges."""
-    import numpy as np
-
-    sizes = {
-        key: count_values(options[key][0])
-        for key in cls.__dataclass_fields__
-        if key in options and key not in SEVERAL and len(options[key] or ()) == 1
-    }
-    check_points({key: n for key, n in sizes.items() if 1 < n <= most}, most)
-    given: dict[str, Any] = {}
-    swept: dict[str, Array] = {}
-    for key in {k for c in candidates(name).values() for k in c.__dataclass_fields__} & set(options):
-        texts = options[key]
-        if not texts or key == "start":
-            continue
-        if key not in cls.__dataclass_fields__:
-            if reading == "mixed" and key == "delay":
-                given.setdefault("delays", _up_to(texts))
-            else:
-                _refuse_foreign(name, reading, key, texts)
-        elif key in SEVERAL:
-            given[key] = _tuple(key, texts)
-        else:
-            value = _parameter(rows[key], texts, options, cls, most)
-            if isinstance(value, list):
-                swept[key] = np.asarray(value)
-            else:
-                given[key] = value
-    in_order = [k for k in rows if k in swept]
-    return given, {k: swept[k] for k in in_order}
+        parameter, _, rest = str(error).partition(" ")
+        raise InputError(f"`{parameter}` {rest}" if parameter in words.rows else str(error)) from None
+    whole = view == views_of(words.cls, views)[0]
+    outside = {k: v for k, v in outside.items() if v}
+    return Chosen(name, reading, model, problem, whole, swept, outside, tuple(notes))
 
 
 def _inside(values: Array, row: Mapping[str, Any]) -> tuple[Array, list[float]]:
@@ -417,95 +408,142 @@ def _inside(values: Array, row: Mapping[str, Any]) -> tuple[Array, list[float]]:
     return (values, []) if out.all() else (values[~out], values[out].tolist())
 
 
-def _parameter(
-    row: dict[str, Any], texts: Sequence[str], options: Mapping[str, Any], cls: type[Any], most: int
-) -> Any:
-    """The value of one parameter: a number, a value for each flow, or the list of a range."""
-    option = flag(row["name"])
-    rtt = cls.__dataclass_fields__.get("base_rtt")
-    # Without a base round-trip time, rates are packets per round trip: a bit rate cannot be converted.
-    in_seconds = rtt is None or rtt.default is not None or bool(options.get("base_rtt"))
-    size = options.get("packet_size") if in_seconds else ""
-    if len(texts) > 1:
-        return _each_flow(option, texts, row, cls, size)
-    values = read_numbers(option, texts[0], row["unit"], most, size)
-    if len(values) == 1:
-        return int(values[0]) if row["integer"] and values[0] == int(values[0]) else values[0]
-    if len(set(values)) < len(values):
-        twice = next(v for v in values if values.count(v) > 1)
-        raise click.UsageError(f"{option} gives {twice:g} more than once; give each value once")
-    return values
+@dataclass(frozen=True)
+class _Words:
+    """The words for one model."""
 
+    name: str
+    reading: str
+    cls: type[Any]
+    texts: Mapping[str, Any]
+    views: tuple[str, ...]
+    most: int
+    exact: bool
+    rows: dict[str, dict[str, Any]] = field(init=False)
 
-def _each_flow(
-    option: str, texts: Sequence[str], row: dict[str, Any], cls: type[Any], size: str | None
-) -> xr.DataArray:
-    """An option that was repeated: a value for each flow."""
-    from tcpdynamics.models import per_flow
+    def __post_init__(self) -> None:
+        from tcpdynamics.models.parameters import describe
 
-    if not hasattr(cls, "_each") or row["integer"]:
-        raise click.UsageError(f"{option} was given {len(texts)} times; give a range or a comma list")
-    each = [read_numbers(option, text, row["unit"], 1, size) for text in texts]
-    return per_flow([x for (x,) in each])
+        object.__setattr__(self, "rows", {row["name"]: row for row in describe(self.cls)})
+
+    def read(self) -> tuple[dict[str, Any], dict[str, Array], list[str]]:
+        """Single values by parameter, those of ranges, and notes."""
+        import numpy as np
+
+        fields = self.cls.__dataclass_fields__
+        single = [k for k in fields if k in self.rows and len(self.texts.get(k) or ()) == 1]
+        sizes = {k: count_values(self.texts[k][0]) for k in single}
+        check_points({k: n for k, n in sizes.items() if 1 < n <= self.most}, self.most)
+        values: dict[str, Any] = {}
+        swept: dict[str, Array] = {}
+        notes: list[str] = []
+        every = {k for c in candidates(self.name, self.views).values() for k in c.__dataclass_fields__}
+        for key in sorted(every & set(self.texts)):
+            texts = self.texts[key]
+            if not texts or key == "start":
+                continue
+            if key not in fields:
+                if self.reading == "mixed" and key == "delay":
+                    values.setdefault("delays", _up_to(texts[-1]))
+                else:
+                    notes += self._foreign(key, texts)
+            elif key in SWITCHES:
+                values[key] = True
+            elif key in SEVERAL:
+                values[key] = _tuple(key, texts)
+            else:
+                value = self._parameter(self.rows[key], texts)
+                if isinstance(value, list):
+                    swept[key] = np.asarray(value)
+                else:
+                    values[key] = value
+        return values, {k: swept[k] for k in self.rows if k in swept}, notes
+
+    def _parameter(self, row: Mapping[str, Any], texts: Sequence[str]) -> Any:
+        """The value of one parameter: a number, a value for each flow, or the list of a range."""
+        label = f"`{row['name']}`"
+        rtt = self.cls.__dataclass_fields__.get("base_rtt")
+        # Without a base round-trip time, rates are packets per round trip: a bit rate cannot be converted.
+        in_seconds = rtt is None or rtt.default is not None or bool(self.texts.get("base_rtt"))
+        size = self.texts.get("packet_size") if in_seconds else ""
+        if len(texts) > 1:
+            return self._each_flow(row, texts, size)
+        chain, one = self.views == CHAIN, count_values(texts[0]) == 1
+        parse: Callable[[str, int], list[Any]] = (
+            parse_range if chain and (one or self.exact) else parse_floats
+        )
+        values = read_numbers(label, texts[0], row["unit"], self.most, size, parse)
+        if chain and row["required"]:
+            return values if self.exact else [float(v) for v in values]
+        if len(values) == 1:
+            whole = (chain or row["integer"]) and values[0] == int(values[0])
+            return int(values[0]) if whole else values[0]
+        if chain and row["integer"]:
+            raise InputError(
+                f"{label} takes one whole number, got {shown(texts[0])}; each value is another chain"
+            )
+        if not chain and len(set(values)) < len(values):
+            twice = next(v for v in values if values.count(v) > 1)
+            raise InputError(f"{label} gives {twice:g} more than once; give each value once")
+        return values
+
+    def _each_flow(self, row: Mapping[str, Any], texts: Sequence[str], size: str | None) -> xr.DataArray:
+        """A word that was repeated: a value for each flow."""
+        from tcpdynamics.models import per_flow
+
+        label = f"`{row['name']}`"
+        if not hasattr(self.cls, "_each") or row["integer"]:
+            raise InputError(f"{label} stands {len(texts)} times; give a range or a comma list")
+        return per_flow([x for text in texts for x in read_numbers(label, text, row["unit"], 1, size)])
+
+    def _foreign(self, key: str, texts: Any) -> list[str]:
+        """A parameter of other readings is refused; one delay that a reading does not have is worth a note only."""
+        models = candidates(self.name, self.views)
+        owners = ", ".join(r for r, c in models.items() if key in c.__dataclass_fields__)
+        if key != "delay":
+            raise InputError(f"`{key}` belongs to `reading` {owners}, not to {self.reading}")
+        only_number("`delay`", texts[-1])
+        return [f"`reading` {self.reading} has no delay, so `delay` changes nothing; {owners} have one"]
+
+    def check_complete(self, values: Mapping[str, Any]) -> None:
+        """Refuse parameters that are missing, and more flows than there can be equations."""
+        missing = [f"`{k}`" for k, row in self.rows.items() if row["required"] and k not in values]
+        if missing:
+            what = "a value is" if len(missing) == 1 else "values are"
+            raise InputError(f"{what} missing for {', '.join(missing)}; give a number or start:stop:count")
+        flows = values.get("flows")
+        if hasattr(self.cls, "_each") and isinstance(flows, int | float) and flows > MAX_FLOWS:
+            raise InputError(
+                f"`flows` must be at most {MAX_FLOWS} for {self.cls.__name__}, whose flows have equations of their "
+                f"own, got {flows:,g}; use fewer flows"
+            )
+
+    def view(self) -> str:
+        """The view that is meant."""
+        views = views_of(self.cls, self.views)
+        word = self.texts.get("view")
+        if word is None:
+            return views[0]
+        if (view := word.replace("-", "_")) not in views:
+            known = ", ".join(v.replace("_", "-") for v in views)
+            raise InputError(f"`view` {shown(word)} is not a view of {self.cls.__name__}; it has {known}")
+        return str(view)
 
 
 def _tuple(name: str, text: str) -> tuple[Any, ...]:
-    values = read_numbers(flag(name), text)
+    values = read_numbers(f"`{name}`", text)
     kind = SEVERAL[name][1]
     if kind is int and any(v != int(v) for v in values):
-        raise click.UsageError(f"{flag(name)} takes whole numbers, got {shown(text)}")
+        raise InputError(f"`{name}` takes whole numbers, got {shown(text)}")
     return tuple(kind(v) for v in values)
 
 
-def _up_to(texts: Sequence[str]) -> tuple[int, ...]:
+def _up_to(text: str) -> tuple[int, ...]:
     """Delays 0, 1, ..., d, for a mix of all of them."""
-    d = only_number("--delay", texts[-1])
+    d = only_number("`delay`", text)
     if d != int(d) or not 0 <= d <= 1000:
-        raise click.UsageError(
-            f"--delay must be a whole number in [0, 1000] for --reading mixed (0, 1, ..., d intervals in equal "
-            f"shares), got {shown(texts[-1])}; --delays and --shares give any mix"
+        raise InputError(
+            f"`delay` must be a whole number in [0, 1000] for `reading` mixed (0, 1, ..., d intervals in equal "
+            f"shares), got {shown(text)}; `delays` and `shares` give any mix"
         )
     return tuple(range(int(d) + 1))
-
-
-def _refuse_foreign(name: str, reading: str, key: str, texts: Sequence[str]) -> None:
-    """An option of other readings; one delay that a reading does not have is worth a note only."""
-    owners = ", ".join(r for r, c in candidates(name).items() if key in c.__dataclass_fields__)
-    if key != "delay":
-        raise click.UsageError(f"{flag(key)} belongs to --reading {owners}, not to {reading}")
-    only_number("--delay", texts[-1])
-    text = f"--reading {reading} has no delay, so --delay changes nothing; {owners} have one"
-    click.echo(f"Note: {text}", err=True)
-
-
-def _require(rows: Mapping[str, dict[str, Any]], given: Mapping[str, Any]) -> None:
-    missing = [flag(k) for k, row in rows.items() if row["required"] and k not in given]
-    if missing:
-        raise click.UsageError(f"Missing option{'s' * (len(missing) > 1)} {', '.join(missing)}")
-
-
-def _check_flows(cls: type[Any], given: Mapping[str, Any]) -> None:
-    """Each flow of these models has equations of its own, and their spectra are dense."""
-    flows = given.get("flows")
-    if hasattr(cls, "_each") and isinstance(flows, int | float) and flows > MAX_FLOWS:
-        raise click.UsageError(
-            f"--flows must be at most {MAX_FLOWS} for {cls.__name__}, whose flows have equations of their own, got "
-            f"{flows:,g}; use fewer flows"
-        )
-
-
-def _view(cls: type[Any], view: str | None) -> str:
-    have = views_of(cls)
-    if view is None:
-        return have[0]
-    wanted = view.replace("-", "_")
-    if wanted not in have or wanted not in VIEWS:
-        listed = ", ".join(v.replace("_", "-") for v in have)
-        raise click.UsageError(f"--view {shown(view)} is not a view of {cls.__name__}; it has {listed}")
-    return wanted
-
-
-def _as_option(message: str, rows: Mapping[str, Any]) -> str:
-    """A model's complaint with the option in the place of the field."""
-    name, _, rest = message.partition(" ")
-    return f"{flag(name)} {rest}" if name in rows else message

@@ -1,4 +1,7 @@
-"""From a result to a file: NetCDF, a page, a picture, or a store that can be resumed."""
+"""From a result to a table, JSON or a file: NetCDF, a page, a picture, or a store that can be resumed.
+
+This file knows neither click nor Dash: what is to be said is returned, or goes to a function of the caller's.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,14 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from tcpdynamics.charts.look import titled
-from tcpdynamics.errors import OutputError
-from tcpdynamics.interrupts import advising
+from tcpdynamics.errors import LimitError, OutputError
 
 from .choice import Chosen
-from .command.progress import progress_line
 from .files import (
     PAGE,
     check_netcdf_name,
@@ -39,29 +38,6 @@ if TYPE_CHECKING:
 #: Numbers that JSON can carry, and points that a picture can.
 MAX_PRINTED = 1_000_000
 MAX_DRAWN = 1_000_000
-
-
-#: --force, the same for every command that writes files.
-force_option = click.option(
-    "--force",
-    is_flag=True,
-    help="Replace files, too, that tcpdynamics did not write, or that hold another model.",
-)
-
-
-def common_options(command: click.Command) -> click.Command:
-    """--json, --output and --force."""
-    command.params += [
-        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON instead of a table."),
-        click.Option(
-            ["--output"],
-            type=click.Path(path_type=Path),
-            multiple=True,
-            metavar="FILE",
-            help="Write x.nc, x.html, x.png, or x.zarr, which goes on where a run was killed; may be repeated.",
-        ),
-    ]
-    return force_option(command)
 
 
 def check_outputs(
@@ -90,12 +66,12 @@ def check_outputs(
     if in_json:
         _check_printed(points)
     store = None
-    taken: set[str] = set()
+    names: set[str] = set()
     for path in paths:
         suffix = path.suffix.lower()
-        if os.path.realpath(path) in taken:
-            raise OutputError(f"cannot write {path}: it is given twice; give another name")
-        taken.add(os.path.realpath(path))
+        if os.path.realpath(path) in names:
+            raise OutputError(f"cannot write {path}: it is named twice; give another name")
+        names.add(os.path.realpath(path))
         if suffix == ".nc":
             check_netcdf_name(path)
             check_replaceable(path, force, model)
@@ -111,7 +87,7 @@ def check_outputs(
                 check_png(path)
         elif suffix == ".zarr":
             if store is not None:
-                raise OutputError(f"cannot write {path}: one store is enough, {store} is given too")
+                raise OutputError(f"cannot write {path}: only one store is possible, and {store} is one too")
             if not swept:
                 raise OutputError(f"cannot write {path}: a store holds a sweep; give one parameter a range")
             _check_store(path)
@@ -132,21 +108,25 @@ def _check_store(path: Path) -> None:
 
 
 def write_outputs(
-    paths: Sequence[Path], result: xr.Dataset, draw: Callable[[], go.Figure], title: str = ""
+    paths: Sequence[Path],
+    result: xr.Dataset,
+    draw: Callable[[], go.Figure],
+    title: str = "",
+    wrote: Callable[[Path], None] = lambda path: None,
 ) -> None:
-    """Write what was asked for, pictures with a title; stores have been written already."""
+    """Write what was asked for, pictures with a title, and call `wrote` after each; stores are written already."""
     figure: go.Figure | None = None
     for path in paths:
         suffix = path.suffix.lower()
         if suffix == ".nc":
             write_netcdf(path, result)
         elif suffix in (".html", ".png"):
-            figure = _drawn(draw, title) if figure is None else figure
+            figure = (titled(draw(), title) if title else draw()) if figure is None else figure
             if suffix == ".html":
                 write_text(path, page(figure, title or path.stem))
             else:
                 write_png(path, figure)
-        click.echo(f"wrote {path}", err=True)
+        wrote(path)
 
 
 def document(chosen: Chosen, result: xr.Dataset, **more: Any) -> dict[str, Any]:
@@ -172,8 +152,8 @@ def document(chosen: Chosen, result: xr.Dataset, **more: Any) -> dict[str, Any]:
 
 def _check_printed(numbers: int) -> None:
     if numbers > MAX_PRINTED:
-        raise click.UsageError(
-            f"--json would print {numbers:,} numbers, at most {MAX_PRINTED:,}; --output FILE.nc takes more"
+        raise LimitError(
+            f"JSON would have {numbers:,} numbers, at most {MAX_PRINTED:,} are allowed; a file x.nc takes more"
         )
 
 
@@ -202,44 +182,43 @@ def finite(values: Any) -> Any:
     return out.tolist()
 
 
-def table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows with columns that stand under each other, numbers to the right."""
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Lines whose columns stand under each other, numbers to the right.
+
+    >>> print(table([["loss", "mean"], ["0.1", "2.3471"]]))
+    loss    mean
+     0.1  2.3471
+    """
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        click.echo("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
-def _drawn(draw: Callable[[], go.Figure], title: str) -> go.Figure:
-    return titled(draw(), title) if title else draw()
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
 
 
 def heading(chosen: Chosen) -> str:
     """Title of a picture: the model, its reading and the parameters that are single numbers."""
-    pass
-
-    reading = f"{chosen.name}, {chosen.reading}: " if chosen.reading else ""
-    return reading + about(chosen, units_of(chosen))
+    return (f"{chosen.name}, {chosen.reading}: " if chosen.reading else "") + subtitle(chosen)
 
 
-def about(chosen: Chosen, units: Mapping[str, str]) -> str:
+def subtitle(chosen: Chosen) -> str:
     """The class and the parameters that are single numbers."""
     import numpy as np
 
-    told = []
-    for name, unit in units.items():
+    parameters = []
+    for name, unit in units_of(chosen).items():
         value = getattr(chosen.model, name)
         if name in chosen.swept or value is None or name == "start":
             continue
         values = ", ".join(f"{v:g}" for v in np.atleast_1d(np.asarray(value, float)))
-        told.append(f"{name.replace('_', ' ')} = {values}" + (f" {unit}" if unit != "1" else ""))
-    return f"{type(chosen.model).__name__}" + (f" ({', '.join(told)})" if told else "")
+        parameters.append(f"{name.replace('_', ' ')} = {values}" + (f" {unit}" if unit != "1" else ""))
+    return f"{type(chosen.model).__name__}" + (f" ({', '.join(parameters)})" if parameters else "")
 
 
 #: Codes of points that lie at an excluded end of their domain.
 _OUTSIDE = {"status": 1, "verdict": 2}
 
 
-def completed(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
+def add_outside(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
     """The result with the points that were left out, marked, and with symbols and units on its axes."""
     if chosen.outside:
         full = {k: chosen.swept[k] for k in chosen.outside}
@@ -251,17 +230,22 @@ def completed(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
         result = result.reindex(full, fill_value=others | codes)
         for name, values in attrs.items():
             result[name].attrs = values
-        for name, values in chosen.outside.items():
-            told = ", ".join(f"{v:g}" for v in values)
-            click.echo(
-                f"Note: {name.replace('_', ' ')} = {told} lies at an excluded end of its domain; the points there "
-                "are left out and marked in `status`",
-                err=True,
-            )
-    return named(result, chosen)
+    return label_axes(result, chosen)
 
 
-def named(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
+def notes_on_outside(chosen: Chosen) -> list[str]:
+    """What is to be said of points that were left out."""
+    notes = []
+    for name, values in chosen.outside.items():
+        numbers = ", ".join(f"{v:g}" for v in values)
+        notes.append(
+            f"{name.replace('_', ' ')} = {numbers} lies at an excluded end of its domain; the points there are left "
+            "out and marked in `status`"
+        )
+    return notes
+
+
+def label_axes(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
     """Axes with symbol, meaning and unit."""
     from tcpdynamics.models.parameters import describe
 
@@ -269,35 +253,36 @@ def named(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
     for name in map(str, result.coords):
         if name in rows:
             row = rows[name]
-            told = {"symbol": row["symbol"], "long_name": row["meaning"], "units": row["unit"]}
-            result[name].attrs = told | result[name].attrs
+            attrs = {"symbol": row["symbol"], "long_name": row["meaning"], "units": row["unit"]}
         elif name.startswith("start_"):
             label = name.removeprefix("start_")
             units = chosen.problem.units.get(label.partition("[")[0], "1")
-            told = {"symbol": f"{label}(0)", "long_name": "initial value", "units": units}
-            result[name].attrs = told | result[name].attrs
+            attrs = {"symbol": f"{label}(0)", "long_name": "initial value", "units": units}
+        else:
+            continue
+        result[name].attrs = attrs | result[name].attrs
     return result
 
 
-def stored(
-    path: Path, target: Any, solver: Callable[..., Any], chosen: Chosen, **settings: Any
+def solve_to_store(
+    path: Path,
+    target: Any,
+    solver: Callable[..., Any],
+    chosen: Chosen,
+    progress: Callable[[float], None],
+    **settings: Any,
 ) -> xr.Dataset:
-    """Solve block by block to a store; a run that was killed goes on."""
+    """Solve block by block to a store, where an interrupted run resumes; `progress` gets the share that is done."""
     from tcpdynamics.solvers import sweep, sweep_of
 
     work = sweep_of(target, solver, **settings)
-    advice = f"what is finished is kept in {path}; the same command goes on from there"
-    try:
-        with advising(advice), progress_line("sweeping") as line:
-            return sweep(
-                work,
-                {**work.parameters, **chosen.swept},
-                store=path,
-                progress=lambda done, points, left: line(done / points),
-            )
-    except KeyboardInterrupt:
-        click.echo(advice, err=True)
-        raise
+    result = sweep(
+        work,
+        {**work.parameters, **chosen.swept},
+        store=path,
+        progress=lambda done, points, seconds: progress(done / points),
+    )
+    return label_axes(result, chosen)
 
 
 def reason(code: int) -> str:
@@ -307,13 +292,13 @@ def reason(code: int) -> str:
     return without_advice(reason(code))
 
 
-def without_advice(told: str) -> str:
+def without_advice(text: str) -> str:
     """A reason without what only callers of the Python functions can do.
 
     >>> without_advice("the steps ran out before the last time: raise max_steps or loosen the tolerance")
     'the steps ran out before the last time'
     """
-    return told.partition(": raise ")[0].partition(": use method")[0]
+    return text.partition(": raise ")[0].partition(": use method")[0]
 
 
 def units_of(chosen: Chosen) -> dict[str, str]:
@@ -378,21 +363,21 @@ def _kaleido() -> Callable[[go.Figure, float], bytes] | None:
         try:
             content: bytes = figure.to_image("png", width=_SIZE[0], height=height, scale=2)
         except (RuntimeError, ValueError, OSError) as error:  # no browser for it, or one that does not start
-            told = " ".join(str(error).split())[:200]
-            raise OutputError(f"cannot draw a PNG: kaleido says {told}; write x.html instead") from None
+            text = " ".join(str(error).split())[:200]
+            raise OutputError(f"cannot draw a PNG: kaleido says {text}; write x.html instead") from None
         return content
 
     return draw
 
 
 def _browser(path: Path) -> str:
-    named = os.environ.get("BROWSER_PATH")
-    found = next((b for b in (named, *map(shutil.which, _BROWSERS)) if b and os.access(b, os.X_OK)), None)
-    if found is None:
+    places = (os.environ.get("BROWSER_PATH"), *map(shutil.which, _BROWSERS))
+    browser = next((b for b in places if b and os.access(b, os.X_OK)), None)
+    if browser is None:
         raise OutputError(
             f"cannot draw {path}: a PNG needs kaleido or Chromium; install `tcpdynamics[export]`, or write x.html"
         )
-    return found
+    return browser
 
 
 def _photograph(text: str, height: float, browser: str) -> bytes:

@@ -56,7 +56,7 @@ def _cut(name: str) -> str:
 
 
 def _key(at: Any, name: str, before: list[str]) -> str | int:
-    """The key or index that `name` means in `at`, which was found under `before`."""
+    """The key or index that `name` means in `at`, which stands under `before`."""
     where = _cut(".".join(before))
     if isinstance(at, dict):
         return name

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from tcpdynamics.errors import OutputError
 
 from .files import PAGE, TABLE, check_netcdf_name, check_replaceable, check_writable, write_whole
@@ -96,24 +94,24 @@ def _finite(values: Any) -> Any:
     return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
-def print_summary(result: xr.Dataset, scenario: Scenario, verbose: bool = False) -> None:
-    """Print what was run and what came out, with intervals for several replications."""
+def summary_lines(result: xr.Dataset, scenario: Scenario, verbose: bool = False) -> Iterator[str]:
+    """What was run and what came out, with intervals for several replications."""
     several = "replication" in result.dims
-    click.echo(
+    yield (
         f"{result.attrs['name']}: {result.sizes['flow']} flow{'s' if result.sizes['flow'] > 1 else ''}, "
         + ("several seeds (--json lists them)" if several else f"seed {result.attrs['seed']}")
     )
-    click.echo("what you ran" + ("" if verbose else " (--verbose for all of it)"))
+    yield "what you ran" + ("" if verbose else " (--verbose for all of it)")
     lines = _everything(json.loads(result.attrs["what_you_ran"])) if verbose else what_you_ran(scenario)
     for line in lines:
-        click.echo(textwrap.fill(line, 110, initial_indent="  ", subsequent_indent="      "))
-    click.echo("what came out")
+        yield textwrap.fill(line, 110, initial_indent="  ", subsequent_indent="      ")
+    yield "what came out"
     for label, values, digits in _rows(result, scenario):
-        click.echo(f"  {label:36s} {_shown(values, digits, several)}")
+        yield f"  {label:36s} {_shown(values, digits, several)}"
     for line in (*_links(result, several), *_flows(result, several)):
-        click.echo(f"  {line}")
+        yield f"  {line}"
     if several:
-        click.echo(f"± half of Student's 95 % interval over {result.sizes['replication']} replications")
+        yield f"± half of Student's 95 % interval over {result.sizes['replication']} replications"
 
 
 def _rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataArray, int]]:
@@ -190,7 +188,7 @@ def _number(value: float, digits: int) -> str:
 
 
 def what_you_ran(scenario: Scenario) -> Iterator[str]:
-    """Everything that a group, a kind of link and the run were given or got by default: one line each."""
+    """Everything that a group, a kind of link and the run have, set or by default: one line each."""
     first = 0
     for group in scenario.flows[:_GROUPS]:
         last = first + group.count - 1

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
+from tcpdynamics.errors import DynamicsError
 
 from .choice import Chosen
-from .outputs import about, table, units_of
+from .outputs import subtitle, table, units_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,10 +78,10 @@ class Point:
         z = complex(self.root_values.values.flat[0])
         unit = self.roots["time_constant"].attrs["units"]
         if self.is_map:
-            told = f"spectral radius {abs(z):.6g}, multiplier {_complex(z)}"
+            root = f"spectral radius {abs(z):.6g}, multiplier {_complex(z)}"
         else:
-            told = f"spectral abscissa {z.real:.6g}/{unit}, root {_complex(z)}"
-        return f"{self.verdict}: {told}; {self.speed()}, {self.swing()}"
+            root = f"spectral abscissa {z.real:.6g}/{unit}, root {_complex(z)}"
+        return f"{self.verdict}: {root}; {self.speed()}, {self.swing()}"
 
     def _line_on_switch(self) -> str:
         kind = "multiplier" if self.is_map else "root"
@@ -134,7 +134,7 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
 
     Raises
     ------
-    click.UsageError
+    DynamicsError
         There is no equilibrium, or its roots are not certain.
     """
     import numpy as np
@@ -148,29 +148,28 @@ def judge(chosen: Chosen, at: Any = None) -> Point:
     # The verdict's bound of the error is that of charts: a chart of one point.
     one = next((k for k, v in problem.parameters.items() if np.ndim(v) == 0), None)
     if one is None:
-        raise click.UsageError(f"{problem.name} has no parameter to be judged by")
+        raise DynamicsError(f"{problem.name} has no parameter to be judged by")
     chart = stability_chart(problem.at(**{one: [float(problem.parameters[one])]}), at=at, trace=False)
     code = int(chart.status.values.flat[0])
     on_switch = code == Status.ON_SWITCH
     if code and not on_switch:
-        raise click.UsageError(f"no verdict for {problem.name}: {reason(code)}; try other parameters")
+        raise DynamicsError(f"no verdict for {problem.name}: {reason(code)}; try other parameters")
     if isinstance(problem, DDE):
         roots = characteristic_roots(problem, at, count=_ROOTS)
     else:
         roots = eigenvalues(problem, at)
     speed = convergence(problem, at).rename(root="exponent").drop_vars("status")
-    found = roots.assign(dict(speed.data_vars))
     _, states, _ = operating_point(problem, at)
     units = {label: problem.units.get(label.partition("[")[0], "1") for label in problem.labels}
     rest = {label: float(x) for label, x in zip(problem.labels, states[:, 0], strict=True)}
-    told = getattr(type(chosen.model), "stability_margin", None)
-    meaning = (told.__doc__ or "").strip().partition("\n")[0].removesuffix(".") if told else ""
-    if meaning[1:2].islower():  # it is told in the middle of a sentence
+    margin = getattr(type(chosen.model), "stability_margin", None)
+    meaning = (margin.__doc__ or "").strip().partition("\n")[0].removesuffix(".") if margin else ""
+    if meaning[1:2].islower():  # it stands in the middle of a sentence
         meaning = meaning[0].lower() + meaning[1:]
     growth = float(chart["radius" if "radius" in chart else "abscissa"].values.flat[0])
     return Point(
         VERDICTS[int(chart.verdict.values.flat[0])],
-        found,
+        roots.assign(dict(speed.data_vars)),
         margin_of(chosen),
         meaning,
         rest,
@@ -193,16 +192,14 @@ def margin_of(chosen: Chosen) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def print_point(point: Point, title: str) -> None:
+def point_lines(point: Point, title: str) -> Iterator[str]:
     """The verdict, where the point rests, and its roots."""
-    click.echo(title)
-    click.echo(point.line())
+    yield title
+    yield point.line()
     rest = ", ".join(f"{k} = {v:.6g} {point.units[k]}".removesuffix(" 1") for k, v in point.at.items())
-    click.echo(f"at rest: {rest}")
+    yield f"at rest: {rest}"
     if point.margin is not None:
-        click.echo(
-            f"closed form: margin {point.margin:.6g}" + (f", {point.meaning}" if point.meaning else "")
-        )
+        yield f"closed form: margin {point.margin:.6g}" + (f", {point.meaning}" if point.meaning else "")
     kind = "multiplier" if point.is_map else f"root [{point.root_values.attrs['units']}]"
     for side, roots in point.sides.items():
         rows = [[kind, "modulus" if point.is_map else "damping ratio"]]
@@ -213,11 +210,11 @@ def print_point(point: Point, title: str) -> None:
                     [_complex(z), f"{size if point.is_map else (-z.real / size if size else 1.0):.6g}"]
                 )
         if side:
-            click.echo(f"{side} the switch" + (": none, the equations jump" if len(rows) == 1 else ""))
+            yield f"{side} the switch" + (": none, the equations jump" if len(rows) == 1 else "")
         if len(rows) > 12:
-            click.echo(f"the first 10 of {len(rows) - 1} roots")
+            yield f"the first 10 of {len(rows) - 1} roots"
         if len(rows) > 1 or not side:
-            table(rows[:11] if len(rows) > 12 else rows)
+            yield table(rows[:11] if len(rows) > 12 else rows)
 
 
 def _complex(z: complex) -> str:
@@ -238,15 +235,15 @@ SHOWN = 5
 _ZERO = 1e-8
 
 
-def print_chart(chosen: Chosen, result: xr.Dataset) -> None:
+def chart_lines(chosen: Chosen, result: xr.Dataset) -> Iterator[str]:
     """A row for each point of a small chart, else a summary; then the boundary and the closed form."""
     units = units_of(chosen)
-    click.echo(about(chosen, units))
+    yield subtitle(chosen)
     dims = [str(d) for d in result["status"].dims]
     if result["status"].size <= ROWS:
-        table(list(_rows(result, dims)))
+        yield table(list(_rows(result, dims)))
     for name, value in _summary(result, dims, units):
-        click.echo(f"{name:14s}{value}")
+        yield f"{name:14s}{value}"
 
 
 def _verdicts(result: xr.Dataset) -> Any:
@@ -328,10 +325,10 @@ def _closed_form(result: xr.Dataset, verdict: Any, dims: list[str]) -> Iterator[
     size = np.abs(result.boundary_margin.values)
     zero = size <= _ZERO * max(1.0, float(np.abs(margin[known]).max(initial=0.0)))
     if zero.any():
-        told = (
-            f"its margin is zero to {size[zero].max():.1g} at {int(zero.sum()):,} of {size.size:,} crossings"
+        yield (
+            "",
+            f"its margin is zero to {size[zero].max():.1g} at {int(zero.sum()):,} of {size.size:,} crossings",
         )
-        yield "", told
     off = np.flatnonzero(np.isfinite(size) & ~zero)
     if off.size:
         named = [d for d in dims if f"boundary_{d}" in result]

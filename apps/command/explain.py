@@ -11,9 +11,9 @@ import click
 @click.command()
 @click.argument("store", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-@click.option("--verify", is_flag=True, help="Read every block and hold it against its hash.")
+@click.option("--verify", is_flag=True, help="Read every block and check its hash.")
 def explain(store: str, as_json: bool, verify: bool) -> None:
-    """Say what STORE holds: model, parameters, version, points missing, failed or damaged.
+    """Show what STORE holds: model, parameters, version, points missing, failed or damaged.
 
     STORE is a Zarr folder or a NetCDF file, finished or not. The exit code is 1 if something in it is damaged.
 
@@ -23,7 +23,7 @@ def explain(store: str, as_json: bool, verify: bool) -> None:
     """
     from tcpdynamics.solvers.sweeps.explain import explain as look
 
-    found = look(store, verify=verify)
-    click.echo(json.dumps(dataclasses.asdict(found)) if as_json else str(found))
-    if found.damaged:
+    contents = look(store, verify=verify)
+    click.echo(json.dumps(dataclasses.asdict(contents)) if as_json else str(contents))
+    if contents.damaged:
         raise click.exceptions.Exit(1)

@@ -9,7 +9,8 @@ import click
 from tcpdynamics.errors import OutputError
 
 from ..files import check_replaceable, check_writable, write_text
-from ..outputs import check_png, force_option, page, write_png
+from ..outputs import check_png, page, write_png
+from .options import force_option
 
 _ENDS = (".html", ".png")
 

@@ -17,8 +17,18 @@ from tcpdynamics import __version__
 from tcpdynamics.errors import MAX_SHOWN, TcpDynamicsError, shown
 from tcpdynamics.interrupts import INTERRUPTED, answer_at_once, claim_end, is_answered
 
+from .options import SuggestingGroup
+from .progress import announce_compilation
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+
+@click.group(
+    cls=SuggestingGroup,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+        "token_normalize_func": lambda word: word.replace("_", "-"),
+    },
+)
 @click.version_option(__version__, prog_name="tcpdynamics")
 def cli() -> None:
     """Solve, sweep and check models of TCP congestion control."""
@@ -26,9 +36,9 @@ def cli() -> None:
 
 @cli.command()
 def explore() -> None:
-    """Open the interactive explorer (not there yet)."""
+    """Open the interactive explorer (not available yet)."""
     raise click.UsageError(
-        "the explorer is not there yet; `tcpdynamics report --output FILE.html` writes a page with the same models"
+        "the explorer is not available yet; `tcpdynamics report --output FILE.html` writes a page with the same models"
     )
 
 
@@ -37,24 +47,22 @@ def _register() -> None:
     from .explain import explain
     from .figures import figures
     from .report import report
-    from .simulate import simulate, validate
+    from .simulate import simulate
     from .stability import stability
     from .stationary import stationary
     from .trajectory import trajectory
-    from .validate import commands as against_fluids
+    from .validate import validate
 
     commands = (stationary, stability, trajectory, bifurcation, simulate, validate, report, figures, explain)
     for command in commands:
         cli.add_command(command)
-    for command in against_fluids():
-        validate.add_command(command)
 
 
 _register()
 
 
 def main() -> NoReturn:
-    """Run the command; a user's mistake is one sentence on standard error and exit code 2."""
+    """Run the command; usage errors print one sentence on standard error and exit with code 2."""
     interrupts: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -68,6 +76,7 @@ def main() -> NoReturn:
         signal.signal(signal.SIGINT, interrupt)
         answer_at_once()
     warnings.showwarning = _show_warning
+    announce_compilation()
     try:
         code = cli.main(standalone_mode=False)
         claim_end()

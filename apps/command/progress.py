@@ -1,17 +1,36 @@
-"""What a long command says while it works: a bar on a terminal, lines elsewhere, nothing without standard error."""
+"""What a long command says while it works, on standard error: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-#: Seconds between two lines of progress.
+from tcpdynamics.interrupts import advising
+
+from ..choice import Chosen
+from ..outputs import solve_to_store
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: Seconds between two lines of progress, and before the first sign of work whose length is not known.
 _EVERY = 10.0
+_FIRST = 2.0
+
+#: What is compiled when it is first used: the beginning of a module's name, a name, and seconds on one free core.
+_COMPILED = {
+    "tcpdynamics.validation.packet": ("the packet simulator", 30),
+    "tcpdynamics.solvers.trajectories": ("the integrator of trajectories", 45),
+    "tcpdynamics.solvers.markov": ("the solver of Markov chains", 10),
+    "tcpdynamics.solvers.stability": ("the solvers of stability", 20),
+}
 
 
 class Silent:
@@ -64,3 +83,57 @@ def progress_line(text: str) -> Iterator[Silent]:
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         yield _Bar(bar, text)
+
+
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """Signs of life for work whose share done is not known: the seconds so far, from the third second on."""
+    if sys.stderr is None:
+        yield
+        return
+    done, terminal = threading.Event(), sys.stderr.isatty()
+
+    def report() -> None:
+        start, pause = time.monotonic(), _FIRST
+        while not done.wait(pause):
+            line = f"{text}: {time.monotonic() - start:.0f} s so far"
+            click.echo(f"\r{line}" if terminal else line, err=True, nl=not terminal)
+            pause = 1.0 if terminal else _EVERY
+        if terminal and time.monotonic() - start >= _FIRST:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+    thread = threading.Thread(target=report, name="signs of life", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(1.0)
+
+
+def sweep_to_store(
+    path: Path, target: Any, solver: Callable[..., Any], chosen: Chosen, **settings: Any
+) -> xr.Dataset:
+    """Solve block by block to a store, with a bar; says how to resume where it is interrupted."""
+    advice = f"the finished blocks are kept in {path}; the same command resumes there"
+    try:
+        with advising(advice), progress_line("sweeping") as line:
+            return solve_to_store(path, target, solver, chosen, line, **settings)
+    except KeyboardInterrupt:
+        click.echo(advice, err=True)
+        raise
+
+
+def announce_compilation() -> None:
+    """From now on, say once what is compiled because no cache on disk has it yet."""
+    from tcpdynamics import compiled
+
+    announced: set[str] = set()
+
+    def announce(module: str) -> None:
+        for start, (name, seconds) in _COMPILED.items():
+            if module.startswith(start) and name not in announced:
+                announced.add(name)
+                click.echo(f"compiling {name}: about {seconds} s, only this first time", err=True)
+
+    compiled.announce = announce

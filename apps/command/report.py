@@ -9,7 +9,7 @@ import click
 from tcpdynamics.errors import OutputError
 
 from ..files import check_replaceable, check_writable, write_text
-from ..outputs import force_option
+from .options import force_option
 
 
 @click.command()

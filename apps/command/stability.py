@@ -11,9 +11,19 @@ import click
 
 from tcpdynamics.quantities import MAX_POINTS
 
-from ..choice import MAX_STORED, Chosen, ModelGroup, choose, options
-from ..choice import about as about_model
-from ..outputs import about, check_outputs, common_options, document, heading, write_outputs
+from ..choice import MAX_STORED, Chosen, summary
+from ..outputs import check_outputs, document, heading, subtitle, write_outputs
+from .options import (
+    ModelCommand,
+    ModelGroup,
+    choose_model,
+    common_options,
+    complete_grid,
+    flag,
+    model_options,
+    wrote,
+)
+from .progress import sweep_to_store, working
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,11 +44,11 @@ _EXAMPLES = {
 
 def build(name: str) -> click.Command:
     """`stability NAME`."""
-    text = about_model(name) + "\n\nRanges are start:stop:count or comma lists; with one or more, a chart."
+    text = summary(name) + "\n\nRanges are start:stop:count or comma lists; with one or more, a chart."
     if name in _EXAMPLES:
         text += "\n\n\b\n" + "\n".join(f"tcpdynamics stability {name} {words}" for words in _EXAMPLES[name])
-    command = click.Command(name, callback=_runner(name), help=text, short_help=about_model(name))
-    command.params += options(name)
+    command = ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
+    command.params += model_options(name)
     command.params.append(
         click.Option(
             ["--verdict"], is_flag=True, help="One line on one point: stable, marginal, unstable or unknown."
@@ -52,22 +62,22 @@ stability = ModelGroup(
     build=build,
     help="""Where a control law is stable under delay, and how fast it settles.
 
-    MODEL is a law, of which --reading chooses the reading, or the name of a class. Prints a verdict for one point; for
-    ranges a chart with the exact boundary beside the condition in closed form.""",
+    MODEL is a control law, whose reading --reading chooses, or a class. One point gets a verdict; ranges give a chart
+    with the exact stability boundary, compared with the condition in closed form.""",
 )
 
 
 def _runner(name: str) -> Callable[..., None]:
-    def run(**given: Any) -> None:
-        paths: tuple[Path, ...] = given.pop("output")
-        force: bool = given.pop("force")
-        in_json, verdict = given.pop("as_json"), given.pop("verdict")
+    def run(**texts: Any) -> None:
+        paths: tuple[Path, ...] = texts.pop("output")
+        force: bool = texts.pop("force")
+        in_json, verdict = texts.pop("as_json"), texts.pop("verdict")
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
-        chosen = choose(name, given, most=MAX_STORED if stores else MAX_POINTS)
+        chosen = choose_model(name, texts, most=MAX_STORED if stores else MAX_POINTS)
         if verdict and chosen.swept:
             key, values = next(iter(chosen.swept.items()))
             raise click.UsageError(
-                f"--verdict judges one point, and --{key.replace('_', '-')} has {len(values):,} values; give one, or "
+                f"--verdict judges one point, and {flag(key)} has {len(values):,} values; give one, or "
                 "leave --verdict out"
             )
         chosen = _linearisable(chosen)
@@ -81,17 +91,17 @@ def _runner(name: str) -> Callable[..., None]:
 
 
 def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool) -> None:
-    from ..outputs import units_of
-    from ..stability_words import judge, print_point
+    from ..stability_words import judge, point_lines
 
-    point = judge(chosen, _at(chosen))
+    with working("finding the roots"):
+        point = judge(chosen, _at(chosen))
 
     def draw() -> Any:
         from tcpdynamics.charts.stability import spectrum_figure
 
         return spectrum_figure(point.roots)
 
-    write_outputs(paths, _without_complex(point.roots), draw, heading(chosen))
+    write_outputs(paths, _without_complex(point.roots), draw, heading(chosen), wrote)
     if in_json:
         rest = {"at": point.at, "margin": point.margin, "on_switch": point.on_switch}
         click.echo(
@@ -100,7 +110,7 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
     elif verdict:
         click.echo(point.line())
     elif not paths:
-        print_point(point, about(chosen, units_of(chosen)))
+        click.echo("\n".join(point_lines(point, subtitle(chosen))))
 
 
 def chart_points(problem: Any) -> xr.Dataset:
@@ -111,29 +121,30 @@ def chart_points(problem: Any) -> xr.Dataset:
 
 
 def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json: bool) -> None:
-    from ..outputs import completed, named, stored
-    from ..stability_words import print_chart
+    from ..stability_words import chart_lines
 
     if store is not None:
         # A value for each flow is a dimension of the model's, but separate parameters of its equations.
         each = any("flow" in getattr(v, "dims", ()) for v in vars(chosen.model).values())
         target = chosen.problem if each else chosen.target
-        result = named(stored(store, target, chart_points, chosen), chosen)
+        result = sweep_to_store(store, target, chart_points, chosen)
     else:
         from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
-        result = completed(stability_chart(chosen.target, at=_at(chosen)), chosen)
+        with working(f"judging {chosen.points:,} points"):
+            chart = stability_chart(chosen.target, at=_at(chosen))
+        result = complete_grid(chart, chosen)
 
     def draw() -> Any:
         from tcpdynamics.charts.stability import stability_figure
 
         return stability_figure(result, marks=_marks(chosen))
 
-    write_outputs(paths, result, draw, heading(chosen))
+    write_outputs(paths, result, draw, heading(chosen), wrote)
     if in_json:
         click.echo(json.dumps(document(chosen, result)))
     elif not paths or store is not None:
-        print_chart(chosen, result)
+        click.echo("\n".join(chart_lines(chosen, result)))
 
 
 def _linearisable(chosen: Chosen) -> Chosen:
@@ -170,8 +181,8 @@ def _marks(chosen: Chosen) -> list[dict[str, Any]]:
     values = {k: float(rows[k]["default"]) for k in chosen.swept}
     if not all(v.min() <= values[k] <= v.max() for k, v in chosen.swept.items()):
         return []
-    told = ", ".join(f"{v:g}" for v in values.values())
-    return [{**values, "name": f"published ({told})"}]
+    numbers = ", ".join(f"{v:g}" for v in values.values())
+    return [{**values, "name": f"published ({numbers})"}]
 
 
 def _without_complex(result: xr.Dataset) -> xr.Dataset:

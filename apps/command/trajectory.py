@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpdynamics.errors import suggestion
 from tcpdynamics.limits import check_memory
 from tcpdynamics.quantities import MAX_POINTS, check_points, count_values, only_number, read_numbers
 
-from ..choice import MAX_STORED, Chosen, ModelGroup, check_steps, choose, options
-from ..choice import about as about_model
-from ..outputs import about, check_outputs, common_options, document, heading, table, write_outputs
+from ..choice import MAX_STORED, Chosen, check_steps, summary
+from ..outputs import check_outputs, document, heading, reason, subtitle, table, without_advice, write_outputs
+from .options import (
+    ModelCommand,
+    ModelGroup,
+    choose_model,
+    common_options,
+    complete_grid,
+    model_options,
+    wrote,
+)
+from .progress import sweep_to_store, working
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,12 +51,12 @@ _NEEDED = {"fluid-tcp": " --flows 60 --capacity 10Mbit/s --packet-size 1250B --b
 def build(name: str) -> click.Command:
     """`trajectory NAME`."""
     text = (
-        f"{about_model(name)}\n\nRanges are start:stop:count or comma lists; each spans a dimension of the result."
+        f"{summary(name)}\n\nRanges are start:stop:count or comma lists; each spans a dimension of the result."
         f"\n\n\b\ntcpdynamics trajectory {name}{_NEEDED.get(name, '')} --until 50"
     )
-    command = click.Command(name, callback=_runner(name), help=text, short_help=about_model(name))
+    command = ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
     command.params += [
-        *options(name),
+        *model_options(name),
         _START,
         click.Option(["--time"], metavar="RANGE", help="Times of the result, such as 0:100:501."),
         click.Option(
@@ -66,22 +76,22 @@ trajectory = ModelGroup(
     build=build,
     help="""Follow a model through time, from one start or many, over a grid of parameters.
 
-    MODEL is a law, of which --reading chooses the reading, or the name of a class. Prints a table; a sweep prints where
-    each trajectory ends.""",
+    MODEL is a control law, whose reading --reading chooses, or a class. Prints a table; for a sweep, the last row of
+    each trajectory.""",
 )
 
 
 def _runner(name: str) -> Callable[..., None]:
-    def run(**given: Any) -> None:
+    def run(**texts: Any) -> None:
         from tcpdynamics.solvers import Map
 
-        paths: tuple[Path, ...] = given.pop("output")
-        force: bool = given.pop("force")
-        in_json = given.pop("as_json")
-        starts, times = given.pop("start"), {k: given.pop(k) for k in ("time", "until", "points")}
+        paths: tuple[Path, ...] = texts.pop("output")
+        force: bool = texts.pop("force")
+        in_json = texts.pop("as_json")
+        starts, times = texts.pop("start"), {k: texts.pop(k) for k in ("time", "until", "points")}
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
         most = MAX_STORED if stores else MAX_POINTS
-        chosen = starting(choose(name, given, most=most), starts, most)
+        chosen = starting(choose_model(name, texts, most=most), starts, most)
         many = count_values(times["time"]) if times["time"] is not None else times["points"] or 1
         if many <= MAX_POINTS:  # else the reader of times refuses
             size = 8.0 * chosen.points * many
@@ -100,7 +110,7 @@ def _runner(name: str) -> Callable[..., None]:
 
             return trajectory_figure(result)
 
-        write_outputs(paths, result, draw, heading(chosen))
+        write_outputs(paths, result, draw, heading(chosen), wrote)
         if in_json:
             more = {"start": list(starts)} if starts else {}
             click.echo(json.dumps(document(chosen, result, **more)))
@@ -128,26 +138,27 @@ def starting(chosen: Chosen, starts: tuple[str, ...], most: int = MAX_POINTS) ->
         if not equals or not labels:
             raise click.UsageError(
                 f"--start takes NAME=VALUE with a state, one of {', '.join(problem.labels)}, got {text!r}"
+                + suggestion(name, [*vectors, *problem.labels])
             )
         unit = problem.units.get(name.partition("[")[0], "1")
-        found = read_numbers(f"--start {name}", word, unit, most)
-        _check_start(chosen.model, name, found)
-        if len(found) > 1 and len(labels) > 1:
+        numbers = read_numbers(f"--start {name}", word, unit, most)
+        _check_start(chosen.model, name, numbers)
+        if len(numbers) > 1 and len(labels) > 1:
             raise click.UsageError(
                 f"--start {name} stands for {len(labels)} states: give one number, not a range"
             )
         for label in labels:
-            values[label] = np.asarray(found) if len(found) > 1 else found[0]
-        if len(found) > 1:
-            if len(set(found)) < len(found):
+            values[label] = np.asarray(numbers) if len(numbers) > 1 else numbers[0]
+        if len(numbers) > 1:
+            if len(set(numbers)) < len(numbers):
                 raise click.UsageError(f"--start {name} gives a value more than once; give each value once")
-            swept[f"start_{name}"] = np.asarray(found)
+            swept[f"start_{name}"] = np.asarray(numbers)
     check_points({k: len(v) for k, v in swept.items()}, most)
     return replace(chosen, problem=problem.starting(values), swept=swept, whole=False) if values else chosen
 
 
 def _check_start(model: Any, name: str, values: list[float]) -> None:
-    """A model that says where its initial value may lie is heard."""
+    """Refuse an initial value outside the interval that the model states."""
     from tcpdynamics.models.parameters import describe
 
     for row in describe(model):
@@ -157,37 +168,37 @@ def _check_start(model: Any, name: str, values: list[float]) -> None:
                 raise click.UsageError(f"--start {name} must lie in {row['interval']}, got {bad[0]:g}")
 
 
-def _times(chosen: Chosen, given: Mapping[str, Any]) -> Any:
+def _times(chosen: Chosen, texts: Mapping[str, Any]) -> Any:
     import numpy as np
 
     from tcpdynamics.solvers import Map
 
     unit = chosen.problem.time_units
     is_map = isinstance(chosen.problem, Map)
-    if given["time"] is not None:
-        if given["until"] is not None or given["points"] is not None:
-            raise click.UsageError("--time says it all: leave out --until and --points")
-        return np.asarray(read_numbers("--time", given["time"], unit))
-    until = 100.0 if given["until"] is None else only_number("--until", given["until"], unit)
+    if texts["time"] is not None:
+        if texts["until"] is not None or texts["points"] is not None:
+            raise click.UsageError("--time has all times: leave out --until and --points")
+        return np.asarray(read_numbers("--time", texts["time"], unit))
+    until = 100.0 if texts["until"] is None else only_number("--until", texts["until"], unit)
     if not until > 0:
-        raise click.UsageError(f"--until must be > 0 [{unit}], got {given['until']}")
+        raise click.UsageError(f"--until must be > 0 [{unit}], got {texts['until']}")
     if not is_map:
-        return np.linspace(0.0, until, given["points"] or 501)
+        return np.linspace(0.0, until, texts["points"] or 501)
     if until != int(until) or until > MAX_POINTS:
         raise click.UsageError(
-            f"--until counts the steps of a map: give a whole number up to {MAX_POINTS:,}, got {given['until']}"
+            f"--until counts the steps of a map: give a whole number up to {MAX_POINTS:,}, got {texts['until']}"
         )
-    return np.unique(np.linspace(0.0, until, given["points"] or int(until) + 1).round())
+    return np.unique(np.linspace(0.0, until, texts["points"] or int(until) + 1).round())
 
 
 def _solve(chosen: Chosen, ticks: Any, store: Path | None) -> xr.Dataset:
     from tcpdynamics.solvers import trajectory as solve
 
-    from ..outputs import completed, named, stored
-
     if store is not None:
-        return named(stored(store, chosen.problem, solve, chosen, times=ticks), chosen)
-    return completed(solve(chosen.problem, ticks), chosen)
+        return sweep_to_store(store, chosen.problem, solve, chosen, times=ticks)
+    with working(f"integrating {chosen.points:,} trajector{'ies' if chosen.points > 1 else 'y'}"):
+        result = solve(chosen.problem, ticks)
+    return complete_grid(result, chosen)
 
 
 def _columns(result: xr.Dataset) -> dict[str, xr.DataArray]:
@@ -201,16 +212,15 @@ def _columns(result: xr.Dataset) -> dict[str, xr.DataArray]:
 
 
 def _print(chosen: Chosen, result: xr.Dataset) -> None:
-    from ..outputs import units_of
-
-    click.echo(about(chosen, units_of(chosen)))
+    click.echo(subtitle(chosen))
     columns = _columns(result)
     if len(columns) > COLUMNS:
         click.echo(f"the first {COLUMNS} of {len(columns)} quantities; --json or --output has all")
     shown = dict(list(columns.items())[:COLUMNS])
     heads = [f"{k} [{v.attrs['units']}]" if v.attrs["units"] != "1" else k for k, v in shown.items()]
     dims = [str(d) for d in result["status"].dims]
-    table([*_sweep_rows(result, dims, heads, shown)] if dims else [*_time_rows(result, heads, shown)])
+    rows = _sweep_rows(result, dims, heads, shown) if dims else _time_rows(result, heads, shown)
+    click.echo(table(rows))
 
 
 def _picked(size: int) -> list[int]:
@@ -252,10 +262,8 @@ def _sweep_rows(
 
 
 def _check_single(result: xr.Dataset) -> None:
-    """A trajectory that stands alone and failed is an error: there is nothing to show."""
+    """A single trajectory that failed is an error: there is nothing to show."""
     import numpy as np
-
-    from ..outputs import reason
 
     if result["status"].dims or not int(result["status"]):
         return
@@ -272,17 +280,15 @@ def _check_single(result: xr.Dataset) -> None:
 
 
 def _say_failures(result: xr.Dataset) -> None:
-    """What went wrong on the way; points outside their domain have been told of."""
+    """Warn of trajectories that failed; a note has named the points outside their domain."""
     from tcpdynamics.solvers import failures
 
-    from ..outputs import without_advice
-
-    found = [f for f in failures(result) if f[1] != _OUTSIDE]
-    if not found:
+    failed = [f for f in failures(result) if f[1] != _OUTSIDE]
+    if not failed:
         return
-    where = ", ".join(f"{k} = {v:g}" for k, v in found[0][0].items() if k in result["status"].dims)
-    many = f"{len(found):,} of {result['status'].size:,} trajectories"
+    where = ", ".join(f"{k} = {v:g}" for k, v in failed[0][0].items() if k in result["status"].dims)
+    many = f"{len(failed):,} of {result['status'].size:,} trajectories"
     click.echo(
-        f"Warning: {many} failed{f', first at {where}' if where else ''}: {without_advice(found[0][1])}",
+        f"Warning: {many} failed{f', first at {where}' if where else ''}: {without_advice(failed[0][1])}",
         err=True,
     )

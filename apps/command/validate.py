@@ -1,16 +1,29 @@
-"""`tcpdynamics validate logistic | lotka-volterra | t-refwa | misra`: models against fluid simulations."""
+"""`tcpdynamics validate`: models against packets, the simulator against ns-2, models against fluid simulations."""
 
 from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..outputs import check_outputs, finite, force_option, write_outputs
+from ..files import check_netcdf_name, check_replaceable, write_netcdf
+from ..outputs import check_outputs, finite, write_outputs
+from .options import SuggestingGroup, force_option, wrote
+from .progress import working
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+#: What --quick means, in every command that has it.
+QUICK = "Fewer cases and shorter runs, for a first look; verdicts are less certain."
+
+_netcdf_option = click.option(
+    "--output", type=click.Path(path_type=Path), metavar="FILE.nc", help="Write the comparison as NetCDF."
+)
 
 #: Command -> comparison and one line.
 _COMPARISONS = {
@@ -29,15 +42,16 @@ def _runner(name: str) -> Callable[..., None]:
         for path in output:
             if path.suffix.lower() == ".zarr":
                 raise click.UsageError(
-                    f"cannot write {path}: a comparison is no sweep; give x.nc, x.html or x.png"
+                    f"cannot write {path}: a store holds sweeps, and this is a comparison; give x.nc, x.html or x.png"
                 )
         check_outputs(output, 1, 0, 2, False, force=force)
         from tcpdynamics.validation import comparisons
 
         kind = getattr(comparisons, _COMPARISONS[name][0])
         comparison = kind(**kind.quick) if quick else kind()
-        result = comparison.run()
-        write_outputs(output, result, lambda: comparison.figure(result))
+        with working("comparing"):
+            result = comparison.run()
+        write_outputs(output, result, lambda: comparison.figure(result), wrote=wrote)
         text = comparison.paragraph(result)
         if as_json:
             click.echo(json.dumps(_document(result, text)))
@@ -64,28 +78,152 @@ def _document(result: Any, text: str) -> dict[str, Any]:
     }
 
 
-def commands() -> Sequence[click.Command]:
-    """One command for each comparison."""
-    return [
-        force_option(
-            click.Command(
-                name,
-                callback=_runner(name),
-                help=text
-                + "\n\nMeasures how small disturbances die out or grow, and prints verdicts in words.",
-                short_help=text,
-                params=[
-                    click.Option(["--quick"], is_flag=True, help="Fewer cases and coarser critical values."),
-                    click.Option(["--json", "as_json"], is_flag=True, help="Print JSON with all numbers."),
-                    click.Option(
-                        ["--output"],
-                        type=click.Path(path_type=Path),
-                        multiple=True,
-                        metavar="FILE",
-                        help="Write x.nc, x.html or x.png; may be repeated.",
-                    ),
-                ],
-            )
+@click.group(cls=SuggestingGroup)
+def validate() -> None:
+    """Compare models with simulations, with intervals and verdicts."""
+
+
+@validate.command("sub-packet")
+@click.option("--quick", is_flag=True, help=QUICK)
+@click.option("--flows", metavar="LIST", help="Numbers of flows, such as 20,100,300.  [default: 20 to 300]")
+@click.option("--sender", type=click.Choice(["sack", "newreno"]), default="sack", show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@_netcdf_option
+@force_option
+def validate_sub_packet(
+    quick: bool, flows: str | None, sender: str, seed: int, as_json: bool, output: Path | None, force: bool
+) -> None:
+    """Compare the sub-packet chains with simulated flows: 1 Mbit/s, 200 ms, 50 packets (Fig. 9 of Chen et al.)."""
+    if output is not None:
+        check_netcdf_name(output)
+        check_replaceable(output, force)
+    from dataclasses import replace
+
+    from tcpdynamics.paper_figures.sub_packet.figures import fig9
+    from tcpdynamics.validation.comparisons.sub_packet import summary
+
+    comparison = replace(fig9(quick), sender=sender, seed=seed)
+    if flows is not None:
+        comparison = replace(comparison, flows=_flow_counts(flows))
+    with working("comparing chains with simulated flows"):
+        result = comparison.run()
+    if output is not None:
+        write_netcdf(output, result)
+        wrote(output)
+    if as_json:
+        document = {
+            "parameters": json.loads(result.attrs["parameters"]),
+            "verdicts": summary(result),
+            "paragraph": comparison.paragraph(result),
+        }
+        click.echo(json.dumps(document))
+    elif output is None:
+        _print_verdicts(result)
+        for part in comparison.paragraph(result).split("\n\n"):
+            click.echo("\n" + textwrap.fill(part, 110))
+
+
+def _flow_counts(text: str) -> tuple[int, ...]:
+    from tcpdynamics.errors import RangeError
+    from tcpdynamics.quantities import parse_range
+
+    try:
+        counts = parse_range(text, 50)
+    except RangeError as error:
+        raise click.UsageError(f"--flows: {error}") from None
+    if any(n.denominator != 1 or not 2 <= n <= 2000 for n in counts):
+        raise click.UsageError(f"--flows must list whole numbers in [2, 2000], got {text}")
+    return tuple(int(n) for n in counts)
+
+
+def _print_verdicts(result: xr.Dataset) -> None:
+    click.echo(
+        "Total-variation distance between packets sent per epoch, simulated and predicted. Verdicts by the "
+        f"{result.attrs['verdicts']}"
+    )
+    click.echo(f"{'link':12s} {'chain':22s}" + "".join(f"{f'{n} flows':>15s}" for n in result.flows.values))
+    for link in result.link.values:
+        loss = result.loss.sel(link=link).values
+        click.echo(f"{link:12s} {'(measured loss)':22s}" + "".join(f"{p:15.3f}" for p in loss))
+        for chain in result.chain.values:
+            part = result.sel(link=link, chain=chain)
+            cells = zip(part.distance.values, part.verdict.values, strict=True)
+            click.echo(f"{'':12s} {chain:22s}" + "".join(f"{f'{d:.3f} {v}':>15s}" for d, v in cells))
+
+
+@validate.command("ns2")
+@click.option("--live", is_flag=True, help="Run ns-2 now (minutes) instead of taking its recorded results.")
+@click.option(
+    "--tied",
+    is_flag=True,
+    help="Cases with packets at the same instant, whose order rounding decides.",
+)
+@click.option(
+    "--grid",
+    is_flag=True,
+    help="Run our simulator with times on a grid, where rounding decides nothing; the tied cases then differ.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@_netcdf_option
+@force_option
+def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path | None, force: bool) -> None:
+    """Compare the packet simulator with ns-2.35 on crowded links: eight seeds each, 99 % intervals."""
+    if output is not None:
+        check_netcdf_name(output)
+        check_replaceable(output, force)
+    from tcpdynamics.validation.comparisons import packets_vs_ns2 as ns2
+
+    comparison = ns2.PacketsVsNs2(cases=ns2.TIED if tied else ns2.CASES, exact=not grid)
+    with working("comparing the simulator with ns-2"):
+        result = comparison.run(live=live)
+    rows = ns2.table(result)
+    if output is not None:
+        write_netcdf(output, result)
+        wrote(output)
+    if as_json:
+        click.echo(json.dumps(rows))
+    elif output is None:
+        click.echo(
+            f"ns-2: {result.attrs['ns2']}; means over {comparison.seeds} seeds, 99 % interval of ours - ns-2"
         )
-        for name, (_, text) in _COMPARISONS.items()
-    ]
+        heads = (
+            f"{'case':24s}{'quantity':14s}{'ours':>11s}{'ns-2':>11s} {'unit':10s}{'interval':>24s}  verdict"
+        )
+        click.echo(heads)
+        for row in rows:
+            interval = f"[{row['low']:.3g}, {row['high']:.3g}]"
+            click.echo(
+                f"{row['case']:24s}{row['quantity']:14s}{row['ours']:11.5g}{row['theirs']:11.5g} {row['unit']:10s}"
+                f"{interval:>24s}  {row['verdict']}"
+            )
+        agree = sum(row["verdict"] == "agrees" for row in rows)
+        click.echo(
+            f"{agree} of {len(rows)} agree; one interval in a hundred misses zero although nothing differs"
+        )
+
+
+def _fluid_command(name: str) -> click.Command:
+    text = _COMPARISONS[name][1]
+    command = click.Command(
+        name,
+        callback=_runner(name),
+        help=text + "\n\nMeasures how small disturbances die out or grow, and prints verdicts in words.",
+        short_help=text,
+        params=[
+            click.Option(["--quick"], is_flag=True, help=QUICK),
+            click.Option(["--json", "as_json"], is_flag=True, help="Print JSON with all numbers."),
+            click.Option(
+                ["--output"],
+                type=click.Path(path_type=Path),
+                multiple=True,
+                metavar="FILE",
+                help="Write x.nc, x.html or x.png; may be repeated.",
+            ),
+        ],
+    )
+    return force_option(command)
+
+
+for _name in _COMPARISONS:
+    validate.add_command(_fluid_command(_name))

@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
+#: Called with the name of a module whenever one of its functions is compiled and not read from disk.
+announce: Callable[[str], None] | None = None
+
 
 def kept_on_disk(function: _F, stamp: str | None = None, **options: Any) -> _F:
     """Compile with Numba on first use and keep the machine code for later processes.
@@ -39,6 +42,7 @@ def kept_on_disk(function: _F, stamp: str | None = None, **options: Any) -> _F:
 def _cached(function: Any, options: dict[str, Any]) -> Any:
     from numba import config, njit
 
+    _listen()
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError as error:
@@ -54,6 +58,22 @@ def _cached(function: Any, options: dict[str, Any]) -> Any:
 def stamp_of(files: Iterable[Path]) -> str:
     """A hash of source files, in the order of their names."""
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
+
+
+@functools.cache
+def _listen() -> None:
+    """Pass Numba's events of compilation on to `announce`."""
+    from numba.core import event
+
+    class Compilations(event.Listener):  # type: ignore[misc]
+        def on_start(self, event: Any) -> None:
+            function = getattr(event.data["dispatcher"], "py_func", None)
+            if announce is not None and function is not None:
+                announce(str(function.__module__))
+
+        def on_end(self, event: Any) -> None: ...
+
+    event.register("numba:compile", Compilations())
 
 
 @functools.cache

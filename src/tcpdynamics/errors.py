@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from difflib import get_close_matches
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -148,7 +149,7 @@ def real(
 def whole(
     name: str, value: Any, low: int, high: int | None = None, *, error: type[Exception] = DomainError
 ) -> int:
-    """A whole number >= low, and <= high where that is given.
+    """A whole number >= low, and <= high where there is such a bound.
 
     Examples
     --------
@@ -205,6 +206,20 @@ def listed(names: Iterable[str]) -> str:
     few = list(islice(names, 9))
     text = ", ".join(few[:8]) + (", ..." if len(few) > 8 else "")
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def suggestion(word: str, names: Iterable[str]) -> str:
+    """A question with the name that is nearest to a word, "" where none is near; for the middle of a message.
+
+    Examples
+    --------
+    >>> suggestion("logistc", ["logistic", "t-refwa"])
+    " (did you mean 'logistic'?)"
+    >>> suggestion("xyz", ["logistic"])
+    ''
+    """
+    close = get_close_matches(word[:MAX_NAME], list(names), 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def check_name(key: str, value: object, longest: int = MAX_NAME) -> None:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any
 
 from tcpdynamics.errors import RangeError, ScenarioError, bare, shown
 
@@ -89,7 +90,7 @@ LARGEST = 10**18
 
 
 def count_values(text: str) -> int:
-    """How many numbers a text asks for, before any is made; 1 where that cannot be told."""
+    """How many numbers a text asks for, before any is made; 1 where that is unknown."""
     parts = text.split(":")
     if len(parts) == 1:
         return text.count(",") + 1
@@ -114,10 +115,8 @@ def parse_floats(text: str, most: int = MAX_POINTS) -> list[float]:
     return [(first + step * i) / bottom for i in range(count)]
 
 
-def parse_range(text: str, most: int = MAX_POINTS, *, shares: bool = False) -> list[Fraction]:
+def parse_range(text: str, most: int = MAX_POINTS) -> list[Fraction]:
     """Read `start:stop:count` (both ends included) or a comma list, exactly: 0.1 is one tenth.
-
-    With `shares`, the numbers are probabilities and may be written in percent: 10% is one tenth.
 
     Raises
     ------
@@ -130,26 +129,21 @@ def parse_range(text: str, most: int = MAX_POINTS, *, shares: bool = False) -> l
     [0.1, 0.2, 0.3]
     >>> parse_range("1/3, 0.5")
     [Fraction(1, 3), Fraction(1, 2)]
-    >>> parse_range("10%, 1/3", shares=True)
-    [Fraction(1, 10), Fraction(1, 3)]
     """
-    ends, count = _read(text, most, _share if shares else _number)
+    ends, count = _read(text, most)
     if count is None:
         return ends
     start, stop = ends
     return [start + (stop - start) * Fraction(i, max(count - 1, 1)) for i in range(count)]
 
 
-def _read(
-    text: str, most: int, number: Callable[[str], Fraction] | None = None
-) -> tuple[list[Fraction], int | None]:
+def _read(text: str, most: int) -> tuple[list[Fraction], int | None]:
     """The numbers of a list and None, or both ends of a range and how many numbers it has."""
-    number = number or _number
     parts = text.split(":")
     if len(parts) == 1:
         if text.count(",") >= max(2 * most, 1000):
             raise RangeError(f"more than {most:,} points asked for; use fewer points")
-        values = [number(item) for item in text.split(",") if item.strip()]
+        values = [_number(item) for item in text.split(",") if item.strip()]
         if not values:
             raise RangeError("the list is empty; give numbers such as 0.1,0.2 or a range such as 0.05:0.45:9")
         if len(values) > most:
@@ -157,7 +151,7 @@ def _read(
         return values, None
     if len(parts) != 3:
         raise RangeError(f"{shown(text)} is not start:stop:count, such as 0.05:0.45:9")
-    start, stop, count = number(parts[0]), number(parts[1]), _number(parts[2])
+    start, stop, count = (_number(part) for part in parts)
     if count.denominator != 1 or count < 1:
         raise RangeError(f"the count in {shown(text)} must be a whole number >= 1, got {parts[2].strip()}")
     if count > most:
@@ -170,12 +164,6 @@ def _read(
                 f"one point cannot span {parts[0].strip()} to {parts[1].strip()}; give a count of at least 2"
             )
     return [start, stop], int(count)
-
-
-def _share(text: str) -> Fraction:
-    """A number, or a number of percent."""
-    word = text.strip()
-    return _number(word[:-1]) / 100 if word.endswith("%") else _number(word)
 
 
 def _number(text: str) -> Fraction:
@@ -201,36 +189,58 @@ def _number(text: str) -> Fraction:
 _PLAIN = re.compile(r"[-+]?[\d.]+([eE][-+]?\d+)?(/\d+)?")
 
 
-def flag(name: str) -> str:
-    """The option of a parameter."""
-    return f"--{name.replace('_', '-')}"
-
-
 def read_numbers(
-    option: str, text: str, unit: str = "1", most: int = MAX_POINTS, packet_size: str | None = None
-) -> list[float]:
+    label: str,
+    text: str,
+    unit: str = "1",
+    most: int = MAX_POINTS,
+    packet_size: str | None = None,
+    parse: Callable[[str, int], list[Any]] = parse_floats,
+) -> list[Any]:
     """Numbers from `start:stop:count`, a comma list or one number, with units as people write them.
 
-    >>> read_numbers("--base-rtt", "100ms:300ms:3", "s")
+    Parameters
+    ----------
+    label : str
+        What the numbers are for, for messages; names of parameters stand between backticks in them.
+    text : str
+    unit : str
+        The unit of the result.
+    most : int
+        How many numbers are allowed.
+    packet_size : str, optional
+        Divides bit rates where `unit` is "packet/s"; "" where these rates are packets per round trip.
+    parse : callable
+        `parse_floats`, or `parse_range` for exact fractions.
+
+    Raises
+    ------
+    RangeError
+
+    Examples
+    --------
+    >>> read_numbers("base_rtt", "100ms:300ms:3", "s")
     [0.1, 0.2, 0.3]
-    >>> read_numbers("--capacity", "12Mbit/s", "packet/s", packet_size="1500B")
+    >>> read_numbers("capacity", "12Mbit/s", "packet/s", packet_size="1500B")
     [1000.0]
+    >>> read_numbers("loss", "10%, 1/3", parse=parse_range)
+    [Fraction(1, 10), Fraction(1, 3)]
     """
     pieces = text.split(":")
-    separator, keep = (":", 1) if len(pieces) == 3 else (",", 0)
-    pieces = pieces if keep else text.split(",")
-    plain = [_in_unit(option, p, unit, packet_size) for p in pieces[: len(pieces) - keep]]
+    separator, counts = (":", 1) if len(pieces) == 3 else (",", 0)
+    pieces = pieces if counts else text.split(",")
+    values = [_in_unit(label, piece, unit, packet_size) for piece in pieces[: len(pieces) - counts]]
     try:
-        return parse_floats(separator.join(plain + pieces[len(pieces) - keep :]), most)
+        return parse(separator.join(values + pieces[len(pieces) - counts :]), most)
     except (RangeError, OverflowError) as error:
-        raise RangeError(f"{option}: {error}") from None
+        raise RangeError(f"{label}: {error}") from None
 
 
 def check_points(sizes: Mapping[str, int], most: int = MAX_POINTS) -> None:
     """Refuse a grid that is too large, before anything is computed."""
     points = math.prod(sizes.values())
     if points > most:
-        sides = " x ".join(f"{flag(k)} {n:,}" for k, n in sizes.items())
+        sides = " x ".join(f"`{name}` {n:,}" for name, n in sizes.items())
         raise RangeError(
             f"the grid has {points:,} points ({sides}), at most {most:,} are allowed here; use fewer points"
         )
@@ -238,48 +248,51 @@ def check_points(sizes: Mapping[str, int], most: int = MAX_POINTS) -> None:
 
 def check_packet_size(text: str) -> None:
     """Refuse a size by which no bit rate can be divided."""
-    pass
-
     try:
-        size = quantity(text, "B", "--packet-size")
+        size = quantity(text, "B", "`packet_size`")
     except ScenarioError as error:
         raise RangeError(bare(error, 400)) from None
     if not (size > 0 and math.isfinite(size)):
         raise RangeError(
-            f"--packet-size must be a finite number of bytes > 0, got {bare(text)}; give such as 1500B"
+            f"`packet_size` must be a finite number of bytes > 0, got {bare(text)}; give such as 1500B"
         )
 
 
-def only_number(option: str, text: str, unit: str = "1") -> float:
+def only_number(label: str, text: str, unit: str = "1") -> float:
     """One number."""
-    values = read_numbers(option, text, unit, 1) if ":" not in text else [math.nan, math.nan]
+    values = read_numbers(label, text, unit, 1) if ":" not in text else [math.nan, math.nan]
     if len(values) != 1:
-        raise RangeError(f"{option} takes one number, got {shown(text)}")
-    return values[0]
+        raise RangeError(f"{label} takes one number, got {shown(text)}")
+    return float(values[0])
 
 
-def _in_unit(option: str, text: str, unit: str, packet_size: str | None) -> str:
+def _in_unit(label: str, text: str, unit: str, packet_size: str | None) -> str:
     """One number as a text in the unit of its parameter."""
-    pass
-
     word = text.strip()
     if not word or _PLAIN.fullmatch(word):
         return word
-    suffix = re.sub(r"^[-+\d.]+([eE][-+]?\d+)?\s*", "", word)
+    suffix = re.sub(r"^[-+\d.]+([eE][-+]?\d+)?(/\d+)?\s*", "", word)
     number = word[: len(word) - len(suffix)].strip()
     if suffix in (unit, f"{unit}s", unit.replace("packet", "packets")):
         return number
+    if unit == "1" and suffix == "%" and number:
+        try:
+            return str(_number(number) / 100)
+        except RangeError as error:
+            raise RangeError(f"{label}: {error}") from None
     try:
-        if unit == "s" or (unit == "1" and suffix in TABLES["1"]):
-            return repr(quantity(word, unit, option))
+        if unit == "s":
+            return repr(quantity(word, unit, label))
         if unit == "packet/s" and suffix in TABLES["bit/s"]:
             if not packet_size:
-                counts = "round trip: to give" if packet_size == "" else "second: to give"
-                need = "--base-rtt and --packet-size" if packet_size == "" else "--packet-size, such as 1500B"
-                raise RangeError(f"{option} counts packets per {counts} {bare(word)}, add {need}")
-            return repr(quantity(word, "bit/s", option) / (8 * quantity(packet_size, "B", "--packet-size")))
+                counts = "round trip" if packet_size == "" else "second"
+                missing = (
+                    "`base_rtt` and `packet_size`" if packet_size == "" else "`packet_size`, such as 1500B"
+                )
+                raise RangeError(f"{label} counts packets per {counts}: to give {bare(word)}, add {missing}")
+            return repr(quantity(word, "bit/s", label) / (8 * quantity(packet_size, "B", "`packet_size`")))
     except ScenarioError as error:
         raise RangeError(bare(error, 400)) from None
     if number and unit != "1":
-        raise RangeError(f"{option} must be a number in {unit}, got {shown(word)}; leave the unit out")
+        raise RangeError(f"{label} must be a number in {unit}, got {shown(word)}; leave the unit out")
     return word

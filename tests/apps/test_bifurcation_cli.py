@@ -96,7 +96,7 @@ def test_files(answer, tmp_path):
         (["logistic-map", "--epsilon", "1:2:4", "--keep", "inf"], "--keep"),
         (["logistic-map", "--epsilon", "1:2:4", "--transient", "1e9"], "at most 2e+09 are allowed"),
         (["logistic-map", "--epsilon", "1:2:4", "--max-period", "0"], "--max-period"),
-        (["logistic-map", "--epsilon", "1:2:4", "--of", "w"], "--of chooses the quantity of a flow"),
+        (["logistic-map", "--epsilon", "1:2:4", "--of", "w"], "--of chooses a quantity where time is continuous"),
         (["logistic", "--epsilon", "1:2:4", "--of", "x"], "x"),
         (["logistic-map", "--epsilon", "1,2", "--capacity", "1,2", "--output", "x.png"], "at most 1 ranges"),
         (["logistic-map", "--epsilon", "1:2:4", "--lyapunov", "--output", "x.zarr"], "--lyapunov"),

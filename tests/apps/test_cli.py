@@ -104,7 +104,9 @@ def test_output_is_netcdf_that_can_be_run_again(tmp_path: Path) -> None:
         (["--loss", "0.1", "--collapse", "2"], "--collapse belongs to --model exact"),
         (["--loss", "0.1", "--retransmission-loss", "2"], "--retransmission-loss must lie in"),
         (["--loss", "0.1", "--output", "no/such/folder/x.nc"], "does not exist"),
-        ([], "Missing option '--loss'"),
+        ([], "a value is missing for --loss"),
+        (["--loss", "0.1", "--w-max", "4:6:3"], "--w-max takes one whole number"),
+        (["--loss", "0.1", "--los", "0.2"], "Did you mean"),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_code_2(words: list[str], says: str) -> None:
@@ -189,7 +191,7 @@ def test_validate_prints_a_verdict_for_each_case() -> None:
 def test_explore_is_not_there_yet() -> None:
     done = tcpdynamics("explore")
     assert done.returncode == 2
-    assert "not there yet" in done.stderr
+    assert "not available yet" in done.stderr
 
 
 HOSTILE_WORDS = [

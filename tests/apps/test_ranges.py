@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcpdynamics.errors import RangeError
-from tcpdynamics.quantities import parse_range
+from tcpdynamics.quantities import parse_range, read_numbers
 
+read_shares = partial(read_numbers, "loss", parse=parse_range)
 decimals = st.decimals(-1000, 1000, allow_nan=False, places=6)
 
 
@@ -55,14 +57,14 @@ def test_mistakes_are_named(text: str, says: str) -> None:
 @given(decimals, decimals, st.integers(2, 50))
 def test_probabilities_may_be_written_in_percent(start: object, stop: object, count: int) -> None:
     whole = [x / 100 for x in parse_range(f"{start}:{stop}:{count}")]
-    assert parse_range(f"{start}%:{stop} %:{count}", shares=True) == whole
-    assert parse_range(f"{start}%,{stop}%", shares=True) == [whole[0], whole[-1]]
-    assert parse_range(f"{start},{stop}", shares=True) == parse_range(f"{start},{stop}")
+    assert read_shares(f"{start}%:{stop} %:{count}") == whole
+    assert read_shares(f"{start}%,{stop}%") == [whole[0], whole[-1]]
+    assert read_shares(f"{start},{stop}") == parse_range(f"{start},{stop}")
 
 
 @pytest.mark.parametrize("text", ["10%%", "%", "0.1:0.2:300%", "%10", "1%0", "%" * 10_000, "nan%", "1e401%"])
 def test_percent_signs_out_of_place_are_refused(text: str) -> None:
     with pytest.raises(RangeError):
-        parse_range(text, shares=True)
+        read_shares(text)
     with pytest.raises(RangeError):
         parse_range("10%")  # of what is no probability

@@ -164,24 +164,28 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
     [
         (["--set", "flows.0.nonsense=1"], "nonsense"),
         (["--set", "nonsense=1"], "unknown key nonsense"),
+        (["--set", "flows.0.sendr=sack"], "(did you mean 'sender'?)"),
+        (["--set", "warmup=1s"], "(did you mean 'warm_up'?)"),
         (["--set", "flows.3.count=1"], "flows has the indices 0 to 0"),
         (["--set", "duration.x=1"], "duration is '40s'"),
         (["--set", "flows.0.sender=bbr"], 'flows.sender must be one of "tahoe"'),
         (["--set", "duration=-5s"], "duration"),
         (["--set", "duration"], "key=value"),
-        (["--until", "2%", "--replications", "3"], "leave out --replications"),
-        (["--until", "abc"], "'abc'"),
-        (["--until", "2"], "got 2"),
-        (["--until", "nan"], "--until must be a number"),
-        (["--most", "9"], "--most belongs to --until"),
-        (["--replications", "2", "--trace", "x.csv"], "--trace shows one run"),
+        (["--precision", "2%", "--replications", "3"], "leave out --replications"),
+        (["--precision", "abc"], "'abc'"),
+        (["--precision", "2"], "got 2"),
+        (["--precision", "nan"], "--precision must be a number"),
+        (["--most", "9"], "--most belongs to --precision"),
+        (["--replications", "2", "--output", "x.csv"], "--output x.csv shows one run"),
         (["--replications", "2", "--set", "record.sends=true"], "asks for sends; remove [record]"),
-        (["--until", "2%", "--set", "record.queues=0"], "asks for queues; remove [record]"),
-        (["--until", "2%", "--plot", "x.html"], "--plot shows one run"),
+        (["--precision", "2%", "--set", "record.queues=0"], "asks for queues; remove [record]"),
+        (["--precision", "2%", "--output", "x.html"], "--output x.html shows one run"),
         (["--trace", "no/such/folder/x.csv"], "does not exist"),
         (["--trace", "x.txt"], "ends in .csv"),
         (["--plot", "x.png"], "ends in .html"),
-        (["--output", "x.csv"], "ends in .nc"),
+        (["--output", "x.png"], "ends in .nc"),
+        (["--output", "x.csv", "--trace", "y.csv"], "has the same content"),
+        (["--precision", "2%", "--until", "2%"], "the former name of --precision"),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_code_2(small: str, words: list[str], says: str) -> None:
@@ -358,7 +362,7 @@ def test_a_file_that_is_not_ours_is_overwritten_by_force_only(
     "words",
     [
         ["--replications", "10000", "--set", "flows.0.count=100000"],
-        ["--until", "2%", "--most", "10000", "--set", "flows.0.count=100000"],
+        ["--precision", "2%", "--most", "10000", "--set", "flows.0.count=100000"],
         ["--set", "duration=1e7s", "--trace", "x.csv"],
         ["--set", "duration=1e8s"],
         ["--set", "record.queues=1e-6", "--set", "duration=30000s"],
@@ -374,7 +378,7 @@ def test_too_much_is_refused_before_it_starts(small: str, words: list[str]) -> N
 
 
 def test_until_stops_when_loss_and_goodput_are_precise(small: str) -> None:
-    found = done(small, "--until", "5%", "--json")
+    found = done(small, "--precision", "5%", "--json")
     document = json.loads(found.stdout)
     n = len(document["seed"])
     assert document["until"]["reached"] == 1
@@ -391,7 +395,7 @@ def test_until_stops_when_loss_and_goodput_are_precise(small: str) -> None:
 
 
 def test_until_says_when_the_bound_came_first(small: str) -> None:
-    found = done(small, "--until", "0.01%", "--most", "6")
+    found = done(small, "--precision", "0.01%", "--most", "6")
     assert found.exit_code == 0
     assert "Warning: 6 replications" in found.stderr
     assert "over 6 replications" in found.stdout

@@ -289,7 +289,7 @@ def test_a_store_of_another_sweep_or_a_cut_one_is_left_alone(answer, refused, tm
         (["t-refwa", "--reading", "mixed", "--shares", "0.5,0.6"], "sum to one"),
         (["t-refwa", "--reading", "mixed", "--delay", "0.5"], "--delay must be a whole number"),
         (["nonsense"], "there is no model 'nonsense'"),
-        (["fluid-tcp"], "Missing options --flows, --capacity, --base-rtt, --buffer"),
+        (["fluid-tcp"], "values are missing for --flows, --capacity, --base-rtt, --buffer"),
         (["logistic", "--capacity", "1Mbit/s"], "add --base-rtt and --packet-size"),
         (["logistic", "--base-rtt", "1m"], "--base-rtt must be a number with one of the units"),
         (["t-refwa", *GAINS, "--output", "x.pdf"], "ends in .nc, .html, .png or .zarr"),
@@ -297,7 +297,7 @@ def test_a_store_of_another_sweep_or_a_cut_one_is_left_alone(answer, refused, tm
         (["t-refwa", *GAINS, "--output", "no/folder/x.zarr"], "does not exist"),
         (["t-refwa", "--output", "x.zarr"], "give one parameter a range"),
         (["t-refwa", *GAINS, "--bdp", "1,2", "--output", "x.png"], "at most 2 ranges"),
-        (["t-refwa", "--phi", "0:1:2000", "--psi", "0:1:1000", "--json"], "--json would print"),
+        (["t-refwa", "--phi", "0:1:2000", "--psi", "0:1:1000", "--json"], "JSON would have"),
     ],
 )  # fmt: skip
 def test_refusals(refused, tmp_path, monkeypatch, words, says):

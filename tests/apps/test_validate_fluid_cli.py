@@ -44,4 +44,4 @@ def test_json_and_files(tmp_path: Path) -> None:
 
 def test_a_store_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["validate", "misra", "--output", str(tmp_path / "x.zarr")])
-    assert done.exit_code == 2 and "a comparison is no sweep" in done.output
+    assert done.exit_code == 2 and "a store holds sweeps" in done.output

@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from tcpdynamics.errors import MAX_SHOWN, ScenarioError, shown
+from tcpdynamics.errors import MAX_SHOWN, ScenarioError, shown, suggestion
 from tcpdynamics.quantities import numbered
 
 from . import topologies
@@ -212,7 +212,10 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
     plain: dict[str, Any] = {}
     for key, value in table.items():
         if key not in units:
-            raise ScenarioError(f"unknown key {place}{_short(key)}; docs/scenarios.md lists the known ones")
+            close = suggestion(key, units)
+            raise ScenarioError(
+                f"unknown key {place}{_short(key)}{close}; docs/scenarios.md lists the known ones"
+            )
         unit = units[key]
         several = isinstance(value, Sequence) and not isinstance(value, str)
         truth = key in _TRUTHS and (part, key) != (Scenario, "drops")

@@ -1,0 +1,191 @@
+"""Options of the commands, and what connects them with `choice` and `outputs`: flags, refusals, notes, suggestions."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tcpdynamics.errors import InputError, LimitError, shown, suggestion
+
+from ..choice import MOTION, Chosen, Entry, candidates, choose, entries, families, names, summary
+from ..outputs import add_outside, notes_on_outside
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_METAVARS = {"numbers": "RANGE", "list": "LIST", "size": "SIZE"}
+
+
+def flag(name: str) -> str:
+    """The option of a parameter.
+
+    >>> flag("base_rtt")
+    '--base-rtt'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
+@contextmanager
+def refusals(labels: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Refusals become usage errors, with the command's options in the place of parameters between backticks.
+
+    Parameters
+    ----------
+    labels : mapping name -> option, optional
+        Options whose name is not that of the parameter.
+    """
+    try:
+        yield
+    except InputError as error:
+        text = with_flags(str(error), labels or {})
+        if isinstance(error, LimitError):
+            text = text.replace("a file x.nc takes more", "--output FILE.nc takes more")
+        raise click.UsageError(text) from None
+
+
+def with_flags(text: str, labels: Mapping[str, str]) -> str:
+    """The text with the options of the command in hand instead of names between backticks."""
+    flags = {p.name: p.opts[0] for p in click.get_current_context().command.params if p.name}
+    return re.sub(r"`(\w+)`", lambda match: {**flags, **labels}.get(match[1], match[0]), text)
+
+
+def note(texts: Iterable[str]) -> None:
+    """Say what the user should know, on standard error."""
+    for text in texts:
+        click.echo(f"Note: {with_flags(text, {})}", err=True)
+
+
+def wrote(path: Path) -> None:
+    """Say that a file is written, on standard error."""
+    click.echo(f"wrote {path}", err=True)
+
+
+class ModelCommand(click.Command):
+    """A command on one model, whose refusals name options."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does; refusals become usage errors."""
+        with refusals():
+            return super().invoke(ctx)
+
+
+class SuggestingGroup(click.Group):
+    """A group that suggests a name where one is unknown."""
+
+    kind = "command"
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; an unknown name gets a suggestion."""
+        word = args[0].replace("_", "-") if args else "-"
+        if not word.startswith("-") and self.get_command(ctx, word) is None:
+            close = suggestion(word, self.list_commands(ctx))
+            raise click.UsageError(
+                f"there is no {self.kind} {shown(args[0], 80)}{close}; `{ctx.command_path} --help` lists them"
+            )
+        return super().resolve_command(ctx, args)
+
+
+class ModelGroup(SuggestingGroup):
+    """A group with a command for each model, made when it is asked for."""
+
+    kind = "model"
+
+    def __init__(
+        self,
+        *args: Any,
+        build: Callable[[str], click.Command],
+        views: tuple[str, ...] = MOTION,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.build, self.views = build, views
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Families first."""
+        return names(self.views)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a model."""
+        return self.build(cmd_name) if candidates(cmd_name, self.views) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Families with a line each, then the names of the classes."""
+        laws = families(self.views)
+        with formatter.section("Models"):
+            formatter.write_dl([(name, summary(name, self.views)) for name in laws])
+        with formatter.section("Classes (one reading each)"):
+            classes = ", ".join(name for name in names(self.views) if name not in laws)
+            indent = " " * formatter.current_indent
+            lines = textwrap.fill(
+                classes,
+                formatter.width,
+                initial_indent=indent,
+                subsequent_indent=indent,
+                break_on_hyphens=False,
+            )
+            formatter.write(f"{lines}\n")
+        with formatter.section("More"):
+            formatter.write_text(
+                f"`{ctx.command_path} MODEL --help` shows a model's formula and its parameters."
+            )
+
+
+def model_options(name: str, views: tuple[str, ...] = MOTION) -> list[click.Parameter]:
+    """--reading, --view and an option for each parameter of the model."""
+    return [_option(entry) for entry in entries(name, views)]
+
+
+def _option(entry: Entry) -> click.Option:
+    if entry.kind == "choice":
+        return click.Option([flag(entry.name)], type=click.Choice(list(entry.choices)), help=entry.about)
+    if entry.kind == "switch":
+        return click.Option([flag(entry.name)], is_flag=True, help=entry.about)
+    repeated = entry.kind == "numbers"
+    return click.Option(
+        [flag(entry.name)], multiple=repeated, metavar=_METAVARS[entry.kind], help=entry.about
+    )
+
+
+def choose_model(name: str, texts: Mapping[str, Any], **settings: Any) -> Chosen:
+    """The model that the options describe; says what is worth a note."""
+    chosen = choose(name, texts, **settings)
+    note(chosen.notes)
+    return chosen
+
+
+def complete_grid(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
+    """The result on all values that were asked for; says which of them were left out."""
+    result = add_outside(result, chosen)
+    note(notes_on_outside(chosen))
+    return result
+
+
+#: --force, the same for every command that writes files.
+force_option = click.option(
+    "--force",
+    is_flag=True,
+    help="Also replace files that tcpdynamics did not write, or that hold another model.",
+)
+
+
+def common_options(command: click.Command) -> click.Command:
+    """--json, --output and --force."""
+    command.params += [
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON instead of a table."),
+        click.Option(
+            ["--output"],
+            type=click.Path(path_type=Path),
+            multiple=True,
+            metavar="FILE",
+            help="Write x.nc, x.html, x.png or x.zarr; may be repeated. An interrupted run to x.zarr resumes.",
+        ),
+    ]
+    return force_option(command)

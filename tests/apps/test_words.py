@@ -1,0 +1,179 @@
+"""Words of the command: one meaning each, old ones that still work, suggestions, completion and signs of life."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tcpdynamics.apps.choice import CHAIN, choose, entries, names
+from tcpdynamics.apps.command import progress
+from tcpdynamics.apps.command.main import cli
+from tcpdynamics.errors import InputError
+
+APPS = Path(__file__).resolve().parents[2] / "apps"
+
+
+@pytest.mark.parametrize(
+    "file", ["choice.py", "outputs.py", "packet_outputs.py", "stability_words.py", "files.py"]
+)
+def test_what_an_explorer_shares_with_the_command_knows_neither_click_nor_dash(file: str) -> None:
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse((APPS / file).read_text())):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module or "")
+    assert not {m for m in modules if m.split(".")[0] in ("click", "dash") or m.startswith("command")}
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "says"),
+    [
+        ("logistic", {"epsilon": ["-1"]}, "`epsilon` must lie in (0, inf)"),
+        ("logistic", {"epsilon": ["1,1"]}, "`epsilon` gives 1 more than once"),
+        ("fluid-tcp", {"flows": ["3"]}, "values are missing for `capacity`, `base_rtt`, `buffer`"),
+        ("t-refwa", {"reading": "window", "shares": "1"}, "`shares` belongs to `reading` mixed"),
+        ("fluid-tcp", {"capacity": ["1Mbit/s"]}, "add `packet_size`"),
+        ("logistic", {"view": "cut-map"}, "`view` 'cut-map' is not a view"),
+    ],
+)
+def test_refusals_name_parameters_and_the_command_names_options(
+    name: str, texts: dict[str, object], says: str, refused: Callable[..., str]
+) -> None:
+    with pytest.raises(InputError) as stop:
+        choose(name, texts)
+    assert says in str(stop.value)
+    words = [w for k, v in texts.items() for w in (f"--{k}", v[0] if isinstance(v, list) else str(v))]
+    if "view" not in texts:  # click knows the views of all readings
+        sentence = refused("stability", name, *words)
+        assert "`" not in sentence and f"--{says.split('`')[1].replace('_', '-')}" in sentence
+
+
+def test_every_chain_is_a_command_with_the_options_of_its_fields(answer: Callable[..., str]) -> None:
+    for name in names(CHAIN):
+        text = answer("stationary", name, "--help")
+        assert all(
+            f"--{entry.name.replace('_', '-')}" in text
+            for entry in entries(name, CHAIN)
+            if entry.kind != "choice"
+        )
+        document = json.loads(answer("stationary", name, "--loss", "0.1,0.2", "--json"))
+        assert len(document["probability"]) == 2
+    words = ("stationary", "sub-packet", "--loss", "0.1", "--json")
+    for letter, kind in (("B", "fresh"), ("L", "levels")):
+        by_letter, by_name = (
+            json.loads(answer(*words, *more)) for more in (("--reading", letter), ("--model", kind))
+        )
+        assert by_letter["probability"] == by_name["probability"]
+        assert by_letter["parameters"]["class"].lower().endswith(kind)
+
+
+def test_a_second_range_is_a_column_and_nests_in_json(answer: Callable[..., str]) -> None:
+    words = ("stationary", "sub-packet", "--loss", "0.1,0.2", "--base-timeout", "2,3,4")
+    document = json.loads(answer(*words, "--json"))
+    assert (document["loss"], document["base_timeout"]) == ([0.1, 0.2], [2.0, 3.0, 4.0])
+    single = json.loads(answer(*words[:4], "--base-timeout", "3", "--json"))
+    assert [row[1] for row in document["packets_per_rtt"]] == pytest.approx(
+        single["packets_per_rtt"], rel=1e-14
+    )
+    rows = [line.split() for line in answer(*words).splitlines()[2:]]
+    assert rows[0][:2] == ["loss", "base_timeout"] and len(rows) == 7
+    means = [x for row in document["packets_per_rtt"] for x in row]
+    assert [float(row[-1]) for row in rows[1:]] == pytest.approx(means, abs=5e-5)
+
+
+def test_underscores_and_hyphens_are_the_same(answer: Callable[..., str]) -> None:
+    same = answer("stationary", "sub-packet", "--loss", "0.1", "--w-max", "8")
+    assert answer("stationary", "sub_packet", "--loss", "0.1", "--w_max", "8") == same
+    same = answer("stability", "t-refwa", "--phi", "1", "--psi", "1", "--reading", "measured-rtt")
+    assert answer("stability", "t_refwa", "--phi", "1", "--psi", "1", "--reading", "measured_rtt") == same
+    assert answer("simulate", "one-loss", "--json") == answer("simulate", "one_loss", "--json")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["stability", "logistc"], "logistic"),
+        (["stationary", "subpacket"], "sub-packet"),
+        (["trajectry"], "trajectory"),
+        (["validate", "logistics"], "logistic"),
+        (["simulate", "one_los"], "one_loss"),
+        (["simulate", "one_loss", "--sed", "1"], "--seed"),
+        (["simulate", "one_loss", "--set", "bottleneck.bufer=3"], "buffer"),
+        (["stability", "logistic", "--epsilom", "1"], "--epsilon"),
+    ],
+)
+def test_a_misspelt_word_gets_a_suggestion(words: list[str], name: str, refused: Callable[..., str]) -> None:
+    sentence = refused(*words)
+    assert name in sentence.partition("id you mean")[2]
+
+
+def test_former_words_work_with_a_line_of_advice(tmp_path: Path) -> None:
+    page, table = tmp_path / "x.html", tmp_path / "x.csv"
+    old = CliRunner().invoke(cli, ["simulate", "one_loss", "--plot", str(page), "--trace", str(table)])
+    assert old.exit_code == 0
+    assert f"Note: --plot is now called --output: write --output {page}\n" in old.stderr
+    contents = page.read_text(), table.read_text()
+    new = CliRunner().invoke(cli, ["simulate", "one_loss", "--output", str(page), "--output", str(table)])
+    assert (new.exit_code, new.stdout) == (0, old.stdout)
+    assert "Note" not in new.stderr and (page.read_text(), table.read_text()) == contents
+    words = ["simulate", "single_flow", "--set", "duration=20s", "--most", "5", "--json"]
+    old, new = (CliRunner().invoke(cli, [*words, word, "50%"]) for word in ("--until", "--precision"))
+    assert old.stdout == new.stdout
+    assert "--until is now called --precision" in old.stderr and "now called" not in new.stderr
+
+
+def test_help_lists_families_first_and_no_formulas(answer: Callable[..., str]) -> None:
+    text = answer("stability", "--help")
+    assert text.index("lotka-volterra  ") < text.index("high-speed-tcp,")
+    assert "=" not in text and not any(line.rstrip().endswith("-") for line in text.splitlines())
+
+
+def test_the_shell_completes_models_and_scenarios() -> None:
+    def complete(words: str) -> list[str]:
+        environment = dict(os.environ, _TCPDYNAMICS_COMPLETE="bash_complete", COMP_WORDS=words)
+        environment["COMP_CWORD"] = str(len(words.split()) - 1)
+        code = (
+            "import sys; sys.argv[0] = 'tcpdynamics'; from tcpdynamics.apps.command.main import main; main()"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+        )
+        return done.stdout.split()
+
+    assert "plain,one_loss" in complete("tcpdynamics simulate one")
+    assert "plain,sub-packet" in complete("tcpdynamics stationary sub")
+
+
+def test_work_of_unknown_length_shows_signs_of_life(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_FIRST", 0.05)
+    with progress.working("solving"):
+        time.sleep(0.3)
+    with progress.working("quick work"):
+        pass
+    assert capsys.readouterr() == ("", "solving: 0 s so far\n")
+
+
+def test_the_first_compilation_is_announced_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tcpdynamics import compiled
+
+    monkeypatch.setattr(compiled, "announce", None)
+    progress.announce_compilation()
+    assert compiled.announce is not None
+    for module in ("numpy", "tcpdynamics.solvers.markov.kernels", "tcpdynamics.solvers.markov.wide"):
+        compiled.announce(module)
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and "Markov chains" in err
