@@ -28,8 +28,8 @@ from .lotka_volterra.measurement_errors import LotkaVolterraErrors as LotkaVolte
 from .lotka_volterra.per_round_trip import LotkaVolterraHeld as LotkaVolterraHeld
 from .lotka_volterra.per_round_trip import LotkaVolterraMap as LotkaVolterraMap
 from .lotka_volterra.per_round_trip import LotkaVolterraStale as LotkaVolterraStale
-from .lotka_volterra.queue import LotkaVolterraQueue as LotkaVolterraQueue
 from .lotka_volterra.readings import LotkaVolterraLink as LotkaVolterraLink
+from .lotka_volterra.readings import LotkaVolterraQueue as LotkaVolterraQueue
 from .lotka_volterra.readings import LotkaVolterraThroughput as LotkaVolterraThroughput
 from .lotka_volterra.readings import LotkaVolterraWindows as LotkaVolterraWindows
 from .sub_packet.aggregated import SubPacketApproximate as SubPacketApproximate

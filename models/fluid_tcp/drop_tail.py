@@ -10,29 +10,18 @@ import numpy as np
 from tcpdynamics.solvers.problems import DDE, Delayed
 
 from ..formulas import named
-from ..model import spread
 from .equations import OperatingPoint, fluid_problem, full_window, symbols
 from .link import FluidTcpLink
 
 
 @dataclass(frozen=True, kw_only=True)
-class FluidTcpDropTail(FluidTcpLink):
+class FluidTcpDropTail(FluidTcpLink, reading="drop-tail"):
     """No marks: packets are lost when the buffer is full, p = max(0, 1 - C/arrivals) there and 0 elsewhere.
 
     There is no interior equilibrium: below a full buffer p = 0 and every window grows. The model rests on the edge
     q = B, where arrivals exceed C by just the share that is lost (W_0^2 p_0 = 2). There R is constant, the queue
     returns to B in finite time, and what remains is the scalar equation of `FluidTcpFullQueue`; in the full model the
     queue shows as a further root 0.
-
-    Parameters
-    ----------
-    flows, capacity, base_rtt, buffer
-        As for `FluidTcpProportional`; `at_rtt(rtt=...)` takes R_0 = T + B/C in place of T.
-
-    Raises
-    ------
-    DomainError
-        If a parameter lies outside its interval.
 
     Examples
     --------
@@ -45,7 +34,7 @@ class FluidTcpDropTail(FluidTcpLink):
 
     def equilibrium(self) -> OperatingPoint:
         """q_0 = B, W_0 = (m + sqrt(m^2 + 8))/2 with m = R_0 C/N, p_0 = 1 - m/W_0 = 2/W_0^2."""
-        v = spread(self)
+        v = self.values()
         rtt = v["base_rtt"] + v["buffer"] / v["capacity"]
         window = full_window(rtt * v["capacity"] / v["flows"])
         return OperatingPoint(

@@ -10,21 +10,24 @@ import numpy as np
 from tcpdynamics.solvers.problems import DomainError
 
 from ..formulas import named
-from ..model import spread
-from ..parameters import check_parameters, parameter
-from .equations import MGT, OperatingPoint, capacity_parameter, flows_parameter
+from ..model import Model
+from ..parameters import Number, parameter
+from .equations import MGT, VARIABLES, OperatingPoint, capacity_parameter, flows_parameter
 from .linearisation import TcpLinearisation
 
 
 @dataclass(frozen=True, kw_only=True)
-class FluidTcpLink:
-    flows: Any = flows_parameter()
-    capacity: Any = capacity_parameter()
-    base_rtt: Any = parameter("T", "s", "round-trip time without queueing", low=0.0, source=MGT)
-    buffer: Any = parameter("B", "packet", "buffer", low=0.0, source=MGT)
+class FluidTcpLink(Model, family="fluid-tcp"):
+    """A link that N flows fill; use one of the classes that say when it marks or drops packets."""
 
-    def __post_init__(self) -> None:
-        check_parameters(self)
+    variables = VARIABLES
+    flows: Number = flows_parameter()
+    capacity: Number = capacity_parameter()
+    base_rtt: Number = parameter(
+        "T", "s", "round-trip time without queueing", low=0.0, source=MGT,
+        note="`at_rtt(rtt=...)` takes the round-trip time at the operating point instead",
+    )  # fmt: skip
+    buffer: Number = parameter("B", "packet", "buffer", low=0.0, source=MGT)
 
     @classmethod
     def at_rtt(cls, *, rtt: Any, **parameters: Any) -> Self:
@@ -35,15 +38,15 @@ class FluidTcpLink:
         DomainError
             If the queueing delay q_0/C alone takes `rtt` or more.
         """
-        given = cls(base_rtt=rtt, **parameters)
-        v = spread(given)
-        base = v["base_rtt"] - given._queue(v, v["base_rtt"]) / v["capacity"]
+        model = cls(base_rtt=rtt, **parameters)
+        v = model.values()
+        base = v["base_rtt"] - model._queue(v, v["base_rtt"]) / v["capacity"]
         if not np.all(base > 0):
             raise DomainError(
                 f"rtt must exceed the queueing delay at the operating point, which leaves {float(np.min(base)):g} s "
                 "for propagation; give a longer rtt or another marking profile"
             )
-        return replace(given, base_rtt=base)
+        return replace(model, base_rtt=base)
 
     def linearisation(self) -> TcpLinearisation:
         """Transfer functions and critical gains at this operating point."""
@@ -57,7 +60,7 @@ class FluidTcpLink:
 
     def _marked_point(self, rtt: Any, top: Any) -> OperatingPoint:
         """W_0 = R C/N and W_0^2 p_0 = 2; interior while the queue is below `top` and p_0 below one."""
-        v = spread(self)
+        v = self.values()
         window = rtt * v["capacity"] / v["flows"]
         loss, queue = 2 / window**2, self._queue(v, rtt)
         interior = (queue < top) & (queue < v["buffer"]) & (loss < 1)

@@ -10,9 +10,8 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import ODE, DomainError
 
-from ..formulas import labelled, named
-from ..model import spread
-from ..parameters import Value, as_parameter, broadcast, check_parameters, parameter
+from ..formulas import named, with_labels
+from ..parameters import Number, as_parameter, broadcast, parameter
 from .competition import Competition, ranking, survivors_in_symbols, total_of
 from .survivors import along_flows, queueing_delay
 
@@ -22,17 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading(Competition):
-    """dN_i/dt = (epsilon/b_i) (1 - (N_i + gamma (K_i - A_i))/K_i) N_i, with some reading of A_i (eq. 7, 8).
+    """dN_i/dt = (epsilon/b_i) (1 - (N_i + gamma (K_i - A_i))/K_i) N_i, with some reading of A_i (eq. 7, 8)."""
 
-    Parameters
-    ----------
-    base_rtt : float, or per flow, or None
-        b_i, round-trip time without queueing [s]; windows are w_i = N_i b_i. epsilon counts per round trip, so flow
-        i grows by epsilon/b_i per second. None: all alike, and the round trip is the unit of time: rates are packets
-        per round trip, numerically windows.
-    """
-
-    base_rtt: Value = parameter("b", "s", "round-trip time without queueing", low=0.0, default=None)
+    base_rtt: Number | None = parameter(
+        "b", "s", "round-trip time without queueing", low=0.0, default=None,
+        note="One number or a value b_i per flow; windows are w_i = N_i b_i, and epsilon counts per round trip, so "
+        "flow i grows by epsilon/b_i per second. None: all alike, and the round trip is the unit of time: rates are "
+        "packets per round trip, numerically windows",
+    )  # fmt: skip
 
     def _base(self) -> Any:
         """b_i with the dimension `flow`; 1 where the round trip is the unit."""
@@ -56,30 +52,29 @@ class Reading(Competition):
 
     def _ode(
         self,
-        left: list[Any],
+        room: list[Any],
         fixed_points: Any,
         outputs: dict[str, Any],
-        *names: str,
         queue: dict[str, Any] | None = None,
     ) -> ODE:
-        """left: K_i - N_i - gamma (K_i - A_i), what is free for flow i; queue: a further state, 0 at the start."""
-        rtts = () if self.base_rtt is None else ("base_rtt",)
-        own = self._problem(*names, *rtts)
+        """room: K_i - N_i - gamma (K_i - A_i), what is free for flow i; queue: a further state, 0 at the start."""
         rates, capacity = self._rates(), self._symbols("capacity")
         base = [1] * len(rates) if self.base_rtt is None else self._symbols("base_rtt")
         epsilon = self._symbol("epsilon")
         rhs = {
             N.name: epsilon * N * free / (K * b)
-            for N, free, K, b in zip(rates, left, capacity, base, strict=True)
+            for N, free, K, b in zip(rates, room, capacity, base, strict=True)
         }
-        own["outputs"] = {"total": total_of(rates), **outputs}
-        if self.base_rtt is not None:
-            own["outputs"] |= {
-                f"w[{i}]": N * b for i, (N, b) in enumerate(zip(rates, base, strict=True), start=1)
-            }
+        windows = {f"w[{i}]": N * b for i, (N, b) in enumerate(zip(rates, base, strict=True), start=1)}
         further = queue or {}
-        own |= {"start": own["start"] | dict.fromkeys(further, 0.0), "time_units": self._unit}
-        return ODE(rhs=rhs | further, fixed_points=fixed_points, **own)
+        return self.problem(
+            ODE,
+            rhs=rhs | further,
+            start=self._start() | dict.fromkeys(further, 0.0),
+            fixed_points=fixed_points,
+            outputs={"total": total_of(rates)} | outputs | ({} if self.base_rtt is None else windows),
+            time_units=self._unit,
+        )
 
     def equilibrium(self) -> xr.Dataset:
         """Where the flows settle: rates, who survives, and what a first-in-first-out link makes of their windows.
@@ -94,7 +89,7 @@ class Reading(Competition):
 
         rates, base, link = self._settled(), self._base(), self._shared_rate()
         delay = along_flows(queueing_delay, rates, base, link, out=(), flows=(True, True, False))
-        found = {
+        settled = {
             "N": (rates, "packet/s", "rate"),
             "survives": (rates > 0, "1", "whether the flow survives"),
             "throughput": (rates * base / (base + delay), "packet/s", "throughput"),
@@ -102,8 +97,8 @@ class Reading(Competition):
             "queue": (delay * link, "packet", "queue"),
         }
         data = {
-            name: labelled(value, name, unit, text).transpose("flow", ..., missing_dims="ignore")
-            for name, (value, unit, text) in found.items()
+            name: with_labels(value, name, unit, text).transpose("flow", ..., missing_dims="ignore")
+            for name, (value, unit, text) in settled.items()
         }
         return xr.Dataset(data, attrs={"model": type(self).__name__})
 
@@ -116,16 +111,16 @@ class Reading(Competition):
             return self.equilibrium()["queue"]
         return named(self._queue_alike(broadcast(self)), "buffer", "packet", "required buffer")
 
-    def lossless(self, buffer: Value) -> Any:
+    def lossless(self, buffer: Number) -> Any:
         """Whether a buffer [packet] holds the queue of the equilibrium."""
-        queue = self.equilibrium()["queue"] if self._each_but_start() else self._queue_alike(spread(self))
+        queue = self.equilibrium()["queue"] if self._each_but_start() else self._queue_alike(self.values())
         enough = buffer_size(buffer) >= queue
         return enough if enough.ndim else bool(enough)
 
     def _alike_in_si(self, what: str) -> dict[str, Any]:
         """As `_alike`, with the magnitudes of quantities, to be put beside a buffer in packets."""
         names = self._alike(what)
-        return {name: value for name, value in spread(self).items() if name in names}
+        return {name: value for name, value in self.values().items() if name in names}
 
     def _each_but_start(self) -> list[str]:
         return [name for name in self._each() if name != "start"]
@@ -136,19 +131,15 @@ class Reading(Competition):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkReading(Reading):
-    """A reading that knows the shared link.
+    """A reading that knows the shared link."""
 
-    Parameters
-    ----------
-    link : float or None
-        BW, rate of the link that all flows share [packet/s]. None: that of the flows' common `capacity`.
-    """
-
-    link: Value = parameter("BW", "packet/s", "rate of the shared link", low=0.0, default=None)
+    link: Number | None = parameter(
+        "BW", "packet/s", "rate of the shared link", low=0.0, default=None,
+        note="None: that of the flows' common `capacity`",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_parameters(self)
         if self.link is None and "capacity" in self._each():
             raise DomainError(
                 "link must be given where the capacities differ: the rate of the link that all share"
@@ -157,15 +148,10 @@ class LinkReading(Reading):
             raise DomainError("link must be one number or a sweep, not a value per flow: all flows share it")
 
     def _shared_rate(self) -> Any:
-        if self.link is None:
-            return as_parameter("capacity", self.capacity, "packet/s", "rate of the narrow link")
-        return as_parameter("link", self.link, "packet/s", "rate of the shared link")
+        return self._to_dataarray("capacity" if self.link is None else "link")
 
     def _link_symbol(self) -> Any:
         return self._symbol("capacity" if self.link is None else "link")
-
-    def _link_name(self) -> tuple[str, ...]:
-        return () if self.link is None else ("link",)
 
 
 def rtt_of(v: dict[str, Any]) -> Any:
@@ -178,7 +164,7 @@ def link_of(v: dict[str, Any]) -> Any:
     return v["capacity"] if v.get("link") is None else v["link"]
 
 
-def buffer_size(value: Value) -> Any:
+def buffer_size(value: Number) -> Any:
     array = as_parameter("buffer", value, "packet", "buffer")
     if not bool(((array >= 0) & (array < math.inf)).all()):
         raise DomainError(f"buffer must be a finite number >= 0 [packet], got {value!r}")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..formulas import named, positive_part
-from ..parameters import Value, broadcast
+from ..parameters import Number, broadcast
 from .competition import larger, ranking, smaller, survivors_in_symbols, total_of
 from .equilibrium import LinkReading, Reading, buffer_size, link_of, rtt_of
 from .survivors import along_flows, competition_spectrum, queueing_delay, survivors
@@ -54,7 +54,7 @@ class LinearReading(Reading):
         -------
         DataArray over the parameters and `root` (n, falling)
         """
-        found = along_flows(
+        roots = along_flows(
             competition_spectrum,
             self._resources(),
             broadcast(self)["gamma"],
@@ -62,7 +62,7 @@ class LinearReading(Reading):
             out=("root",),
             flows=(True, False, True),
         )
-        return self._named(found.transpose(..., "root"), "eigenvalue")
+        return self._named(roots.transpose(..., "root"), "eigenvalue")
 
     def stability_margin(self) -> Any:
         """Minus the largest eigenvalue where the flows settle [1/time]: > 0, 0 only where a flow is about to die."""
@@ -93,7 +93,7 @@ class LinearReading(Reading):
             )
         return named(rtt_of(v) * v["capacity"] * bound, "buffer", "packet", "buffer for any number of flows")
 
-    def lossless_flows(self, buffer: Value) -> Any:
+    def lossless_flows(self, buffer: Number) -> Any:
         """How many flows alike a buffer [packet] bears: (1-gamma)(B + b BW)/((1-gamma) b K - gamma B).
 
         A real number, of which the whole part counts; inf where the buffer reaches `buffer_bound`.
@@ -135,7 +135,7 @@ class ThroughputReading(LinkReading):
         )
         return (1 - gamma) * capacity + gamma * capacity * short / (delay + short)
 
-    def lossless_flows(self, buffer: Value) -> Any:
+    def lossless_flows(self, buffer: Number) -> Any:
         """How many flows alike a buffer [packet] bears: BW/K + B/((1-gamma) b K), of which the whole part counts."""
         v, size = self._alike_in_si("lossless_flows"), buffer_size(buffer)
         flows = link_of(v) / v["capacity"] + size / ((1 - v["gamma"]) * rtt_of(v) * v["capacity"])

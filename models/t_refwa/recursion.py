@@ -1,29 +1,29 @@
-"""What the readings of T-REFWA's aggregate recursion have in common: parameters, views, margins.
+"""T-REFWA's aggregate recursion, eq. (3): its link and gains, its fixed point, and margins over a grid.
 
 Eq. (3) of Taleb et al. leaves open when the router measures what it puts into the bracket, so each reading is
-a class of its own: `t_refwa` (window readings), `t_refwa_measured` (the law fed by what the router measures),
-`t_refwa_integrating` (the queue adds up what was too much) and `t_refwa_continuous`.
+a class of its own: `commanded` (window readings), `measured` (the law fed by what the router measures), `integrating`
+(the queue adds up what was too much) and `continuous`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.solvers.problems import DomainError, Dynamics
+from tcpdynamics.solvers.problems import DomainError
 
-from ..parameters import Value, as_parameter, broadcast, check_parameters, parameter
+from ..model import Model, Problem
+from ..parameters import Number, broadcast, parameter
 
 if TYPE_CHECKING:
     import sympy
 
 Array = NDArray[np.float64]
-Problem = TypeVar("Problem", bound=Dynamics)
 
 SOURCE = "Taleb, Nishiyama, Jamalipour, Kato, Nemoto, A Fair TCP-Based Congestion Avoidance Approach"
 
@@ -33,52 +33,40 @@ PHI, PSI = 1.5, 0.5
 #: The OC3 link of Table II: its buffer, which equals its bandwidth-delay product [packets].
 OC3 = 190.0
 
-UNITS = {"e": "packet", "Q": "packet", "Upsilon": "packet", "overflow": "packet"}
-MEANINGS = {
-    "e": "window in excess of the bandwidth-delay product",
-    "Q": "queue",
-    "Upsilon": "aggregate window",
-    "overflow": "packets that do not fit into the buffer",
-}
-
 
 @dataclass(frozen=True)
-class TRefwaLink:
+class TRefwaLink(Model):
     """Gains and link of eq. (3).
 
     Upsilon(n) = Upsilon(n-1) + phi (Bw RTT_avg - Upsilon(n-1)) + psi (B - Q(n-1)), every interval RTT_avg. In
     the text e = Upsilon - Bw RTT_avg. The paper sets no floor, so a far too large window can command a
     negative one; the maps follow it in that.
-
-    Parameters
-    ----------
-    phi : float      Gain on spare bandwidth [1], >= 0; published 1.5.
-    psi : float      Gain on free buffer [1], >= 0; published 0.5.
-    bdp : float      Bw RTT_avg [packets], > 0, with the RTT without queueing.
-    buffer : float   B [packets], > 0.
     """
 
-    phi: Value = parameter(
+    variables: ClassVar = {
+        "e": ("packet", "window in excess of the bandwidth-delay product"),
+        "Q": ("packet", "queue"),
+        "Upsilon": ("packet", "aggregate window"),
+        "overflow": ("packet", "packets that do not fit into the buffer"),
+        "W": ("packet", "window on the link"),
+    }
+    time_units = "interval"
+
+    phi: Number = parameter(
         "\\phi", "1", "gain on spare bandwidth", low=0.0, low_open=False, source=SOURCE, default=PHI
     )
-    psi: Value = parameter(
+    psi: Number = parameter(
         "\\psi", "1", "gain on free buffer", low=0.0, low_open=False, source=SOURCE, default=PSI
     )
-    bdp: Value = parameter(
-        "BDP", "packet", "bandwidth-delay product", low=0.0, source=SOURCE + ", Table II", default=OC3
-    )
-    buffer: Value = parameter("B", "packet", "buffer", low=0.0, source=SOURCE + ", Table II", default=OC3)
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
-
-    def provenance(self) -> dict[str, Any]:
-        """The parameters, by name: `type(model)(**model.provenance())` builds the model again."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+    bdp: Number = parameter(
+        "BDP", "packet", "bandwidth-delay product", low=0.0, source=SOURCE + ", Table II", default=OC3,
+        note="Bw RTT_avg with the round-trip time without queueing",
+    )  # fmt: skip
+    buffer: Number = parameter("B", "packet", "buffer", low=0.0, source=SOURCE + ", Table II", default=OC3)
 
 
 @dataclass(frozen=True)
-class TRefwaModel(TRefwaLink):
+class TRefwaModel(TRefwaLink, family="t-refwa"):
     """A reading of eq. (3): its fixed point, its characteristic function and its stability."""
 
     # -- what readings give --------------------------------------------------------------------------------
@@ -111,38 +99,29 @@ class TRefwaModel(TRefwaLink):
 
         Where phi = psi = 0 every window is at rest, and the result is nan.
         """
-        v = values(self)
+        v = numpy_values(self)
         with np.errstate(invalid="ignore", over="ignore"):
             rest = self._rest(v)
         rest = {"e": rest["e"], "Q": rest.get("Q", rest["e"]), "Upsilon": v["bdp"] + rest["e"]}
-        return {k: plain(x) for k, x in rest.items()}
+        return {k: to_python(x) for k, x in rest.items()}
 
     # -- problems ------------------------------------------------------------------------------------------
+
+    def _symbols(self) -> tuple[sympy.Symbol, ...]:
+        """phi, psi, bdp, buffer."""
+        return tuple(self.symbols()[name] for name in ("phi", "psi", "bdp", "buffer"))
 
     def _problem(self, kind: type[Problem], **equations: Any) -> Problem:
         """A problem from an empty network, with this reading's fixed point."""
         import sympy
 
-        phi, psi, bdp, _ = symbols()
-        total = sympy.Max(phi + psi, sympy.Float(np.finfo(float).tiny))  # phi = psi = 0: at rest anywhere
-        rest = self._rest(self._symbols())
-        rest = {k: sympy.sympify(rest[k]).subs(phi + psi, total) for k in equations["rhs"]}
-        settings: dict[str, Any] = {
-            "parameters": parameters(self),
-            "start": {label: -bdp if label == "e" else 0 for label in rest},
-            "fixed_points": [rest],
-            "units": UNITS,
-            "meanings": MEANINGS,
-            "domain": domain(self),
-            "name": type(self).__name__,
-            "provenance": self.provenance(),
-        }
-        return kind(**settings | equations)
-
-    def _symbols(self) -> dict[str, Any]:
-        import sympy
-
-        return {f.name: sympy.Symbol(f.name, real=True) for f in fields(self) if "symbol" in f.metadata}
+        s = self.symbols()
+        gains = s["phi"] + s["psi"]
+        positive = sympy.Max(gains, sympy.Float(np.finfo(float).tiny))  # phi = psi = 0: at rest anywhere
+        rest = self._rest(s)
+        rest = {k: sympy.sympify(rest[k]).subs(gains, positive) for k in equations["rhs"]}
+        start = {label: -s["bdp"] if label == "e" else 0 for label in rest}
+        return self.problem(kind, start=start, fixed_points=[rest], **equations)
 
 
 def off_the_end(v: Mapping[str, Array], margin: Array) -> Array:
@@ -152,13 +131,6 @@ def off_the_end(v: Mapping[str, Array], margin: Array) -> Array:
     every e >= B (for as long as the delays reach back) is at rest. Deviations neither grow nor die out.
     """
     return np.where(v["phi"] > 0, np.minimum(v["phi"], margin), 0.0)
-
-
-def symbols() -> tuple[sympy.Symbol, ...]:
-    """phi, psi, bdp, buffer."""
-    import sympy
-
-    return tuple(sympy.symbols("phi psi bdp buffer", real=True))
 
 
 def clip(x: Any, low: Any, high: Any) -> Any:
@@ -180,7 +152,7 @@ def least(first: Any, *others: Any) -> Any:
     return reduce(np.minimum, others, first)
 
 
-def values(model: Any) -> dict[str, Any]:
+def numpy_values(model: Model) -> dict[str, Any]:
     """As `broadcast`, with NumPy's floats, which divide by zero without an error."""
     v = broadcast(model)
     if any(hasattr(x, "free_symbols") for x in v.values()):
@@ -188,29 +160,13 @@ def values(model: Any) -> dict[str, Any]:
     return {k: np.float64(x) if isinstance(x, float | int) else x for k, x in v.items()}
 
 
-def plain(x: Any) -> Any:
+def to_python(x: Any) -> Any:
     """A NumPy number as Python's; anything else as it is."""
     return x.item() if isinstance(x, np.generic) else x
 
 
-def parameters(model: Any) -> dict[str, Any]:
-    """The parameters of a problem, labelled with unit and meaning."""
-    made = {f.name: f.metadata for f in fields(model) if "symbol" in f.metadata}
-    given = {k: getattr(model, k) for k in made}
-    return {
-        k: as_parameter(k, v, made[k]["unit"], made[k]["meaning"]) for k, v in given.items() if v is not None
-    }
-
-
-def domain(model: Any) -> dict[str, tuple[float, float]]:
-    """The same intervals as the model's, as open ones."""
-    tiny = np.finfo(float).tiny
-    made = {f.name: f.metadata for f in fields(model) if "symbol" in f.metadata}
-    return {k: (m["low"] - (0.0 if m["low_open"] else tiny), np.inf) for k, m in made.items()}
-
-
 def over_grid(
-    model: Any, function: Callable[[Mapping[str, Array]], Array], name: str, meaning: str, unit: str = "1"
+    model: Model, function: Callable[[Mapping[str, Array]], Array], name: str, meaning: str, unit: str = "1"
 ) -> Any:
     """An elementwise function of a model's parameters: a float, or a DataArray over their grid.
 

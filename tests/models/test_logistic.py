@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from tcpdynamics.models import Logistic, LogisticAckClocked, LogisticDelayed, LogisticMap
-from tcpdynamics.models.lambert_roots import delay_roots
+from tcpdynamics.models.formulas import delay_roots
 from tcpdynamics.models.logistic import held_growth
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DomainError, Dynamics

@@ -22,7 +22,7 @@ import xarray as xr
 from tcpdynamics import __version__
 from tcpdynamics.charts.comparisons import COLOURS, VERDICT_COLOURS, two_panels
 from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraDelayed
-from tcpdynamics.models.lambert_roots import delay_roots
+from tcpdynamics.models.formulas import delay_roots
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
