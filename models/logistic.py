@@ -51,7 +51,9 @@ class LogisticModel(Model, family="logistic"):
         "R", "s", "round-trip time without queueing", low=0.0, default=None,
         note="None: the round trip is the unit of time",
     )  # fmt: skip
-    start: Number = parameter("w_0", "packet", "initial window", low=0.0, structural=True, default=1.0)
+    start: Number = parameter(
+        "w_0", "packet", "initial window", low=0.0, structural=True, default=1.0, note="An array is a sweep"
+    )
 
     def bdp(self) -> Any:
         """K R, the window that fills the link [packet]."""

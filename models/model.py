@@ -78,15 +78,15 @@ class Model:
     variables: ClassVar[Mapping[str, tuple[str, str]]] = {}
     time_units: ClassVar[str | None] = None
     symbol_names: ClassVar[Mapping[str, str]] = {}
-    family: ClassVar[str] = ""
-    reading: ClassVar[str] = ""
+    family = ""
+    reading = ""
 
     def __init_subclass__(cls, *, family: str | None = None, reading: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.family, cls.reading = cls.family if family is None else family, reading
         cls.__repr__ = Model.__repr__  # type: ignore[method-assign]  # before @dataclass writes its own
         if cls.__doc__:
-            cls.__doc__ = _with_parameters(cls.__doc__, _fields_of(cls))
+            cls.__doc__ = _with_parameters(cls.__doc__, _fields_of(cls), cls.__annotations__)
 
     def __post_init__(self) -> None:
         check_parameters(self)
@@ -188,10 +188,10 @@ def _fields_of(cls: type[Any]) -> dict[str, Field[Any]]:
     return inherited | {k: v for k, v in vars(cls).items() if isinstance(v, Field)}
 
 
-def _with_parameters(doc: str, described: Mapping[str, Field[Any]]) -> str:
+def _with_parameters(doc: str, described: Mapping[str, Field[Any]], types: Mapping[str, Any]) -> str:
     """A docstring with a section on the parameters before its other sections."""
     text = inspect.cleandoc(doc)
-    entries = [_entry(name, field) for name, field in described.items() if "meaning" in field.metadata]
+    entries = [_entry(name, field, types) for name, field in described.items() if "meaning" in field.metadata]
     if not entries or re.search(r"^Parameters\n-+$", text, re.MULTILINE):
         return text
     sections = ["Parameters\n----------\n" + "\n".join(entries)]
@@ -202,7 +202,7 @@ def _with_parameters(doc: str, described: Mapping[str, Field[Any]]) -> str:
     return "\n\n".join([head.rstrip(), *sections, *tail])
 
 
-def _entry(name: str, field: Field[Any]) -> str:
+def _entry(name: str, field: Field[Any], types: Mapping[str, Any]) -> str:
     """name : kind, default; then the meaning, symbol, interval, unit, note and source."""
     about = field.metadata
     kind = "int" if about.get("integer") else "float"
@@ -211,7 +211,7 @@ def _entry(name: str, field: Field[Any]) -> str:
         unit = f" [{about['unit']}]"
         words = f"{about['meaning']}: {about['symbol']} in {interval(about)}{unit}"
     else:
-        kind, words = str(field.type), about["meaning"]
+        kind, words = str(field.type or types[name]), about["meaning"]
     default = (
         ""
         if field.default is MISSING
@@ -220,5 +220,6 @@ def _entry(name: str, field: Field[Any]) -> str:
         else f", default {field.default}"
     )
     notes = [n for n in (about.get("note"), about.get("source") and f"Source: {about['source']}") if n]
-    text = ". ".join([words[0].upper() + words[1:], *notes]).rstrip(".") + "."
+    words = words if "_" in words.split()[0] else words[0].upper() + words[1:]
+    text = ". ".join([words, *notes]).rstrip(".") + "."
     return f"{name} : {kind}{default}\n" + textwrap.indent(textwrap.fill(text, 100), "    ")

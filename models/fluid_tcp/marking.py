@@ -34,8 +34,6 @@ from tcpdynamics.solvers.problems import DDE, DomainError
 
 from ..formulas import named
 from ..parameters import Number, parameter
-from .drop_tail import FluidTcpDropTail as FluidTcpDropTail
-from .drop_tail import FluidTcpFullQueue as FluidTcpFullQueue
 from .equations import HOLLOT, MGT, OperatingPoint, fluid_problem, operating_rtt, symbols
 from .linearisation import TcpLinearisation
 from .link import FluidTcpLink

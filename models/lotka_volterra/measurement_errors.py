@@ -12,8 +12,7 @@ from tcpdynamics.solvers.problems import ODE, DomainError
 from ..formulas import named, positive_part
 from ..parameters import Number, broadcast, parameter
 from .competition import total_of
-from .equilibrium import buffer_size, rtt_of
-from .linear_readings import LinearReading
+from .equilibrium import LinearReading, buffer_size, rtt_of
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,8 +34,7 @@ from ..formulas import choose, named, positive_part
 from ..parameters import broadcast
 from .competition import larger, smaller, total_of
 from .competition import per_flow as per_flow
-from .equilibrium import LinkReading, link_of, rtt_of
-from .linear_readings import LinearReading, ThroughputReading
+from .equilibrium import LinearReading, LinkReading, ThroughputReading, link_of, rtt_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -43,7 +43,7 @@ class SharedLink(Model):
     capacity: Number = parameter("C", "bit/s", "link rate", low=0.0)
     base_rtt: Number = parameter("R_0", "s", "round-trip time without queueing", low=0.0, high=100.0)
     buffer: Number = parameter("B", "packet", "buffer", low=0.0, low_open=False)
-    packet_size: float = parameter("S", "byte", "packet size", low=0.0, default=500.0)
+    packet_size: float = parameter("S", "byte", "packet size", low=0.0, structural=True, default=500.0)
     w_max: int = parameter(
         "W",
         "packet",
@@ -81,7 +81,9 @@ class SharedLink(Model):
         "loss of timeout retransmissions relative to other packets",
         low=0.0,
         low_open=False,
+        structural=True,
         default=1.0,
+        note="How much likelier the packet that a timeout resends is lost; 0 is a link that gives it priority",
     )
 
     def __post_init__(self) -> None:

@@ -23,8 +23,16 @@ import numpy as np
 from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 
 from ..parameters import Number, broadcast, parameter, setting
-from .conditions import critical_gain, schur_cohn_margin, trinomial_margin
-from .recursion import Array, TRefwaModel, clip, off_the_end, over_grid
+from .recursion import (
+    Array,
+    TRefwaModel,
+    clip,
+    critical_gain,
+    off_the_end,
+    over_grid,
+    schur_cohn_margin,
+    trinomial_margin,
+)
 
 
 class _Commanded(TRefwaModel):

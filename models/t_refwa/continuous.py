@@ -22,8 +22,7 @@ from tcpdynamics.solvers.problems import DDE, Delayed
 
 from ..formulas import exp
 from ..parameters import Number, broadcast, parameter
-from .conditions import both_delayed_critical, queue_delayed_critical
-from .recursion import Array, TRefwaModel, over_grid
+from .recursion import Array, TRefwaModel, both_delayed_critical, over_grid, queue_delayed_critical
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ import numpy as np
 from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 
 from ..parameters import Number, broadcast, parameter
-from .conditions import schur_cohn_margin
-from .recursion import Array, TRefwaModel
+from .recursion import Array, TRefwaModel, schur_cohn_margin
 
 
 @dataclass(frozen=True)
