@@ -9,7 +9,7 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, Delayed, DomainError
 
-from ..formulas import named
+from ..formulas import choose, named
 from ..model import Model
 from ..parameters import Number, parameter
 from .equations import (
@@ -85,8 +85,7 @@ class FluidTcpLink(Model, family="fluid-tcp"):
     def _margin(self, critical: Any, gain: Any) -> Any:
         """critical/gain - 1, NaN where there is no interior operating point."""
         ratio = critical / gain - 1
-        inside = self.equilibrium().interior
-        kept = ratio.where(inside) if hasattr(ratio, "where") else (ratio if inside else np.nan)
+        kept = choose(self.equilibrium().interior, ratio, np.nan)
         return named(kept, "stability_margin", "1", "critical over actual slope of marking, less one")
 
 

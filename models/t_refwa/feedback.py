@@ -51,7 +51,9 @@ class RttCode(Model):
     [-5.209, 5.815]
     """
 
-    k: float = parameter("K", "1", "codes a doubling", low=0.0, source=SOURCE + ", eq. (1)", default=6.3)
+    k: float = parameter(
+        "K", "1", "codes a doubling", low=0.0, structural=True, source=SOURCE + ", eq. (1)", default=6.3
+    )
     top: int = parameter(
         "63",
         "1",
@@ -59,6 +61,7 @@ class RttCode(Model):
         low=0,
         low_open=False,
         integer=True,
+        structural=True,
         source=SOURCE + ", eq. (1)",
         default=63,
     )
