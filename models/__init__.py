@@ -8,9 +8,9 @@ from .fairness import hill_number as hill_number
 from .fairness import hoover as hoover
 from .fairness import jain as jain
 from .fairness import min_max_ratio as min_max_ratio
-from .fluid_tcp.drop_tail import FluidTcpDropTail as FluidTcpDropTail
-from .fluid_tcp.drop_tail import FluidTcpFullQueue as FluidTcpFullQueue
 from .fluid_tcp.linearisation import TcpLinearisation as TcpLinearisation
+from .fluid_tcp.link import FluidTcpDropTail as FluidTcpDropTail
+from .fluid_tcp.link import FluidTcpFullQueue as FluidTcpFullQueue
 from .fluid_tcp.marking import FluidTcpProportional as FluidTcpProportional
 from .fluid_tcp.marking import FluidTcpRed as FluidTcpRed
 from .high_speed.hstcp import HighSpeedTcp as HighSpeedTcp
@@ -28,8 +28,8 @@ from .lotka_volterra.measurement_errors import LotkaVolterraErrors as LotkaVolte
 from .lotka_volterra.per_round_trip import LotkaVolterraHeld as LotkaVolterraHeld
 from .lotka_volterra.per_round_trip import LotkaVolterraMap as LotkaVolterraMap
 from .lotka_volterra.per_round_trip import LotkaVolterraStale as LotkaVolterraStale
-from .lotka_volterra.queue import LotkaVolterraQueue as LotkaVolterraQueue
 from .lotka_volterra.readings import LotkaVolterraLink as LotkaVolterraLink
+from .lotka_volterra.readings import LotkaVolterraQueue as LotkaVolterraQueue
 from .lotka_volterra.readings import LotkaVolterraThroughput as LotkaVolterraThroughput
 from .lotka_volterra.readings import LotkaVolterraWindows as LotkaVolterraWindows
 from .sub_packet.aggregated import SubPacketApproximate as SubPacketApproximate

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .parameters import Value, as_parameter
+from tcpdynamics.solvers.problems import DomainError
+
+from .parameters import Number
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
-def exp(x: Value) -> Any:
+def exp(x: Number) -> Any:
     """e^x."""
     return _apply("exp", x)
 
 
-def log(x: Value) -> Any:
+def log(x: Number) -> Any:
     """Natural logarithm."""
     return _apply("log", x)
 
 
-def sqrt(x: Value) -> Any:
+def sqrt(x: Number) -> Any:
     """Square root."""
     return _apply("sqrt", x)
 
 
-def _apply(name: str, x: Value) -> Any:
+def _apply(name: str, x: Number) -> Any:
     if hasattr(x, "free_symbols"):
         import sympy
 
@@ -34,7 +38,7 @@ def _apply(name: str, x: Value) -> Any:
     return getattr(np, name)(x)
 
 
-def pi_of(x: Value) -> Any:
+def pi_of(x: Number) -> Any:
     """pi, exact beside a SymPy expression."""
     if hasattr(x, "free_symbols"):
         import sympy
@@ -46,31 +50,16 @@ def pi_of(x: Value) -> Any:
 def named(value: Any, name: str, units: str, long_name: str) -> Any:
     """A result with its labels: a DataArray gets them, a single number becomes a float, an expression stays."""
     if getattr(value, "ndim", 0):
-        return labelled(value, name, units, long_name)
+        return with_labels(value, name, units, long_name)
     return value if hasattr(value, "free_symbols") or hasattr(value, "magnitude") else float(value)
 
 
-def labelled(array: Any, name: str, units: str, long_name: str) -> Any:
+def with_labels(array: Any, name: str, units: str, long_name: str) -> Any:
     """A DataArray with its labels."""
     return array.rename(name).assign_attrs(units=units, long_name=long_name)
 
 
-def field_values(model: Any) -> dict[str, Any]:
-    """The fields of a model by name: what is stored with a result to make it again."""
-    return {f.name: getattr(model, f.name) for f in dataclasses.fields(model)}
-
-
-def plain(model: Any, name: str) -> Any:
-    """A field's value without a pint wrapper, in the field's unit."""
-    value = getattr(model, name)
-    if not hasattr(value, "magnitude"):
-        return value
-    metadata = next(f.metadata for f in dataclasses.fields(model) if f.name == name)
-    array = as_parameter(name, value, metadata["unit"], metadata["meaning"])
-    return array.values if array.ndim else array.item()
-
-
-def positive_part(x: Value) -> Any:
+def positive_part(x: Number) -> Any:
     """max(0, x)."""
     if hasattr(x, "free_symbols"):
         import sympy
@@ -83,5 +72,58 @@ def choose(condition: Any, this: Any, other: Any) -> Any:
     """`this` where the condition holds, else `other`; a float if all three are numbers."""
     import xarray as xr
 
-    found = xr.DataArray(this).where(xr.DataArray(condition), other)
-    return found if found.ndim else found.item()
+    chosen = xr.DataArray(this).where(xr.DataArray(condition), other)
+    return chosen if chosen.ndim else chosen.item()
+
+
+def delay_roots(a: Number, b: Number, tau: Number, count: int = 4) -> xr.DataArray:
+    """The `count` rightmost roots lambda = a + W_k(b tau e^(-a tau))/tau, in order of falling real part.
+
+    Parameters
+    ----------
+    a, b : float or DataArray
+        Undelayed and delayed slope [1/time], real.
+    tau : float or DataArray
+        Delay >= 0 [time]. At 0 there is one root, a + b; the others are NaN.
+
+    Returns
+    -------
+    xarray.DataArray, complex, over the parameters and `root`
+
+    References
+    ----------
+    .. [1] R. M. Corless et al., On the Lambert W function, Advances in Computational Mathematics 5, 1996, section 2;
+       doi:10.1007/BF02124750
+
+    Examples
+    --------
+    >>> roots = delay_roots(0.0, -np.pi / 2, 1.0, 2)
+    >>> bool(np.allclose(roots, [0.5j * np.pi, -0.5j * np.pi]))
+    True
+    """
+    import xarray as xr
+
+    if any("root" in getattr(x, "dims", ()) for x in (a, b, tau)):
+        raise DomainError(
+            "a parameter brings the dimension 'root', which is reserved for the results; rename it"
+        )
+    # The branches -1 and 0 hold the rightmost pair, then -2 and 1, and so on (b < 0); 0, then +-1 (b > 0).
+    branches = xr.DataArray(np.arange(-count, count + 1), dims="root")
+    a, b, tau = (xr.DataArray(x) for x in (a, b, tau))
+    values = xr.apply_ufunc(_rightmost_roots, a, b, tau, branches)
+    order = np.argsort(-values.real - 1e-12 * np.sign(values.imag), axis=values.get_axis_num("root"))
+    ranked = np.take_along_axis(values.values, order, values.get_axis_num("root"))
+    roots: xr.DataArray = values.copy(data=ranked).isel(root=slice(0, count)).transpose(..., "root")
+    return roots.rename("eigenvalue").assign_attrs(long_name="characteristic root")
+
+
+def _rightmost_roots(a: Any, b: Any, tau: Any, branch: Any) -> Any:
+    from scipy.special import lambertw
+
+    a, b, tau, branch = np.broadcast_arrays(a, b, tau, branch)
+    with np.errstate(all="ignore"):
+        roots = a + lambertw(b * tau * np.exp(-a * tau), branch) / tau
+        none = (tau < 1e-290) & ((np.abs(a) + np.abs(b)) * tau < 1e-20)  # b tau would lose its digits
+    # W_k(0) is -inf but for k = 0; without a delay a + b is the only root.
+    at_once = np.where(branch == 0, a + b, np.nan).astype(complex)
+    return np.where(none, at_once, np.where((b == 0) & (branch == 0), a, roots))

@@ -18,75 +18,69 @@ References
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, Map
 
-from .formulas import exp, field_values, log, named, pi_of, plain, sqrt
-from .lambert_roots import delay_roots
-from .model import spread
-from .parameters import Value, as_parameter, broadcast, check_parameters, parameter
+from .formulas import delay_roots, exp, log, named, pi_of, sqrt
+from .model import Model, Problem
+from .parameters import Number, as_parameter, broadcast, parameter
 
-_PARAMETERS_SOURCE = "Iguchi, Hasegawa, Murata"
-_POSITIVE = (0.0, math.inf)
-_DOMAIN = {"gamma": (-math.inf, 1.0)} | dict.fromkeys(
-    ("epsilon", "capacity", "base_rtt", "period"), _POSITIVE
-)
+_PAPER = "Iguchi, Hasegawa, Murata"
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogisticModel:
-    """What the four models share; use one of them.
+class LogisticModel(Model, family="logistic"):
+    """A flow whose window grows by `epsilon` per round trip towards K R; use one of its subclasses."""
 
-    Parameters
-    ----------
-    epsilon : float    Growth per round trip [1], > 0; the paper takes 1.95.
-    capacity : float   K, rate of the narrow link [packet/s], or packets per round trip where `base_rtt` is None.
-    base_rtt : float   R, round-trip time without queueing [s]. None: the round trip is the unit of time.
-    start : float      Initial window [packet], > 0.
-    """
+    variables: ClassVar = {"w": ("packet", "window"), "N": ("packet/s", "rate")}
+    time_units = "RTT"
 
-    epsilon: Value = parameter(
-        r"\varepsilon", "1", "growth per round trip", low=0.0, source=_PARAMETERS_SOURCE, default=1.95
+    epsilon: Number = parameter(
+        r"\varepsilon", "1", "growth per round trip", low=0.0, source=_PAPER, default=1.95
     )
-    capacity: Value = parameter(
-        "K", "packet/s", "rate of the narrow link", low=0.0, source=_PARAMETERS_SOURCE, default=100.0
+    capacity: Number = parameter(
+        "K", "packet/s", "rate of the narrow link", low=0.0, source=_PAPER, default=100.0,
+        note="Packets per round trip where `base_rtt` is None",
+    )  # fmt: skip
+    base_rtt: Number | None = parameter(
+        "R", "s", "round-trip time without queueing", low=0.0, default=None,
+        note="None: the round trip is the unit of time",
+    )  # fmt: skip
+    start: Number = parameter(
+        "w_0", "packet", "initial window", low=0.0, structural=True, default=1.0, note="An array is a sweep"
     )
-    base_rtt: Value = parameter("R", "s", "round-trip time without queueing", low=0.0, default=None)
-    start: Value = parameter("w_0", "packet", "initial window", low=0.0, default=1.0)
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def bdp(self) -> Any:
         """K R, the window that fills the link [packet]."""
         v = broadcast(self)
         return named(bdp_of(v), "bdp", "packet", "bandwidth-delay product")
 
-    def _problem(self, *more: str) -> tuple[dict[str, Any], Any, dict[str, Any]]:
-        """Symbols by name, K R in symbols, and what every view says of itself."""
+    def _in_symbols(self) -> tuple[dict[str, Any], Any, Any]:
+        """Symbols of the parameters by name, the window w, and K R."""
         import sympy
 
-        names = ["epsilon", "capacity", *([] if self.base_rtt is None else ["base_rtt"]), *more]
-        s = {name: sympy.Symbol(name, positive=True) for name in names}
-        s["w"] = sympy.Symbol("w", positive=True)
-        own = {
-            "parameters": {name: plain(self, name) for name in names},
-            "start": {"w": plain(self, "start")},
-            "units": {"w": "packet", "N": "packet/s"},
-            "meanings": {"w": "window", "N": "rate"},
-            "time_units": "RTT",
-            "domain": {name: _DOMAIN[name] for name in names if name in _DOMAIN},
-            "name": type(self).__name__,
-            "provenance": field_values(self),
-            "outputs": {} if self.base_rtt is None else {"N": s["w"] / s["base_rtt"]},
-        }
-        return s, bdp_of(s), own
+        s = self.symbols()
+        return s, sympy.Symbol("w", positive=True), bdp_of(s)
+
+    def _start(self) -> Any:
+        start = self._to_dataarray("start")
+        return start if getattr(start, "ndim", 1) else start.item()
+
+    def _problem(self, kind: type[Problem], rhs: dict[str, Any], fixed_points: Any, **more: Any) -> Problem:
+        """A problem in windows from `start`, with the rate N = w/R where a `base_rtt` is given."""
+        s, w, _ = self._in_symbols()
+        outputs = {} if self.base_rtt is None else {"N": w / s["base_rtt"]}
+        start = self._start()
+        if getattr(start, "dims", ()) == ("start",):
+            start = start.values  # the solver names the dimension: start_w
+        return self.problem(
+            kind, rhs=rhs, start={"w": start}, fixed_points=fixed_points, outputs=outputs, **more
+        )
 
 
 def bdp_of(v: Mapping[str, Any]) -> Any:
@@ -108,14 +102,14 @@ def two_points(w: Any) -> list[dict[str, Any]]:
     return [{"w": w}, {"w": sympy.Integer(0)}]
 
 
-def held_growth(x: Any, left: Any, rate: Any) -> Any:
-    """Where x' = rate (left - x) x stands after a unit of time: left x/(x + (left - x) e^(-rate left)), in symbols.
+def held_growth(x: Any, room: Any, rate: Any) -> Any:
+    """Where x' = rate (room - x) x stands after a unit of time: room x/(x + (room - x) e^(-rate room)), in symbols.
 
-    Written as x/(e^(-z) + rate x (1 - e^(-z))/z) with z = rate left, which has a value at left = 0.
+    Written as x/(e^(-z) + rate x (1 - e^(-z))/z) with z = rate room, which has a value at room = 0.
     """
     import sympy
 
-    z = rate * left
+    z = rate * room
     size = sympy.Abs(z, evaluate=False)
     return x / (sympy.exp(-z) + rate * x * sympy.exp(-z / 2) * _sinh_ratio(size))
 
@@ -132,11 +126,8 @@ def _sinh_ratio(z: Any) -> Any:
     return sympy.Piecewise((series, z < half), (ratio, True), evaluate=False)
 
 
-_PAPER = "Iguchi, Hasegawa, Murata"
-
-
 @dataclass(frozen=True, kw_only=True)
-class Logistic(LogisticModel):
+class Logistic(LogisticModel, reading="continuous"):
     """The differential equation, in windows (`ode`) and in rates (`rate_ode`).
 
     Stable for every epsilon > 0 and without overshoot: w(t) is a logistic curve.
@@ -152,26 +143,22 @@ class Logistic(LogisticModel):
 
     def ode(self) -> ODE:
         """dw/dt = epsilon (1 - w/(K R)) w, time in round trips (eq. 8 for one flow)."""
-        s, full, own = self._problem()
-        w = s["w"]
-        return ODE(rhs={"w": s["epsilon"] * (1 - w / full) * w}, fixed_points=two_points(full), **own)
+        s, w, full = self._in_symbols()
+        return self._problem(ODE, {"w": s["epsilon"] * (1 - w / full) * w}, two_points(full))
 
     def rate_ode(self) -> ODE:
         """dN/dt = (epsilon/R) (1 - N/K) N (eq. 7); time in seconds, in round trips without a `base_rtt`."""
         import sympy
 
-        s, _, own = self._problem()
-        N, rtt = sympy.Symbol("N", positive=True), s.get("base_rtt", 1)
-        start = plain(self, "start")
-        if self.base_rtt is not None:
-            start, by = plain(self, "start"), plain(self, "base_rtt")
-            if np.ndim(start) or np.ndim(by):  # by name, not by position
-                start = as_parameter("start", start, "packet", "initial window")
-                by = as_parameter("base_rtt", by, "s", "base round-trip time")
-            start = start / by
-        own |= {"start": {"N": start}, "outputs": {}, "time_units": "RTT" if self.base_rtt is None else "s"}
-        points = [{"N": s["capacity"]}, {"N": sympy.Integer(0)}]
-        return ODE(rhs={"N": s["epsilon"] / rtt * (1 - N / s["capacity"]) * N}, fixed_points=points, **own)
+        s, N = self.symbols(), sympy.Symbol("N", positive=True)
+        start = self._start()
+        return self.problem(
+            ODE,
+            rhs={"N": s["epsilon"] / s.get("base_rtt", 1) * (1 - N / s["capacity"]) * N},
+            start={"N": start if self.base_rtt is None else start / self._to_dataarray("base_rtt")},
+            fixed_points=[{"N": s["capacity"]}, {"N": sympy.Integer(0)}],
+            time_units="RTT" if self.base_rtt is None else "s",
+        )
 
     def trajectory_closed(self, times: Any) -> Any:
         """w(t) = w_0 K R/(w_0 + (K R - w_0) e^(-epsilon t)) [packet] (section 3.2).
@@ -187,7 +174,7 @@ class Logistic(LogisticModel):
             first * full / (first + (full - first) * exp(-v["epsilon"] * t)), "w", "packet", "window"
         )
 
-    def time_to(self, b: Value, c: Value) -> Any:
+    def time_to(self, b: Number, c: Number) -> Any:
         """T = ln(c b/((1-c)(1-b)))/epsilon: round trips from (1-b) to c of the capacity (section 3.2); free of K.
 
         Parameters
@@ -198,13 +185,15 @@ class Logistic(LogisticModel):
         ------
         DomainError
         """
+        missing: Any = b
+        reached: Any = c
         if not (hasattr(b, "free_symbols") or hasattr(c, "free_symbols")):
-            b, c = _share("b", b), _share("c", c)
-            if bool(np.any(c + b < 1)):
+            missing, reached = _share("b", b), _share("c", c)
+            if bool(np.any(reached + missing < 1)):
                 raise DomainError(
                     "c must be at least 1 - b: the window grows from (1-b) to c of the capacity"
                 )
-        value = log(c * b / ((1 - c) * (1 - b))) / broadcast(self)["epsilon"]
+        value = log(reached * missing / ((1 - reached) * (1 - missing))) / broadcast(self)["epsilon"]
         return named(value, "time", "RTT", "convergence time")
 
     def stability_margin(self) -> Any:
@@ -213,7 +202,7 @@ class Logistic(LogisticModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogisticMap(LogisticModel):
+class LogisticMap(LogisticModel, reading="map"):
     """One update per round trip: w <- w + epsilon (1 - w/(K R)) w. This is what Fig. 1 of the paper shows.
 
     Stable for epsilon < 2; at 2 the fixed point still attracts, but like 1/sqrt(t). Monotone for epsilon <= 1. The
@@ -229,9 +218,8 @@ class LogisticMap(LogisticModel):
 
     def map(self) -> Map:
         """The map; one step is one round trip."""
-        s, full, own = self._problem()
-        w = s["w"]
-        return Map(rhs={"w": w + s["epsilon"] * (1 - w / full) * w}, fixed_points=two_points(full), **own)
+        s, w, full = self._in_symbols()
+        return self._problem(Map, {"w": w + s["epsilon"] * (1 - w / full) * w}, two_points(full))
 
     def multiplier(self) -> Any:
         """1 - epsilon, by which a deviation from K R is multiplied per round trip."""
@@ -266,7 +254,7 @@ class LogisticMap(LogisticModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogisticAckClocked(LogisticModel):
+class LogisticAckClocked(LogisticModel, reading="held"):
     """One update per ACK, with the measured cross traffic C held for `period` round trips.
 
     Each ACK adds epsilon (1 - (w + gamma C R)/(K R)) (section 3.1). w ACKs come per round trip, so within a period the
@@ -274,19 +262,13 @@ class LogisticAckClocked(LogisticModel):
     w <- k R w/(w + (k R - w) e^(-h epsilon k/K)) exactly. No gain is too large for that; a single ACK is a step of its
     own, which overshoots only for epsilon > K R - packets, not 1.
 
-    Parameters
-    ----------
-    gamma : float           Weight of other traffic [1], in [0, 1).
-    cross_traffic : float   C = K - A, rate of other traffic [packet/s] (per round trip without a `base_rtt`), >= 0.
-    period : float          h, round trips for which a measurement is used, > 0.
-
     Examples
     --------
     >>> round(LogisticAckClocked(capacity=100.0, cross_traffic=50.0).equilibrium(), 9)
     55.0
     """
 
-    gamma: Value = parameter(
+    gamma: Number = parameter(
         r"\gamma",
         "1",
         "weight of other traffic",
@@ -296,27 +278,25 @@ class LogisticAckClocked(LogisticModel):
         source=_PAPER,
         default=0.9,
     )
-    cross_traffic: Value = parameter(
-        "C", "packet/s", "rate of other traffic", low=0.0, low_open=False, default=0.0
-    )
-    period: Value = parameter("h", "1", "round trips per measurement", low=0.0, default=1.0)
+    cross_traffic: Number = parameter(
+        "C", "packet/s", "rate of other traffic", low=0.0, low_open=False, default=0.0,
+        note="C = K - A; packets per round trip without a `base_rtt`",
+    )  # fmt: skip
+    period: Number = parameter("h", "1", "round trips per measurement", low=0.0, default=1.0)
 
     def map(self) -> Map:
         """The exact map from one measurement to the next; one step is `period` round trips."""
-        s, full, own = self._problem("gamma", "cross_traffic", "period")
-        left = 1 - s["gamma"] * s["cross_traffic"] / s["capacity"]
-        return Map(
-            rhs={"w": held_growth(s["w"] / full, left, s["period"] * s["epsilon"]) * full},
-            fixed_points=two_points(_positive(left * full)),
-            **own | {"time_units": "step"},
-        )
+        s, w, full = self._in_symbols()
+        share = 1 - s["gamma"] * s["cross_traffic"] / s["capacity"]
+        grown = held_growth(w / full, share, s["period"] * s["epsilon"]) * full
+        return self._problem(Map, {"w": grown}, two_points(_positive(share * full)), time_units="step")
 
     def ack_map(self) -> Map:
         """w <- w + epsilon (1 - (w + gamma C R)/(K R)); one step is one ACK."""
-        s, full, own = self._problem("gamma", "cross_traffic")
-        left = 1 - s["gamma"] * s["cross_traffic"] / s["capacity"]
-        rhs = {"w": s["w"] + s["epsilon"] * (left - s["w"] / full)}
-        return Map(rhs=rhs, fixed_points=[{"w": left * full}], **own | {"time_units": "ACK"})
+        s, w, full = self._in_symbols()
+        share = 1 - s["gamma"] * s["cross_traffic"] / s["capacity"]
+        rhs = {"w": w + s["epsilon"] * (share - w / full)}
+        return self._problem(Map, rhs, [{"w": share * full}], time_units="ACK")
 
     def equilibrium(self) -> Any:
         """R (K - gamma C), or 0 if that is negative [packet]."""
@@ -327,24 +307,20 @@ class LogisticAckClocked(LogisticModel):
     def stability_margin(self) -> Any:
         """1 - e^(-h epsilon |1 - gamma C/K|), one minus the multiplier: >= 0, never unstable."""
         v = broadcast(self)
-        left = abs(1 - v["gamma"] * v["cross_traffic"] / v["capacity"])
-        return named(-np.expm1(-v["period"] * v["epsilon"] * left), "margin", "1", "stability margin")
+        share = abs(1 - v["gamma"] * v["cross_traffic"] / v["capacity"])
+        return named(-np.expm1(-v["period"] * v["epsilon"] * share), "margin", "1", "stability margin")
 
     def ack_margin(self) -> Any:
         """2 K R - epsilon [packet]: the update of each single ACK is stable where > 0."""
-        v = spread(self)
+        v = self.values()
         return named(2 * bdp_of(v) - v["epsilon"], "margin", "packet", "stability margin of one ACK")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogisticDelayed(LogisticModel):
+class LogisticDelayed(LogisticModel, reading="delayed"):
     """The differential equation with an old measurement: dw/dt = epsilon (1 - w(t - delay)/(K R)) w.
 
     Stable where epsilon delay < pi/2; no oscillation where epsilon delay <= 1/e. Past pi/2, a Hopf cycle.
-
-    Parameters
-    ----------
-    delay : float   Age of the measurement [RTT], >= 0.
 
     References
     ----------
@@ -357,7 +333,7 @@ class LogisticDelayed(LogisticModel):
     0.806
     """
 
-    delay: Value = parameter(
+    delay: Number = parameter(
         r"\tau", "1", "age of the measurement in round trips", low=0.0, low_open=False, default=1.0
     )
 
@@ -365,14 +341,10 @@ class LogisticDelayed(LogisticModel):
         """The delay differential equation, time in round trips."""
         import sympy
 
-        s, full, own = self._problem("delay")
+        s, w, full = self._in_symbols()
         past = sympy.Symbol("w_d", positive=True)
-        return DDE(
-            rhs={"w": s["epsilon"] * (1 - past / full) * s["w"]},
-            delayed={"w_d": Delayed("w", s["delay"])},
-            fixed_points=two_points(full),
-            **own,
-        )
+        rhs = {"w": s["epsilon"] * (1 - past / full) * w}
+        return self._problem(DDE, rhs, two_points(full), delayed={"w_d": Delayed("w", s["delay"])})
 
     def stability_margin(self) -> Any:
         """pi/2 - epsilon delay: stable where > 0."""
@@ -413,7 +385,7 @@ def _times(times: Any) -> Any:
     return xr.DataArray(t, {"time": ("time", t, attrs)}, ("time",))
 
 
-def _share(name: str, value: Value) -> Any:
+def _share(name: str, value: Number) -> Any:
     array = as_parameter(name, value, "1", f"{name}, share of the capacity")
     if not bool(((array > 0) & (array < 1)).all()):
         raise DomainError(f"{name} must lie in (0, 1), got {value!r}; a percentage? divide by 100")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,10 +21,13 @@ from tcpdynamics.errors import bare, shown
 from tcpdynamics.solvers.problems import DomainError
 
 if TYPE_CHECKING:
+    import pint
+    import sympy
     import xarray as xr
 
-#: What a field may hold: number, 1-D array-like, xarray.DataArray, pint quantity or SymPy expression.
-Value: TypeAlias = Any
+#: What a field or an argument may hold, and what a formula gives: a number, a 1-D array (one dimension of a sweep),
+#: a DataArray, a SymPy expression or a pint quantity.
+Number: TypeAlias = "float | Sequence[float] | NDArray[Any] | xr.DataArray | sympy.Expr | pint.Quantity[Any]"
 
 #: Points of the grid that the parameters of one model may span, as for the solvers.
 MAX_POINTS = 200_000_000
@@ -39,7 +43,9 @@ def parameter(
     low_open: bool = True,
     high_open: bool = True,
     source: str = "",
+    note: str = "",
     integer: bool = False,
+    structural: bool = False,
     default: Any = MISSING,
 ) -> Any:
     """A dataclass field that knows its symbol, unit, meaning and interval.
@@ -55,7 +61,10 @@ def parameter(
     low_open, high_open : bool
         Whether the end itself is excluded.
     source : str      Where the definition or the bound comes from.
+    note : str        What the docstring of the model says besides.
     integer : bool    Whole numbers only.
+    structural : bool
+        Whether it is no symbol of the equations: a number that shapes them, or an initial value.
     default           As for `dataclasses.field`. None means "derived from the others" and is then accepted.
 
     Examples
@@ -75,9 +84,16 @@ def parameter(
         "low_open": low_open,
         "high_open": high_open,
         "source": source,
+        "note": note,
         "integer": integer,
+        "structural": structural,
     }
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def setting(meaning: str, default: Any = MISSING) -> Any:
+    """A dataclass field that is no number: a switch, or numbers that belong together."""
+    return dataclasses.field(default=default, metadata={"meaning": meaning})
 
 
 def interval(metadata: Mapping[str, Any]) -> str:
@@ -92,14 +108,28 @@ def interval(metadata: Mapping[str, Any]) -> str:
     return f"{left}{low:g}, {high:g}{right}"
 
 
+def open_interval(metadata: Mapping[str, Any]) -> tuple[float, float]:
+    """The interval of a parameter as an open one, for the domain of a problem: a closed end moves out a little.
+
+    >>> open_interval({"low": 1.0, "high": None, "low_open": True, "high_open": True})
+    (1.0, inf)
+    """
+    low, high = _ends(metadata)
+    if not metadata["low_open"]:
+        low = min(math.nextafter(low, -math.inf), low - sys.float_info.min)
+    if not metadata["high_open"]:
+        high = max(math.nextafter(high, math.inf), high + sys.float_info.min)
+    return float(low), float(high)
+
+
 def describe(model: Any) -> list[dict[str, Any]]:
     """What the parameters of a model class (or of one model) are, in the order of its fields.
 
     Returns
     -------
     list of dict
-        name, symbol, unit, meaning, low, high, low_open, high_open, source, integer, default (None where
-        there is none), required and interval (a string).
+        name, symbol, unit, meaning, low, high, low_open, high_open, source, note, integer, structural, default (None
+        where there is none), required and interval (a string).
     """
     return [
         {
@@ -144,7 +174,7 @@ def check_parameters(model: Any) -> None:
             raise DomainError(_complaint(field.name, numbers_, fault, field.metadata))
 
 
-def as_parameter(name: str, value: Value, unit: str, meaning: str) -> xr.DataArray:
+def as_parameter(name: str, value: Number, unit: str, meaning: str) -> xr.DataArray:
     """A value as a labelled array.
 
     Parameters
@@ -175,7 +205,7 @@ def as_parameter(name: str, value: Value, unit: str, meaning: str) -> xr.DataArr
     return xr.DataArray(values, coords, dims, name, attrs)
 
 
-def broadcast(model: Any) -> dict[str, Value]:
+def broadcast(model: Any) -> dict[str, Any]:
     """The parameters of a model by name, ready for elementwise formulas.
 
     All scalar: plain numbers, and pint quantities as they are (pure numbers lose their wrapper), so that a
@@ -233,23 +263,23 @@ def _parameters(model: Any) -> list[dataclasses.Field[Any]]:
     return [field for field in dataclasses.fields(model) if "symbol" in field.metadata]
 
 
-def _is_symbolic(value: Value) -> bool:
+def _is_symbolic(value: Any) -> bool:
     return hasattr(value, "free_symbols")
 
 
-def _is_quantity(value: Value) -> bool:
+def _is_quantity(value: Any) -> bool:
     return hasattr(value, "to") and hasattr(value, "magnitude")
 
 
-def _is_labelled(value: Value) -> bool:
+def _is_labelled(value: Any) -> bool:
     return hasattr(value, "dims") and hasattr(value, "coords")
 
 
-def _is_scalar(value: Value) -> bool:
+def _is_scalar(value: Any) -> bool:
     return not _is_labelled(value) and np.ndim(value.magnitude if _is_quantity(value) else value) == 0
 
 
-def _scalar(name: str, value: Value, metadata: Mapping[str, Any]) -> Value:
+def _scalar(name: str, value: Any, metadata: Mapping[str, Any]) -> Any:
     if _is_quantity(value) and metadata["unit"] != "1":
         return value
     number = _numbers(name, value, metadata["unit"]).item()
@@ -261,7 +291,7 @@ def _ends(metadata: Mapping[str, Any]) -> tuple[float, float]:
     return (-math.inf if low is None else low, math.inf if high is None else high)
 
 
-def _numbers(name: str, value: Value, unit: str) -> NDArray[Any]:
+def _numbers(name: str, value: Any, unit: str) -> NDArray[Any]:
     """The value as an array of real numbers in `unit`, 0-d or 1-d (any shape if it is labelled)."""
     if _is_quantity(value):
         try:

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from .parameters import Value, broadcast, check_parameters, parameter
+from .model import Model
+from .parameters import Number, broadcast, parameter
 
 _MATHIS = "Mathis et al. 1997, doi:10.1145/263932.264023"
 _PFTK = "Padhye et al. 2000, doi:10.1109/90.842137"
@@ -26,21 +27,10 @@ _TFRC = "RFC 5348, section 3.1"
 
 
 @dataclass(frozen=True)
-class SquareRoot:
+class SquareRoot(Model):
     """The square-root law: additive increase and halving, no timeouts, one periodic loss.
 
     B = sqrt(3 / (2 b p)) / R. Holds for loss below about 1 %; at 20 % it is several times too high.
-
-    Parameters
-    ----------
-    loss : float   Loss probability p [1], in (0, 1).
-    rtt : float    Round-trip time R [s], > 0. The default of 1 gives packets per round trip.
-    b : float      Packets per ACK [1], >= 1.
-
-    Raises
-    ------
-    DomainError
-        If a parameter lies outside its interval.
 
     References
     ----------
@@ -56,12 +46,9 @@ class SquareRoot:
     Frozen({'loss': 2, 'rtt': 3})
     """
 
-    loss: Value = parameter("p", "1", "loss probability", low=0.0, high=1.0, source=_MATHIS)
-    rtt: Value = parameter("R", "s", "round-trip time", low=0.0, source=_MATHIS, default=1.0)
-    b: Value = parameter("b", "1", "packets per ACK", low=1.0, low_open=False, source=_MATHIS, default=1)
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
+    loss: Number = parameter("p", "1", "loss probability", low=0.0, high=1.0, source=_MATHIS)
+    rtt: Number = parameter("R", "s", "round-trip time", low=0.0, source=_MATHIS, default=1.0)
+    b: Number = parameter("b", "1", "packets per ACK", low=1.0, low_open=False, source=_MATHIS, default=1)
 
     def throughput(self) -> Any:
         """Packets sent per second [packet/s]: float, DataArray or pint quantity."""
@@ -70,26 +57,13 @@ class SquareRoot:
 
 
 @dataclass(frozen=True)
-class PftkFull:
+class PftkFull(Model):
     """The full model of Padhye, Firoiu, Towsley and Kurose: fast retransmit, timeouts and a window limit.
 
     Losses are independent between rounds, and the first loss of a round takes the rest of that round with it.
     The timer is taken to collapse after one successful retransmission, which overestimates throughput above
     some 10 % loss. Where the mean window meets the limit, the paper's two branches differ by (2 - b)/4 round
     trips: with b = 1 and a limit, throughput jumps *up* there as loss rises, by a few per cent.
-
-    Parameters
-    ----------
-    loss : float           Loss probability p [1], in (0, 1).
-    rtt : float            Round-trip time [s], > 0.
-    timeout : float        First retransmission timeout T0 [s], > 0; doubles up to 64 T0.
-    b : float              Packets per ACK [1], >= 1; 2 by default, as in the paper (delayed ACKs).
-    window_limit : float   Largest window W_m [packet], >= 1; inf for none.
-
-    Raises
-    ------
-    DomainError
-        If a parameter lies outside its interval.
 
     References
     ----------
@@ -104,16 +78,13 @@ class PftkFull:
     3.5314
     """
 
-    loss: Value = parameter("p", "1", "loss probability", low=0.0, high=1.0, source=_PFTK)
-    rtt: Value = parameter("RTT", "s", "round-trip time", low=0.0, source=_PFTK)
-    timeout: Value = parameter("T_0", "s", "first retransmission timeout", low=0.0, source=_PFTK)
-    b: Value = parameter("b", "1", "packets per ACK", low=1.0, low_open=False, source=_PFTK, default=2)
-    window_limit: Value = parameter(
+    loss: Number = parameter("p", "1", "loss probability", low=0.0, high=1.0, source=_PFTK)
+    rtt: Number = parameter("RTT", "s", "round-trip time", low=0.0, source=_PFTK)
+    timeout: Number = parameter("T_0", "s", "first retransmission timeout", low=0.0, source=_PFTK)
+    b: Number = parameter("b", "1", "packets per ACK", low=1.0, low_open=False, source=_PFTK, default=2)
+    window_limit: Number = parameter(
         "W_m", "packet", "largest window", low=1.0, low_open=False, high_open=False, source=_PFTK, default=inf
     )
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def throughput(self) -> Any:
         """Packets sent per second [packet/s]: float, DataArray or pint quantity."""
@@ -131,20 +102,10 @@ class PftkFull:
 
 
 @dataclass(frozen=True)
-class PftkApproximate:
+class PftkApproximate(Model):
     """The short formula of Padhye, Firoiu, Towsley and Kurose.
 
     B = min(W_m/RTT, 1/(RTT sqrt(2bp/3) + T0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2))).
-
-    Parameters
-    ----------
-    loss, rtt, timeout, b, window_limit
-        As for `PftkFull`.
-
-    Raises
-    ------
-    DomainError
-        If a parameter lies outside its interval.
 
     References
     ----------
@@ -158,16 +119,13 @@ class PftkApproximate:
     4.4065
     """
 
-    loss: Value = parameter("p", "1", "loss probability", low=0.0, high=1.0, source=_PFTK)
-    rtt: Value = parameter("RTT", "s", "round-trip time", low=0.0, source=_PFTK)
-    timeout: Value = parameter("T_0", "s", "first retransmission timeout", low=0.0, source=_PFTK)
-    b: Value = parameter("b", "1", "packets per ACK", low=1.0, low_open=False, source=_PFTK, default=2)
-    window_limit: Value = parameter(
+    loss: Number = parameter("p", "1", "loss probability", low=0.0, high=1.0, source=_PFTK)
+    rtt: Number = parameter("RTT", "s", "round-trip time", low=0.0, source=_PFTK)
+    timeout: Number = parameter("T_0", "s", "first retransmission timeout", low=0.0, source=_PFTK)
+    b: Number = parameter("b", "1", "packets per ACK", low=1.0, low_open=False, source=_PFTK, default=2)
+    window_limit: Number = parameter(
         "W_m", "packet", "largest window", low=1.0, low_open=False, high_open=False, source=_PFTK, default=inf
     )
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     def throughput(self) -> Any:
         """Packets sent per second [packet/s]: float, DataArray or pint quantity."""
@@ -179,23 +137,11 @@ class PftkApproximate:
 
 
 @dataclass(frozen=True)
-class Tfrc:
+class Tfrc(Model):
     """The throughput equation of TCP-friendly rate control.
 
     X = 1/(R sqrt(2bp/3) + t_RTO 3 sqrt(3bp/8) p (1 + 32 p^2)): the short PFTK formula without its min(1, .),
     so that it sends less above p = 8/(27 b). In packets: multiply by the segment size for bytes.
-
-    Parameters
-    ----------
-    loss : float      Loss *event* rate p [1], in (0, 1).
-    rtt : float       Round-trip time R [s], > 0.
-    timeout : float   t_RTO [s], > 0; 4 R when not given, as the RFC does.
-    b : float         Packets per ACK [1], >= 1; the RFC fixes 1.
-
-    Raises
-    ------
-    DomainError
-        If a parameter lies outside its interval.
 
     References
     ----------
@@ -209,15 +155,12 @@ class Tfrc:
     3.6859
     """
 
-    loss: Value = parameter("p", "1", "loss event rate", low=0.0, high=1.0, source=_TFRC)
-    rtt: Value = parameter("R", "s", "round-trip time", low=0.0, source=_TFRC)
-    timeout: Value = parameter(
+    loss: Number = parameter("p", "1", "loss event rate", low=0.0, high=1.0, source=_TFRC)
+    rtt: Number = parameter("R", "s", "round-trip time", low=0.0, source=_TFRC)
+    timeout: Number = parameter(
         "t_{RTO}", "s", "retransmission timeout; 4 R if not given", low=0.0, source=_TFRC, default=None
     )
-    b: Value = parameter("b", "1", "packets per ACK", low=1.0, low_open=False, source=_TFRC, default=1)
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
+    b: Number = parameter("b", "1", "packets per ACK", low=1.0, low_open=False, source=_TFRC, default=1)
 
     def throughput(self) -> Any:
         """Packets sent per second [packet/s]: float, DataArray or pint quantity."""
@@ -280,7 +223,7 @@ def _choose(condition: Any, yes: Any, no: Any) -> Any:
     return condition * yes + (1 - condition) * no
 
 
-def _packets(window: Value) -> Any:
+def _packets(window: Any) -> Any:
     return window.to("packet").magnitude if hasattr(window, "magnitude") else window
 
 
@@ -289,7 +232,9 @@ def _rate(value: Any) -> Any:
     if hasattr(value, "magnitude"):
         return (value * type(value)(1.0, "packet")).to("packet/s")
     if hasattr(value, "dims"):
-        labelled = value.rename("throughput")
-        labelled.attrs = {"units": "packet/s", "long_name": "throughput"}
-        return labelled
+        return (
+            value.rename("throughput")
+            .drop_attrs(deep=False)
+            .assign_attrs(units="packet/s", long_name="throughput")
+        )
     return float(value)

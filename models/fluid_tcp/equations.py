@@ -1,9 +1,9 @@
-"""What the fluid models of TCP share: the operating round-trip time, the reflecting queue, the window equation."""
+"""The equations of fluid TCP: window, reflecting queue, and the round-trip time at the operating point."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from tcpdynamics.solvers.problems import DDE, Delayed
 
 from ..formulas import sqrt
-from ..model import plain_values
+from ..model import Model
 from ..parameters import parameter
 
 if TYPE_CHECKING:
@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 MGT = "Misra, Gong, Towsley, SIGCOMM 2000, doi:10.1145/347057.347421"
 HOLLOT = "Hollot, Misra, Towsley, Gong, INFOCOM 2001, doi:10.1109/INFCOM.2001.916670"
 
-UNITS = {"W": "packet", "q": "packet", "x": "packet", "p": "1", "rtt": "s", "arrivals": "packet/s"}
-MEANINGS = {
-    "W": "mean window of a flow",
-    "q": "queue",
-    "x": "averaged queue",
-    "p": "congestion signal: probability that a packet is marked or lost",
-    "rtt": "round-trip time at this queue",
-    "arrivals": "arrival rate at the link",
+VARIABLES = {
+    "W": ("packet", "mean window of a flow"),
+    "q": ("packet", "queue"),
+    "x": ("packet", "averaged queue"),
+    "p": ("1", "congestion signal: probability that a packet is marked or lost"),
+    "rtt": ("s", "round-trip time at this queue"),
+    "arrivals": ("packet/s", "arrival rate at the link"),
 }
 
 
@@ -83,7 +82,7 @@ def _cube_root(value: Any) -> Any:
 
 
 def fluid_problem(
-    model: Any,
+    model: Model,
     mark: Any,
     rtt: Any = None,
     point: Mapping[str, Any] | None = None,
@@ -120,18 +119,13 @@ def fluid_problem(
     unmarked = 1 - mark.subs({s.q: s.buffer, s.x: s.buffer})
     edge = {"W": full_window(unmarked * longest * s.capacity / s.flows), "q": s.buffer, "x": s.buffer}
     points = [{x: at[x] for x in states} for at in (point, edge) if at is not None]
-    return DDE(
+    return model.problem(
+        DDE,
         rhs=states,
-        parameters=plain_values(model),
         start={"W": 1.0, **dict.fromkeys((k for k in states if k != "W"), 0.0)},
         outputs={"p": mark + (1 - mark) * lost, "rtt": s.rtt, "arrivals": arrivals},
         delayed={"W_R": Delayed("W", delay), "q_R": Delayed("q", delay), "p_R": Delayed("p", delay)},
-        units=UNITS,
-        meanings=MEANINGS,
         fixed_points=points,
-        domain={f.name: (0.0, np.inf) for f in fields(model) if f.metadata["low_open"]},
-        name=type(model).__name__,
-        provenance=plain_values(model),
     )
 
 
@@ -140,12 +134,12 @@ def full_window(fill: Any) -> Any:
     return (fill + sqrt(fill**2 + 8)) / 2
 
 
-def symbols(model: Any) -> Any:
+def symbols(model: Model) -> Any:
     """The symbols of a model's parameters, of the states W, q and x, and rtt = T + q/C, as attributes."""
     from types import SimpleNamespace
 
     import sympy
 
-    names: dict[str, sympy.Expr] = {f.name: sympy.Symbol(f.name, positive=True) for f in fields(model)}
+    names: dict[str, sympy.Expr] = dict(model.symbols())
     names |= {state: sympy.Symbol(state, real=True) for state in ("W", "q", "x")}
     return SimpleNamespace(**names, rtt=names["base_rtt"] + names["q"] / names["capacity"])

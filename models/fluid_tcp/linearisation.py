@@ -21,32 +21,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..formulas import exp, named
-from ..model import spread
-from ..parameters import check_parameters, parameter
+from ..model import Model
+from ..parameters import Number, parameter
 from .equations import HOLLOT, capacity_parameter, flows_parameter
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TcpLinearisation:
+class TcpLinearisation(Model):
     """N windows and a queue, linearised where they rest with round-trip time R.
 
     s dW = -n (1 + e^-sR) dW - (1 - e^-sR)/(R^2 C) dq - (R C^2/(2 N^2)) e^-sR dp with n = N/(R^2 C),
     s dq = (N/R) dW - dq/R, dp = L/(1 + s/K) dq. The delay stands at R: that it varies with the queue changes nothing
     to first order.
-
-    Parameters
-    ----------
-    flows : float       N [1], > 0.
-    capacity : float    C [packet/s], > 0.
-    rtt : float         R, round-trip time at the operating point [s], > 0.
-    averaging : float   K, pole of the queue's averaging filter [1/s], > 0; infinite (the default) without one.
-
-    Raises
-    ------
-    DomainError
-        If a parameter lies outside its interval.
 
     References
     ----------
@@ -62,29 +50,27 @@ class TcpLinearisation:
     1.822e-04 1.860e-04
     """
 
-    flows: Any = flows_parameter()
-    capacity: Any = capacity_parameter()
-    rtt: Any = parameter("R", "s", "round-trip time at the operating point", low=0.0, source=HOLLOT)
-    averaging: Any = parameter(
-        "K", "1/s", "pole of the averaging filter", low=0.0, high_open=False, source=HOLLOT, default=inf
-    )
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
+    flows: Number = flows_parameter()
+    capacity: Number = capacity_parameter()
+    rtt: Number = parameter("R", "s", "round-trip time at the operating point", low=0.0, source=HOLLOT)
+    averaging: Number = parameter(
+        "K", "1/s", "pole of the averaging filter", low=0.0, high_open=False, source=HOLLOT, default=inf,
+        note="Infinite without a filter",
+    )  # fmt: skip
 
     def window(self) -> Any:
         """W = R C/N [packet]."""
-        v = spread(self)
+        v = self.values()
         return named(v["rtt"] * v["capacity"] / v["flows"], "window", "packet", "window at rest")
 
     def loop_gain(self, gain: Any) -> Any:
         """kappa = L (R C)^2/(2 N) [1] of a profile of slope `gain` [1/packet]."""
-        v = spread(self)
+        v = self.values()
         return gain * (v["rtt"] * v["capacity"]) ** 2 / (2 * v["flows"])
 
     def matrices(self, gain: Any = 0) -> tuple[tuple[tuple[Any, ...], ...], tuple[tuple[Any, ...], ...]]:
         """A_0 and A_1 of d(dW, dq)/dt = A_0 (dW, dq) + A_1 (dW, dq)(t - R), for p = `gain` q without averaging."""
-        v = spread(self)
+        v = self.values()
         n, c, r = v["flows"], v["capacity"], v["rtt"]
         pole, pull = n / (r**2 * c), 1 / (r**2 * c)
         return ((-pole, -pull), (n / r, -1 / r)), ((-pole, pull - gain * r * c**2 / (2 * n**2)), (0, 0))
@@ -99,11 +85,11 @@ class TcpLinearisation:
 
     def characteristic(self, s: Any, gain: Any) -> Any:
         """Exact characteristic function [1/s^2] at s [1/s]; roots with positive real part make it unstable."""
-        return (1 + s / spread(self)["averaging"]) * self._open(s) + gain * self._forward(s)
+        return (1 + s / self.values()["averaging"]) * self._open(s) + gain * self._forward(s)
 
     def characteristic_simplified(self, s: Any, gain: Any) -> Any:
         """The same of the simplified plant."""
-        return (1 + s / spread(self)["averaging"]) * self._open_simplified(s) + gain * self._forward(s)
+        return (1 + s / self.values()["averaging"]) * self._open_simplified(s) + gain * self._forward(s)
 
     def critical_gain(self) -> Any:
         """L_c [1/packet]: stable for slopes 0 <= L < L_c, unstable above. Exact; wants W > sqrt(2), that is p_0 < 1."""
@@ -119,7 +105,7 @@ class TcpLinearisation:
 
     def critical_frequency(self) -> Any:
         """Angular frequency [1/s] of the oscillation at the critical gain."""
-        v = spread(self)
+        v = self.values()
         frequency = _each(_lowest, _phase, *self._reduced()) / v["rtt"]
         return named(frequency, "critical_frequency", "1/s", "angular frequency at the critical gain")
 
@@ -128,7 +114,7 @@ class TcpLinearisation:
 
         L (R C)^3/(2 N)^2 <= sqrt(w^2/K^2 + 1) with w = 0.1 min(2N/(R^2 C), 1/R); without averaging the root is 1.
         """
-        v = spread(self)
+        v = self.values()
         n, c, r = v["flows"], v["capacity"], v["rtt"]
         frequency = 0.1 * np.minimum(2 * n / (r**2 * c), 1 / r)
         gain = np.hypot(1, frequency / v["averaging"]) * (2 * n) ** 2 / (r * c) ** 3
@@ -150,20 +136,20 @@ class TcpLinearisation:
         return window, np.sqrt(phase**4 + phase**2 * (1 - 2 / window) + 4 / window**2)
 
     def _forward(self, s: Any) -> Any:
-        v = spread(self)
+        v = self.values()
         return v["capacity"] ** 2 / (2 * v["flows"]) * exp(-s * v["rtt"])
 
     def _open(self, s: Any) -> Any:
-        v = spread(self)
+        v = self.values()
         r, pole = v["rtt"], v["flows"] / (v["rtt"] ** 2 * v["capacity"])
         return s**2 + (pole + 1 / r) * s + 2 * pole / r + pole * s * exp(-s * r)
 
     def _open_simplified(self, s: Any) -> Any:
-        v = spread(self)
+        v = self.values()
         return (s + 2 * v["flows"] / (v["rtt"] ** 2 * v["capacity"])) * (s + 1 / v["rtt"])
 
     def _reduced(self) -> tuple[Any, Any]:
-        v = spread(self)
+        v = self.values()
         return v["rtt"] * v["capacity"] / v["flows"], 1 / (v["averaging"] * v["rtt"])
 
     def _critical(self, phase: Any) -> Any:
@@ -190,8 +176,8 @@ def _lowest(phase: Any, window: Array, lag: Array) -> Array:
     from scipy.optimize.elementwise import find_root
 
     ends = np.zeros_like(window), np.full_like(window, np.pi)
-    found = find_root(lambda v, *rest: phase(v, *rest)[0] - np.pi, ends, args=(window, lag))
-    return np.asarray(np.where(found.success, found.x, np.nan))
+    root = find_root(lambda v, *rest: phase(v, *rest)[0] - np.pi, ends, args=(window, lag))
+    return np.asarray(np.where(root.success, root.x, np.nan))
 
 
 def _critical_loop_gain(phase: Any, window: Array, lag: Array) -> Array:

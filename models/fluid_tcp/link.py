@@ -1,4 +1,4 @@
-"""The link that the fluid models of TCP share, and what they derive from their operating point."""
+"""A link that TCP fills as a fluid, and drop tail: no interior equilibrium, but one on the edge of the full buffer."""
 
 from __future__ import annotations
 
@@ -7,24 +7,36 @@ from typing import Any, Self
 
 import numpy as np
 
-from tcpdynamics.solvers.problems import DomainError
+from tcpdynamics.solvers.problems import DDE, Delayed, DomainError
 
-from ..formulas import named
-from ..model import spread
-from ..parameters import check_parameters, parameter
-from .equations import MGT, OperatingPoint, capacity_parameter, flows_parameter
+from ..formulas import choose, named
+from ..model import Model
+from ..parameters import Number, parameter
+from .equations import (
+    MGT,
+    VARIABLES,
+    OperatingPoint,
+    capacity_parameter,
+    flows_parameter,
+    fluid_problem,
+    full_window,
+    symbols,
+)
 from .linearisation import TcpLinearisation
 
 
 @dataclass(frozen=True, kw_only=True)
-class FluidTcpLink:
-    flows: Any = flows_parameter()
-    capacity: Any = capacity_parameter()
-    base_rtt: Any = parameter("T", "s", "round-trip time without queueing", low=0.0, source=MGT)
-    buffer: Any = parameter("B", "packet", "buffer", low=0.0, source=MGT)
+class FluidTcpLink(Model, family="fluid-tcp"):
+    """A link that N flows fill; use one of the classes that say when it marks or drops packets."""
 
-    def __post_init__(self) -> None:
-        check_parameters(self)
+    variables = VARIABLES
+    flows: Number = flows_parameter()
+    capacity: Number = capacity_parameter()
+    base_rtt: Number = parameter(
+        "T", "s", "round-trip time without queueing", low=0.0, source=MGT,
+        note="`at_rtt(rtt=...)` takes the round-trip time at the operating point instead",
+    )  # fmt: skip
+    buffer: Number = parameter("B", "packet", "buffer", low=0.0, source=MGT)
 
     @classmethod
     def at_rtt(cls, *, rtt: Any, **parameters: Any) -> Self:
@@ -35,15 +47,15 @@ class FluidTcpLink:
         DomainError
             If the queueing delay q_0/C alone takes `rtt` or more.
         """
-        given = cls(base_rtt=rtt, **parameters)
-        v = spread(given)
-        base = v["base_rtt"] - given._queue(v, v["base_rtt"]) / v["capacity"]
+        model = cls(base_rtt=rtt, **parameters)
+        v = model.values()
+        base = v["base_rtt"] - model._queue(v, v["base_rtt"]) / v["capacity"]
         if not np.all(base > 0):
             raise DomainError(
                 f"rtt must exceed the queueing delay at the operating point, which leaves {float(np.min(base)):g} s "
                 "for propagation; give a longer rtt or another marking profile"
             )
-        return replace(given, base_rtt=base)
+        return replace(model, base_rtt=base)
 
     def linearisation(self) -> TcpLinearisation:
         """Transfer functions and critical gains at this operating point."""
@@ -57,7 +69,7 @@ class FluidTcpLink:
 
     def _marked_point(self, rtt: Any, top: Any) -> OperatingPoint:
         """W_0 = R C/N and W_0^2 p_0 = 2; interior while the queue is below `top` and p_0 below one."""
-        v = spread(self)
+        v = self.values()
         window = rtt * v["capacity"] / v["flows"]
         loss, queue = 2 / window**2, self._queue(v, rtt)
         interior = (queue < top) & (queue < v["buffer"]) & (loss < 1)
@@ -73,6 +85,88 @@ class FluidTcpLink:
     def _margin(self, critical: Any, gain: Any) -> Any:
         """critical/gain - 1, NaN where there is no interior operating point."""
         ratio = critical / gain - 1
-        inside = self.equilibrium().interior
-        kept = ratio.where(inside) if hasattr(ratio, "where") else (ratio if inside else np.nan)
+        kept = choose(self.equilibrium().interior, ratio, np.nan)
         return named(kept, "stability_margin", "1", "critical over actual slope of marking, less one")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FluidTcpDropTail(FluidTcpLink, reading="drop-tail"):
+    """No marks: packets are lost when the buffer is full, p = max(0, 1 - C/arrivals) there and 0 elsewhere.
+
+    There is no interior equilibrium: below a full buffer p = 0 and every window grows. The model rests on the edge
+    q = B, where arrivals exceed C by just the share that is lost (W_0^2 p_0 = 2). There R is constant, the queue
+    returns to B in finite time, and what remains is the scalar equation of `FluidTcpFullQueue`; in the full model the
+    queue shows as a further root 0.
+
+    Examples
+    --------
+    >>> link = FluidTcpDropTail(flows=100, capacity=1000, base_rtt=0.1, buffer=100)
+    >>> print(f"{link.equilibrium().window:.3f} {link.stability_margin():.3f}")  # 2 packets per flow: stable
+    2.732 0.526
+    >>> FluidTcpDropTail(flows=10, capacity=1000, base_rtt=0.1, buffer=100).stability_margin() < 0
+    True
+    """
+
+    def equilibrium(self) -> OperatingPoint:
+        """q_0 = B, W_0 = (m + sqrt(m^2 + 8))/2 with m = R_0 C/N, p_0 = 1 - m/W_0 = 2/W_0^2."""
+        v = self.values()
+        rtt = v["base_rtt"] + v["buffer"] / v["capacity"]
+        window = full_window(rtt * v["capacity"] / v["flows"])
+        return OperatingPoint(
+            named(window, "window", "packet", "mean window of a flow"),
+            named(v["buffer"] + 0 * window, "queue", "packet", "queue"),
+            named(2 / window**2, "loss", "1", "loss probability"),
+            named(rtt, "rtt", "s", "round-trip time with a full buffer"),
+            False,
+        )
+
+    def stability_margin(self) -> Any:
+        """Phase that is left [rad]: arccos(-2/W_0^2) - sqrt(W_0^2/4 - 1/W_0^2), > 0 iff the edge q = B is stable.
+
+        On the edge dW' = -dW/(R W_0) - (W_0/2R) dW_R, with the characteristic equation z + 1/W_0 + (W_0/2) e^-z = 0
+        (z = s R). It depends on m alone and is positive for m = (R_0 C)/N below 2.944 packets per flow: with more
+        the windows swing in step. Derived here.
+        """
+        window = self.equilibrium().window
+        margin = np.arccos(-2 / window**2) - np.sqrt(window**2 / 4 - 1 / window**2)
+        return named(margin, "stability_margin", "rad", "phase left before the windows swing")
+
+    def dde(self) -> DDE:
+        """States W and q, output p, time in seconds, from W = 1 and an empty queue."""
+        import sympy
+
+        return fluid_problem(self, sympy.Integer(0))
+
+    def _queue(self, v: Any, rtt: Any) -> Any:
+        return v["buffer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FluidTcpFullQueue(FluidTcpDropTail):
+    """`FluidTcpDropTail` while the buffer stays full: one state, W' = 1/R - W W_R p_R/(2R), p = max(0, 1 - m/W).
+
+    Holds as long as N W >= R C; once arrivals fall short of C the queue drains and only the full model is right.
+
+    Examples
+    --------
+    >>> FluidTcpFullQueue(flows=100, capacity=1000, base_rtt=0.1, buffer=100).dde().labels
+    ('W',)
+    """
+
+    def dde(self) -> DDE:
+        """State W, output p, time in seconds, from W = m + 1."""
+        import sympy
+
+        s = symbols(self)
+        rtt = s.base_rtt + s.buffer / s.capacity
+        fill = rtt * s.capacity / s.flows
+        w_past, p_past = sympy.symbols("W_R p_R", real=True)
+        whole = super().dde()
+        return replace(
+            whole,
+            rhs={"W": 1 / rtt - s.W * w_past * p_past / (2 * rtt)},
+            start={"W": fill + 1},
+            outputs={"p": sympy.Max(0, s.W - fill) / sympy.Max(s.W, fill)},
+            delayed={"W_R": Delayed("W", rtt), "p_R": Delayed("p", rtt)},
+            fixed_points=({"W": full_window(fill)},),
+        )

@@ -33,31 +33,15 @@ import numpy as np
 from tcpdynamics.solvers.problems import DDE, DomainError
 
 from ..formulas import named
-from ..model import spread
-from ..parameters import check_parameters, parameter
-from .drop_tail import FluidTcpDropTail as FluidTcpDropTail
-from .drop_tail import FluidTcpFullQueue as FluidTcpFullQueue
+from ..parameters import Number, parameter
 from .equations import HOLLOT, MGT, OperatingPoint, fluid_problem, operating_rtt, symbols
 from .linearisation import TcpLinearisation
 from .link import FluidTcpLink
 
 
 @dataclass(frozen=True, kw_only=True)
-class FluidTcpProportional(FluidTcpLink):
+class FluidTcpProportional(FluidTcpLink, reading="proportional"):
     """Packets marked with probability p = k q, clipped to [0, 1].
-
-    Parameters
-    ----------
-    flows : float      N [1], > 0.
-    capacity : float   C [packet/s], > 0.
-    base_rtt : float   T [s], > 0, without queueing; `at_rtt(rtt=...)` takes R_0 = T + q_0/C in its place.
-    buffer : float     B [packet], > 0.
-    gain : float       k [1/packet], > 0.
-
-    Raises
-    ------
-    DomainError
-        If a parameter lies outside its interval.
 
     References
     ----------
@@ -74,11 +58,11 @@ class FluidTcpProportional(FluidTcpLink):
     True
     """
 
-    gain: Any = parameter("k", "1/packet", "marking probability per queued packet", low=0.0, source=HOLLOT)
+    gain: Number = parameter("k", "1/packet", "marking probability per queued packet", low=0.0, source=HOLLOT)
 
     def equilibrium(self) -> OperatingPoint:
         """W_0 = R_0 C/N, p_0 = 2/W_0^2, q_0 = p_0/k, where R_0^2 (R_0 - T) = 2 N^2/(k C^3)."""
-        v = spread(self)
+        v = self.values()
         rtt = operating_rtt(v["base_rtt"], v["gain"], v["flows"], v["capacity"])
         return self._marked_point(rtt, np.inf)
 
@@ -91,15 +75,15 @@ class FluidTcpProportional(FluidTcpLink):
 
         NaN where there is no interior operating point (q_0 >= B or p_0 >= 1).
         """
-        return self._margin(self.critical_gain(), spread(self)["gain"])
+        return self._margin(self.critical_gain(), self.values()["gain"])
 
     def simplified_margin(self) -> Any:
         """The same with Hollot's simplified plant: it calls some unstable points stable."""
-        return self._margin(self.linearisation().critical_gain_simplified(), spread(self)["gain"])
+        return self._margin(self.linearisation().critical_gain_simplified(), self.values()["gain"])
 
     def hollot_margin(self) -> Any:
         """The same with the sufficient condition k (R C)^3/(2N)^2 <= 1: whatever has it >= 0 is stable."""
-        return self._margin(self.linearisation().hollot_gain(), spread(self)["gain"])
+        return self._margin(self.linearisation().hollot_gain(), self.values()["gain"])
 
     def dde(self) -> DDE:
         """States W and q, output p, time in seconds, from W = 1 and an empty queue."""
@@ -116,20 +100,11 @@ class FluidTcpProportional(FluidTcpLink):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FluidTcpRed(FluidTcpLink):
+class FluidTcpRed(FluidTcpLink, reading="red"):
     """Random early detection: p grows with an averaged queue x, x' = K (q - x).
 
     p = 0 up to x = min_threshold, then linear up to p_max at max_threshold; from there on p = 1, as in the original
     RED (not "gentle"): every packet is marked until the average falls.
-
-    Parameters
-    ----------
-    flows, capacity, base_rtt, buffer
-        As for `FluidTcpProportional`; `at_rtt(rtt=...)` takes R_0 = T + q_0/C in place of T.
-    min_threshold : float   [packet], >= 0.
-    max_threshold : float   [packet], > min_threshold.
-    p_max : float           Marking probability at max_threshold [1], in (0, 1].
-    averaging : float       K [1/s], > 0: -C ln(1 - w) for a filter of weight w per packet (`pole`).
 
     Raises
     ------
@@ -146,18 +121,21 @@ class FluidTcpRed(FluidTcpLink):
     194.4 -0.047 40.99
     """
 
-    min_threshold: Any = parameter(
+    min_threshold: Number = parameter(
         "t_{min}", "packet", "lower threshold", low=0.0, low_open=False, source=MGT
     )
-    max_threshold: Any = parameter("t_{max}", "packet", "upper threshold", low=0.0, source=MGT)
-    p_max: Any = parameter(
+    max_threshold: Number = parameter("t_{max}", "packet", "upper threshold", low=0.0, source=MGT)
+    p_max: Number = parameter(
         "p_{max}", "1", "marking at the upper threshold", low=0.0, high=1.0, high_open=False, source=MGT
     )
-    averaging: Any = parameter("K", "1/s", "pole of the averaging filter", low=0.0, source=HOLLOT)
+    averaging: Number = parameter(
+        "K", "1/s", "pole of the averaging filter", low=0.0, source=HOLLOT,
+        note="-C ln(1 - w) for a filter of weight w per packet, see `pole`",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        check_parameters(self)
-        v = spread(self)
+        super().__post_init__()
+        v = self.values()
         gap = v["max_threshold"] - v["min_threshold"]
         if not hasattr(gap, "free_symbols") and not np.all(gap > 0):
             raise DomainError(
@@ -171,11 +149,11 @@ class FluidTcpRed(FluidTcpLink):
 
     def slope(self) -> Any:
         """L = p_max/(max_threshold - min_threshold) [1/packet]."""
-        return named(self._slope(spread(self)), "slope", "1/packet", "slope of the marking profile")
+        return named(self._slope(self.values()), "slope", "1/packet", "slope of the marking profile")
 
     def equilibrium(self) -> OperatingPoint:
         """W_0 = R_0 C/N, p_0 = 2/W_0^2, q_0 = x_0 = min_threshold + p_0/L; R_0 from the cubic of `operating_rtt`."""
-        v = spread(self)
+        v = self.values()
         rest = v["base_rtt"] + v["min_threshold"] / v["capacity"]
         rtt = operating_rtt(rest, self._slope(v), v["flows"], v["capacity"])
         return self._marked_point(rtt, v["max_threshold"])

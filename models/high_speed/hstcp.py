@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from tcpdynamics.solvers.problems import DomainError
 
 from ..formulas import named, sqrt
-from ..model import spread
-from ..parameters import check_parameters, parameter
+from ..parameters import Number, parameter
 from .per_round_trip import (
     RFC3649,
     PerRoundTrip,
@@ -48,15 +47,6 @@ class HighSpeedTcp(PerRoundTrip):
     response() stays at 38 between p = 0.00100 and 0.00104. The RFC's table leaves it out: its rows are the windows from
     which a(w) exceeds 2, 3, ..., with w = 38 as the row of 1; see `rfc_table`.
 
-    Parameters
-    ----------
-    loss : float            p [1], in (0, 1).
-    low_window : float      Window up to which TCP is Reno [packet], > 0.
-    high_window : float     [packet], > low_window.
-    low_p : float           Loss rate at low_window [1].
-    high_p : float          Loss rate at high_window [1], < low_p.
-    high_decrease : float   b at high_window [1], in (0, 0.5).
-
     Raises
     ------
     DomainError
@@ -73,18 +63,24 @@ class HighSpeedTcp(PerRoundTrip):
     83000 72.5 0.10
     """
 
-    loss: Any = loss_parameter()
-    low_window: Any = parameter("W_{low}", "packet", "window up to which TCP is Reno", low=0.0, default=38.0)
-    high_window: Any = parameter("W_{high}", "packet", "upper window of the law", low=0.0, default=83000.0)
-    low_p: Any = parameter("P_{low}", "1", "loss rate at the lower window", low=0.0, high=1.0, default=1e-3)
-    high_p: Any = parameter("P_{high}", "1", "loss rate at the upper window", low=0.0, high=1.0, default=1e-7)
-    high_decrease: Any = parameter(
+    loss: Number = loss_parameter()
+    low_window: Number = parameter(
+        "W_{low}", "packet", "window up to which TCP is Reno", low=0.0, default=38.0
+    )
+    high_window: Number = parameter("W_{high}", "packet", "upper window of the law", low=0.0, default=83000.0)
+    low_p: Number = parameter(
+        "P_{low}", "1", "loss rate at the lower window", low=0.0, high=1.0, default=1e-3
+    )
+    high_p: Number = parameter(
+        "P_{high}", "1", "loss rate at the upper window", low=0.0, high=1.0, default=1e-7
+    )
+    high_decrease: Number = parameter(
         "b_{high}", "1", "decrease at the upper window", low=0.0, high=0.5, source=RFC3649, default=0.1
     )
 
     def __post_init__(self) -> None:
-        check_parameters(self)
-        v = spread(self)
+        super().__post_init__()
+        v = self.values()
         for low, high in (("low_window", "high_window"), ("high_p", "low_p")):
             gap = v[high] - v[low]
             if not hasattr(gap, "free_symbols") and not np.all(gap > 0):
@@ -106,11 +102,11 @@ class HighSpeedTcp(PerRoundTrip):
 
     def exponent(self) -> Any:
         """S < 0 of the response function w ~ p^S; -0.8348 by default."""
-        return named(self._exponent(spread(self)), "exponent", "1", "exponent of the response function")
+        return named(self._exponent(self.values()), "exponent", "1", "exponent of the response function")
 
     def response(self) -> Any:
         """w(p) [packet]: the law up to low_p, min(low_window, sqrt(1.5/p)) beyond."""
-        v = spread(self)
+        v = self.values()
         f = functions(*v.values())
         law = v["low_window"] * (v["loss"] / v["low_p"]) ** self._exponent(v)
         reno = f.minimum(v["low_window"], sqrt(1.5 / v["loss"]))
@@ -118,7 +114,7 @@ class HighSpeedTcp(PerRoundTrip):
 
     def loss_at(self, window: Any) -> Any:
         """p(w) [1], the inverse of `response`; at low_window itself low_p."""
-        v, w = spread(self), packets(window)
+        v, w = self.values(), packets(window)
         f = functions(w, *v.values())
         law = f.choose(w >= v["low_window"], self._law(w, v), 1.5 / w**2)
         return named(law, "loss", "1", "loss probability")
@@ -134,7 +130,7 @@ class HighSpeedTcp(PerRoundTrip):
         DomainError
             If the loss is so rare that b(w) would be zero or less there (p < 1e-8 by default).
         """
-        v = spread(self)
+        v = self.values()
         self._refuse_rare(v)
         above = rest_above(v["loss"] / v["low_p"], -1 / self._exponent(v), self._flattening(v))
         below = np.minimum(v["low_window"], np.sqrt(2 / v["loss"]))
@@ -146,7 +142,7 @@ class HighSpeedTcp(PerRoundTrip):
         -(a/w)(1/|S| + beta/(2 - b)) with beta = -db/d ln w above low_window; -2/w below; minus infinity where the
         step of a(w) holds the window.
         """
-        v, w, f = spread(self), self.equilibrium(), functions()
+        v, w, f = self.values(), self.equilibrium(), functions()
         a, b = self._laws(w, v, f)
         above = -a / w * (self._flattening(v) / (2 - b) - 1 / self._exponent(v))
         held = f.choose(w >= v["low_window"], -np.inf, -2 / w)
@@ -154,7 +150,7 @@ class HighSpeedTcp(PerRoundTrip):
 
     def recovery_time(self, window: Any) -> Any:
         """Round trips from (1 - b(w)) w back to w [RTT], after one loss at `window` w."""
-        v, w = spread(self), packets(window)
+        v, w = self.values(), packets(window)
         trips = climb(self._growth, (1 - self.decrease(w)) * w, w, v, 0)
         return named(trips, "recovery_time", "RTT", "round trips back to the window")
 
@@ -166,7 +162,7 @@ class HighSpeedTcp(PerRoundTrip):
         DomainError
             As for `equilibrium`.
         """
-        v = spread(self)
+        v = self.values()
         self._refuse_rare(v)
         peak = periodic_peak(self._growth, self._share, v, self._largest(v))
         return Sawtooth.of(

@@ -1,18 +1,18 @@
-"""What window laws per round trip share: their views as problems, and integrals along a climb of the window."""
+"""Window laws a(w), b(w) per round trip: as differential equation, as map, and along a climb of the window."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import ODE, Map
 
 from ..formulas import named
-from ..model import plain_values, spread
+from ..model import Model
 from ..parameters import as_parameter, parameter
 
 RFC3649 = "RFC 3649, section 5"
@@ -43,8 +43,12 @@ class Sawtooth:
         )
 
 
-class PerRoundTrip:
-    """Views of a law a(w), b(w); subclasses are dataclasses with a field `loss` and give `_laws`."""
+@dataclass(frozen=True, kw_only=True)
+class PerRoundTrip(Model):
+    """A law a(w), b(w); subclasses have a field `loss` and give `_laws`."""
+
+    variables: ClassVar = {"W": ("packet", "window")}
+    time_units = "RTT"
 
     def _laws(self, w: Any, v: Any, f: Any) -> tuple[Any, Any]:
         """(a, b) at window w, with the functions f of NumPy or SymPy."""
@@ -64,59 +68,41 @@ class PerRoundTrip:
     def growth(self) -> ODE:
         """w' = a(w): between losses, one state W, time in round trips."""
         a, _, _ = self._symbolic()
-        return ODE(rhs={"W": a}, name=f"{type(self).__name__} between losses", **self._common())
+        name = f"{type(self).__name__} between losses"
+        return self.problem(ODE, rhs={"W": a}, start={"W": 1.0}, name=name)
 
     def ode(self) -> ODE:
         """w' = a(w) - b(w) p w^2: the mean window, time in round trips."""
         a, b, (w, p) = self._symbolic()
-        return ODE(
-            rhs={"W": a - b * p * w**2},
-            fixed_points=self._fixed_points(),
-            name=type(self).__name__,
-            **self._common(),
-        )
+        rhs = {"W": a - b * p * w**2}
+        return self.problem(ODE, rhs=rhs, start={"W": 1.0}, fixed_points=self._fixed_points())
 
     def map(self) -> Map:
         """w <- w + a(w) - b(w) p w^2: the mean window, a step per round trip."""
         a, b, (w, p) = self._symbolic()
-        return Map(
+        return self.problem(
+            Map,
             rhs={"W": w + a - b * p * w**2},
+            start={"W": 1.0},
             fixed_points=self._fixed_points(),
             name=f"{type(self).__name__} per round trip",
-            **self._common(),
         )
 
     def _fixed_points(self) -> tuple[dict[str, Any], ...]:
         return ()
 
     def _at(self, window: Any) -> tuple[Any, Any]:
-        v, w = spread(self), packets(window)
+        v, w = self.values(), packets(window)
         if not hasattr(w, "free_symbols"):
             self._check_window(w, v)
         return self._laws(w, v, functions(w, *v.values()))
 
-    def _names(self) -> Any:
-        import sympy
-
-        return {name: sympy.Symbol(name, positive=True) for name in plain_values(self)}
-
     def _symbolic(self) -> tuple[Any, Any, tuple[Any, Any]]:
         import sympy
 
-        w, names = sympy.Symbol("W", real=True), self._names()
-        a, b = self._laws(w, names, functions(w))
-        return a, b, (w, names["loss"])
-
-    def _common(self) -> dict[str, Any]:
-        return {
-            "parameters": plain_values(self),
-            "start": {"W": 1.0},
-            "units": {"W": "packet"},
-            "meanings": {"W": "window"},
-            "time_units": "RTT",
-            "domain": {"loss": (0.0, 1.0)},
-            "provenance": plain_values(self),
-        }
+        w, s = sympy.Symbol("W", real=True), self.symbols()
+        a, b = self._laws(w, s, functions(w))
+        return a, b, (w, s["loss"])
 
 
 def functions(*values: Any) -> Any:
@@ -181,8 +167,8 @@ def periodic_peak(
         u = dict(zip(names, values, strict=True))
         floor = np.log(np.minimum(np.sqrt(8 / (3 * u["loss"])), u["low_window"]) / 4)
         top = np.log(largest) - 1e-9  # the climb has no length where b(w) is zero
-        found = find_root(excess, (floor + 0 * top, top + 0 * floor), args=values)
-        return np.where(found.success, np.exp(found.x), np.nan)
+        root = find_root(excess, (floor + 0 * top, top + 0 * floor), args=values)
+        return np.where(root.success, np.exp(root.x), np.nan)
 
     if not any(hasattr(x, "dims") for x in v.values()):
         return float(solve(*(np.array(float(x)) for x in (largest, *v.values()))))

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..formulas import named, sqrt
-from ..model import spread
-from ..parameters import check_parameters, parameter
+from ..parameters import Number, parameter
 from .per_round_trip import PerRoundTrip, Sawtooth, functions, loss_parameter, packets
 
 _KELLY = "Kelly 2003, doi:10.1145/956981.956989"
@@ -19,17 +18,6 @@ class ScalableTcp(PerRoundTrip):
 
     The mean window w' = a w - b p w^2 is the logistic equation. Kelly's switch to Reno below a small window is
     left out.
-
-    Parameters
-    ----------
-    loss : float   p [1], in (0, 1).
-    a : float      Growth per ACK [1], > 0.
-    b : float      Share given up at a loss [1], in (0, 1).
-
-    Raises
-    ------
-    DomainError
-        If a parameter lies outside its interval.
 
     References
     ----------
@@ -45,39 +33,38 @@ class ScalableTcp(PerRoundTrip):
     p = 0.004267, w = 18.75
     """
 
-    loss: Any = loss_parameter()
-    a: Any = parameter("a", "1", "growth per ACK", low=0.0, source=_KELLY, default=0.01)
-    b: Any = parameter("b", "1", "share given up at a loss", low=0.0, high=1.0, source=_KELLY, default=0.125)
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
+    loss: Number = loss_parameter()
+    a: Number = parameter("a", "1", "growth per ACK", low=0.0, source=_KELLY, default=0.01)
+    b: Number = parameter(
+        "b", "1", "share given up at a loss", low=0.0, high=1.0, source=_KELLY, default=0.125
+    )
 
     def response(self) -> Any:
         """w = (a/b)/p [packet]; also where the mean window rests and, between rounds, the sawtooth's peak."""
-        v = spread(self)
+        v = self.values()
         return named(v["a"] / (v["b"] * v["loss"]), "window", "packet", "window")
 
     equilibrium = response
 
     def loss_at(self, window: Any) -> Any:
         """p = (a/b)/w [1], the inverse of `response`."""
-        v = spread(self)
+        v = self.values()
         return named(v["a"] / (v["b"] * packets(window)), "loss", "1", "loss probability")
 
     def eigenvalue(self) -> Any:
         """-a [1/RTT]: rate at which the mean window returns, whatever the loss."""
-        return named(-spread(self)["a"], "eigenvalue", "1/RTT", "rate of return")
+        return named(-self.values()["a"], "eigenvalue", "1/RTT", "rate of return")
 
     def recovery_time(self) -> Any:
         """-ln(1 - b)/ln(1 + a) [RTT] after one loss, at any window; 13.4 by default."""
-        v = spread(self)
+        v = self.values()
         log = functions(*v.values()).log
         trips = -log(1 - v["b"]) / log(1 + v["a"])
         return named(trips, "recovery_time", "RTT", "round trips back to the window")
 
     def reno_crossing(self) -> tuple[Any, Any]:
         """(p, w) at which Reno, w = sqrt(1.5/p), has the same window; Reno is larger above that p."""
-        v = spread(self)
+        v = self.values()
         ratio = v["a"] / v["b"]
         return (
             named(ratio**2 / 1.5, "loss", "1", "loss probability"),
@@ -86,7 +73,7 @@ class ScalableTcp(PerRoundTrip):
 
     def sawtooth(self) -> Sawtooth:
         """One loss every 1/p packets with w' = a w between: the mean is a/(p ln(1/(1 - b))), 6 % below the peak."""
-        v = spread(self)
+        v = self.values()
         period = -functions(*v.values()).log(1 - v["b"]) / v["a"]
         return Sawtooth.of(v["a"] / (v["b"] * v["loss"]) + 0 * period, period, v["loss"])
 
@@ -94,24 +81,13 @@ class ScalableTcp(PerRoundTrip):
         return v["a"] * w, v["b"] + 0 * w
 
     def _fixed_points(self) -> tuple[dict[str, Any], ...]:
-        s = self._names()
+        s = self.symbols()
         return {"W": s["a"] / (s["b"] * s["loss"])}, {"W": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AimdTcp(PerRoundTrip):
     """a packets more per round trip, b w fewer at a loss; Reno by default.
-
-    Parameters
-    ----------
-    loss : float   p [1], in (0, 1).
-    a : float      Growth [packet/RTT], > 0.
-    b : float      Share given up at a loss [1], in (0, 1).
-
-    Raises
-    ------
-    DomainError
-        If a parameter lies outside its interval.
 
     References
     ----------
@@ -124,43 +100,40 @@ class AimdTcp(PerRoundTrip):
     31.62 36.51 20
     """
 
-    loss: Any = loss_parameter()
-    a: Any = parameter("a", "packet/RTT", "growth per round trip", low=0.0, default=1.0)
-    b: Any = parameter("b", "1", "share given up at a loss", low=0.0, high=1.0, default=0.5)
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
+    loss: Number = loss_parameter()
+    a: Number = parameter("a", "packet/RTT", "growth per round trip", low=0.0, default=1.0)
+    b: Number = parameter("b", "1", "share given up at a loss", low=0.0, high=1.0, default=0.5)
 
     def response(self) -> Any:
         """sqrt(a (2 - b)/(2 b p)) [packet], the sawtooth's mean: sqrt(1.5/p) for Reno."""
-        v = spread(self)
+        v = self.values()
         return named(sqrt(v["a"] * (2 - v["b"]) / (2 * v["b"] * v["loss"])), "window", "packet", "window")
 
     def loss_at(self, window: Any) -> Any:
         """p = a (2 - b)/(2 b w^2) [1], the inverse of `response`."""
-        v = spread(self)
+        v = self.values()
         p = v["a"] * (2 - v["b"]) / (2 * v["b"] * packets(window) ** 2)
         return named(p, "loss", "1", "loss probability")
 
     def equilibrium(self) -> Any:
         """sqrt(a/(b p)) [packet], where the mean window rests: sqrt(2/p) for Reno."""
-        v = spread(self)
+        v = self.values()
         return named(sqrt(v["a"] / (v["b"] * v["loss"])), "window", "packet", "window")
 
     def eigenvalue(self) -> Any:
         """-2 a/w = -2 sqrt(a b p) [1/RTT] at the equilibrium."""
-        v = spread(self)
+        v = self.values()
         return named(-2 * sqrt(v["a"] * v["b"] * v["loss"]), "eigenvalue", "1/RTT", "rate of return")
 
     def recovery_time(self, window: Any) -> Any:
         """b w/a [RTT] after one loss at `window` w."""
-        v = spread(self)
+        v = self.values()
         trips = v["b"] * packets(window) / v["a"]
         return named(trips, "recovery_time", "RTT", "round trips back to the window")
 
     def sawtooth(self) -> Sawtooth:
         """One loss every 1/p packets: the peak is the mean over 1 - b/2."""
-        v = spread(self)
+        v = self.values()
         peak = self.response() / (1 - v["b"] / 2)
         return Sawtooth.of(peak, v["b"] * peak / v["a"], v["loss"])
 
@@ -170,5 +143,5 @@ class AimdTcp(PerRoundTrip):
     def _fixed_points(self) -> tuple[dict[str, Any], ...]:
         import sympy
 
-        s = self._names()
+        s = self.symbols()
         return ({"W": sympy.sqrt(s["a"] / (s["b"] * s["loss"]))},)

@@ -1,18 +1,17 @@
-"""What the Lotka-Volterra models share: flows with parameters of their own, symbols, and the state N."""
+"""Flows that crowd each other out: their parameters, alike or one each, their symbols, and the state N."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import DomainError, DynamicsError
 
-from ..formulas import field_values, plain
-from ..parameters import Value, as_parameter, broadcast, check_parameters, parameter
+from ..model import Model
+from ..parameters import Number, broadcast, parameter
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
 PAPER = "Iguchi, Hasegawa, Murata"
 #: Flows with an equation each: their equations and spectra take seconds.
 MAX_EQUATIONS = 2_000
-_POSITIVE = (0.0, math.inf)
-_DOMAIN = {"gamma": (-math.inf, 1.0)} | dict.fromkeys(
-    ("epsilon", "capacity", "base_rtt", "link", "period"), _POSITIVE
-)
 
 
 def per_flow(values: Sequence[Any]) -> xr.DataArray:
@@ -49,21 +44,8 @@ def per_flow(values: Sequence[Any]) -> xr.DataArray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Competition:
+class Competition(Model, family="lotka-volterra"):
     """n flows that crowd each other out; use one of the classes built on it.
-
-    Parameters
-    ----------
-    flows : int
-        n >= 1. An array only for formulas that hold for any n (flows alike); equations need one number.
-    epsilon : float
-        Growth per round trip [1], > 0; the paper takes 1.95.
-    gamma : float
-        Weight of the other flows beside the own [1], in [0, 1); the paper takes 0.9.
-    capacity : float, or per flow
-        K_i, rate of the narrow link on flow i's path, as measured by its sender [packet/s].
-    start : float, or per flow, or None
-        N_i(0) [packet/s]. None: flow i starts at i/(100 n) of its capacity.
 
     Notes
     -----
@@ -71,13 +53,24 @@ class Competition:
     DataArray with the dimension `flow` of length n, which may have further dimensions for sweeps).
     """
 
-    flows: Value = parameter(
-        "n", "1", "flows on the link", low=1, low_open=False, integer=True, source=PAPER, default=2
-    )
-    epsilon: Value = parameter(
+    variables: ClassVar = {
+        "N": ("packet/s", "rate"),
+        "total": ("packet/s", "rate of all flows"),
+        "w": ("packet", "window"),
+        "throughput": ("packet/s", "throughput"),
+        "q": ("packet", "queue"),
+        "queue": ("packet", "queue"),
+    }
+    time_units = "RTT"
+
+    flows: Number = parameter(
+        "n", "1", "flows on the link", low=1, low_open=False, integer=True, structural=True, source=PAPER, default=2,
+        note="An array only for formulas that hold for any n (flows alike); equations need one number",
+    )  # fmt: skip
+    epsilon: Number = parameter(
         r"\varepsilon", "1", "growth per round trip", low=0.0, source=PAPER, default=1.95
     )
-    gamma: Value = parameter(
+    gamma: Number = parameter(
         r"\gamma",
         "1",
         "weight of the other flows",
@@ -87,26 +80,26 @@ class Competition:
         source=PAPER,
         default=0.9,
     )
-    capacity: Value = parameter(
-        "K", "packet/s", "rate of the narrow link", low=0.0, source=PAPER, default=100.0
-    )
-    start: Value = parameter("N(0)", "packet/s", "initial rate", low=0.0, default=None)
+    capacity: Number = parameter(
+        "K", "packet/s", "rate of the narrow link", low=0.0, source=PAPER, default=100.0,
+        note="K_i of flow i's path as its sender measures it; one number or a value per flow",
+    )  # fmt: skip
+    start: Number | None = parameter(
+        "N(0)", "packet/s", "initial rate", low=0.0, structural=True, default=None,
+        note="One number or a value per flow. None: flow i starts at i/(100 n) of its capacity",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         _check_gamma(self.gamma)
-        check_parameters(self)
+        super().__post_init__()
         for name in self._each():
             if name == "flows":
                 raise DomainError("flows must be one number or a sweep, not a value per flow")
-            given = getattr(self, name).sizes["flow"]
-            if np.ndim(self.flows) or given != self.flows:
+            size = getattr(self, name).sizes["flow"]
+            if np.ndim(self.flows) or size != self.flows:
                 raise DomainError(
-                    f"{name} must hold one value for each of the {self.flows} flows, got {given}"
+                    f"{name} must hold one value for each of the {self.flows} flows, got {size}"
                 )
-
-    def provenance(self) -> dict[str, Any]:
-        """The parameters, by name."""
-        return field_values(self)
 
     def crowding(self) -> Any:
         """M = 1 + (n-1) gamma: flows alike settle at K/M each."""
@@ -115,7 +108,7 @@ class Competition:
 
     def _each(self) -> list[str]:
         """Fields that hold a value per flow."""
-        return [k for k, v in field_values(self).items() if "flow" in getattr(v, "dims", ())]
+        return [k for k, v in self.provenance().items() if "flow" in getattr(v, "dims", ())]
 
     def _alike(self, what: str, *but: str) -> dict[str, Any]:
         """Parameters for a formula that needs flows of one kind."""
@@ -128,86 +121,67 @@ class Competition:
         return {k: v for k, v in broadcast(self).items() if k != "start"}
 
     def _count(self) -> int:
-        if np.ndim(self.flows):
+        flows: Any = self.flows
+        if np.ndim(flows):
             raise DomainError(
-                f"flows must be one whole number here, got {np.size(self.flows)} values; make one model for each"
+                f"flows must be one whole number here, got {np.size(flows)} values; make one model for each"
             )
-        if self.flows > MAX_EQUATIONS:
+        if flows > MAX_EQUATIONS:
             raise DomainError(
-                f"flows must be at most {MAX_EQUATIONS:,} where each has an equation of its own, got {self.flows:,}; "
+                f"flows must be at most {MAX_EQUATIONS:,} where each has an equation of its own, got {flows:,}; "
                 "use fewer, or the closed forms for flows alike"
             )
-        return int(self.flows)
+        return int(flows)
 
     def _over_flows(self, name: str) -> Any:
-        """A parameter with the dimension `flow`, 1..n, whatever was given."""
+        """A parameter with the dimension `flow`, 1..n, where flows are alike too."""
         import xarray as xr
 
         n = self._count()
-        field = type(self).__dataclass_fields__[name].metadata
-        array = as_parameter(name, getattr(self, name), field["unit"], field["meaning"])
+        array = self._to_dataarray(name)
         array = array.expand_dims(flow=n) if "flow" not in array.dims else array
         flow = xr.DataArray(np.arange(1, n + 1), dims="flow", attrs={"long_name": "flow"})
         return array.assign_coords(flow=flow)
 
     def _symbol(self, name: str) -> Any:
-        import sympy
-
-        return sympy.Symbol(name, positive=True)
+        return self.symbols()[name]
 
     def _symbols(self, name: str) -> list[Any]:
         """The parameter's symbol for each flow; the same one for all unless they differ."""
-        n = self._count()
+        import sympy
+
+        n, symbol = self._count(), self._symbol(name)
         if name in self._each():
-            return [self._symbol(f"{name}[{i}]") for i in range(1, n + 1)]
-        return [self._symbol(name)] * n
+            return [sympy.Symbol(f"{name}[{i}]", **symbol.assumptions0) for i in range(1, n + 1)]
+        return [symbol] * n
 
     def _rates(self, suffix: str = "") -> list[Any]:
-        return [self._symbol(f"N{suffix}[{i}]") for i in range(1, self._count() + 1)]
+        import sympy
 
-    def _problem(self, *names: str) -> dict[str, Any]:
-        """What every view says of itself; `names` are the parameters beside epsilon, gamma and capacity."""
+        return [sympy.Symbol(f"N{suffix}[{i}]", positive=True) for i in range(1, self._count() + 1)]
+
+    def _parameters(self) -> dict[str, Any]:
+        """Symbol -> value; epsilon[1], epsilon[2], ... where a value per flow is given."""
         parameters: dict[str, Any] = {}
-        for name in ("epsilon", "gamma", "capacity", *names):
-            value = plain(self, name)
+        for name, value in super()._parameters().items():
             if name in self._each():
                 for i in range(self._count()):
                     label = f"{name}[{i + 1}]"
                     parameters[label] = value.isel(flow=i, drop=True).rename(label)
             else:
                 parameters[name] = value
-        domain = {k: _DOMAIN[k.split("[")[0]] for k in parameters if k.split("[")[0] in _DOMAIN}
-        return {
-            "parameters": parameters,
-            "start": self._start(),
-            "units": dict.fromkeys(("N", "total", "throughput"), "packet/s")
-            | dict.fromkeys(("w", "q", "queue"), "packet"),
-            "meanings": {
-                "N": "rate",
-                "total": "rate of all flows",
-                "w": "window",
-                "throughput": "throughput",
-                "q": "queue",
-                "queue": "queue",
-            },
-            "time_units": "RTT",
-            "domain": domain,
-            "name": type(self).__name__,
-            "provenance": self.provenance(),
-        }
+        return parameters
 
     def _start(self) -> dict[str, Any]:
-        n, value = self._count(), plain(self, "start")
-        if value is None:
+        n = self._count()
+        if self.start is None:
             import sympy
 
             share = [sympy.Rational(i, 100 * n) for i in range(1, n + 1)]
             return {f"N[{i + 1}]": share[i] * K for i, K in enumerate(self._symbols("capacity"))}
-        given = as_parameter(
-            "start", value, "packet/s", "initial rate"
-        )  # a sweep is one dimension for all flows
-        each = [given.isel(flow=i, drop=True) if "flow" in given.dims else given for i in range(n)]
-        return {f"N[{i}]": x if x.ndim else x.item() for i, x in enumerate(each, start=1)}
+        array = self._to_dataarray("start")  # a sweep is one dimension for all flows
+        each = [array.isel(flow=i, drop=True) if "flow" in array.dims else array for i in range(n)]
+        return {f"N[{i}]": x for i, x in enumerate(each, start=1)}
 
 
 def total_of(rates: Sequence[Any]) -> Any:
@@ -270,7 +244,7 @@ def ranking(values: Any) -> list[int] | None:
     return [int(i) for i in order] if same else None
 
 
-def _check_gamma(gamma: Value) -> None:
+def _check_gamma(gamma: Number) -> None:
     if hasattr(gamma, "free_symbols") or hasattr(gamma, "magnitude"):
         return
     try:

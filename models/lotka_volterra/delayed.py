@@ -14,43 +14,41 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, Delayed
 
-from ..formulas import named, pi_of
-from ..lambert_roots import delay_roots
-from ..parameters import Value, broadcast, parameter
+from ..formulas import delay_roots, named, pi_of
+from ..parameters import Number, broadcast, parameter
 from .competition import Competition, total_of
 from .equilibrium import fixed_points
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Delayed(Competition):
-    """Capacities in any unit of rate; time in round trips.
+    """Capacities in any unit of rate; time in round trips."""
 
-    Parameters
-    ----------
-    delay : float
-        Age of the measurement [RTT], >= 0.
-    """
-
-    delay: Value = parameter(
+    delay: Number = parameter(
         r"\tau", "1", "age of the measurement in round trips", low=0.0, low_open=False, default=1.0
     )
 
-    def _dde(self, free: list[Any]) -> DDE:
-        """free: K_i - N_i - gamma sum of the others, with old values where they are old."""
-        own = self._problem("delay")
+    def _dde(self, room: list[Any]) -> DDE:
+        """room: K_i - N_i - gamma sum of the others, with old values where they are old."""
         rates, epsilon = self._rates(), self._symbol("epsilon")
         rhs = {
-            N.name: epsilon * N * left / K
-            for N, left, K in zip(rates, free, self._symbols("capacity"), strict=True)
+            N.name: epsilon * N * free / K
+            for N, free, K in zip(rates, room, self._symbols("capacity"), strict=True)
         }
         by = self._symbol("delay")
         delayed = {d.name: Delayed(N.name, by) for N, d in zip(rates, self._rates("_d"), strict=True)}
-        outputs = {"total": total_of(rates)}
-        return DDE(rhs=rhs, delayed=delayed, fixed_points=fixed_points(self), outputs=outputs, **own)
+        return self.problem(
+            DDE,
+            rhs=rhs,
+            delayed=delayed,
+            start=self._start(),
+            fixed_points=fixed_points(self),
+            outputs={"total": total_of(rates)},
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraDelayed(_Delayed):
+class LotkaVolterraDelayed(_Delayed, reading="delayed"):
     """All rates are `delay` old: dN_i/dt = epsilon (1 - (N_i + gamma sum_{j != i} N_j)(t - delay)/K_i) N_i.
 
     Stable where epsilon delay < pi/2, for every n and gamma, and for unequal capacities too: whatever the K_i, -epsilon
@@ -66,10 +64,10 @@ class LotkaVolterraDelayed(_Delayed):
         """The delay differential equations."""
         past, gamma = self._rates("_d"), self._symbol("gamma")
         total = total_of(past)
-        left = [
+        room = [
             K - (1 - gamma) * N - gamma * total for K, N in zip(self._symbols("capacity"), past, strict=True)
         ]
-        return self._dde(left)
+        return self._dde(room)
 
     def stability_margin(self) -> Any:
         """pi/2 - epsilon delay: stable where > 0."""
@@ -91,7 +89,7 @@ class LotkaVolterraDelayed(_Delayed):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraCrossDelayed(_Delayed):
+class LotkaVolterraCrossDelayed(_Delayed, reading="cross-delayed"):
     """A sender knows its own rate; the others' are `delay` old.
 
     With a = gamma (n-1) and rho = epsilon/M, for flows alike: stable for every delay where a <= 1, else where
@@ -107,11 +105,11 @@ class LotkaVolterraCrossDelayed(_Delayed):
         """The delay differential equations."""
         rates, past, gamma = self._rates(), self._rates("_d"), self._symbol("gamma")
         total = total_of(past)
-        left = [
+        room = [
             K - N + gamma * old - gamma * total
             for K, N, old in zip(self._symbols("capacity"), rates, past, strict=True)
         ]
-        return self._dde(left)
+        return self._dde(room)
 
     def stability_margin(self) -> Any:
         """arccos(-1/a) - rho delay sqrt(a^2 - 1), and pi for a <= 1: stable where > 0. For flows alike."""
@@ -145,5 +143,5 @@ def modes(total: Any, difference: Any) -> Any:
     """Both spectra with a dimension `mode`: "sum" (once) and "difference" (n - 1 times)."""
     import xarray as xr
 
-    found = xr.concat([total, difference], dim="mode").assign_coords(mode=["sum", "difference"])
-    return found.transpose("mode", ...).assign_attrs(units="1/RTT", long_name="characteristic root")
+    roots = xr.concat([total, difference], dim="mode").assign_coords(mode=["sum", "difference"])
+    return roots.transpose("mode", ...).assign_attrs(units="1/RTT", long_name="characteristic root")

@@ -1,4 +1,4 @@
-"""Where flows under Lotka-Volterra control settle: base round-trip times, the equilibrium's queue, the buffer."""
+"""Where flows under Lotka-Volterra control settle, how fast, and the queue and the buffer there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import ODE, DomainError
 
-from ..formulas import labelled, named
-from ..model import spread
-from ..parameters import Value, as_parameter, broadcast, check_parameters, parameter
-from .competition import Competition, ranking, survivors_in_symbols, total_of
-from .survivors import along_flows, queueing_delay
+from ..formulas import named, positive_part, with_labels
+from ..parameters import Number, as_parameter, broadcast, parameter
+from .competition import Competition, larger, ranking, smaller, survivors_in_symbols, total_of
+from .survivors import along_flows, competition_spectrum, queueing_delay, survivors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,17 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading(Competition):
-    """dN_i/dt = (epsilon/b_i) (1 - (N_i + gamma (K_i - A_i))/K_i) N_i, with some reading of A_i (eq. 7, 8).
+    """dN_i/dt = (epsilon/b_i) (1 - (N_i + gamma (K_i - A_i))/K_i) N_i, with some reading of A_i (eq. 7, 8)."""
 
-    Parameters
-    ----------
-    base_rtt : float, or per flow, or None
-        b_i, round-trip time without queueing [s]; windows are w_i = N_i b_i. epsilon counts per round trip, so flow
-        i grows by epsilon/b_i per second. None: all alike, and the round trip is the unit of time: rates are packets
-        per round trip, numerically windows.
-    """
-
-    base_rtt: Value = parameter("b", "s", "round-trip time without queueing", low=0.0, default=None)
+    base_rtt: Number | None = parameter(
+        "b", "s", "round-trip time without queueing", low=0.0, default=None,
+        note="One number or a value b_i per flow; windows are w_i = N_i b_i, and epsilon counts per round trip, so "
+        "flow i grows by epsilon/b_i per second. None: all alike, and the round trip is the unit of time: rates are "
+        "packets per round trip, numerically windows",
+    )  # fmt: skip
 
     def _base(self) -> Any:
         """b_i with the dimension `flow`; 1 where the round trip is the unit."""
@@ -56,30 +52,29 @@ class Reading(Competition):
 
     def _ode(
         self,
-        left: list[Any],
+        room: list[Any],
         fixed_points: Any,
         outputs: dict[str, Any],
-        *names: str,
         queue: dict[str, Any] | None = None,
     ) -> ODE:
-        """left: K_i - N_i - gamma (K_i - A_i), what is free for flow i; queue: a further state, 0 at the start."""
-        rtts = () if self.base_rtt is None else ("base_rtt",)
-        own = self._problem(*names, *rtts)
+        """room: K_i - N_i - gamma (K_i - A_i), what is free for flow i; queue: a further state, 0 at the start."""
         rates, capacity = self._rates(), self._symbols("capacity")
         base = [1] * len(rates) if self.base_rtt is None else self._symbols("base_rtt")
         epsilon = self._symbol("epsilon")
         rhs = {
             N.name: epsilon * N * free / (K * b)
-            for N, free, K, b in zip(rates, left, capacity, base, strict=True)
+            for N, free, K, b in zip(rates, room, capacity, base, strict=True)
         }
-        own["outputs"] = {"total": total_of(rates), **outputs}
-        if self.base_rtt is not None:
-            own["outputs"] |= {
-                f"w[{i}]": N * b for i, (N, b) in enumerate(zip(rates, base, strict=True), start=1)
-            }
+        windows = {f"w[{i}]": N * b for i, (N, b) in enumerate(zip(rates, base, strict=True), start=1)}
         further = queue or {}
-        own |= {"start": own["start"] | dict.fromkeys(further, 0.0), "time_units": self._unit}
-        return ODE(rhs=rhs | further, fixed_points=fixed_points, **own)
+        return self.problem(
+            ODE,
+            rhs=rhs | further,
+            start=self._start() | dict.fromkeys(further, 0.0),
+            fixed_points=fixed_points,
+            outputs={"total": total_of(rates)} | outputs | ({} if self.base_rtt is None else windows),
+            time_units=self._unit,
+        )
 
     def equilibrium(self) -> xr.Dataset:
         """Where the flows settle: rates, who survives, and what a first-in-first-out link makes of their windows.
@@ -94,7 +89,7 @@ class Reading(Competition):
 
         rates, base, link = self._settled(), self._base(), self._shared_rate()
         delay = along_flows(queueing_delay, rates, base, link, out=(), flows=(True, True, False))
-        found = {
+        settled = {
             "N": (rates, "packet/s", "rate"),
             "survives": (rates > 0, "1", "whether the flow survives"),
             "throughput": (rates * base / (base + delay), "packet/s", "throughput"),
@@ -102,8 +97,8 @@ class Reading(Competition):
             "queue": (delay * link, "packet", "queue"),
         }
         data = {
-            name: labelled(value, name, unit, text).transpose("flow", ..., missing_dims="ignore")
-            for name, (value, unit, text) in found.items()
+            name: with_labels(value, name, unit, text).transpose("flow", ..., missing_dims="ignore")
+            for name, (value, unit, text) in settled.items()
         }
         return xr.Dataset(data, attrs={"model": type(self).__name__})
 
@@ -116,16 +111,16 @@ class Reading(Competition):
             return self.equilibrium()["queue"]
         return named(self._queue_alike(broadcast(self)), "buffer", "packet", "required buffer")
 
-    def lossless(self, buffer: Value) -> Any:
+    def lossless(self, buffer: Number) -> Any:
         """Whether a buffer [packet] holds the queue of the equilibrium."""
-        queue = self.equilibrium()["queue"] if self._each_but_start() else self._queue_alike(spread(self))
+        queue = self.equilibrium()["queue"] if self._each_but_start() else self._queue_alike(self.values())
         enough = buffer_size(buffer) >= queue
         return enough if enough.ndim else bool(enough)
 
     def _alike_in_si(self, what: str) -> dict[str, Any]:
         """As `_alike`, with the magnitudes of quantities, to be put beside a buffer in packets."""
         names = self._alike(what)
-        return {name: value for name, value in spread(self).items() if name in names}
+        return {name: value for name, value in self.values().items() if name in names}
 
     def _each_but_start(self) -> list[str]:
         return [name for name in self._each() if name != "start"]
@@ -136,19 +131,15 @@ class Reading(Competition):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkReading(Reading):
-    """A reading that knows the shared link.
+    """A reading that knows the shared link."""
 
-    Parameters
-    ----------
-    link : float or None
-        BW, rate of the link that all flows share [packet/s]. None: that of the flows' common `capacity`.
-    """
-
-    link: Value = parameter("BW", "packet/s", "rate of the shared link", low=0.0, default=None)
+    link: Number | None = parameter(
+        "BW", "packet/s", "rate of the shared link", low=0.0, default=None,
+        note="None: that of the flows' common `capacity`",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_parameters(self)
         if self.link is None and "capacity" in self._each():
             raise DomainError(
                 "link must be given where the capacities differ: the rate of the link that all share"
@@ -157,15 +148,158 @@ class LinkReading(Reading):
             raise DomainError("link must be one number or a sweep, not a value per flow: all flows share it")
 
     def _shared_rate(self) -> Any:
-        if self.link is None:
-            return as_parameter("capacity", self.capacity, "packet/s", "rate of the narrow link")
-        return as_parameter("link", self.link, "packet/s", "rate of the shared link")
+        return self._to_dataarray("capacity" if self.link is None else "link")
 
     def _link_symbol(self) -> Any:
         return self._symbol("capacity" if self.link is None else "link")
 
-    def _link_name(self) -> tuple[str, ...]:
-        return () if self.link is None else ("link",)
+
+class LinearReading(Reading):
+    """Readings in which growth is linear in the rates: R_i - N_i - gamma sum_{j != i} N_j is free for flow i."""
+
+    def _resources(self) -> Any:
+        """R_i, a DataArray with `flow`."""
+        raise NotImplementedError
+
+    def _share_alike(self, v: dict[str, Any]) -> Any:
+        """R/K for flows alike, K as they measure it."""
+        raise NotImplementedError
+
+    def _slope(self) -> Any:
+        """epsilon/(b_i K_i), a DataArray with `flow`."""
+        return broadcast(self)["epsilon"] / (self._over_flows("capacity") * self._base())
+
+    def _settled(self) -> Any:
+        return along_flows(survivors, self._resources(), broadcast(self)["gamma"], flows=(True, False))
+
+    def aggregate_eigenvalue(self) -> Any:
+        """-epsilon (R/K), how fast the sum of flows alike settles [1/time]; R = K for the readings of one link."""
+        v = self._alike("aggregate_eigenvalue")
+        return self._named(-v["epsilon"] * self._share_alike(v) / rtt_of(v), "eigenvalue of the sum")
+
+    def fairness_eigenvalue(self) -> Any:
+        """-epsilon (1-gamma) (R/K)/M, how fast differences between flows alike vanish [1/time], n - 1 times."""
+        v = self._alike("fairness_eigenvalue")
+        speed = v["epsilon"] * (1 - v["gamma"]) * self._share_alike(v) / self.crowding()
+        return self._named(-speed / rtt_of(v), "eigenvalue of differences")
+
+    def fairness_time(self) -> Any:
+        """M/(epsilon (1-gamma)) for K = BW: time in which unfairness falls to 1/e, linear in n."""
+        slow = self.fairness_eigenvalue()
+        return named(-1 / slow, "time", self._unit, "fairness relaxation time")
+
+    def spectrum(self) -> Any:
+        """All eigenvalues at the stable equilibrium, those of flows that died out included [1/time]; all real, < 0.
+
+        Returns
+        -------
+        DataArray over the parameters and `root` (n, falling)
+        """
+        roots = along_flows(
+            competition_spectrum,
+            self._resources(),
+            broadcast(self)["gamma"],
+            self._slope(),
+            out=("root",),
+            flows=(True, False, True),
+        )
+        return self._named(roots.transpose(..., "root"), "eigenvalue")
+
+    def stability_margin(self) -> Any:
+        """Minus the largest eigenvalue where the flows settle [1/time]: > 0, 0 only where a flow is about to die."""
+        if self._each_but_start():
+            value = -self.spectrum().max("root")
+            return named(value, "margin", f"1/{self._unit}", "stability margin")
+        return named(-self.fairness_eigenvalue(), "margin", f"1/{self._unit}", "stability margin")
+
+    def coexistence_margin(self) -> Any:
+        """min_i (R_i - gamma S)/K_i with S = sum R/M: all flows coexist where > 0; else one dies out."""
+        if self._each_but_start():
+            R = self._resources()
+            total = R.sum("flow") / self.crowding()
+            worst = ((R - broadcast(self)["gamma"] * total) / self._over_flows("capacity")).min("flow")
+            return named(worst, "margin", "1", "coexistence margin")
+        v = broadcast(self)
+        worst = self._share_alike(v) * (1 - v["gamma"]) / self.crowding()
+        return named(worst, "margin", "1", "coexistence margin")
+
+    def buffer_bound(self) -> Any:
+        """b K (1-gamma)/gamma: the buffer that no number of flows alike exceeds [packet] (section 3.2)."""
+        v = self._alike("buffer_bound")
+        with np.errstate(divide="ignore"):
+            bound = (
+                np.divide(1 - v["gamma"], v["gamma"])
+                if not hasattr(v["gamma"], "free_symbols")
+                else 1 / v["gamma"] - 1
+            )
+        return named(rtt_of(v) * v["capacity"] * bound, "buffer", "packet", "buffer for any number of flows")
+
+    def lossless_flows(self, buffer: Number) -> Any:
+        """How many flows alike a buffer [packet] bears: (1-gamma)(B + b BW)/((1-gamma) b K - gamma B).
+
+        A real number, of which the whole part counts; inf where the buffer reaches `buffer_bound`.
+        """
+        v, size = self._alike_in_si("lossless_flows"), buffer_size(buffer)
+        idle, spare = 1 - v["gamma"], rtt_of(v) * (1 - v["gamma"]) * v["capacity"] - v["gamma"] * size
+        flows = (idle * (size + rtt_of(v) * link_of(v)) / spare.where(spare > 0)).fillna(np.inf)
+        return named(flows, "flows", "1", "flows without loss")
+
+    def _queue_alike(self, v: dict[str, Any]) -> Any:
+        waiting = positive_part(v["flows"] * v["capacity"] - link_of(v))
+        return rtt_of(v) * (1 - v["gamma"]) * waiting / self.crowding()
+
+    def _named(self, value: Any, text: str) -> Any:
+        return named(value, "eigenvalue", f"1/{self._unit}", text)
+
+    def _fixed_points(self, resources: list[Any], caps: list[Any] | None = None) -> list[dict[str, Any]]:
+        """Survivors first; then flow 1 alone and extinction."""
+        import sympy
+
+        labels = [N.name for N in self._rates()]
+        settled = survivors_in_symbols(resources, self._symbol("gamma"), ranking(self._resources()))
+        if settled is not None and caps is not None:
+            settled = [smaller(K, N) for K, N in zip(caps, settled, strict=True)]
+        first = [dict(zip(labels, settled, strict=True))] if settled is not None else []
+        zero = dict.fromkeys(labels, sympy.Integer(0))
+        alone = resources[0] if caps is None else smaller(caps[0], resources[0])
+        return [*first, *([zero | {labels[0]: alone}] if len(labels) > 1 else []), zero]
+
+
+class ThroughputReading(LinkReading):
+    """Reading R3: N_i = (1-gamma) K_i + gamma t_i in equilibrium, t_i the throughput of a first-in-first-out link."""
+
+    def _settled(self) -> Any:
+        gamma, capacity, base = broadcast(self)["gamma"], self._over_flows("capacity"), self._base()
+        short = (1 - gamma) * base
+        delay = along_flows(
+            queueing_delay, capacity, short, self._shared_rate(), out=(), flows=(True, True, False)
+        )
+        return (1 - gamma) * capacity + gamma * capacity * short / (delay + short)
+
+    def lossless_flows(self, buffer: Number) -> Any:
+        """How many flows alike a buffer [packet] bears: BW/K + B/((1-gamma) b K), of which the whole part counts."""
+        v, size = self._alike_in_si("lossless_flows"), buffer_size(buffer)
+        flows = link_of(v) / v["capacity"] + size / ((1 - v["gamma"]) * rtt_of(v) * v["capacity"])
+        return named(flows, "flows", "1", "flows without loss")
+
+    def _queue_alike(self, v: dict[str, Any]) -> Any:
+        return rtt_of(v) * (1 - v["gamma"]) * positive_part(v["flows"] * v["capacity"] - link_of(v))
+
+    def _fixed_points(self, capacity: list[Any], gamma: Any, link: Any) -> list[dict[str, Any]]:
+        """All flows together; flow 1 alone; extinction."""
+        import sympy
+
+        labels = [N.name for N in self._rates()]
+        zero = dict.fromkeys(labels, sympy.Integer(0))
+        together = dict(zip(labels, _rates_in_symbols(capacity, gamma, link), strict=True))
+        alone = zero | {labels[0]: _rates_in_symbols(capacity[:1], gamma, link)[0]}
+        return [together, *([alone] if len(labels) > 1 else []), zero]
+
+
+def _rates_in_symbols(capacity: list[Any], gamma: Any, link: Any) -> list[Any]:
+    """K_i (1-gamma)/(1 - gamma BW/S), S = (1-gamma) max(sum K, BW) + gamma BW."""
+    total = (1 - gamma) * larger(total_of(capacity), link) + gamma * link
+    return [K * (1 - gamma) / (1 - gamma * link / total) for K in capacity]
 
 
 def rtt_of(v: dict[str, Any]) -> Any:
@@ -178,7 +312,7 @@ def link_of(v: dict[str, Any]) -> Any:
     return v["capacity"] if v.get("link") is None else v["link"]
 
 
-def buffer_size(value: Value) -> Any:
+def buffer_size(value: Number) -> Any:
     array = as_parameter("buffer", value, "packet", "buffer")
     if not bool(((array >= 0) & (array < math.inf)).all()):
         raise DomainError(f"buffer must be a finite number >= 0 [packet], got {value!r}")

@@ -10,29 +10,19 @@ import numpy as np
 from tcpdynamics.solvers.problems import ODE, DomainError
 
 from ..formulas import named, positive_part
-from ..parameters import Value, as_parameter, broadcast, parameter
+from ..parameters import Number, broadcast, parameter
 from .competition import total_of
-from .equilibrium import buffer_size, rtt_of
-from .linear_readings import LinearReading
+from .equilibrium import LinearReading, buffer_size, rtt_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraErrors(LinearReading):
+class LotkaVolterraErrors(LinearReading, reading="errors"):
     """Reading R1 on one link K, when flow i measures K (1 + kappa_i) for K and A_i + delta_i for A_i (eq. 7).
 
     Flow i then grows as if it had R_i = K (1 + (1-gamma) kappa_i) + gamma delta_i in the place of K: A_i is a
     measurement of its own, so an error of K enters twice, in capacity and in K - A_i, and all but 1 - gamma of it
     cancels. Where the sum of the others is known rather than A_i (eq. 6), an error of K enters whole: that is
-    `LotkaVolterraWindows` with K (1 + kappa_i) for its capacities.
-
-    Parameters
-    ----------
-    capacity : float
-        K, the true rate of the link, the same for all flows [packet/s].
-    available_error : float, or per flow
-        delta_i [packet/s].
-    capacity_error : float, or per flow
-        kappa_i [1], > -1.
+    `LotkaVolterraWindows` with K (1 + kappa_i) for its capacities. `capacity` is the true rate, the same for all.
 
     Examples
     --------
@@ -44,8 +34,21 @@ class LotkaVolterraErrors(LinearReading):
     (7.24, 0.27)
     """
 
-    available_error: Value = parameter(r"\delta", "packet/s", "error of the available bandwidth", default=0.0)
-    capacity_error: Value = parameter(r"\kappa", "1", "relative error of the capacity", low=-1.0, default=0.0)
+    available_error: Number = parameter(
+        r"\delta",
+        "packet/s",
+        "error of the available bandwidth",
+        default=0.0,
+        note="One number or a value per flow",
+    )
+    capacity_error: Number = parameter(
+        r"\kappa",
+        "1",
+        "relative error of the capacity",
+        low=-1.0,
+        default=0.0,
+        note="One number or a value per flow",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,12 +60,12 @@ class LotkaVolterraErrors(LinearReading):
         rates, gamma = self._rates(), self._symbol("gamma")
         total = total_of(rates)
         resources = self._resources_in_symbols()
-        wrong = [1 + kappa for kappa in self._signed("capacity_error")]
-        left = [
+        wrong = [1 + kappa for kappa in self._symbols("capacity_error")]
+        room = [
             (R - (1 - gamma) * N - gamma * total) / factor
             for R, N, factor in zip(resources, rates, wrong, strict=True)
         ]
-        return self._ode(left, self._fixed_points(resources), {}, "available_error", "capacity_error")
+        return self._ode(room, self._fixed_points(resources), {})
 
     def own_gain(self) -> Any:
         """dN_i/d(delta_i) = gamma/(1-gamma) (1 - gamma/M) [1]: up to gamma/(1-gamma) for many flows."""
@@ -106,12 +109,12 @@ class LotkaVolterraErrors(LinearReading):
         bound = rtt_of(v) * (self._resource_alike(v) / v["gamma"] - v["capacity"])
         return named(bound, "buffer", "packet", "buffer for any number of flows")
 
-    def lossless_flows(self, buffer: Value) -> Any:
+    def lossless_flows(self, buffer: Number) -> Any:
         """How many flows alike a buffer [packet] bears: (1-gamma) L/(R - gamma L), L = K + B/b; inf from R/gamma on."""
         v, size = self._alike_in_si("lossless_flows"), buffer_size(buffer)
-        most = v["capacity"] + size / rtt_of(v)
-        spare = self._resource_alike(v) - v["gamma"] * most
-        flows = ((1 - v["gamma"]) * most / spare.where(spare > 0)).fillna(np.inf)
+        largest = v["capacity"] + size / rtt_of(v)
+        spare = self._resource_alike(v) - v["gamma"] * largest
+        flows = ((1 - v["gamma"]) * largest / spare.where(spare > 0)).fillna(np.inf)
         return named(flows, "flows", "1", "flows without loss")
 
     def _resource_alike(self, v: dict[str, Any]) -> Any:
@@ -127,7 +130,7 @@ class LotkaVolterraErrors(LinearReading):
         return rtt_of(v) * positive_part(waiting)
 
     def _shared_rate(self) -> Any:
-        return as_parameter("capacity", self.capacity, "packet/s", "rate of the link")
+        return self._to_dataarray("capacity")
 
     def _resources(self) -> Any:
         v = broadcast(self)
@@ -139,11 +142,5 @@ class LotkaVolterraErrors(LinearReading):
 
     def _resources_in_symbols(self) -> list[Any]:
         K, gamma = self._symbol("capacity"), self._symbol("gamma")
-        pairs = zip(self._signed("capacity_error"), self._signed("available_error"), strict=True)
+        pairs = zip(self._symbols("capacity_error"), self._symbols("available_error"), strict=True)
         return [K * (1 + (1 - gamma) * kappa) + gamma * delta for kappa, delta in pairs]
-
-    def _signed(self, name: str) -> list[Any]:
-        """Symbols of a parameter that may be negative."""
-        import sympy
-
-        return [sympy.Symbol(symbol.name, real=True) for symbol in self._symbols(name)]

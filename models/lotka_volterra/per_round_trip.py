@@ -1,7 +1,7 @@
 """Lotka-Volterra control in steps: one update per round trip, or per ACK with a measurement that is held.
 
-For flows alike the deviations fall apart into the sum (once) and differences (n - 1 times), so each condition is that
-of two scalar recursions. M = 1 + (n-1) gamma throughout, and the reading is R1 (eq. 6).
+For flows alike the deviations are the sum (once) and differences (n - 1 times), so each condition is that of two
+scalar recursions. M = 1 + (n-1) gamma throughout, and the reading is R1 (eq. 6).
 """
 
 from __future__ import annotations
@@ -15,23 +15,18 @@ from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 
 from ..formulas import exp, log, named
 from ..logistic import held_growth
-from ..parameters import Value, broadcast, parameter
+from ..parameters import Number, broadcast, parameter
 from .competition import Competition, total_of
 from .equilibrium import fixed_points
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraMap(Competition):
+class LotkaVolterraMap(Competition, reading="map"):
     """N_i <- N_i + epsilon (1 - (N_i + gamma sum_{j != i} N_j)/K_i) N_i per round trip.
 
     What is in the brackets may be `lag` steps old. Stable where epsilon < 2 cos(lag pi/(2 lag + 1)): 2 without lag, 1
     with one round trip, 0.618, 0.445, ... after that, for every n and gamma, and wherever all flows survive for unequal
     capacities too.
-
-    Parameters
-    ----------
-    lag : int
-        Age of the measurement in whole round trips, >= 0.
 
     Examples
     --------
@@ -39,21 +34,24 @@ class LotkaVolterraMap(Competition):
     [2.0, 1.0, 0.618, 0.445]
     """
 
-    lag: int = parameter(
-        "d", "1", "age of the measurement in round trips", low=0, low_open=False, integer=True, default=0
-    )
+    time_units = "step"
+
+    lag: Number = parameter(
+        "d", "1", "age of the measurement in round trips", low=0, low_open=False, integer=True, structural=True,
+        default=0,
+    )  # fmt: skip
 
     def map(self) -> Map:
         """The map; one step is one round trip."""
         lag = self._lag()
         rates, gamma, epsilon = self._rates(), self._symbol("gamma"), self._symbol("epsilon")
-        seen = self._rates("_d") if lag else rates
-        total = total_of(seen)
+        past = self._rates("_d") if lag else rates
+        total = total_of(past)
         rhs = {
             N.name: N + epsilon * N * (K - (1 - gamma) * old - gamma * total) / K
-            for N, old, K in zip(rates, seen, self._symbols("capacity"), strict=True)
+            for N, old, K in zip(rates, past, self._symbols("capacity"), strict=True)
         }
-        delayed = {d.name: Delayed(N.name, lag) for N, d in zip(rates, seen, strict=True)} if lag else {}
+        delayed = {d.name: Delayed(N.name, lag) for N, d in zip(rates, past, strict=True)} if lag else {}
         return _map(self, rhs, delayed)
 
     def stability_margin(self) -> Any:
@@ -70,7 +68,7 @@ class LotkaVolterraMap(Competition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraStale(Competition):
+class LotkaVolterraStale(Competition, reading="stale"):
     """The map with the own rate current and the others' one round trip old.
 
     That is what a sender can know that measures once per round trip. For flows alike, stable where
@@ -82,6 +80,8 @@ class LotkaVolterraStale(Competition):
     >>> [round(LotkaVolterraStale(flows=n).critical_gain(), 3) for n in (1, 2, 3, 5, 10)]
     [2.0, 2.0, 1.556, 1.278, 1.123]
     """
+
+    time_units = "step"
 
     def map(self) -> Map:
         """The map; one step is one round trip."""
@@ -119,17 +119,12 @@ class LotkaVolterraStale(Competition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraHeld(Competition):
+class LotkaVolterraHeld(Competition, reading="held"):
     """An update per ACK, with the others' rates measured every `period` round trips and held in between.
 
     Between two measurements each flow follows a logistic equation with the capacity k_i = K_i - gamma sum_{j != i} N_j,
     so that N_i <- k_i N_i/(N_i + (k_i - N_i) e^(-h epsilon k_i/K_i)) exactly. For flows alike, stable where
     M (1 - e^(-h epsilon/M)) < 2: always for M <= 2, else for h epsilon < -M ln(1 - 2/M). All measure at one moment.
-
-    Parameters
-    ----------
-    period : float
-        h, round trips for which a measurement is used, > 0; the paper's ImTCP gives one every 1 to 4.
 
     Examples
     --------
@@ -137,7 +132,9 @@ class LotkaVolterraHeld(Competition):
     [inf, 3.508, 2.625, 2.258]
     """
 
-    period: Value = parameter("h", "1", "round trips per measurement", low=0.0, default=1.0)
+    time_units = "step"
+
+    period: Number = parameter("h", "1", "round trips per measurement", low=0.0, default=1.0)
 
     def map(self) -> Map:
         """The exact map from one measurement to the next; one step is `period` round trips."""
@@ -148,7 +145,7 @@ class LotkaVolterraHeld(Competition):
             N.name: held_growth(N / K, (K + gamma * N - gamma * total) / K, rate) * K
             for N, K in zip(rates, self._symbols("capacity"), strict=True)
         }
-        return _map(self, rhs, {}, "period")
+        return _map(self, rhs, {})
 
     def sum_multiplier(self) -> Any:
         """e^(-rho) - gamma (n-1)(1 - e^(-rho)), rho = h epsilon/M: what a period does to a deviation of the sum."""
@@ -179,14 +176,19 @@ class LotkaVolterraHeld(Competition):
         return v, exp(-v["period"] * v["epsilon"] / self.crowding())
 
 
-def whole(name: str, value: Value) -> int:
+def whole(name: str, value: Any) -> int:
     """A structural number: one, not an array."""
     if np.ndim(value):
         raise DomainError(f"{name} must be one whole number here, got {value!r}; make one model for each")
     return int(value)
 
 
-def _map(model: Competition, rhs: dict[str, Any], delayed: dict[str, Delayed], *names: str) -> Map:
-    own = model._problem(*names) | {"time_units": "step"}
-    outputs = {"total": total_of(model._rates())}
-    return Map(rhs=rhs, delayed=delayed, fixed_points=fixed_points(model), outputs=outputs, **own)
+def _map(model: Competition, rhs: dict[str, Any], delayed: dict[str, Delayed]) -> Map:
+    return model.problem(
+        Map,
+        rhs=rhs,
+        delayed=delayed,
+        start=model._start(),
+        fixed_points=fixed_points(model),
+        outputs={"total": total_of(model._rates())},
+    )

@@ -24,22 +24,24 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpdynamics.solvers.problems import ODE, DynamicsError
+from tcpdynamics.solvers.problems import ODE, DomainError, DynamicsError
 
 from ..formulas import choose, named, positive_part
 from ..parameters import broadcast
 from .competition import larger, smaller, total_of
 from .competition import per_flow as per_flow
-from .equilibrium import LinkReading, link_of, rtt_of
-from .linear_readings import LinearReading, ThroughputReading
+from .equilibrium import LinearReading, LinkReading, ThroughputReading, link_of, rtt_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraWindows(LinearReading):
+class LotkaVolterraWindows(LinearReading, reading="windows"):
     """Reading R1: A_i = K_i - sum_{j != i} N_j, the others' window rates (eq. 6).
 
     Flows alike settle at K/M each with M = 1 + (n-1) gamma, K/gamma at most together. With unequal capacities the
@@ -62,10 +64,10 @@ class LotkaVolterraWindows(LinearReading):
         rates, gamma = self._rates(), self._symbol("gamma")
         total = total_of(rates)
         # As the paper's N_i + gamma (total - N_i), but with one sum for all flows.
-        left = [
+        room = [
             K - (1 - gamma) * N - gamma * total for K, N in zip(self._symbols("capacity"), rates, strict=True)
         ]
-        return self._ode(left, self._fixed_points(self._symbols("capacity")), {})
+        return self._ode(room, self._fixed_points(self._symbols("capacity")), {})
 
     def _resources(self) -> Any:
         return self._over_flows("capacity")
@@ -78,7 +80,7 @@ class LotkaVolterraWindows(LinearReading):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraLink(LinkReading, LinearReading):
+class LotkaVolterraLink(LinkReading, LinearReading, reading="link"):
     """Reading R2: A_i = min(K_i, BW - sum_{j != i} N_j), the link less the others' window rates.
 
     On a full link (sum K > BW) like R1 with R_i = (1-gamma) K_i + gamma BW in the place of K_i: where all survive,
@@ -95,12 +97,12 @@ class LotkaVolterraLink(LinkReading, LinearReading):
         """The differential equation in rates; time in round trips, in seconds with a `base_rtt`."""
         rates, gamma, link = self._rates(), self._symbol("gamma"), self._link_symbol()
         capacity, total = self._symbols("capacity"), total_of(rates)
-        left = [
+        room = [
             K - (1 - gamma) * N - gamma * larger(N, total + (K - link))
             for K, N in zip(capacity, rates, strict=True)
         ]
         resources = [(1 - gamma) * K + gamma * link for K in capacity]
-        return self._ode(left, self._fixed_points(resources, capacity), {}, *self._link_name())
+        return self._ode(room, self._fixed_points(resources, capacity), {})
 
     def aggregate_eigenvalue(self) -> Any:
         """-epsilon (1-gamma + gamma BW/K) on a full link, else -epsilon [1/time]: how fast the sum settles."""
@@ -115,9 +117,9 @@ class LotkaVolterraLink(LinkReading, LinearReading):
         alone = -(self._over_flows("epsilon") / self._base())
         ranked = alone.copy(data=-np.sort(-alone.values, axis=alone.get_axis_num("flow")))
         full = self._over_flows("capacity").sum("flow") > self._shared_rate()
-        found = super().spectrum()
+        shared = super().spectrum()
         ranked = ranked.drop_vars("flow").rename(flow="root")
-        return self._named(found.where(full, ranked).transpose(..., "root"), "eigenvalue")
+        return self._named(shared.where(full, ranked).transpose(..., "root"), "eigenvalue")
 
     def _where_full(self, full: Any, text: str) -> Any:
         if hasattr(full, "free_symbols"):
@@ -134,12 +136,12 @@ class LotkaVolterraLink(LinkReading, LinearReading):
         return 1 - v["gamma"] + v["gamma"] * link_of(v) / v["capacity"]
 
     def _settled(self) -> Any:
-        rates, most = super()._settled(), self._over_flows("capacity")
-        return choose(rates < most, rates, most)
+        rates, capacity = super()._settled(), self._over_flows("capacity")
+        return choose(rates < capacity, rates, capacity)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LotkaVolterraThroughput(ThroughputReading):
+class LotkaVolterraThroughput(ThroughputReading, reading="throughput"):
     """Reading R3: A_i = min(K_i, BW - sum_{j != i} t_j), the link less what the others really get through it.
 
     t_j = N_j BW/max(BW, sum N): a first-in-first-out link that is full divides itself in proportion to the windows.
@@ -175,11 +177,11 @@ class LotkaVolterraThroughput(ThroughputReading):
         taken = [
             larger(0, K - link + carried - N * link / full) for K, N in zip(capacity, rates, strict=True)
         ]
-        left = [K - N - gamma * busy for K, N, busy in zip(capacity, rates, taken, strict=True)]
+        room = [K - N - gamma * busy for K, N, busy in zip(capacity, rates, taken, strict=True)]
         outputs = {f"throughput[{i}]": N * link / full for i, N in enumerate(rates, start=1)}
         if self.base_rtt is not None:
             outputs["queue"] = larger(0, total - link) * self._symbol("base_rtt")
-        return self._ode(left, self._fixed_points(capacity, gamma, link), outputs, *self._link_name())
+        return self._ode(room, self._fixed_points(capacity, gamma, link), outputs)
 
     def aggregate_eigenvalue(self) -> Any:
         """-epsilon (1-gamma)/(1 - gamma BW/S), S = (1-gamma) sum K + gamma BW: how fast the sum settles [1/time]."""
@@ -200,8 +202,8 @@ class LotkaVolterraThroughput(ThroughputReading):
         import xarray as xr
 
         last = xr.DataArray(np.arange(self._count()) == self._count() - 1, dims="root")
-        found = choose(last, self.aggregate_eigenvalue(), self.fairness_eigenvalue())
-        return named(found.transpose(..., "root"), "eigenvalue", f"1/{self._unit}", "eigenvalue")
+        roots = choose(last, self.aggregate_eigenvalue(), self.fairness_eigenvalue())
+        return named(roots.transpose(..., "root"), "eigenvalue", f"1/{self._unit}", "eigenvalue")
 
     def fairness_time(self) -> Any:
         """1/(epsilon (1-gamma)) on a full link: time in which unfairness falls to 1/e, the same for any n."""
@@ -225,3 +227,68 @@ class LotkaVolterraThroughput(ThroughputReading):
                 f"{what} needs one base_rtt for all flows: otherwise their throughput is no formula in the windows; "
                 "use LotkaVolterraQueue, whose queue is a state"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LotkaVolterraQueue(ThroughputReading, reading="queue"):
+    """Reading R3 with the queue q [packets] as a state: t_i = w_i/(b_i + q/BW), dq/dt = sum t - BW.
+
+    At q = 0 it can only grow. The equilibrium is that of `LotkaVolterraThroughput`, for unequal base round-trip times
+    too; `equilibrium()` finds its queueing delay as a root. Time is in seconds. Growth counts base round trips, so that
+    a queue does not slow it down.
+
+    Examples
+    --------
+    >>> from tcpdynamics.models import per_flow
+    >>> paths = LotkaVolterraQueue(flows=2, capacity=100.0, base_rtt=per_flow([0.05, 0.1]))
+    >>> settled = paths.equilibrium()
+    >>> settled.throughput.values.round(2), round(float(settled.queueing_delay), 5)
+    (array([41.42, 58.58]), 0.00707)
+    >>> from tcpdynamics.solvers import spectral_abscissa
+    >>> spectral_abscissa(paths, at=settled).item() < 0  # no closed form to linearise at: say where
+    True
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.base_rtt is None:
+            raise DomainError(
+                "base_rtt must be given: a queue is packets over a link, and delays its flows by seconds"
+            )
+
+    def ode(self) -> ODE:
+        """Rates and queue, time in seconds."""
+        import sympy
+
+        rates, gamma, link = self._rates(), self._symbol("gamma"), self._link_symbol()
+        capacity, base = self._symbols("capacity"), self._symbols("base_rtt")
+        q = sympy.Symbol("q", real=True)  # were it positive, SymPy would drop the empty queue
+        through = [N * b / (b + q / link) for N, b in zip(rates, base, strict=True)]
+        carried = total_of(through)
+        taken = [larger(0, K - link + (carried - t)) for K, t in zip(capacity, through, strict=True)]
+        room = [K - N - gamma * busy for K, N, busy in zip(capacity, rates, taken, strict=True)]
+        outputs = {f"throughput[{i}]": t for i, t in enumerate(through, start=1)}
+        excess = carried - link
+        # Below 0, where only rounding leads, it comes back: otherwise every negative queue would be at rest.
+        queue = sympy.Piecewise((larger(0, excess) - q / base[0], q <= 0), (excess, True))
+        points = [] if "base_rtt" in self._each() else self._with_queue(capacity, gamma, link)
+        return self._ode(room, points, outputs, queue={"q": queue})
+
+    def equilibrium(self) -> xr.Dataset:
+        """As for the other readings, with the state `q` beside its synonym `queue`."""
+        settled = super().equilibrium()
+        return settled.assign(q=settled["queue"])
+
+    def _with_queue(self, capacity: list[Any], gamma: Any, link: Any) -> list[dict[str, Any]]:
+        """For one base RTT: the fixed points with b times what exceeds the link."""
+        import sympy
+
+        base = self._symbol("base_rtt")
+        points = self._fixed_points(capacity, gamma, link)
+        demands = [total_of(capacity), capacity[0], sympy.Integer(0)]
+        demands = demands if len(points) == 3 else [demands[0], demands[2]]
+        idle = 1 - gamma
+        return [
+            point | {"q": base * idle * (larger(demand, link) - link)}
+            for point, demand in zip(points, demands, strict=True)
+        ]

@@ -44,8 +44,8 @@ def _balance(resources: Array, gamma: Array) -> Array:
     alive = ((1 - g) * ranked > g * behind).sum(axis=-1, keepdims=True)
     behind = _cumulated(gaps * np.minimum(above, alive))
     ahead = _cumulated((gaps * np.maximum(alive - above, 0))[..., ::-1])[..., ::-1]
-    found = (ranked + g * (ahead - behind) / (1 - g)) / (1 + (alive - 1) * g)
-    return np.asarray(np.take_along_axis(found, np.argsort(order, axis=-1), axis=-1))
+    rates = (ranked + g * (ahead - behind) / (1 - g)) / (1 + (alive - 1) * g)
+    return np.asarray(np.take_along_axis(rates, np.argsort(order, axis=-1), axis=-1))
 
 
 def _cumulated(values: Array) -> Array:

@@ -2,7 +2,7 @@
 
 `SubPacketApproximate` is their Fig. 7, `SubPacketFull` their Fig. 8 as printed. The figure leaves arrows open;
 `SubPacketFresh` and `SubPacketLevels` are the two other readings that its text supports, and `SubPacketExact`
-(sub_packet_exact.py) is the chain that the aggregate states stand for.
+(exact.py) is the chain that the aggregate states stand for.
 
 One step of a chain is an *epoch*, one RTT. "b" states are silent, "S1" states resend one packet after a
 timeout, S_n sends a window of n.
@@ -20,7 +20,7 @@ from typing import Any
 
 from tcpdynamics.solvers.problems import MarkovChain
 
-from ..parameters import parameter
+from ..parameters import Number, parameter
 from .observed import SubPacketModel, loss_below, resent_loss_below, timer_from
 from .windows import some_lost, window_transitions
 
@@ -39,9 +39,9 @@ class SubPacketApproximate(SubPacketModel):
     2.7052
     """
 
-    loss: Any = loss_below(0.5)
-    base_timeout: Any = timer_from(2.0)
-    retransmission_loss: Any = resent_loss_below(0.5)
+    loss: Number = loss_below(0.5)
+    base_timeout: Number = timer_from(2.0)
+    retransmission_loss: Number | None = resent_loss_below(0.5)
 
     def chain(self) -> MarkovChain:
         """Fig. 7, for any W."""
@@ -53,7 +53,7 @@ class SubPacketApproximate(SubPacketModel):
             ("b0", "S1"): _one(),
             ("b*", "S1"): 1 / mean_wait(0, p_r, m_0),
         }
-        return self._chain(moves, simple_wait(m_0), 0.5)
+        return self._chain(moves, simple_wait(m_0))
 
     def states(self) -> tuple[str, ...]:
         """b0, b*, S1 ... SW."""
@@ -81,11 +81,6 @@ class SubPacketFull(SubPacketModel):
     backoffs are counted
     twice: beyond p = 1 - 2^(-1/3) = 0.206 the silent fraction has no limit as `stages` grows.
 
-    Parameters
-    ----------
-    stages : int
-        R >= 1, repeated-timeout stages; 3 in the paper.
-
     Examples
     --------
     >>> from tcpdynamics.solvers import stationary
@@ -94,12 +89,12 @@ class SubPacketFull(SubPacketModel):
     array([0.2721, 0.6356])
     """
 
-    loss: Any = loss_below(0.5)
-    base_timeout: Any = timer_from(2.0)
-    retransmission_loss: Any = resent_loss_below(0.5)
+    loss: Number = loss_below(0.5)
+    base_timeout: Number = timer_from(2.0)
+    retransmission_loss: Number | None = resent_loss_below(0.5)
     stages: int = parameter(
         "R", "1", "repeated-timeout stages", low=1, high=1000, low_open=False, high_open=False, integer=True,
-        default=3, source="Chen et al., section 3.3.3",
+        structural=True, default=3, source="Chen et al., section 3.3.3",
     )  # fmt: skip
 
     def chain(self) -> MarkovChain:
@@ -120,7 +115,7 @@ class SubPacketFull(SubPacketModel):
             }
         holding = simple_wait(m_0)
         holding |= {f"b*({k}r)": m_0 * 2**k - 1 for k in range(1, R + 1) if self._held(k)}
-        return self._chain(moves, holding, 0.5)
+        return self._chain(moves, holding)
 
     def states(self) -> tuple[str, ...]:
         """The silent states, S2 ... SW, then S1(kr), S2(kr), b*(kr) stage by stage."""

@@ -37,13 +37,6 @@ class SubPacketExact(SubPacketModel):
     States: b(k), silent for m_0 2^k - 1 epochs; S1(k), the retransmission; S2(k), the window of two that follows
     it; S2 ... SW. A timeout out of S2 ... SW starts at level 0: entering S3 loses the backoff.
 
-    Parameters
-    ----------
-    backoff_cap : int
-        K >= 0: the longest timeout is 2^K T_0. 6 is the 64 T_0 of PFTK and BSD.
-    collapse : int
-        m, successes in a row after which the backoff collapses: 1, 2 or 3 (the paper's rule).
-
     Examples
     --------
     >>> from tcpdynamics.solvers import stationary
@@ -54,11 +47,12 @@ class SubPacketExact(SubPacketModel):
 
     backoff_cap: int = parameter(
         "K", "1", "doublings of the timeout at most", low=0, high=60, low_open=False, high_open=False, integer=True,
-        default=6, source="Padhye et al., 1998, section II",
+        structural=True, default=6, source="Padhye et al., 1998, section II",
+        note="The longest timeout is 2^K T_0; 64 T_0 is that of PFTK and BSD",
     )  # fmt: skip
     collapse: int = parameter(
         "m", "1", "successes in a row that collapse the backoff", low=1, high=3, low_open=False, high_open=False,
-        integer=True, default=3, source="Chen et al., section 3.3.3; RFC 2988",
+        integer=True, structural=True, default=3, source="Chen et al., section 3.3.3; RFC 2988",
     )  # fmt: skip
 
     def chain(self) -> MarkovChain:
@@ -162,8 +156,8 @@ class SubPacketExact(SubPacketModel):
         )
 
     def _loss_pair(self) -> tuple[Any, Any]:
-        given = broadcast(self)
-        return given["loss"], given["loss" if self.retransmission_loss is None else "retransmission_loss"]
+        v = broadcast(self)
+        return v["loss"], v["loss" if self.retransmission_loss is None else "retransmission_loss"]
 
 
 def escape(p: Any, p_r: Any, successes: int) -> Any:

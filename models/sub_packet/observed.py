@@ -1,22 +1,22 @@
-"""What the sub-packet chains have in common: parameters, symbols, and what an observer counts.
+"""A sub-packet flow as an observer sees it: parameters of its chain, packets sent and delivered, timeouts to come.
 
-See `sub_packet` for the figures of Chen et al. and `sub_packet_exact` for the chain behind them.
+See `aggregated` for the figures of Chen et al. and `exact` for the chain behind them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward
 
-from ..parameters import as_parameter, broadcast, check_parameters, parameter
+from ..model import Model
+from ..parameters import Number, as_parameter, broadcast, parameter, setting
 from .windows import timeout_chance, window_deliveries
 
 if TYPE_CHECKING:
@@ -33,47 +33,37 @@ def loss_below(high: float) -> Any:
 def timer_from(low: float) -> Any:
     """The field m_0, in [low, 10^6)."""
     meaning = "timeout before backoff, in RTTs"
-    return parameter("m_0", "1", meaning, low=low, high=1e6, low_open=False, default=2, source=SOURCE)
+    return parameter(
+        "m_0", "1", meaning, low=low, high=1e6, low_open=False, default=2, source=SOURCE,
+        note="T_0/RTT",
+    )  # fmt: skip
 
 
 def resent_loss_below(high: float) -> Any:
     """The field p_r, in [0, high)."""
     return parameter(
         "p_r", "1", "loss of timeout retransmissions", low=0.0, low_open=False, high=high, default=None,
-        source="Chen et al., section 6.2",
+        source="Chen et al., section 6.2", note="Default: `loss`. Zero is a link that gives retransmissions priority",
     )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketModel:
-    """What the sub-packet chains have in common; use one of its subclasses.
+class SubPacketModel(Model):
+    """The chain of a flow whose window is a few packets; use one of its subclasses."""
 
-    Parameters
-    ----------
-    loss : float, 1-D array or DataArray
-        Packet-loss probability p [1].
-    w_max : int
-        Largest window W [packets], >= 4. The paper draws 6: enough for p >= 0.1.
-    base_timeout : float, 1-D array or DataArray
-        m_0 = T_0/RTT, the timeout before backoff in RTTs [1]; 2 in the paper.
-    retransmission_loss : float, 1-D array or DataArray, optional
-        Loss p_r of the packet that a timeout resends [1]; default: `loss`. Zero is a link that gives
-        retransmissions priority.
-    early_retransmit : bool
-        RFC 5827: windows of 2 and 3 repair one loss too.
-    """
+    symbol_names: ClassVar = {"loss": "p", "retransmission_loss": "p_r", "base_timeout": "m_0"}
 
-    loss: Any = loss_below(1.0)
+    loss: Number = loss_below(1.0)
     w_max: int = parameter(
         "W", "packet", "largest window", low=4, high=1000, low_open=False, high_open=False, integer=True,
-        default=6, source=SOURCE,
+        structural=True, default=6, source=SOURCE, note="The paper draws 6: enough for p >= 0.1",
     )  # fmt: skip
-    base_timeout: Any = timer_from(1.0)
-    retransmission_loss: Any = resent_loss_below(1.0)
-    early_retransmit: bool = False
+    base_timeout: Number = timer_from(1.0)
+    retransmission_loss: Number | None = resent_loss_below(1.0)
+    early_retransmit: bool = setting("RFC 5827: windows of 2 and 3 repair one loss too", False)
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        super().__post_init__()
         check_structure(self)
 
     # -- symbols -------------------------------------------------------------------------------------------
@@ -97,35 +87,13 @@ class SubPacketModel:
         return sympy.Symbol("m_0", positive=True)
 
     def _parameters(self) -> dict[str, Any]:
-        given = {"p": _as_given("loss", self.loss, "packet-loss probability")}
-        if self.retransmission_loss is not None:
-            given["p_r"] = _as_given(
-                "retransmission_loss", self.retransmission_loss, "loss of timeout retransmissions"
-            )
-        if not self._m_0().is_number:
-            given["m_0"] = _as_given("base_timeout", self.base_timeout, "timeout before backoff, in RTTs")
-        return given
+        parameters = super()._parameters()
+        if self._m_0().is_number:
+            del parameters["m_0"]
+        return parameters
 
-    def _chain(
-        self,
-        transitions: Mapping[tuple[str, str], Any],
-        holding: Mapping[str, Any],
-        high: float = 1.0,
-    ) -> MarkovChain:
-        domain = {"p": (0.0, high), "p_r": (-np.finfo(float).tiny, high)}
-        return MarkovChain(
-            transitions,
-            self._parameters(),
-            self.states(),
-            holding,
-            domain,
-            type(self).__name__,
-            self.provenance(),
-        )
-
-    def provenance(self) -> dict[str, Any]:
-        """The parameters, by name: `type(model)(**model.provenance())` builds the model again."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+    def _chain(self, transitions: Mapping[tuple[str, str], Any], holding: Mapping[str, Any]) -> MarkovChain:
+        return self.problem(MarkovChain, transitions=transitions, states=self.states(), holding=holding)
 
     # -- what subclasses give ------------------------------------------------------------------------------
 
@@ -241,8 +209,8 @@ class SubPacketModel:
         """
         import xarray as xr
 
-        given = broadcast(self)
-        p, p_r = given["loss"], given["loss" if self.retransmission_loss is None else "retransmission_loss"]
+        v = broadcast(self)
+        p, p_r = v["loss"], v["loss" if self.retransmission_loss is None else "retransmission_loss"]
         chance: dict[str, Any] = {}
         for state, n in self.packets().items():
             if n == 1:
@@ -273,12 +241,3 @@ def check_structure(model: Any) -> None:
 
 def _same(array: xr.DataArray, coordinate: xr.DataArray) -> bool:
     return array.shape == coordinate.shape and bool((array.values == coordinate.values).all())
-
-
-def _as_given(name: str, value: Any, meaning: str) -> Any:
-    """A labelled parameter that keeps Fractions as they are, for exact results."""
-    labelled = as_parameter(name, value, "1", meaning)
-    exact = np.asarray(value, dtype=object)
-    if any(isinstance(x, Fraction) for x in exact.flat):
-        return labelled.copy(data=exact)
-    return labelled

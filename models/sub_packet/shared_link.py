@@ -11,7 +11,7 @@ A mean-field argument: independent losses, a buffer that never empties, all flow
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,32 +19,15 @@ import numpy as np
 from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
 
-from ..parameters import as_parameter, check_parameters, parameter
+from ..model import Model
+from ..parameters import Number, parameter
 from .exact import SubPacketExact
 from .observed import check_structure
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedLink:
+class SharedLink(Model):
     """Self-consistent loss p(N, C, R_0, B).
-
-    Parameters
-    ----------
-    flows : float, 1-D array or DataArray
-        N, flows in progress [1].
-    capacity : float, 1-D array or DataArray
-        Link rate [bit/s].
-    base_rtt : float, 1-D array or DataArray
-        R_0, round-trip time without queueing [s].
-    buffer : float, 1-D array or DataArray
-        B [packets].
-    packet_size : float
-        [bytes].
-    w_max, base_timeout, backoff_cap, collapse
-        As in `SubPacketExact`.
-    retransmission_ratio : float
-        p_r/p: how much likelier than other packets the one that a timeout resends is lost [1]. 0 is a link that gives
-        retransmissions priority.
 
     Examples
     --------
@@ -56,11 +39,11 @@ class SharedLink:
     array([0.164, 0.213])
     """
 
-    flows: Any = parameter("N", "1", "flows in progress", low=0.0)
-    capacity: Any = parameter("C", "bit/s", "link rate", low=0.0)
-    base_rtt: Any = parameter("R_0", "s", "round-trip time without queueing", low=0.0, high=100.0)
-    buffer: Any = parameter("B", "packet", "buffer", low=0.0, low_open=False)
-    packet_size: float = parameter("S", "byte", "packet size", low=0.0, default=500.0)
+    flows: Number = parameter("N", "1", "flows in progress", low=0.0)
+    capacity: Number = parameter("C", "bit/s", "link rate", low=0.0)
+    base_rtt: Number = parameter("R_0", "s", "round-trip time without queueing", low=0.0, high=100.0)
+    buffer: Number = parameter("B", "packet", "buffer", low=0.0, low_open=False)
+    packet_size: float = parameter("S", "byte", "packet size", low=0.0, structural=True, default=500.0)
     w_max: int = parameter(
         "W",
         "packet",
@@ -70,6 +53,7 @@ class SharedLink:
         low_open=False,
         high_open=False,
         integer=True,
+        structural=True,
         default=6,
     )
     base_timeout: float = parameter(
@@ -84,11 +68,12 @@ class SharedLink:
         low_open=False,
         high_open=False,
         integer=True,
+        structural=True,
         default=6,
     )
     collapse: int = parameter(
         "m", "1", "successes in a row that collapse the backoff", low=1, high=3, low_open=False, high_open=False,
-        integer=True, default=3,
+        integer=True, structural=True, default=3,
     )  # fmt: skip
     retransmission_ratio: float = parameter(
         "p_r/p",
@@ -96,11 +81,13 @@ class SharedLink:
         "loss of timeout retransmissions relative to other packets",
         low=0.0,
         low_open=False,
+        structural=True,
         default=1.0,
+        note="How much likelier the packet that a timeout resends is lost; 0 is a link that gives it priority",
     )
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        super().__post_init__()
         check_structure(self)
         for name in ("packet_size", "retransmission_ratio"):
             if np.ndim(getattr(self, name)):
@@ -108,23 +95,11 @@ class SharedLink:
                     f"{name} must be one number, got {shown(getattr(self, name))}; sweep it in a loop"
                 )
 
-    def provenance(self) -> dict[str, Any]:
-        """The parameters, by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
     def share(self) -> Any:
         """phi = (C R_0 + B)/N [packets per flow], over the grid of all array parameters."""
-        given = {
-            name: as_parameter(name, getattr(self, name), unit, meaning)
-            for name, unit, meaning in (
-                ("flows", "1", "flows in progress"),
-                ("capacity", "bit/s", "link rate"),
-                ("base_rtt", "s", "round-trip time without queueing"),
-                ("buffer", "packet", "buffer"),
-            )
-        }
-        packets = given["capacity"] / (8 * self.packet_size) * given["base_rtt"] + given["buffer"]
-        share = (packets / given["flows"]).rename("share")
+        v = {name: self._to_dataarray(name) for name in ("flows", "capacity", "base_rtt", "buffer")}
+        packets = v["capacity"] / (8 * self.packet_size) * v["base_rtt"] + v["buffer"]
+        share = (packets / v["flows"]).rename("share")
         share.attrs = {"units": "packet", "long_name": "packets in pipe and buffer per flow"}
         return share
 

@@ -1,4 +1,4 @@
-"""What all sub-packet chains share: the window states, what they deliver, and what an observer counts.
+"""A window of n packets: what arrives, what is repaired, what times out.
 
 Notation of Chen, Iyengar, Subramanian and Ford (section 3): p packet loss, q = 1 - p, S_n a window of n
 packets, W the largest window. Every probability is written as a sum of non-negative terms, so that no

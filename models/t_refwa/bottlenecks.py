@@ -9,53 +9,55 @@ the bracket of eq. (3) is: the command (`TRefwaTwoLinksCommanded`) or the measur
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import Map
 
-from ..parameters import Value, check_parameters, parameter
-from .recursion import OC3, PHI, PSI, SOURCE, Array, clip, domain, least, over_grid, parameters, plain, values
+from ..model import Model
+from ..parameters import Number, parameter
+from .recursion import OC3, PHI, PSI, SOURCE, Array, clip, least, numpy_values, over_grid, to_python
 
 #: Link -> the group that crosses this one only.
 _OTHER = {1: "weight_2", 3: "weight_3"}
 
 
 @dataclass(frozen=True)
-class _TwoLinks:
-    """Gains, links and groups.
+class _TwoLinks(Model):
+    """Gains, links and groups. Weights are flows times round-trip time; with equal round-trip times, flows."""
 
-    Parameters
-    ----------
-    phi, psi : float              Gains of both links [1], phi > 0, psi >= 0.
-    bdp_1, buffer_1 : float       Bandwidth-delay product (> 0) and buffer (>= 0) of L1 [packets].
-    bdp_3, buffer_3 : float       The same of L3.
-    weight_1, weight_2, weight_3 : float
-        Flows times round-trip time of each group, > 0; with equal round-trip times, the number of flows.
-    """
+    variables: ClassVar = {
+        f"{symbol}_{k}": ("1" if symbol == "utilisation" else "packet", f"{meaning} L{k}")
+        for k in (1, 3)
+        for symbol, meaning in (
+            ("Upsilon", "commanded window of"),
+            ("f", "feedback per unit of weight of"),
+            ("W", "window on"),
+            ("Q", "queue of"),
+            ("utilisation", "utilisation of"),
+        )
+    }
+    time_units = "interval"
 
-    phi: Value = parameter("\\phi", "1", "gain on spare bandwidth", low=0.0, source=SOURCE, default=PHI)
-    psi: Value = parameter(
+    phi: Number = parameter("\\phi", "1", "gain on spare bandwidth", low=0.0, source=SOURCE, default=PHI)
+    psi: Number = parameter(
         "\\psi", "1", "gain on free buffer", low=0.0, low_open=False, source=SOURCE, default=PSI
     )
-    bdp_1: Value = parameter("BDP_1", "packet", "bandwidth-delay product of L1", low=0.0, default=OC3)
-    buffer_1: Value = parameter("B_1", "packet", "buffer of L1", low=0.0, low_open=False, default=OC3)
-    bdp_3: Value = parameter("BDP_3", "packet", "bandwidth-delay product of L3", low=0.0, default=OC3)
-    buffer_3: Value = parameter("B_3", "packet", "buffer of L3", low=0.0, low_open=False, default=OC3)
-    weight_1: Value = parameter(
+    bdp_1: Number = parameter("BDP_1", "packet", "bandwidth-delay product of L1", low=0.0, default=OC3)
+    buffer_1: Number = parameter("B_1", "packet", "buffer of L1", low=0.0, low_open=False, default=OC3)
+    bdp_3: Number = parameter("BDP_3", "packet", "bandwidth-delay product of L3", low=0.0, default=OC3)
+    buffer_3: Number = parameter("B_3", "packet", "buffer of L3", low=0.0, low_open=False, default=OC3)
+    weight_1: Number = parameter(
         "m_1", "1", "flows times RTT of group 1", low=0.0, source=SOURCE + ", section IV", default=5
     )
-    weight_2: Value = parameter(
+    weight_2: Number = parameter(
         "m_2", "1", "flows times RTT of group 2", low=0.0, source=SOURCE + ", section IV", default=4
     )
-    weight_3: Value = parameter(
+    weight_3: Number = parameter(
         "m_3", "1", "flows times RTT of group 3", low=0.0, source=SOURCE + ", section IV", default=6
     )
-
-    def __post_init__(self) -> None:
-        check_parameters(self)
 
     # -- closed forms --------------------------------------------------------------------------------------
 
@@ -69,10 +71,10 @@ class _TwoLinks:
             W_1, W_3: windows on the links, Q_1, Q_3: queues [packets]; utilisation_1, utilisation_3: min(1, W/BDP).
             Floats, DataArrays or SymPy expressions.
         """
-        v = values(self)
+        v = numpy_values(self)
         up_1, up_3 = self._rest(v)
-        found = {"Upsilon_1": up_1, "Upsilon_3": up_3} | _network(v, up_1, up_3)
-        return {k: plain(x) for k, x in found.items()}
+        rest = {"Upsilon_1": up_1, "Upsilon_3": up_3} | _network(v, up_1, up_3)
+        return {k: to_python(x) for k, x in rest.items()}
 
     def stability_margin(self) -> Any:
         """> 0 iff small deviations of both links decay (away from a tie of the two feedbacks).
@@ -116,36 +118,20 @@ class _TwoLinks:
         """States Upsilon_1 and Upsilon_3; outputs f, W, Q [packets] and utilisation of both links."""
         import sympy
 
-        v = {f.name: sympy.Symbol(f.name, real=True) for f in fields(self)}
+        v = self.symbols()
         ups = {k: sympy.Symbol(f"Upsilon_{k}", real=True) for k in (1, 3)}
-        seen = _network(v, ups[1], ups[3])
-        return Map(
+        network = _network(v, ups[1], ups[3])
+        return self.problem(
+            Map,
             rhs={
                 f"Upsilon_{k}": ups[k]
-                + v["phi"] * (v[f"bdp_{k}"] - self._fed(ups[k], seen[f"W_{k}"]))
-                + v["psi"] * (v[f"buffer_{k}"] - seen[f"Q_{k}"])
+                + v["phi"] * (v[f"bdp_{k}"] - self._fed(ups[k], network[f"W_{k}"]))
+                + v["psi"] * (v[f"buffer_{k}"] - network[f"Q_{k}"])
                 for k in (1, 3)
             },
-            parameters=parameters(self),
             start={"Upsilon_1": 0, "Upsilon_3": 0},
-            outputs=seen,
-            units={k: "packet" for k in (*map(str, ups.values()), *seen) if not k.startswith("u")},
-            meanings={
-                f"{symbol}_{k}": f"{meaning} L{k}"
-                for k in (1, 3)
-                for symbol, meaning in (
-                    ("Upsilon", "commanded window of"),
-                    ("f", "feedback per unit of weight of"),
-                    ("W", "window on"),
-                    ("Q", "queue of"),
-                    ("utilisation", "utilisation of"),
-                )
-            },
+            outputs=network,
             fixed_points=[dict(zip(("Upsilon_1", "Upsilon_3"), self._rest(v), strict=True))],
-            domain=domain(self),
-            time_units="interval",
-            name=type(self).__name__,
-            provenance={f.name: getattr(self, f.name) for f in fields(self)},
         )
 
     def _fed(self, commanded: Any, window: Any) -> Any:
@@ -162,11 +148,6 @@ class TRefwaTwoLinksCommanded(_TwoLinks):
     otherwise Upsilon1 = (phi BDP1 + psi (B1 + BDP1 - m1 f3))/(phi + psi m2/S). So the bandwidth that group 1 leaves is
     not all reclaimed unless buffers are large: see `least_buffer`.
 
-    Parameters
-    ----------
-    phi, psi, bdp_1, buffer_1, bdp_3, buffer_3, weight_1, weight_2, weight_3
-        As for the sections of Fig. 4; see the module.
-
     Examples
     --------
     >>> links = TRefwaTwoLinksCommanded(bdp_1=100.0, bdp_3=100.0, buffer_1=0.0, buffer_3=0.0)
@@ -179,36 +160,36 @@ class TRefwaTwoLinksCommanded(_TwoLinks):
 
         The link is full iff this is >= 0; below, its utilisation is 1 + surplus/BDP.
         """
-        return plain(self._surplus(values(self), link))
+        return to_python(self._surplus(numpy_values(self), link))
 
     def _surplus(self, v: Mapping[str, Any], link: int) -> Any:
-        own, bdp = v[_OTHER[link]], v[f"bdp_{link}"]
-        offered = (bdp + v["psi"] / v["phi"] * v[f"buffer_{link}"]) / (v["weight_1"] + own)
-        return v["weight_1"] * least(*self._unconstrained(v)) + own * offered - bdp
+        alone, bdp = v[_OTHER[link]], v[f"bdp_{link}"]
+        offered = (bdp + v["psi"] / v["phi"] * v[f"buffer_{link}"]) / (v["weight_1"] + alone)
+        return v["weight_1"] * least(*self._unconstrained(v)) + alone * offered - bdp
 
     def least_buffer(self) -> Any:
         """b = B1/BDP1 = B3/BDP3 from which on L1 is full, if L3 is tight for group 1 [1]; inf for psi = 0.
 
         The model's own buffers are not used.
         """
-        v = values(self)
+        v = numpy_values(self)
         s_1, s_3 = v["weight_1"] + v["weight_2"], v["weight_1"] + v["weight_3"]
         crossing, own = v["weight_1"] * v["bdp_3"] / s_3, v["weight_2"] * v["bdp_1"] / s_1
         slope = crossing * v["psi"] / (v["phi"] + v["psi"]) + own * v["psi"] / v["phi"]
         with np.errstate(divide="ignore"):
-            return plain((v["bdp_1"] - crossing - own) / slope)
+            return to_python((v["bdp_1"] - crossing - own) / slope)
 
     def _rest(self, v: dict[str, Any]) -> tuple[Any, Any]:
         tight = least(*self._unconstrained(v))
-        found = []
+        rest = []
         for k, other in _OTHER.items():
             bdp, buffer = v[f"bdp_{k}"], v[f"buffer_{k}"]
             share = v[other] / (v["weight_1"] + v[other])
             empty = bdp + v["psi"] / v["phi"] * buffer
             queued = v["phi"] * bdp + v["psi"] * (buffer + bdp - v["weight_1"] * tight)
             # The command falls with the queue, so that the smaller one is the one that holds.
-            found.append(least(empty, queued / (v["phi"] + v["psi"] * share)))
-        return found[0], found[1]
+            rest.append(least(empty, queued / (v["phi"] + v["psi"] * share)))
+        return rest[0], rest[1]
 
     def _fed(self, commanded: Any, window: Any) -> Any:
         return commanded
@@ -226,12 +207,7 @@ class TRefwaTwoLinksMeasured(_TwoLinks):
 
     W = BDP + psi B/(phi + psi) on both links, so that both are always full; with L3 tight for group 1,
     f1 = (W1 - m1 f3)/m2. If all flows of a link are limited elsewhere its command grows without bound; see
-    `t_refwa_windup`.
-
-    Parameters
-    ----------
-    phi, psi, bdp_1, buffer_1, bdp_3, buffer_3, weight_1, weight_2, weight_3
-        As for the sections of Fig. 4; see the module.
+    `windup`.
 
     Examples
     --------
@@ -242,12 +218,12 @@ class TRefwaTwoLinksMeasured(_TwoLinks):
     def _rest(self, v: dict[str, Any]) -> tuple[Any, Any]:
         free = self._unconstrained(v)
         tight = least(*free)
-        found = []
+        rest = []
         for f0, other in zip(free, _OTHER.values(), strict=True):
             total = v["weight_1"] + v[other]
             # (W - m1 f)/m2 (m1 + m2), written so that it is W itself on the tight link
-            found.append(total * (f0 + v["weight_1"] / v[other] * (f0 - tight)))
-        return found[0], found[1]
+            rest.append(total * (f0 + v["weight_1"] / v[other] * (f0 - tight)))
+        return rest[0], rest[1]
 
     def _fed(self, commanded: Any, window: Any) -> Any:
         return window
@@ -262,13 +238,13 @@ def _network(v: dict[str, Any], up_1: Any, up_3: Any) -> dict[str, Any]:
     f = {1: up_1 / (v["weight_1"] + v["weight_2"]), 3: up_3 / (v["weight_1"] + v["weight_3"])}
     obeyed = least(f[1], f[3])
     window = {k: v["weight_1"] * obeyed + v[_OTHER[k]] * f[k] for k in (1, 3)}
-    found = {f"f_{k}": f[k] for k in (1, 3)} | {f"W_{k}": window[k] for k in (1, 3)}
+    network = {f"f_{k}": f[k] for k in (1, 3)} | {f"W_{k}": window[k] for k in (1, 3)}
     for k in (1, 3):
         over = window[k] - v[f"bdp_{k}"]
-        found[f"Q_{k}"] = _clipped(over, v[f"buffer_{k}"])
+        network[f"Q_{k}"] = _clipped(over, v[f"buffer_{k}"])
     for k in (1, 3):
-        found[f"utilisation_{k}"] = least(1 + 0 * window[k], window[k] / v[f"bdp_{k}"])
-    return found
+        network[f"utilisation_{k}"] = least(1 + 0 * window[k], window[k] / v[f"bdp_{k}"])
+    return network
 
 
 def _clipped(x: Any, high: Any) -> Any:

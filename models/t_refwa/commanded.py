@@ -2,8 +2,8 @@
 
 Senders follow at once, so the queue is what the window has in excess of the bandwidth-delay product:
 Q = clip(e, 0, B). The readings differ in when the router sees that queue. In all of them the fixed point is
-e* = Q* = psi B/(phi + psi). For other readings see `t_refwa_measured`, `t_refwa_integrating` and
-`t_refwa_continuous`.
+e* = Q* = psi B/(phi + psi). For other readings see `measured`, `integrating` and
+`continuous`.
 
 References
 ----------
@@ -22,9 +22,17 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 
-from ..parameters import Value, broadcast, parameter
-from .conditions import critical_gain, schur_cohn_margin, trinomial_margin
-from .recursion import Array, TRefwaModel, clip, off_the_end, over_grid, symbols
+from ..parameters import Number, broadcast, parameter, setting
+from .recursion import (
+    Array,
+    TRefwaModel,
+    clip,
+    critical_gain,
+    off_the_end,
+    over_grid,
+    schur_cohn_margin,
+    trinomial_margin,
+)
 
 
 class _Commanded(TRefwaModel):
@@ -54,18 +62,13 @@ class _Commanded(TRefwaModel):
 
 
 @dataclass(frozen=True)
-class TRefwaWindow(_Commanded):
+class TRefwaWindow(_Commanded, reading="window"):
     """Window without delay: the router sees the queue that its last command made.
 
     e(n+1) = (1 - phi) e(n) + psi (B - Q(n)), Q = clip(e, 0, B). Stable iff phi > 0 and phi + psi < 2, with the
     multiplier 1 - phi - psi (at phi = 0 the queue rests on the buffer's end, and every e >= B is at rest). The
     published gains give exactly -1: every start in [0, B/2] is on a cycle of two, e <-> B/2 - e, and every other start
     ends on 0 <-> B/2.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
 
     Examples
     --------
@@ -96,31 +99,24 @@ class TRefwaWindow(_Commanded):
         """State e; outputs Q and Upsilon [packets]."""
         import sympy
 
-        phi, psi, bdp, buffer = symbols()
+        phi, psi, bdp, buffer = self._symbols()
         e = sympy.Symbol("e", real=True)
         queue = clip(e, 0, buffer)
         return self._problem(
             Map,
             rhs={"e": (1 - phi) * e + psi * (buffer - queue)},
             outputs={"Q": queue, "Upsilon": bdp + e},
-            time_units="interval",
         )
 
 
 @dataclass(frozen=True)
-class TRefwaDelayed(_Commanded):
+class TRefwaDelayed(_Commanded, reading="delayed"):
     """The router sees the queue as it was `delay` intervals ago.
 
     e(n+1) = (1 - phi) e(n) + psi (B - Q(n - d)), Q = clip(e, 0, B). With a = 1 - phi the characteristic polynomial is
     z^(d+1) - a z^d + psi. Stable iff phi > 0 and, for even d and phi >= 1 (d = 0: all phi), phi + psi < 2; otherwise
     |a| - 1 < psi < sin(w)/sin(d w), where sin((d+1) w) = |a| sin(d w) and 0 < w < pi/(d+1). One interval:
     psi < 1 and phi < 2 + psi.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
-    delay : int or array   d [intervals], whole, >= 0.
 
     References
     ----------
@@ -133,7 +129,7 @@ class TRefwaDelayed(_Commanded):
     array([0.5, 0. ])
     """
 
-    delay: Value = parameter(
+    delay: Number = parameter(
         "d", "interval", "age of the queue seen", low=0, low_open=False, integer=True, default=1
     )
 
@@ -155,14 +151,13 @@ class TRefwaDelayed(_Commanded):
         """State e; outputs Q and Upsilon [packets]."""
         import sympy
 
-        phi, psi, bdp, buffer = symbols()
+        phi, psi, bdp, buffer = self._symbols()
         e, seen, delay = sympy.symbols("e Q_d delay", real=True)
         return self._problem(
             Map,
             rhs={"e": (1 - phi) * e + psi * (buffer - seen)},
             delayed={"Q_d": Delayed("Q", delay)},
             outputs={"Q": clip(e, 0, buffer), "Upsilon": bdp + e},
-            time_units="interval",
         )
 
 
@@ -171,19 +166,12 @@ MAX_DELAY = 10_000
 
 
 @dataclass(frozen=True)
-class TRefwaMixed(_Commanded):
+class TRefwaMixed(_Commanded, reading="mixed"):
     """Flows of different round-trip times: a share s_i of the window arrives d_i intervals late.
 
     e(n+1) = (1 - phi) e(n) + psi (B - Q(n)), Q = clip(sum s_i e(n - d_i), 0, B). The characteristic equation is
     z - (1 - phi) = -psi sum s_i z^(-d_i). One mix is judged by the Schur-Cohn recursion, all mixes at once by
     `any_delay_margin`.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
-    delays : tuple of int       d_i [intervals], whole, >= 0; they shape the recursion, so they cannot be swept.
-    shares : tuple of float     s_i > 0 [1], which sum to one; equal if not given.
 
     Raises
     ------
@@ -198,15 +186,19 @@ class TRefwaMixed(_Commanded):
     True
     """
 
-    delays: tuple[int, ...] = (0, 1)
-    shares: tuple[float, ...] | None = None
+    delays: tuple[int, ...] = setting(
+        "d_i in whole intervals >= 0; they shape the recursion, so they cannot be swept", (0, 1)
+    )
+    shares: tuple[float, ...] | None = setting(
+        "s_i > 0, the share of the window with each delay, with the sum one; equal if not given", None
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("delays", "shares"):
-            given = getattr(self, name)
-            if given is not None and not isinstance(given, tuple | list):
-                raise DomainError(f"{name} must be a tuple of numbers, got {given!r}; write ({given!r},)")
+            numbers = getattr(self, name)
+            if numbers is not None and not isinstance(numbers, tuple | list):
+                raise DomainError(f"{name} must be a tuple of numbers, got {numbers!r}; write ({numbers!r},)")
         for d in self.delays:
             if isinstance(d, bool) or not isinstance(d, Integral) or d < 0:
                 raise DomainError(f"delays must be whole numbers >= 0 [intervals], got {d!r}; round them")
@@ -235,17 +227,17 @@ class TRefwaMixed(_Commanded):
     def mix(self) -> dict[int, float]:
         """Delay [intervals] -> share of the window [1], with equal delays put together."""
         shares = self.shares or (1 / len(self.delays),) * len(self.delays)
-        found: dict[int, float] = {}
+        mixed: dict[int, float] = {}
         for d, s in zip(self.delays, shares, strict=True):
-            found[int(d)] = found.get(int(d), 0.0) + s
-        return found
+            mixed[int(d)] = mixed.get(int(d), 0.0) + s
+        return mixed
 
     def characteristic(self, z: Any) -> Any:
         """z^(D+1) - (1 - phi) z^D + psi sum s_i z^(D - d_i), D the longest delay."""
         v, mix = broadcast(self), self.mix()
         longest = max(mix)
-        seen = sum(s * z ** (longest - d) for d, s in mix.items())
-        return (z - (1 - v["phi"])) * z**longest + v["psi"] * seen
+        queue = sum(s * z ** (longest - d) for d, s in mix.items())
+        return (z - (1 - v["phi"])) * z**longest + v["psi"] * queue
 
     def _margin(self, v: Mapping[str, Array]) -> Array:
         mix = self.mix()
@@ -259,7 +251,7 @@ class TRefwaMixed(_Commanded):
         """State e; outputs Q and Upsilon [packets]."""
         import sympy
 
-        phi, psi, bdp, buffer = symbols()
+        phi, psi, bdp, buffer = self._symbols()
         e = sympy.Symbol("e", real=True)
         late = {d: sympy.Symbol(f"e_{d}", real=True) if d else e for d in self.mix()}
         queue = clip(sum(s * late[d] for d, s in self.mix().items()), 0, buffer)
@@ -268,5 +260,4 @@ class TRefwaMixed(_Commanded):
             rhs={"e": (1 - phi) * e + psi * (buffer - queue)},
             delayed={f"e_{d}": Delayed("e", d) for d in self.mix() if d},
             outputs={"Q": queue, "Upsilon": bdp + e},
-            time_units="interval",
         )

@@ -20,16 +20,18 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, Delayed
 
-from ..parameters import Value, broadcast, parameter
-from .conditions import both_delayed_critical, queue_delayed_critical
-from .recursion import Array, TRefwaModel, over_grid, symbols
+from ..formulas import exp
+from ..parameters import Number, broadcast, parameter
+from .recursion import Array, TRefwaModel, both_delayed_critical, over_grid, queue_delayed_critical
 
 
 @dataclass(frozen=True)
 class _Continuous(TRefwaModel):
     """de/dt = -phi e + psi (B - Q), dQ/dt = e, with delays."""
 
-    delay: Value = parameter("\\tau", "1", "delay, in mean RTTs", low=0.0, low_open=False, default=1.0)
+    time_units = "RTT"
+
+    delay: Number = parameter("\\tau", "1", "delay, in mean RTTs", low=0.0, low_open=False, default=1.0)
 
     def critical_psi(self) -> Any:
         """The upper end of the stable psi at this phi and delay (inf without delay): float, or DataArray."""
@@ -60,35 +62,28 @@ class _Continuous(TRefwaModel):
         """States e and Q; outputs Upsilon and overflow [packets]; time in mean RTTs."""
         import sympy
 
-        phi, psi, bdp, buffer = symbols()
-        e, queue, delay = sympy.symbols("e Q delay", real=True)
-        seen = {s: sympy.Symbol(f"{s}_d", real=True) for s in self._late()}
+        phi, psi, bdp, buffer = self._symbols()
+        e, queue = sympy.symbols("e Q", real=True)
+        late = {s: sympy.Symbol(f"{s}_d", real=True) for s in self._late()}
         return self._problem(
             DDE,
             rhs={
-                "e": -phi * seen.get("e", e) + psi * (buffer - seen["Q"]),
+                "e": -phi * late.get("e", e) + psi * (buffer - late["Q"]),
                 "Q": sympy.Piecewise((e, queue > 0), (sympy.Max(e, 0), True)),
             },
-            delayed={symbol.name: Delayed(s, delay) for s, symbol in seen.items()},
+            delayed={symbol.name: Delayed(s, self.symbols()["delay"]) for s, symbol in late.items()},
             outputs={"Upsilon": bdp + e, "overflow": sympy.Max(queue - buffer, 0)},
-            time_units="RTT",
         )
 
 
 @dataclass(frozen=True)
-class TRefwaContinuous(_Continuous):
+class TRefwaContinuous(_Continuous, reading="continuous"):
     """The form of XCP: window and queue are both seen one round trip late.
 
     de/dt = -phi e(t - tau) + psi (B - Q(t - tau)), dQ/dt = e(t). The characteristic equation is
     z^2 + (phi z + psi) e^(-tau z) = 0. With tau = 1 it is stable iff (phi, psi) lies below the curve phi = w sin w,
     psi = w^2 cos w, 0 < w < pi/2, and psi > 0; so phi < pi/2 and psi < 0.5498. The published gains are unstable.
     XCP's theorem (phi < pi/(4 sqrt 2), psi = sqrt(2) phi^2) is a parabola inside that ends on the curve at w = pi/4.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
-    delay : float or array   tau [mean RTTs], >= 0.
 
     Examples
     --------
@@ -99,7 +94,7 @@ class TRefwaContinuous(_Continuous):
     def characteristic(self, z: Any) -> Any:
         """z^2 + (phi z + psi) exp(-tau z)."""
         v = broadcast(self)
-        return z**2 + (v["phi"] * z + v["psi"]) * _exp(-v["delay"] * z)
+        return z**2 + (v["phi"] * z + v["psi"]) * exp(-v["delay"] * z)
 
     def _curve(self) -> Callable[[Array], Array]:
         return both_delayed_critical
@@ -109,18 +104,12 @@ class TRefwaContinuous(_Continuous):
 
 
 @dataclass(frozen=True)
-class TRefwaQueueDelayed(_Continuous):
+class TRefwaQueueDelayed(_Continuous, reading="queue-delayed"):
     """Only the queue is seen late; the window is the router's own.
 
     de/dt = -phi e(t) + psi (B - Q(t - tau)), dQ/dt = e(t). The characteristic equation is
     z^2 + phi z + psi e^(-tau z) = 0. With tau = 1 it is stable iff phi > 0 and 0 < psi < w^2/cos w, where
     w tan w = phi and 0 < w < pi/2: psi < 1.77 at the published phi.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
-    delay : float or array   tau [mean RTTs], >= 0.
 
     Examples
     --------
@@ -131,18 +120,10 @@ class TRefwaQueueDelayed(_Continuous):
     def characteristic(self, z: Any) -> Any:
         """z^2 + phi z + psi exp(-tau z)."""
         v = broadcast(self)
-        return z**2 + v["phi"] * z + v["psi"] * _exp(-v["delay"] * z)
+        return z**2 + v["phi"] * z + v["psi"] * exp(-v["delay"] * z)
 
     def _curve(self) -> Callable[[Array], Array]:
         return queue_delayed_critical
 
     def _late(self) -> tuple[str, ...]:
         return ("Q",)
-
-
-def _exp(x: Any) -> Any:
-    if hasattr(x, "free_symbols"):
-        import sympy
-
-        return sympy.exp(x)
-    return np.exp(x)

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from tcpdynamics.solvers.problems import DomainError
 
-from ..parameters import check_parameters, parameter
+from ..model import Model
+from ..parameters import parameter, setting
 from .recursion import SOURCE
 
 if TYPE_CHECKING:
@@ -28,16 +29,11 @@ MILLISECOND = 1e-3
 
 
 @dataclass(frozen=True)
-class RttCode:
+class RttCode(Model):
     """RTTC = min(floor(K log2(RTT in ms)), 63), and back: the middle of the cell.
 
     Departs from eq. (1) in one point: round-trip times below 1 ms, for which it is negative, get the code 0. From
     1 ms to `longest()` the code errs by `error_bounds()` at most; beyond, the error grows with the RTT.
-
-    Parameters
-    ----------
-    k : float    K, codes a doubling [1], > 0; published 6.3.
-    top : int    Largest code [1], >= 0; published 63.
 
     References
     ----------
@@ -55,7 +51,9 @@ class RttCode:
     [-5.209, 5.815]
     """
 
-    k: float = parameter("K", "1", "codes a doubling", low=0.0, source=SOURCE + ", eq. (1)", default=6.3)
+    k: float = parameter(
+        "K", "1", "codes a doubling", low=0.0, structural=True, source=SOURCE + ", eq. (1)", default=6.3
+    )
     top: int = parameter(
         "63",
         "1",
@@ -63,12 +61,13 @@ class RttCode:
         low=0,
         low_open=False,
         integer=True,
+        structural=True,
         source=SOURCE + ", eq. (1)",
         default=63,
     )
 
     def __post_init__(self) -> None:
-        check_parameters(self)
+        super().__post_init__()
         for name in ("k", "top"):
             if np.ndim(getattr(self, name)):
                 raise DomainError(
@@ -176,10 +175,10 @@ class RttCode:
         return codes
 
 
-def _like(given: Any, values: Any) -> Any:
-    """Values in the wrapping of what was given: a number, an array or a DataArray."""
-    if hasattr(given, "dims"):
-        return given.copy(data=values).drop_attrs()
+def _like(template: Any, values: Any) -> Any:
+    """Values in the wrapping of a template: a number, an array or a DataArray."""
+    if hasattr(template, "dims"):
+        return template.copy(data=values).drop_attrs()
     return np.asarray(values)[()].item() if np.ndim(values) == 0 else values
 
 
@@ -187,14 +186,8 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class TRefwaGroups:
+class TRefwaGroups(Model):
     """Flows by group, as in Table I of Taleb et al.
-
-    Parameters
-    ----------
-    flows : tuple of int        n_j, flows of each group [1], >= 0, some > 0.
-    rtt : tuple of float        Their true round-trip times [s], > 0.
-    code : RttCode, optional    How senders report them; None for exactly.
 
     Raises
     ------
@@ -210,9 +203,9 @@ class TRefwaGroups:
     array([100., 100.])
     """
 
-    flows: tuple[int, ...]
-    rtt: tuple[float, ...]
-    code: RttCode | None = RttCode()
+    flows: tuple[int, ...] = setting("n_j, flows of each group, >= 0, some > 0")
+    rtt: tuple[float, ...] = setting("their true round-trip times in seconds, > 0")
+    code: RttCode | None = setting("how senders report round-trip times; None for exactly", RttCode())
 
     def __post_init__(self) -> None:
         if len(self.flows) != len(self.rtt):

@@ -17,9 +17,8 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 
-from ..parameters import Value, broadcast, parameter
-from .conditions import schur_cohn_margin
-from .recursion import Array, TRefwaModel, symbols
+from ..parameters import Number, broadcast, parameter
+from .recursion import Array, TRefwaModel, schur_cohn_margin
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class _Integrating(TRefwaModel):
     def _map(self, cut: bool, **more: Any) -> Map:
         import sympy
 
-        phi, psi, bdp, buffer = symbols()
+        phi, psi, bdp, buffer = self._symbols()
         e, queue = sympy.symbols("e Q", real=True)
         following = (1 - phi) * e + psi * (buffer - queue)
         grown = sympy.Max(queue + self._added(e, following), 0)
@@ -63,22 +62,16 @@ class _Integrating(TRefwaModel):
             Map,
             rhs={"e": following, "Q": sympy.Min(grown, buffer) if cut else grown},
             outputs={"Upsilon": bdp + e, "overflow": sympy.Max(queue - buffer, 0)},
-            time_units="interval",
             **more,
         )
 
 
 @dataclass(frozen=True)
-class TRefwaIntegrating(_Integrating):
+class TRefwaIntegrating(_Integrating, reading="integrating"):
     """Integrating queue: Q(n+1) = max(Q(n) + e(n), 0).
 
     The characteristic polynomial is z^2 - (2 - phi) z + 1 - phi + psi. Stable iff 0 < psi < phi and
     psi > 2 phi - 4. The published gains have the eigenvalues 0 and 1/2.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
 
     Examples
     --------
@@ -97,16 +90,11 @@ class TRefwaIntegrating(_Integrating):
 
 
 @dataclass(frozen=True)
-class TRefwaIntegratingSemiImplicit(_Integrating):
+class TRefwaIntegratingSemiImplicit(_Integrating, reading="semi-implicit"):
     """Integrating queue that already feels the new command: Q(n+1) = max(Q(n) + e(n+1), 0).
 
     The characteristic polynomial is z^2 - (2 - phi - psi) z + 1 - phi. Stable iff 0 < phi < 2 and
     0 < psi < 4 - 2 phi. The published gains have the radius sqrt(1/2).
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
 
     Examples
     --------
@@ -128,18 +116,12 @@ class TRefwaIntegratingSemiImplicit(_Integrating):
 
 
 @dataclass(frozen=True)
-class TRefwaIntegratingDelayed(_Integrating):
+class TRefwaIntegratingDelayed(_Integrating, reading="integrating-delayed"):
     """Integrating queue that the windows reach `delay` intervals late: Q(n+1) = max(Q(n) + e(n-d), 0).
 
     The characteristic polynomial is z^(d+2) - (2 - phi) z^(d+1) + (1 - phi) z^d + psi. One interval: stable iff
     0 < psi < min(1, 4 - 2 phi) and 1 - psi^2 > |psi (2 - phi) + 1 - phi|; the published gains have the radius 0.83.
     Other delays are judged by the Schur-Cohn recursion.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
-    delay : int or array   d [intervals], whole, >= 0.
 
     Examples
     --------
@@ -149,7 +131,7 @@ class TRefwaIntegratingDelayed(_Integrating):
     array([ True,  True,  True, False])
     """
 
-    delay: Value = parameter(
+    delay: Number = parameter(
         "d", "interval", "delay of the windows", low=0, low_open=False, integer=True, default=1
     )
 
@@ -190,6 +172,4 @@ class TRefwaIntegratingDelayed(_Integrating):
         return sympy.Symbol("e_d", real=True)
 
     def _map(self, cut: bool, **more: Any) -> Map:
-        import sympy
-
-        return super()._map(cut, delayed={"e_d": Delayed("e", sympy.Symbol("delay", real=True))}, **more)
+        return super()._map(cut, delayed={"e_d": Delayed("e", self.symbols()["delay"])}, **more)

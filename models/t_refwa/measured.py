@@ -2,7 +2,7 @@
 
 The paper writes Upsilon(n-1), Bw RTT_avg and Q(n-1) and leaves open which of them are measured. If the window is,
 the recursion integrates; if the round-trip time contains the queueing delay, the fixed point is another one; and
-the 6-bit code of the round-trip times makes Bw RTT_avg wrong by some per cent. See `t_refwa` for the literal reading.
+the 6-bit code of the round-trip times makes Bw RTT_avg wrong by some per cent. See `commanded` for the literal reading.
 """
 
 from __future__ import annotations
@@ -15,24 +15,18 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import Delayed, Map
 
-from ..parameters import Value, broadcast, parameter
-from .recursion import Array, TRefwaModel, clip, least, off_the_end, over_grid, symbols
+from ..parameters import Number, broadcast, parameter
+from .recursion import Array, TRefwaModel, clip, least, off_the_end, over_grid
 
 
 @dataclass(frozen=True)
-class TRefwaMeasured(TRefwaModel):
+class TRefwaMeasured(TRefwaModel, reading="measured"):
     """The law fed by the measured aggregate: window and queue are those of `delay` intervals ago.
 
     e(n+1) = e(n) - phi e(n-d) + psi (B - Q(n-d)), Q = clip(e, 0, B); e* = psi B/(phi + psi). The characteristic
     polynomial is z^(d+1) - z^d + k, k = phi + psi. Stable iff phi > 0 and k < 2 cos(d pi/(2d+1)): k < 1 with one
     interval.
     The published gains have k = 2, with the radius sqrt 2.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
-    delay : int or array   d [intervals], whole, >= 0.
 
     References
     ----------
@@ -45,7 +39,7 @@ class TRefwaMeasured(TRefwaModel):
     -1.0
     """
 
-    delay: Value = parameter(
+    delay: Number = parameter(
         "d", "interval", "age of the measurement", low=0, low_open=False, integer=True, default=1
     )
 
@@ -69,19 +63,19 @@ class TRefwaMeasured(TRefwaModel):
         """State e; outputs Q and Upsilon [packets]."""
         import sympy
 
-        phi, psi, bdp, buffer = symbols()
-        e, e_d, seen, delay = sympy.symbols("e e_d Q_d delay", real=True)
+        phi, psi, bdp, buffer = self._symbols()
+        e, e_d, Q_d = sympy.symbols("e e_d Q_d", real=True)
+        delay = self.symbols()["delay"]
         return self._problem(
             Map,
-            rhs={"e": e - phi * e_d + psi * (buffer - seen)},
+            rhs={"e": e - phi * e_d + psi * (buffer - Q_d)},
             delayed={"e_d": Delayed("e", delay), "Q_d": Delayed("Q", delay)},
             outputs={"Q": clip(e, 0, buffer), "Upsilon": bdp + e},
-            time_units="interval",
         )
 
 
 @dataclass(frozen=True)
-class TRefwaMeasuredRtt(TRefwaModel):
+class TRefwaMeasuredRtt(TRefwaModel, reading="measured-rtt"):
     """RTT_avg as senders measure it, queueing included: Bw RTT_avg = BDP + Q.
 
     e(n+1) = e(n) + phi (Q - e) + psi (B - Q). With Q = e the term in phi vanishes, so Q* = e* = B whatever phi is:
@@ -90,11 +84,6 @@ class TRefwaMeasuredRtt(TRefwaModel):
 
     The fixed point is the full buffer. `map` lets the queue grow beyond it and reports the overflow; in `cut_map`
     the packets that do not fit are lost, and the multiplier is 1 - phi from above.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`; bdp with the RTT without queueing.
 
     Examples
     --------
@@ -140,30 +129,23 @@ class TRefwaMeasuredRtt(TRefwaModel):
     def _map(self, cut: bool) -> Map:
         import sympy
 
-        phi, psi, bdp, buffer = symbols()
+        phi, psi, bdp, buffer = self._symbols()
         e = sympy.Symbol("e", real=True)
         queue = clip(e, 0, buffer) if cut else sympy.Max(e, 0)
         return self._problem(
             Map,
             rhs={"e": e + phi * (queue - e) + psi * (buffer - queue)},
             outputs={"Q": queue, "Upsilon": bdp + e, "overflow": sympy.Max(e - buffer, 0)},
-            time_units="interval",
         )
 
 
 @dataclass(frozen=True)
-class TRefwaBiased(TRefwaModel):
+class TRefwaBiased(TRefwaModel, reading="biased"):
     """`TRefwaWindow` with an RTT_avg that is wrong by the factor 1 + `rtt_error`, as the code of eq. (1-2) makes it.
 
     e(n+1) = (1 - phi) e + phi error BDP + psi (B - Q), Q = clip(e, 0, B). The multiplier stays 1 - phi - psi and
     the queue settles phi error BDP/(phi + psi) higher, until it is empty and the link starves, or full; then the
     multiplier is 1 - phi. Where it just fills or empties, the multiplier is another one on each side.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
-    rtt_error : float   Relative error of RTT_avg [1], > -1.
 
     Examples
     --------
@@ -172,7 +154,7 @@ class TRefwaBiased(TRefwaModel):
     (28.0, 128.0)
     """
 
-    rtt_error: Value = parameter("\\delta", "1", "relative error of the mean RTT", low=-1.0, default=0.0)
+    rtt_error: Number = parameter("\\delta", "1", "relative error of the mean RTT", low=-1.0, default=0.0)
 
     def characteristic(self, z: Any) -> Any:
         """z - (1 - phi - psi), or z - (1 - phi) where the queue is empty or full."""
@@ -203,14 +185,13 @@ class TRefwaBiased(TRefwaModel):
         """State e; outputs Q and Upsilon [packets]."""
         import sympy
 
-        phi, psi, bdp, buffer = symbols()
-        e, error = sympy.symbols("e rtt_error", real=True)
+        phi, psi, bdp, buffer = self._symbols()
+        e, error = sympy.Symbol("e", real=True), self.symbols()["rtt_error"]
         queue = clip(e, 0, buffer)
         return self._problem(
             Map,
             rhs={"e": (1 - phi) * e + phi * error * bdp + psi * (buffer - queue)},
             outputs={"Q": queue, "Upsilon": bdp + e},
-            time_units="interval",
         )
 
 

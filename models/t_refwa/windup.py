@@ -16,15 +16,15 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import Map
 
-from ..parameters import Value, parameter
-from .recursion import MEANINGS, OC3, UNITS, Array, TRefwaLink, clip, domain, over_grid, parameters, symbols
+from ..parameters import Number, parameter
+from .recursion import OC3, Array, TRefwaLink, clip, over_grid
 
 
 @dataclass(frozen=True)
 class _Limited(TRefwaLink):
     """W = min(Upsilon, demand), measured."""
 
-    demand: Value = parameter(
+    demand: Number = parameter(
         "D", "packet", "largest window that the flows use", low=0.0, low_open=False, default=OC3 / 2
     )
 
@@ -42,21 +42,15 @@ class _Limited(TRefwaLink):
     def _map(self, **more: Any) -> Map:
         import sympy
 
-        phi, psi, bdp, buffer = symbols()
-        up, demand = sympy.symbols("Upsilon demand", real=True)
+        s, up = self.symbols(), sympy.Symbol("Upsilon", real=True)
+        phi, psi, bdp, buffer, demand = (s[k] for k in ("phi", "psi", "bdp", "buffer", "demand"))
         window = sympy.Min(up, demand)
         queue = clip(window - bdp, 0, buffer)
-        return Map(
+        return self.problem(
+            Map,
             rhs={"Upsilon": self._bounded(up + phi * (bdp - window) + psi * (buffer - queue))},
-            parameters=parameters(self),
             start={"Upsilon": 0},
             outputs={"W": window, "Q": queue},
-            units=UNITS | {"W": "packet"},
-            meanings=MEANINGS | {"W": "window on the link"},
-            domain=domain(self),
-            time_units="interval",
-            name=type(self).__name__,
-            provenance=self.provenance(),
             **more,
         )
 
@@ -67,12 +61,6 @@ class TRefwaLimited(_Limited):
 
     Upsilon(n+1) = Upsilon(n) + phi (BDP - W) + psi (B - Q), Q = clip(W - BDP, 0, B). With demand below
     BDP + psi B/(phi + psi) there is no fixed point: the command winds up by `windup()` an interval.
-
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
-    demand : float   D, largest window that the flows use [packets], >= 0.
 
     Examples
     --------
@@ -92,20 +80,13 @@ class TRefwaLimitedClamped(_Limited):
     A limit of BDP + B, what link and buffer hold, lies above the fixed point BDP + psi B/(phi + psi), which it leaves
     where it is; a lower one may cut it off.
 
-    Parameters
-    ----------
-    phi, psi, bdp, buffer
-        As for `TRefwaLink`.
-    demand : float   D, largest window that the flows use [packets], >= 0.
-    limit : float    Largest command [packets], > 0; BDP + B if not given.
-
     Examples
     --------
     >>> TRefwaLimitedClamped(bdp=100.0, buffer=100.0, demand=[60.0, 150.0]).command().values
     array([200., 125.])
     """
 
-    limit: Value = parameter("L", "packet", "largest command; BDP + B if not given", low=0.0, default=None)
+    limit: Number = parameter("L", "packet", "largest command; BDP + B if not given", low=0.0, default=None)
 
     def command(self) -> Any:
         """Upsilon at rest [packets]: the limit if the flows cannot use the fixed point of the law, else that."""
@@ -121,17 +102,15 @@ class TRefwaLimitedClamped(_Limited):
         """State Upsilon; outputs W and Q [packets]."""
         import sympy
 
-        phi, psi, bdp, buffer = symbols()
-        free = bdp + psi * buffer / (phi + psi)
-        reached = sympy.Symbol("demand", real=True) >= free
+        s = self.symbols()
+        free = s["bdp"] + s["psi"] * s["buffer"] / (s["phi"] + s["psi"])
+        reached = s["demand"] >= free
         rest = sympy.Piecewise((sympy.Min(free, self._limit()), reached), (self._limit(), True))
         return self._map(fixed_points=[{"Upsilon": rest}])
 
     def _limit(self) -> Any:
-        import sympy
-
-        _, _, bdp, buffer = symbols()
-        return bdp + buffer if self.limit is None else sympy.Symbol("limit", real=True)
+        s = self.symbols()
+        return s.get("limit", s["bdp"] + s["buffer"])
 
     def _bounded(self, following: Any) -> Any:
         import sympy

@@ -17,7 +17,7 @@ from judges import roots_right
 from scipy.integrate import solve_ivp
 
 from tcpdynamics.models import Logistic, LogisticAckClocked, LogisticDelayed, LogisticMap
-from tcpdynamics.models.lambert_roots import delay_roots
+from tcpdynamics.models.formulas import delay_roots
 from tcpdynamics.models.logistic import held_growth
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.problems import DomainError, Dynamics

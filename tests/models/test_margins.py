@@ -23,7 +23,7 @@ from tcpdynamics.models import (
     TRefwaMixed,
     TRefwaWindow,
 )
-from tcpdynamics.models.t_refwa.conditions import schur_cohn_margin
+from tcpdynamics.models.t_refwa.recursion import schur_cohn_margin
 from tcpdynamics.solvers import DomainError, DynamicsError, stability_chart, trajectory
 
 Array = NDArray[np.float64]

@@ -22,7 +22,7 @@ import xarray as xr
 from tcpdynamics.charts.comparisons import two_panels
 from tcpdynamics.charts.look import COLOURS, VERDICT_COLOURS
 from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraDelayed
-from tcpdynamics.models.lambert_roots import delay_roots
+from tcpdynamics.models.formulas import delay_roots
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
