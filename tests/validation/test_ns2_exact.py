@@ -279,3 +279,28 @@ def test_the_first_difference_is_named():
     assert difference(same, same) == ""
     assert difference(same, sent((0.0, 0), (0.6, 1))) == "send 1: ours 0.5 s segment 1, ns-2 0.6 s segment 1"
     assert difference(same, sent((0.0, 0))) == "send 1: only ours has 0.5 s segment 1"
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"start": 3.3, "segments": 90},
+        {"start": 7.21, "segments": 400, "delayed_ack": 0.1},
+        {"start": 1.0, "segments": 30},  # over before anything is measured
+        {"start": 3.3, "stop": 11.15},
+        {"start": 25.0, "segments": 5},  # never begins
+        {"start": 6.05},
+    ],
+    ids=str,
+)
+def test_epochs_of_late_starts_and_early_finishes(ns, sender, options):
+    """Epochs before a flow's start and after its finish are counted by neither."""
+    links = (Link("a", "b", 1e6, 0.011, 12), Link("b", "c", 4e5, 0.017, 9))
+    flow = Flows(sender=sender, source="a", target="c", packet_size=1000, start_spread=0.0, **options)
+    scenario = Scenario((flow,), None, 20.0, 5.0, epoch=0.5, links=links, record=Record(sends=True))
+    ours, theirs = simulate(scenario), run_ns2(scenario)
+    assert not difference(ours, theirs)
+    np.testing.assert_array_equal(ours.epochs, theirs.epochs)
+    for name in ("start", "finish"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=TOLERANCE)
