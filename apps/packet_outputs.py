@@ -16,7 +16,15 @@ import click
 
 from tcpdynamics.errors import OutputError
 
-from .files import PAGE, TABLE, check_netcdf_name, check_replaceable, check_writable, write_whole
+from .files import (
+    TABLE,
+    check_netcdf_name,
+    check_replaceable,
+    check_writable,
+    holding,
+    page_start,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -304,15 +312,15 @@ _MOST_PACKETS = 20_000_000
 
 
 def check_outputs(
-    scenario: Path, netcdf: Path | None, trace: Path | None, plot: Path | None, force: bool = False
+    scenario: Path, netcdf: Path | None, trace: Path | None, plot: Path | None, what: str, force: bool = False
 ) -> None:
-    """Refuse what cannot be written, before anything runs; without `force`, also a file that is not of a simulation."""
+    """Refuse what cannot be written, before anything runs; without `force`, also a file that does not hold `what`."""
     if netcdf is not None:
         check_netcdf_name(netcdf)
-    for path, suffix, what in ((trace, ".csv", "sends are a table"), (plot, ".html", "figures are a page")):
+    for path, suffix, form in ((trace, ".csv", "sends are a table"), (plot, ".html", "figures are a page")):
         if path is not None:
             if path.suffix.lower() != suffix:
-                raise OutputError(f"cannot write {path}: {what}; give a name that ends in {suffix}")
+                raise OutputError(f"cannot write {path}: {form}; give a name that ends in {suffix}")
             check_writable(path)
     taken = {os.path.realpath(scenario)}
     for path in (netcdf, trace, plot):
@@ -322,7 +330,7 @@ def check_outputs(
                     f"cannot write {path}: it is in use for something else here; give another name"
                 )
             taken.add(os.path.realpath(path))
-            check_replaceable(path, force)
+            check_replaceable(path, force, what)
 
 
 def write_sends(path: Path, result: xr.Dataset) -> None:
@@ -394,7 +402,7 @@ def page(result: xr.Dataset) -> str:
             bodies.append(to_html(figure, include_plotlyjs=False, full_html=False, div_id=name))
     name = html.escape(f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', '')}")
     return (
-        f'{PAGE}<meta charset="utf-8"><title>{name}</title>\n'
+        f'{page_start(holding(result.attrs))}<meta charset="utf-8"><title>{name}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif"><h1>{name}</h1>\n'
         + "\n".join(bodies)
         + "\n</body></html>\n"

@@ -123,9 +123,9 @@ def simulate(
         )
     _check_together(replications, until, most, trace, plot)
     path = ready.get(scenario, Path(scenario))
-    check_outputs(path, output, trace, plot, force)
     share = None if until is None else _share(until)
     described = _load(path, settings)
+    check_outputs(path, output, trace, plot, f"simulation of {described.name}", force)
     _check_recordings(described, replications, until)
     if seed is not None:
         described = dataclasses.replace(described, seed=seed)
@@ -298,7 +298,7 @@ def validate_sub_packet(
     """The sub-packet chains against simulated flows: 1 Mbit/s, 200 ms, 50 packets (Fig. 9 of Chen et al.)."""
     if output is not None:
         check_netcdf_name(output)
-        check_replaceable(output, force)
+        check_replaceable(output, force, "comparison SubPacketChainVsPackets")
     from dataclasses import replace
 
     from tcpdynamics.paper_figures.sub_packet.figures import fig9
@@ -371,7 +371,7 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
     """The packet simulator against ns-2.35 on crowded links: eight seeds each, 99 % intervals."""
     if output is not None:
         check_netcdf_name(output)
-        check_replaceable(output, force)
+        check_replaceable(output, force, "comparison PacketsVsNs2")
     from tcpdynamics.validation.comparisons import packets_vs_ns2 as ns2
     from tcpdynamics.validation.ns2 import Ns2Error
 

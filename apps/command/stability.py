@@ -71,7 +71,8 @@ def _runner(name: str) -> Callable[..., None]:
                 "leave --verdict out"
             )
         chosen = _linearisable(chosen)
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json, chosen.problem.name, force)
+        what = f"stability of {chosen.problem.name}"
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json, what, force)
         if chosen.swept:
             _chart(chosen, paths, store, in_json)
         else:

@@ -110,7 +110,7 @@ def sub_packet(**options: Any) -> None:
     from tcpdynamics.solvers import stationary as solve
 
     if output is not None:
-        check_replaceable(output, options["force"], type(model).__name__)
+        check_replaceable(output, options["force"], f"stationary of {model.chain().name}")
     states = len(model.chain().labels)
     if states * len(loss) > MAX_CELLS:
         raise click.BadParameter(

@@ -51,7 +51,7 @@ def _runner(name: str) -> Callable[..., None]:
                 raise click.UsageError(
                     f"cannot write {path}: a comparison is no sweep; give x.nc, x.html or x.png"
                 )
-        check_outputs(output, 1, 0, 2, False, force=force)
+        check_outputs(output, 1, 0, 2, False, f"comparison {kind}", force)
         compared = import_module(f"tcpdynamics.validation.comparisons.{module}")
         comparison = getattr(compared, kind)(**(short if quick else {}))
         result = comparison.run()
