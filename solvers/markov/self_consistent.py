@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..programs.wide_floats import solve_blocks
 from ..results import as_dataset, provenance, status_variable
 from .entries import chain_key, entries_of
 from .reduction import stationary_steps
-from .windowed import windowed
+from .windowed import check_length, windowed
 
 
 def self_consistent(problem: Any, *, window: int | None = None, throw: bool = False) -> xr.Dataset:
@@ -94,9 +93,8 @@ def self_consistent(problem: Any, *, window: int | None = None, throw: bool = Fa
 
 
 def _check_window(chain: MarkovChain, window: int, points: int) -> None:
-    """Refuse a window before the roots are searched for, which may take long. Raises LimitError."""
-    if not isinstance(window, Integral) or window < 1:
-        return  # `windowed` says what is wrong
+    """Refuse a window before the roots are searched for, which may take long. Raises DomainError, LimitError."""
+    check_length("window", window)
     check_work(
         f"a window of {window:,} epochs of {len(chain.transitions):,} transitions at {points:,} points",
         12.0 * window * len(chain.transitions) * points,
