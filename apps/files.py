@@ -132,8 +132,8 @@ def check_replaceable(path: Path, force: bool, what: str) -> None:
     if held != _brief(what):
         told = bare(held) if held else "something that an older version did not name"
         raise OutputError(
-            f"cannot write {path}: {path.name} holds {told}, not {bare(_brief(what))}; give another name, remove it, or "
-            "give --force"
+            f"cannot write {path}: {path.name} holds {told}, not {bare(_brief(what))}; give another name, "
+            "remove it, or give --force"
         )
 
 

@@ -401,6 +401,4 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
                 f"{interval:>24s}  {row['verdict']}"
             )
         agree = sum(row["verdict"] == "agrees" for row in rows)
-        click.echo(
-            f"{agree} of {len(rows)} agree; one interval in a hundred misses zero although nothing differs"
-        )
+        click.echo(ns2.conclusion(agree, len(rows), comparison.level))

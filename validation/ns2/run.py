@@ -97,7 +97,12 @@ def run_ns2(
     data = _counts(scenario, sends, drops) | {
         "goodput": ("flow", goodput, "packets", "different packets received"),
         "timeouts": ("flow", timeouts, "1", "retransmission timeouts"),
-        "start": ("flow", np.where(start < scenario.duration, start, np.nan), "s", "time at which a flow starts"),
+        "start": (
+            "flow",
+            np.where(start < scenario.duration, start, np.nan),
+            "s",
+            "time at which a flow starts",
+        ),
         "finish": (
             "flow",
             np.where(np.isfinite(finish), finish, np.nan),
