@@ -133,7 +133,7 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
     write_outputs(paths, result, draw, heading(chosen))
     if in_json:
         click.echo(json.dumps(document(chosen, result)))
-    elif not paths or store is not None:
+    else:
         print_chart(chosen, result)
 
 
