@@ -117,7 +117,7 @@ def print_summary(result: xr.Dataset, scenario: Scenario, verbose: bool = False)
     click.echo("what came out")
     for label, values, digits in _rows(result, scenario):
         click.echo(f"  {label:36s} {_shown(values, digits, several)}")
-    for line in _links(result, several):
+    for line in (*_groups(result, scenario, several), *_links(result, several)):
         click.echo(f"  {line}")
     if several:
         click.echo(f"± half of Student's 95 % interval over {result.sizes['replication']} replications")
@@ -144,6 +144,32 @@ def _rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.Data
     for n in result.sent_in_epoch.values:
         packets = f"{n} or more packets" if n == last else f"{n} packet{'' if n == 1 else 's'}"
         yield f"P({packets} in an epoch)", result.epoch_share.sel(sent_in_epoch=n), 4
+
+
+def _groups(result: xr.Dataset, scenario: Scenario, several: bool) -> Iterator[str]:
+    """A table of what each group got, if there are several."""
+    import numpy as np
+
+    if len(scenario.flows) < 2:
+        return
+    end = float(result.attrs.get("interrupted_at", scenario.duration))
+    measured = max(end - scenario.warm_up, 1e-9)
+    rows = [["group", "flows", "goodput [packets/s]", "loss", "timeouts"]]
+    for index, group in enumerate(scenario.flows[:_GROUPS]):
+        mine = result[["goodput", "timeouts", "arrived_by_kind", "dropped_by_kind"]].isel(
+            flow=np.flatnonzero(result["group"].values == index)
+        )
+        total = mine.sum("flow")
+        arrived, dropped = total.arrived_by_kind.sum("kind"), total.dropped_by_kind.sum("kind")
+        loss = dropped / arrived.where((arrived > 0) & (arrived >= dropped))  # as in the loss of all
+        columns = ((total.goodput / measured, 2), (loss, 4), (total.timeouts, 0))
+        cells = [_shown(values, digits, several) for values, digits in columns]
+        rows.append([f"{index} {group.sender}", f"{group.count}", *cells])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+    if len(scenario.flows) > _GROUPS:
+        yield f"and {len(scenario.flows) - _GROUPS:,} more groups (--json has their flows)"
 
 
 def _links(result: xr.Dataset, several: bool) -> Iterator[str]:

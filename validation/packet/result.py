@@ -181,6 +181,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     data |= recordings(scenario, run)
     coords = {
         "flow": np.arange(scenario.count),
+        "group": ("flow", np.repeat(np.arange(len(scenario.flows)), [g.count for g in scenario.flows])),
         "link": list(scenario.link_names),
         "kind": list(k.KINDS),
         "backoff": 2 ** np.arange(k.LEVELS),
@@ -206,6 +207,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         coords,
         attrs,
     )
+    result["group"].attrs = {"units": "1", "long_name": "index of the flow's group in the scenario"}
     result["slice"].attrs = {"units": "s", "long_name": "start of a slice"}
     result["sent_in_epoch"].attrs = {
         "units": "packets",
