@@ -187,7 +187,10 @@ def build_model(options: dict[str, Any], loss: list[Fraction]) -> Any:
     try:
         return classes[kind](**given)
     except DomainError as error:
-        raise click.UsageError(_explain(str(error), kind, loss)) from None
+        text = str(error)
+        if "%" in str(options.get(text.partition(" ")[0])):
+            text = text.removesuffix("; a percentage? divide by 100")  # it was one
+        raise click.UsageError(_explain(text, kind, loss)) from None
 
 
 def _explain(message: str, kind: str, loss: list[Fraction]) -> str:

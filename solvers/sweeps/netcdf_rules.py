@@ -82,9 +82,8 @@ def _check_seal(path: Path) -> bool:
             behind = behind[-_SEAL_BYTES:]
     except StoreError as error:
         text = str(error)
-        raise (
-            error if text.startswith(str(path)) and "whole" in text else not_whole(path, brief(error))
-        ) from None
+        said = (text.startswith(str(path)) and "whole" in text) or "ordinary file" in text
+        raise (error if said else not_whole(path, brief(error))) from None
     if not begun:
         raise not_whole(path, "it is empty")
     line = _SEAL.fullmatch(behind)

@@ -157,6 +157,10 @@ def _read(
         return values, None
     if len(parts) != 3:
         raise RangeError(f"{shown(text)} is not start:stop:count, such as 0.05:0.45:9")
+    if parts[2].strip().endswith("%"):
+        raise RangeError(
+            f"the count in {shown(text)} is a number of points, not a share; write it without %, such as 9"
+        )
     start, stop, count = number(parts[0]), number(parts[1]), _number(parts[2])
     if count.denominator != 1 or count < 1:
         raise RangeError(f"the count in {shown(text)} must be a whole number >= 1, got {parts[2].strip()}")
@@ -175,6 +179,8 @@ def _read(
 def _share(text: str) -> Fraction:
     """A number, or a number of percent."""
     word = text.strip()
+    if word == "%":
+        raise RangeError("'%' has no number before it; write such as 5%")
     return _number(word[:-1]) / 100 if word.endswith("%") else _number(word)
 
 

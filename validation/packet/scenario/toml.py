@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import os
 import re
 import stat
@@ -81,6 +82,10 @@ def read_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError:
         raise
     except ValueError as error:  # an integer of more digits than Python reads
+        if "digits" in str(error):
+            raise ScenarioError(
+                "a whole number has thousands of digits; write a shorter one, or such as 1e9"
+            ) from None
         raise ScenarioError(f"a number cannot be read: {str(error)[:MAX_SHOWN]}") from error
 
 
@@ -194,6 +199,10 @@ def _topology(table: Any) -> tuple[Link, ...]:
             raise ScenarioError(f"unknown key topology.{_short(key)}; {kind} knows {', '.join(units)}")
         if units[key]:
             table[key] = _quantities(value, units[key], f"topology.{key}")
+    needed = [p.name for p in inspect.signature(make).parameters.values() if p.default is p.empty]
+    for key in needed:
+        if key not in table:
+            raise ScenarioError(f"topology.{key} is missing; a topology of kind {kind} cannot do without")
     try:
         return make(**table)
     except TypeError as error:
