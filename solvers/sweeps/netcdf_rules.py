@@ -82,7 +82,11 @@ def _check_seal(path: Path) -> bool:
             behind = behind[-_SEAL_BYTES:]
     except StoreError as error:
         text = str(error)
-        said = (text.startswith(str(path)) and "whole" in text) or "ordinary file" in text
+        if "is not an ordinary file" in text:
+            raise StoreError(
+                f"{path} is not a whole NetCDF file but a folder, a device or a pipe; give another name"
+            ) from None
+        said = text.startswith(str(path)) and "whole" in text
         raise (error if said else not_whole(path, brief(error))) from None
     if not begun:
         raise not_whole(path, "it is empty")

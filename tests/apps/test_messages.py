@@ -83,7 +83,7 @@ def test_a_pipe_is_no_store(refused: Callable[..., str], tmp_path: Path) -> None
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     error = refused("explain", str(pipe))
-    assert error.endswith("is not an ordinary file; give another name\n") and error.count("another name") == 1
+    assert error.endswith("but a folder, a device or a pipe; give another name\n") and error.count("another name") == 1
 
 
 def test_other_times_of_a_store_are_told_as_a_range(
