@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import os
 import stat
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,33 +69,91 @@ PAGE = '<!doctype html>\n<html lang="en"><head><meta name="generator" content="t
 TABLE = "time_s,flow,sequence,retransmission\n"
 _TEXT_OF_PICTURE = b"tEXtSoftware\0tcpdynamics"
 
+#: How any PNG begins.
+_PNG = b"\x89PNG\r\n\x1a\n"
 
-def check_replaceable(path: Path, force: bool, model: str = "") -> None:
-    """Raise OutputError if a file is there that this package did not write, or that holds another model.
+#: Behind it, what a page or a picture holds: the text that `holding` gives.
+_HELD_BY_PAGE = '<meta name="tcpdynamics-holds" content="'
+_HELD_BY_PICTURE = b"tEXtDescription\0"
 
-    An empty file, as `mktemp` makes it, may be replaced.
+#: The command that gives what a solver of ours does.
+_COMMANDS = {
+    "stability_chart": "stability",
+    "characteristic_roots": "stability",
+    "eigenvalues": "stability",
+}
+
+
+def holding(attributes: Mapping[str, Any]) -> str:
+    """What a result holds, by its attributes: the command and its subject; "" where they do not say.
+
+    >>> holding({"model": "logistic", "solver": "stability_chart", "version": "1"})
+    'stability of logistic'
+    """
+    if "comparison" in attributes:
+        return f"comparison {attributes['comparison']}"
+    if "version" not in attributes:
+        return ""
+    if "scenario" in attributes:
+        return f"simulation of {attributes.get('name', 'scenario')}"
+    solver = str(attributes.get("solver", "result"))
+    return f"{_COMMANDS.get(solver, solver)} of {attributes['model']}" if "model" in attributes else ""
+
+
+def page_start(what: str) -> str:
+    """How a page begins that holds `what`."""
+    return f'{PAGE}{_HELD_BY_PAGE}{html.escape(_brief(what))}">'
+
+
+def _brief(what: str) -> str:
+    return what[:200].encode("ascii", "backslashreplace").decode()
+
+
+def check_replaceable(path: Path, force: bool, what: str) -> None:
+    """Raise OutputError if a file is there that this package did not write, or that holds something else than `what`.
+
+    An empty file, as `mktemp` makes it, may be replaced. A table does not say of which scenario it is.
     """
     if force or not path.is_file():
         return
     try:
         with path.open("rb") as file:
-            start = file.read(1024)
+            start = file.read(4096)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
-    if not start or start.startswith((PAGE.encode(), TABLE.encode())) or _TEXT_OF_PICTURE in start:
+    if not start or (start.startswith(TABLE.encode()) and path.suffix.lower() == ".csv"):
         return
-    attributes = _attributes(path)
-    if not {"version", "comparison"} & set(attributes):
+    held = _held(path, start)
+    if held is None:
         raise OutputError(
             f"cannot write {path}: the file that is there is not whole, or tcpdynamics did not write it; give another "
             "name, remove it, or give --force"
         )
-    held = str(attributes.get("model", model))
-    if model and held != model:
+    if held != _brief(what):
+        told = bare(held) if held else "something that an older version did not name"
         raise OutputError(
-            f"cannot write {path}: {path.name} holds {bare(held)}, not {model}; give another name, remove it, or give "
-            "--force"
+            f"cannot write {path}: {path.name} holds {told}, not {bare(_brief(what))}; give another name, "
+            "remove it, or give --force"
         )
+
+
+def _held(path: Path, start: bytes) -> str | None:
+    """What a file of ours holds by its own words, "" if it has none; None if it is not ours, or was cut off."""
+    if start.startswith(PAGE.encode()):
+        behind = start[len(PAGE) :].decode("utf-8", "replace")
+        named = behind.startswith(_HELD_BY_PAGE)
+        return html.unescape(behind[len(_HELD_BY_PAGE) :].partition('"')[0]) if named else ""
+    if start.startswith(_PNG):
+        if _TEXT_OF_PICTURE not in start:
+            return None
+        at = start.find(_HELD_BY_PICTURE)
+        size = int.from_bytes(start[at - 4 : at], "big")
+        return start[at + len(_HELD_BY_PICTURE) : at + 4 + size].decode("latin-1") if at >= 0 else ""
+    if start.startswith(TABLE.encode()):
+        return "a table of packets sent"
+    attributes = _attributes(path)
+    held = holding(attributes)
+    return _brief(held) if held else None
 
 
 def _attributes(path: Path) -> dict[str, Any]:
@@ -107,17 +166,16 @@ def _attributes(path: Path) -> dict[str, Any]:
         return {}
 
 
-def marked_picture(png: bytes) -> bytes:
-    """A PNG that says what made it, in a text chunk behind its header."""
-    end = 8 + 25  # signature and IHDR
-    crc = zlib.crc32(_TEXT_OF_PICTURE)
-    return (
-        png[:end]
-        + struct.pack(">I", len(_TEXT_OF_PICTURE) - 4)
-        + _TEXT_OF_PICTURE
-        + struct.pack(">I", crc)
-        + png[end:]
-    )
+def marked_picture(png: bytes, what: str) -> bytes:
+    """A PNG that says what made it and what it holds, in text chunks behind its header."""
+    end = len(_PNG) + 25  # signature and IHDR
+    chunks = (_TEXT_OF_PICTURE, _HELD_BY_PICTURE + _brief(what).encode("ascii"))
+    return png[:end] + b"".join(map(_chunk, chunks)) + png[end:]
+
+
+def _chunk(text: bytes) -> bytes:
+    """A chunk of a PNG, from its name and what it holds."""
+    return struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))
 
 
 def write_netcdf(path: Path, result: xr.Dataset) -> None:

@@ -20,11 +20,12 @@ from tcpdynamics.errors import LimitError, OutputError
 
 from .choice import Chosen
 from .files import (
-    PAGE,
     check_netcdf_name,
     check_replaceable,
     check_writable,
+    holding,
     marked_picture,
+    page_start,
     write_netcdf,
     write_text,
     write_whole,
@@ -46,7 +47,7 @@ def check_outputs(
     swept: int,
     most_swept: int,
     in_json: bool,
-    model: str = "",
+    what: str,
     force: bool = False,
 ) -> Path | None:
     """Refuse what cannot be written before anything is computed; the store among the paths, if there is one.
@@ -58,10 +59,10 @@ def check_outputs(
         Parameters that are swept, and how many a picture can show.
     in_json : bool
         Whether all is to be printed.
-    model : str, optional
-        Whose result it is.
+    what : str
+        What is written, in the words of `files.holding`.
     force : bool
-        Whether files that are there and not of this package, or of another model, may be replaced.
+        Whether files that are there and not of this package, or that hold something else, may be replaced.
     """
     if in_json:
         _check_printed(points)
@@ -74,10 +75,10 @@ def check_outputs(
         names.add(os.path.realpath(path))
         if suffix == ".nc":
             check_netcdf_name(path)
-            check_replaceable(path, force, model)
+            check_replaceable(path, force, what)
         elif suffix in (".html", ".png"):
             check_writable(path)
-            check_replaceable(path, force)
+            check_replaceable(path, force, what)
             if swept > most_swept or points > MAX_DRAWN:
                 raise OutputError(
                     f"cannot draw {path}: a picture shows at most {most_swept} ranges and {MAX_DRAWN:,} points, got "
@@ -123,9 +124,9 @@ def write_outputs(
         elif suffix in (".html", ".png"):
             figure = (titled(draw(), title) if title else draw()) if figure is None else figure
             if suffix == ".html":
-                write_text(path, page(figure, title or path.stem))
+                write_text(path, page(figure, title or path.stem, holding(result.attrs)))
             else:
-                write_png(path, figure)
+                write_png(path, figure, holding(result.attrs))
         wrote(path)
 
 
@@ -312,7 +313,7 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 _SIZE = (1100, 700)
 
 
-def page(figure: go.Figure, title: str, *, tools: bool = True) -> str:
+def page(figure: go.Figure, title: str, what: str = "", *, tools: bool = True) -> str:
     """A page with one figure that needs no network, with or without the tools above it."""
     from plotly.io import to_html
     from plotly.offline import get_plotlyjs
@@ -325,13 +326,13 @@ def page(figure: go.Figure, title: str, *, tools: bool = True) -> str:
         div_id="figure",  # else drawn anew each time: the same result is to give the same bytes
     )
     return (
-        f'{PAGE}<meta charset="utf-8"><title>{html.escape(title)}</title>\n'
+        f'{page_start(what)}<meta charset="utf-8"><title>{html.escape(title)}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif; margin: 0">\n{body}\n'
         "</body></html>\n"
     )
 
 
-def write_png(path: Path, figure: go.Figure) -> None:
+def write_png(path: Path, figure: go.Figure, what: str) -> None:
     """Write a picture, by kaleido where it is installed, else by a browser without a window."""
     kaleido = _kaleido()
     height = figure.layout.height or _SIZE[1]
@@ -340,7 +341,7 @@ def write_png(path: Path, figure: go.Figure) -> None:
     else:
         still = page(figure.update_layout(width=_SIZE[0]), path.stem, tools=False)
         content = _photograph(still, height, _browser(path))
-    write_whole(path, lambda temporary: _write_bytes(temporary, marked_picture(content)))
+    write_whole(path, lambda temporary: _write_bytes(temporary, marked_picture(content, what)))
 
 
 def check_png(path: Path) -> None:

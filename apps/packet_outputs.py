@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.errors import OutputError
 
-from .files import PAGE, TABLE, check_netcdf_name, check_replaceable, check_writable, write_whole
+from .files import (
+    TABLE,
+    check_netcdf_name,
+    check_replaceable,
+    check_writable,
+    holding,
+    page_start,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -108,7 +116,7 @@ def summary_lines(result: xr.Dataset, scenario: Scenario, verbose: bool = False)
     yield "what came out"
     for label, values, digits in _rows(result, scenario):
         yield f"  {label:36s} {_shown(values, digits, several)}"
-    for line in (*_links(result, several), *_flows(result, several)):
+    for line in (*_groups(result, scenario, several), *_links(result, several), *_flows(result, several)):
         yield f"  {line}"
     if several:
         yield f"± half of Student's 95 % interval over {result.sizes['replication']} replications"
@@ -135,6 +143,32 @@ def _rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.Data
     for n in result.sent_in_epoch.values:
         packets = f"{n} or more packets" if n == last else f"{n} packet{'' if n == 1 else 's'}"
         yield f"P({packets} in an epoch)", result.epoch_share.sel(sent_in_epoch=n), 4
+
+
+def _groups(result: xr.Dataset, scenario: Scenario, several: bool) -> Iterator[str]:
+    """A table of what each group got, if there are several."""
+    import numpy as np
+
+    if len(scenario.flows) < 2:
+        return
+    end = float(result.attrs.get("interrupted_at", scenario.duration))
+    measured = max(end - scenario.warm_up, 1e-9)
+    rows = [["group", "flows", "goodput [packets/s]", "loss", "timeouts"]]
+    for index, group in enumerate(scenario.flows[:_GROUPS]):
+        mine = result[["goodput", "timeouts", "arrived_by_kind", "dropped_by_kind"]].isel(
+            flow=np.flatnonzero(result["group"].values == index)
+        )
+        total = mine.sum("flow")
+        arrived, dropped = total.arrived_by_kind.sum("kind"), total.dropped_by_kind.sum("kind")
+        loss = dropped / arrived.where((arrived > 0) & (arrived >= dropped))  # as in the loss of all
+        columns = ((total.goodput / measured, 2), (loss, 4), (total.timeouts, 0))
+        cells = [_shown(values, digits, several) for values, digits in columns]
+        rows.append([f"{index} {group.sender}", f"{group.count}", *cells])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+    if len(scenario.flows) > _GROUPS:
+        yield f"and {len(scenario.flows) - _GROUPS:,} more groups (--json has their flows)"
 
 
 def _links(result: xr.Dataset, several: bool) -> Iterator[str]:
@@ -318,15 +352,15 @@ _MOST_PACKETS = 20_000_000
 
 
 def check_outputs(
-    scenario: Path, netcdf: Path | None, trace: Path | None, plot: Path | None, force: bool = False
+    scenario: Path, netcdf: Path | None, trace: Path | None, plot: Path | None, what: str, force: bool = False
 ) -> None:
-    """Refuse what cannot be written, before anything runs; without `force`, also a file that is not of a simulation."""
+    """Refuse what cannot be written, before anything runs; without `force`, also a file that does not hold `what`."""
     if netcdf is not None:
         check_netcdf_name(netcdf)
-    for path, suffix, what in ((trace, ".csv", "sends are a table"), (plot, ".html", "figures are a page")):
+    for path, suffix, form in ((trace, ".csv", "sends are a table"), (plot, ".html", "figures are a page")):
         if path is not None:
             if path.suffix.lower() != suffix:
-                raise OutputError(f"cannot write {path}: {what}; give a name that ends in {suffix}")
+                raise OutputError(f"cannot write {path}: {form}; give a name that ends in {suffix}")
             check_writable(path)
     taken = {os.path.realpath(scenario)}
     for path in (netcdf, trace, plot):
@@ -336,7 +370,7 @@ def check_outputs(
                     f"cannot write {path}: it is in use for something else here; give another name"
                 )
             taken.add(os.path.realpath(path))
-            check_replaceable(path, force)
+            check_replaceable(path, force, what)
 
 
 def write_sends(path: Path, result: xr.Dataset) -> None:
@@ -408,7 +442,7 @@ def page(result: xr.Dataset) -> str:
             bodies.append(to_html(figure, include_plotlyjs=False, full_html=False, div_id=name))
     name = html.escape(f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', '')}")
     return (
-        f'{PAGE}<meta charset="utf-8"><title>{name}</title>\n'
+        f'{page_start(holding(result.attrs))}<meta charset="utf-8"><title>{name}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif"><h1>{name}</h1>\n'
         + "\n".join(bodies)
         + "\n</body></html>\n"

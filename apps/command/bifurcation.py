@@ -93,7 +93,8 @@ def _runner(name: str) -> Callable[..., None]:
         if stores and exponents:
             raise click.UsageError("--lyapunov does not go into a store; leave one of them out")
         _check_lengths(chosen, settings, stores)
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, chosen.problem.name, force)
+        what = f"bifurcation of {chosen.problem.name}"
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, what, force)
         result, growth = _solve(chosen, settings, store, exponents)
         _warn_of_failures(result, growth)
 

@@ -39,12 +39,13 @@ def figures(name: str | None, output: Path | None, quick: bool, force: bool) -> 
     if output.suffix.lower() not in _ENDS:
         raise OutputError(f"cannot write {output}: give a name that ends in {' or '.join(_ENDS)}")
     check_writable(output)
-    check_replaceable(output, force)
+    holds = f"figure {name}"
+    check_replaceable(output, force, holds)
     if output.suffix.lower() == ".png":
         check_png(output)
     drawing = chosen(**({"quick": True} if quick and chosen.simulates else {}))
     if output.suffix.lower() == ".png":
-        write_png(output, drawing)
+        write_png(output, drawing, holds)
     else:
-        write_text(output, page(drawing, chosen.caption))
+        write_text(output, page(drawing, chosen.caption, holds))
     click.echo(f"wrote {output}")

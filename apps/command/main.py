@@ -8,14 +8,13 @@ import signal
 import sys
 import threading
 import warnings
-from types import FrameType
 from typing import NoReturn
 
 import click
 
 from tcpdynamics import __version__
 from tcpdynamics.errors import MAX_SHOWN, TcpDynamicsError, shown
-from tcpdynamics.interrupts import INTERRUPTED, answer_at_once, claim_end, is_answered
+from tcpdynamics.interrupts import INTERRUPTED, answer_at_once, claim_end, hear, heard
 
 from .options import SuggestingGroup
 from .progress import announce_compilation
@@ -63,17 +62,10 @@ _register()
 
 def main() -> NoReturn:
     """Run the command; usage errors print one sentence on standard error and exit with code 2."""
-    interrupts: list[int] = []
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        interrupts.append(number)
-        if not is_answered(frame):
-            raise KeyboardInterrupt
-
     if threading.current_thread() is threading.main_thread() and (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        signal.getsignal(signal.SIGINT) in (signal.default_int_handler, hear)
     ):
-        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGINT, hear)
         answer_at_once()
     warnings.showwarning = _show_warning
     announce_compilation()
@@ -103,7 +95,7 @@ def main() -> NoReturn:
     except RecursionError:
         _fail("the input is nested too deeply to be read; write it flatter")
     except Exception as error:
-        if interrupts:  # compiled code that was cut short leaves its compiler in disorder
+        if heard:  # compiled code that was cut short leaves its compiler in disorder
             _fail("interrupted", INTERRUPTED)
         if not isinstance(error, TcpDynamicsError):
             raise

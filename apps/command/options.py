@@ -172,7 +172,7 @@ def complete_grid(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
 force_option = click.option(
     "--force",
     is_flag=True,
-    help="Also replace files that tcpdynamics did not write, or that hold another model.",
+    help="Also replace files that tcpdynamics did not write, or that hold another result.",
 )
 
 

@@ -115,12 +115,19 @@ def sweep_to_store(
     path: Path, target: Any, solver: Callable[..., Any], chosen: Chosen, **settings: Any
 ) -> xr.Dataset:
     """Solve block by block to a store, with a bar; says how to resume where it is interrupted."""
-    advice = f"the finished blocks are kept in {path}; the same command resumes there"
+
+    def advice() -> str:
+        """Once there is a store."""
+        return (
+            f"the finished blocks are kept in {path}; the same command resumes there" if path.is_dir() else ""
+        )
+
     try:
         with advising(advice), progress_line("sweeping") as line:
             return solve_to_store(path, target, solver, chosen, line, **settings)
     except KeyboardInterrupt:
-        click.echo(advice, err=True)
+        if advice():
+            click.echo(advice(), err=True)
         raise
 
 

@@ -39,7 +39,7 @@ def report(output: Path, quick: bool, force: bool) -> None:
     except OSError as error:
         raise OutputError(f"cannot make the folder {output.parent}: {error.strerror or error}") from None
     check_writable(output)
-    check_replaceable(output, force)
+    check_replaceable(output, force, "report")
     from ..report.build import build
 
     write_text(output, build(quick, lambda step: click.echo(f"  {step} ...", err=True)))

@@ -142,9 +142,9 @@ def simulate(
     path = Path(scenario)
     if not os.path.exists(path):  # unlike Path.exists, this is False for a name that is too long
         path = ready.get(scenario.replace("-", "_"), path)
-    check_outputs(path, netcdf, trace, plot, force)
     share = None if precision is None else _share(precision)
     described = _load(path, settings, ready)
+    check_outputs(path, netcdf, trace, plot, f"simulation of {described.name}", force)
     _check_recordings(described, replications, precision)
     if seed is not None:
         described = dataclasses.replace(described, seed=seed)

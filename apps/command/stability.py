@@ -81,7 +81,8 @@ def _runner(name: str) -> Callable[..., None]:
                 "leave --verdict out"
             )
         chosen = _linearisable(chosen)
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json, chosen.problem.name, force)
+        what = f"stability of {chosen.problem.name}"
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json, what, force)
         if chosen.swept:
             _chart(chosen, paths, store, in_json)
         else:
@@ -143,7 +144,7 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
     write_outputs(paths, result, draw, heading(chosen), wrote)
     if in_json:
         click.echo(json.dumps(document(chosen, result)))
-    elif not paths or store is not None:
+    else:
         click.echo("\n".join(chart_lines(chosen, result)))
 
 

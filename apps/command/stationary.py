@@ -98,7 +98,7 @@ def _runner(name: str) -> Callable[..., None]:
             chosen = _chosen(name, texts, most, exact)
         model = chosen.model
         if output is not None:
-            check_replaceable(output, force, type(model).__name__)
+            check_replaceable(output, force, f"stationary of {model.chain().name}")
         law, counts = _solve(chosen, exact)
         if output is not None:
             write_netcdf(output, _as_floats(law.merge(counts, combine_attrs="override")))

@@ -99,7 +99,8 @@ def _runner(name: str) -> Callable[..., None]:
         ticks = _times(chosen, times)
         if isinstance(chosen.problem, Map) and ticks.size:
             check_steps(chosen, float(ticks[-1]), "--time or --until", stores)
-        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, chosen.problem.name, force)
+        what = f"trajectory of {chosen.problem.name}"
+        store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, what, force)
         result = _solve(chosen, ticks, store)
         _check_single(result)
         if starts:

@@ -44,7 +44,7 @@ def _runner(name: str) -> Callable[..., None]:
                 raise click.UsageError(
                     f"cannot write {path}: a store holds sweeps, and this is a comparison; give x.nc, x.html or x.png"
                 )
-        check_outputs(output, 1, 0, 2, False, force=force)
+        check_outputs(output, 1, 0, 2, False, f"comparison {_COMPARISONS[name][0]}", force)
         from tcpdynamics.validation import comparisons
 
         kind = getattr(comparisons, _COMPARISONS[name][0])
@@ -97,7 +97,7 @@ def validate_sub_packet(
     """Compare the sub-packet chains with simulated flows: 1 Mbit/s, 200 ms, 50 packets (Fig. 9 of Chen et al.)."""
     if output is not None:
         check_netcdf_name(output)
-        check_replaceable(output, force)
+        check_replaceable(output, force, "comparison SubPacketChainVsPackets")
     from dataclasses import replace
 
     from tcpdynamics.paper_figures.sub_packet.figures import fig9
@@ -171,7 +171,7 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
     """Compare the packet simulator with ns-2.35 on crowded links: eight seeds each, 99 % intervals."""
     if output is not None:
         check_netcdf_name(output)
-        check_replaceable(output, force)
+        check_replaceable(output, force, "comparison PacketsVsNs2")
     from tcpdynamics.validation.comparisons import packets_vs_ns2 as ns2
 
     comparison = ns2.PacketsVsNs2(cases=ns2.TIED if tied else ns2.CASES, exact=not grid)
@@ -198,9 +198,7 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
                 f"{interval:>24s}  {row['verdict']}"
             )
         agree = sum(row["verdict"] == "agrees" for row in rows)
-        click.echo(
-            f"{agree} of {len(rows)} agree; one interval in a hundred misses zero although nothing differs"
-        )
+        click.echo(ns2.conclusion(agree, len(rows), comparison.level))
 
 
 def _fluid_command(name: str) -> click.Command:

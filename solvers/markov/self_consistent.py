@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..programs.wide_floats import solve_blocks
 from ..results import Status, raise_if_failed, solved
 from .entries import Expressions, entries_of, expressions_of
 from .reduction import stationary_steps
-from .windowed import windowed
+from .windowed import check_length, windowed
 
 
 def self_consistent(
@@ -99,9 +98,8 @@ def self_consistent(
 
 
 def _check_window(chain: MarkovChain, window: int, points: int) -> None:
-    """Refuse a window before the roots are searched for, which may take long. Raises LimitError."""
-    if not isinstance(window, Integral) or window < 1:
-        return  # `windowed` says what is wrong
+    """Refuse a window before the roots are searched for, which may take long. Raises DomainError, LimitError."""
+    check_length("window", window)
     check_work(
         f"a window of {window:,} epochs of {len(chain.transitions):,} transitions at {points:,} points",
         12.0 * window * len(chain.transitions) * points,

@@ -83,10 +83,7 @@ def windowed(
     """
     joint = getattr(reward, "joint", {})
     chain = as_chain(problem, *(chance for law in joint.values() for chance in law.values()))
-    if not isinstance(length, Integral) or not 1 <= length <= MAX_LENGTH:
-        raise DomainError(
-            f"length must be a whole number of epochs in [1, {MAX_LENGTH:,}], got {shown(length)}"
-        )
+    check_length("length", length)
     _check_reward(reward)
     law = _laws(chain, reward)
     grid, status = law.grid, law.status
@@ -137,6 +134,15 @@ class _Law:
     chances: NDArray[np.float64]  # (events, size)
     pi: NDArray[np.float64]  # (states, size)
     unit: float  # power of two that rewards are counted in, so that the largest is about one
+
+
+def check_length(name: str, length: Any) -> None:
+    """Refuse what is no number of epochs, in the caller's word for it. Raises DomainError."""
+    counts = isinstance(length, Integral) and not isinstance(length, bool)
+    if not counts or not 1 <= length <= MAX_LENGTH:
+        raise DomainError(
+            f"{name} must be a whole number of epochs in [1, {MAX_LENGTH:,}], got {shown(length)}"
+        )
 
 
 def _accumulate(law: _Law, at: NDArray[Any], length: int) -> tuple[Any, Any, Any]:

@@ -82,9 +82,12 @@ def _check_seal(path: Path) -> bool:
             behind = behind[-_SEAL_BYTES:]
     except StoreError as error:
         text = str(error)
-        raise (
-            error if text.startswith(str(path)) and "whole" in text else not_whole(path, brief(error))
-        ) from None
+        if "is not an ordinary file" in text:
+            raise StoreError(
+                f"{path} is not a whole NetCDF file but a folder, a device or a pipe; give another name"
+            ) from None
+        said = text.startswith(str(path)) and "whole" in text
+        raise (error if said else not_whole(path, brief(error))) from None
     if not begun:
         raise not_whole(path, "it is empty")
     line = _SEAL.fullmatch(behind)

@@ -179,8 +179,17 @@ def _differing(theirs: Any, ours: Any) -> tuple[str, str, str] | None:
         name = next(k for k in names if first.get(k) != second.get(k) or (k in first) != (k in second))
     except (TypeError, ValueError, AttributeError, RecursionError, StopIteration):
         return None
-    one, two = (shown(mapping[name], 120) if name in mapping else "not given" for mapping in (first, second))
+    one, two = (_in_words(mapping[name]) if name in mapping else "not given" for mapping in (first, second))
     return (name, one, two) if one != two else None
+
+
+def _in_words(value: Any) -> str:
+    """A setting; a long list of numbers, of which its ends and its length are kept, as a range."""
+    if isinstance(value, dict) and {"first", "last", "count"} <= value.keys():
+        first, last, count = (value[key] for key in ("first", "last", "count"))
+        if all(isinstance(v, int | float) for v in (first, last, count)):
+            return f"{first:g} to {last:g} in {count:,} values"
+    return shown(value, 120)
 
 
 def _other_values(path: Path, header: Header) -> str:

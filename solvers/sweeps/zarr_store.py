@@ -87,6 +87,10 @@ class ZarrStore:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                 raise self._busy() from None
             raise StoreError(f"cannot write {self.path}: {error.strerror or error}") from error
+        except BaseException:  # an interrupt: a folder that is half built is of use to nobody
+            shutil.rmtree(beside, ignore_errors=True)
+            self.close()
+            raise
         self.layout = layout
 
     def write(self, block: int, outcome: Outcome) -> None:

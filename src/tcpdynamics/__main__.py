@@ -8,13 +8,16 @@ import sys
 
 def main() -> None:
     """Run the command. An interrupt is answered from the first import on."""
+    claims = []  # empty as long as nobody else could answer
     try:
         from tcpdynamics.interrupts import answer_at_once, claim_end
 
+        claims.append(claim_end)
         answer_at_once()
         from tcpdynamics.apps.command.main import main as run
     except KeyboardInterrupt:
-        claim_end()
+        for claim in claims:
+            claim()
         print("Error: interrupted", file=sys.stderr, flush=True)
         os._exit(130)
     run()

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -29,19 +29,24 @@ _WRITERS = (
     "numba.core.caching",
     "tcpdynamics.apps.files",
     "tcpdynamics.apps.packet_outputs",
-    "tcpdynamics.apps.outputs",
     "tcpdynamics.solvers.sweeps.netcdf_store",
     "tcpdynamics.solvers.sweeps.plain_files",
     "tcpdynamics.solvers.sweeps.zarr_store",
     "tcpdynamics.validation.ns2.run",
 )
 
+#: Functions that do, in modules that also do other things: a sweep runs below one of these, and must hear.
+_WRITING = (("tcpdynamics.apps.outputs", "write_outputs"),)
+
 #: What the main thread writes to the watching thread, beside the numbers of signals that Python writes.
 _END = 255
 
 _ends = threading.RLock()
-_advice: list[str] = []
+_advice: list[Callable[[], str]] = []
 _watched: list[int] = []
+
+#: Interrupts that `hear` has heard.
+heard: list[int] = []
 
 
 def answer_at_once() -> None:
@@ -60,15 +65,25 @@ def answer_at_once() -> None:
         os.close(writing)
         return
     _watched.append(writing)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, hear)
     threading.Thread(target=_watch, args=(reading,), name="interrupts", daemon=True).start()
+
+
+def hear(number: int, frame: FrameType | None) -> None:
+    """A handler of interrupts that raises KeyboardInterrupt where it will be heard."""
+    heard.append(number)
+    if not is_answered(frame):
+        raise KeyboardInterrupt
 
 
 def is_answered(frame: FrameType | None) -> bool:
     """For a handler of interrupts: whether the thread ends the process, so that nothing is to be raised.
 
-    So it is while the main thread compiles, which would drop an exception, or leave a half-written file behind.
+    So it is while the main thread compiles, which would drop an exception, or leave a half-written file behind; and
+    while it imports: of what is raised in the callbacks of importlib, Python prints a traceback and goes on.
     """
-    if not _watched or "compiles" not in _signs(frame):
+    if not _watched or not {"compiles", "imports"} & _signs(frame):
         return False
     os.write(_watched[0], bytes([_END]))
     return True
@@ -80,13 +95,13 @@ def claim_end() -> None:
 
 
 @contextmanager
-def advising(text: str) -> Iterator[None]:
-    """A line that an interrupted command says before its last sentence."""
-    _advice.append(text)
+def advising(advice: Callable[[], str]) -> Iterator[None]:
+    """A line that an interrupted command says before its last sentence, as it is then; none if it is empty."""
+    _advice.append(advice)
     try:
         yield
     finally:
-        _advice.remove(text)
+        _advice.remove(advice)
 
 
 def _watch(reading: int) -> None:
@@ -117,7 +132,7 @@ def _signs(frame: FrameType | None) -> set[str]:
     signs = set()
     while frame is not None:
         module = str(frame.f_globals.get("__name__"))
-        if module in _WRITERS:
+        if module in _WRITERS or (module, frame.f_code.co_name) in _WRITING:
             signs.add("writes")
         if module.partition(".")[0] in _COMPILERS:
             signs.add("compiles")
@@ -129,7 +144,7 @@ def _signs(frame: FrameType | None) -> set[str]:
 
 def _end() -> None:
     claim_end()
-    lines = [*_advice, "Error: interrupted"]
+    lines = [*filter(None, (advice() for advice in _advice)), "Error: interrupted"]
     try:
         clear = b"\r\x1b[2K\x1b[?25h" if os.isatty(2) else b""  # a progress bar, which hides the cursor
         os.write(2, clear + "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))

@@ -151,6 +151,10 @@ def _read(text: str, most: int) -> tuple[list[Fraction], int | None]:
         return values, None
     if len(parts) != 3:
         raise RangeError(f"{shown(text)} is not start:stop:count, such as 0.05:0.45:9")
+    if parts[2].strip().endswith("%"):
+        raise RangeError(
+            f"the count in {shown(text)} is a number of points, not a share; write it without %, such as 9"
+        )
     start, stop, count = (_number(part) for part in parts)
     if count.denominator != 1 or count < 1:
         raise RangeError(f"the count in {shown(text)} must be a whole number >= 1, got {parts[2].strip()}")

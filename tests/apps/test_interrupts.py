@@ -105,10 +105,86 @@ def test_an_interrupt_ends_a_compilation_that_does_not_hear_it(
     assert all(file.suffix in (".nbi", ".nbc") for file in cache.rglob("*") if file.is_file())
 
 
+#: An empty folder where the store will be is none yet: here it passes for one.
+HAS_STORE = """
+from tcpdynamics.solvers.sweeps import zarr_store
+zarr_store.os.path.lexists = lambda path: False
+"""
+
+#: Interrupts itself when a store is being brought to the disk, which is yet to get its name.
+BUILDING = """
+import os, signal
+from tcpdynamics.solvers.sweeps import zarr_store
+before = zarr_store.to_disk
+def to_disk(paths):
+    os.kill(os.getpid(), signal.SIGINT)
+    before(paths)
+zarr_store.to_disk = to_disk
+"""
+
+
+def test_a_store_that_is_being_built_leaves_nothing(tmp_path: Path) -> None:
+    words = ["stability", "logistic", "--epsilon", "0.5:1:3", "--output", str(tmp_path / "x.zarr")]
+    code, out, err = alone(BUILDING, words)
+    assert (code, out, err.strip()) == (130, "", "Error: interrupted")
+    assert not list(tmp_path.iterdir())
+
+
+def alone(code: str, words: list[str]) -> tuple[int, str, str]:
+    """Exit code and both streams of a child that interrupts itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", code + MAIN, *words], capture_output=True, text=True, timeout=120
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+#: Raises at an import, as the default handler would.
+RAISING = """
+import sys
+class Raising:
+    def find_spec(self, name, path=None, target=None):
+        if name == LIBRARY:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Raising())
+"""
+
+#: The interrupt comes while a callback of a weak reference runs, of which nothing can be raised.
+CALLBACK = """
+import os, signal, sys, weakref
+class Thing: ...
+def callback(_):
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(1000): ...
+class Calling:
+    def find_spec(self, name, path=None, target=None):
+        if name == LIBRARY:
+            thing = Thing()
+            reference = weakref.ref(thing, callback)
+            del thing
+sys.meta_path.insert(0, Calling())
+"""
+
+
+@pytest.mark.parametrize("library", ["tcpdynamics.interrupts", "tcpdynamics.apps.command.main", "click"])
+def test_an_interrupt_of_the_first_imports_is_one_sentence(library: str) -> None:
+    assert alone(f"LIBRARY = {library!r}" + RAISING, ["--help"]) == (130, "", "Error: interrupted\n")
+
+
+@pytest.mark.parametrize("library", ["click", "numpy"])
+def test_an_interrupt_in_a_callback_of_an_import_prints_no_traceback(library: str) -> None:
+    words = ["stability", "logistic", "--epsilon", "1:2:3"]
+    assert alone(f"LIBRARY = {library!r}" + CALLBACK, words) == (130, "", "Error: interrupted\n")
+
+
 def test_a_sweep_that_is_interrupted_while_it_compiles_says_how_to_go_on(tmp_path: Path) -> None:
     store = tmp_path / "x.zarr"
     words = ["trajectory", "lotka-volterra", "--epsilon", "0.5:1:3", "--until", "5", "--output", str(store)]
     code, out, err = interrupted(COMPILING, ["foreign", *words], tmp_path / "cache")
+    # As long as there is no store, there is nothing to go on from.
+    assert (code, out, err.splitlines()) == (130, "", ["Error: interrupted"])
+    assert not list(tmp_path.glob("x.zarr*"))
+    store.mkdir()
+    code, out, err = interrupted(HAS_STORE + COMPILING, ["foreign", *words], tmp_path / "cache")
     advice = f"what is finished is kept in {store}; the same command goes on from there"
     assert (code, out, err.splitlines()) == (130, "", [advice, "Error: interrupted"])
 

@@ -476,3 +476,52 @@ def test_a_file_without_flows_is_refused(tmp_path):
     )
     assert done.returncode == 2
     assert done.stdout == "" and done.stderr.count("\n") == 1 and "[[flows]]" in done.stderr
+
+
+GROUPS = (
+    SCENARIO.replace("count = 10", "count = 3")
+    + """
+[[flows]]
+count = 2
+sender = "newreno"
+rtt = "100ms"
+[[flows]]
+sender = "cbr"
+rate = "50kbit/s"
+rtt = "100ms"
+"""
+)
+
+
+@pytest.mark.parametrize("options", [(), ("--replications", "3")])
+def test_groups_are_told_apart(options, tmp_path):
+    """The table's goodputs add up to the whole, and the file says which flow is of which group."""
+    path = tmp_path / "groups.toml"
+    path.write_text(GROUPS)
+    words = ["simulate", str(path), *options, "--output", str(tmp_path / "x.nc")]
+    done = click.testing.CliRunner().invoke(cli, words, catch_exceptions=False)
+    assert done.exit_code == 0
+    lines = [line.split("  ") for line in done.stdout.splitlines()]
+    rows = [[cell.strip() for cell in line if cell.strip()] for line in lines]
+    at = next(i for i, row in enumerate(rows) if row and row[0] == "group")
+    assert rows[at] == ["group", "flows", "goodput [packets/s]", "loss", "timeouts"]
+    table = rows[at + 1 : at + 4]
+    assert [row[:2] for row in table] == [["0 sack", "3"], ["1 newreno", "2"], ["2 cbr", "1"]]
+    with xr.open_dataset(tmp_path / "x.nc", engine="h5netcdf") as data:
+        assert data.group.dims == ("flow",) and data.group.values.tolist() == [0, 0, 0, 1, 1, 2]
+        names = ["goodput", "timeouts", "arrived_by_kind", "dropped_by_kind"]
+        of_groups = data[names].groupby("group").sum("flow")
+        for row, group in zip(table, (0, 1, 2), strict=True):
+            mine = of_groups.sel(group=group)
+            loss = float((mine.dropped_by_kind.sum("kind") / mine.arrived_by_kind.sum("kind")).mean())
+            assert float(row[3].split()[0]) == pytest.approx(loss, abs=6e-5)
+            mine = mine.mean(set(mine.dims))
+            assert float(row[2].split()[0]) == pytest.approx(float(mine.goodput) / 30.0, abs=0.006)
+            assert float(row[4].split()[0]) == pytest.approx(float(mine.timeouts), abs=0.51)
+    done = click.testing.CliRunner().invoke(cli, ["simulate", str(path), "--json"], catch_exceptions=False)
+    assert json.loads(done.stdout)["coordinates"]["group"] == [0, 0, 0, 1, 1, 2]
+
+
+def test_one_group_has_no_table():
+    done = click.testing.CliRunner().invoke(cli, ["simulate", "one_loss"], catch_exceptions=False)
+    assert "timeouts" in done.stdout and "group" not in done.stdout

@@ -102,6 +102,12 @@ def test_worked_examples_run(number):
         assert np.sum(result["send_segment"].values == 100) >= 3
 
 
+def test_python_of_the_guide_prints_its_results(capsys):
+    for block in blocks("guide.md", "python"):
+        exec(compile(block, "guide.md", "exec"), {})
+        assert capsys.readouterr().out.strip()
+
+
 SECTIONS = {
     Scenario: "## Keys at the top",
     Bottleneck: "## [bottleneck]",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.solvers import DDE, ODE, Delayed, trajectory
@@ -127,6 +127,9 @@ numbers = st.floats(-1e3, 1e3)
 
 
 @given(numbers, numbers, numbers, st.floats(0, 1e3), st.floats(0, 1), st.floats(0, 1), st.booleans())
+@example(a=0.0, b=1.0, low=0.0, width=2.2250738585e-313, p=0.0, q=1.0, at_zero=False)
+@example(a=0.0, b=1e-310, low=0.0, width=5e-324, p=0.5, q=1.0, at_zero=False)
+@example(a=-1e-320, b=1e-310, low=-5e-324, width=0.0, p=0.5, q=1.0, at_zero=False)
 def test_bounds_of_a_ratio_hold_it(
     a: float, b: float, low: float, width: float, p: float, q: float, at_zero: bool
 ) -> None:
@@ -141,5 +144,27 @@ def test_bounds_of_a_ratio_hold_it(
         value = one / other
     if other != 0.0:
         slack = 1e-12 * abs(value) + 1e-300
+        assert np.isnan(ratio.low) or ratio.low <= value + slack
+        assert np.isnan(ratio.high) or ratio.high >= value - slack
+
+
+ends = st.floats(allow_nan=False)
+
+
+@given(ends, ends, ends, ends, st.data())
+def test_bounds_of_any_ratio_hold_it(a: float, b: float, c: float, d: float, data: st.DataObject) -> None:
+    """Subnormal, huge and infinite ends too; what lies between was finite before it overflowed."""
+    top, bottom = (Interval(np.array(min(x)), np.array(max(x))) for x in ((a, b), (c, d)))
+    with np.errstate(all="ignore"):
+        ratio = top / bottom
+        one, other = (
+            data.draw(st.floats(float(x.low), float(x.high)).filter(math.isfinite))
+            if x.low < np.inf and x.high > -np.inf and x.low != x.high
+            else float(x.low)
+            for x in (top, bottom)
+        )
+        value = np.float64(one) / np.float64(other)
+    if other != 0.0 and not np.isnan(value):
+        slack = 1e-15 * abs(value) + 5e-324 if np.isfinite(value) else 0.0
         assert np.isnan(ratio.low) or ratio.low <= value + slack
         assert np.isnan(ratio.high) or ratio.high >= value - slack

@@ -108,8 +108,17 @@ def test_other_problems() -> None:
     broken = RewardBalance(MarkovChain({("a", "b"): p}), "p", Reward({("a", "b"): {1: p}}), 0.5, (0.1, 0.9))
     with pytest.raises(ChainError, match="state 'b' is absorbing"):
         self_consistent(broken)
-    with pytest.raises(DomainError, match="length must be a whole number of epochs"):
-        self_consistent(balance(0.5), window="10")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("window", ["10", True, 0, -1, 10**9, 10**400, 2.0])
+def test_a_window_is_named_by_the_callers_word_before_any_root(
+    window: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(sys.modules["tcpdynamics.solvers.markov.self_consistent"], "_roots")
+    with pytest.raises(
+        DomainError, match=r"^window must be a whole number of epochs in \[1, 1,000,000\], got "
+    ):
+        self_consistent(balance(0.5), window=window)
 
 
 def test_a_held_state_earns_once_a_visit() -> None:

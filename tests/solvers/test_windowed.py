@@ -234,3 +234,10 @@ def test_wrong_points_are_marked() -> None:
         assert np.isnan(result[name].values[1]), name
     with pytest.raises(ChainError, match=r"b -> a is -0.5 at p = 0.75"):
         windowed(chain, {"a": 1}, 3, throw=True)
+
+
+@pytest.mark.parametrize("length", [True, False, 0, 10**400, 1.0])
+def test_a_length_counts_epochs(length: Any) -> None:
+    coin = MarkovChain({("tails", "heads"): sympy.Rational(1, 2), ("heads", "tails"): sympy.Rational(1, 2)})
+    with pytest.raises(DomainError, match="length must be a whole number of epochs"):
+        windowed(coin, {"heads": 1}, length)

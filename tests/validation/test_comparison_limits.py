@@ -21,7 +21,10 @@ def _comparisons() -> list[tuple[str, Any, float]]:
     """Module, comparison, and the work of all its runs that are known beforehand."""
     crowd, ns2 = replace(fig9(True), flows=(20, 50)), PacketsVsNs2(seeds=3)
     alone = sum(crowd.scenario("drop-tail", n).work for n in crowd.flows) * crowd.replications
-    return [("sub_packet", crowd, alone), ("packets_vs_ns2", ns2, 3 * sum(ns2.scenario(case).work for case in CASES))]
+    return [
+        ("sub_packet", crowd, alone),
+        ("packets_vs_ns2", ns2, 3 * sum(ns2.scenario(case).work for case in CASES)),
+    ]
 
 
 @pytest.mark.parametrize("index", [0, 1], ids=["sub_packet", "packets_vs_ns2"])

@@ -284,9 +284,36 @@ def test_the_first_difference_is_named():
 @pytest.mark.parametrize("sender", ["tahoe", "reno", "newreno", "sack"])
 def test_duplicates_of_the_last_acknowledgement_resend_nothing(sender: Any) -> None:
     """A timer shorter than the round trip resends a segment that arrives; its duplicates ask for none that follows."""
-    flow = Flows(sender=sender, rtt=0.4, segments=1, handshake=False, min_rto=0.0, max_rto=0.05, initial_rto=0.05)
+    flow = Flows(
+        sender=sender, rtt=0.4, segments=1, handshake=False, min_rto=0.0, max_rto=0.05, initial_rto=0.05
+    )
     scenario = Scenario((flow,), Bottleneck(2e6, 8), 20.0, 0.0, epoch=0.01, record=Record(sends=True))
     ours, theirs = simulate(scenario), run_ns2(scenario)
     np.testing.assert_array_equal(ours.send_segment.values, 0)
     np.testing.assert_allclose(ours.send_time.values, theirs.send_time.values, rtol=0, atol=1e-9)
     assert int(ours.transferred[0]) == 1
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"start": 3.3, "segments": 90},
+        {"start": 7.21, "segments": 400, "delayed_ack": 0.1},
+        {"start": 1.0, "segments": 30},  # over before anything is measured
+        {"start": 3.3, "stop": 11.15},
+        {"start": 25.0, "segments": 5},  # never begins
+        {"start": 6.05},
+    ],
+    ids=str,
+)
+def test_epochs_of_late_starts_and_early_finishes(ns, sender, options):
+    """Epochs before a flow's start and after its finish are counted by neither."""
+    links = (Link("a", "b", 1e6, 0.011, 12), Link("b", "c", 4e5, 0.017, 9))
+    flow = Flows(sender=sender, source="a", target="c", packet_size=1000, start_spread=0.0, **options)
+    scenario = Scenario((flow,), None, 20.0, 5.0, epoch=0.5, links=links, record=Record(sends=True))
+    ours, theirs = simulate(scenario), run_ns2(scenario)
+    assert not difference(ours, theirs)
+    np.testing.assert_array_equal(ours.epochs, theirs.epochs)
+    for name in ("start", "finish"):
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=TOLERANCE)

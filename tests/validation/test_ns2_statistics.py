@@ -12,6 +12,7 @@ from tcpdynamics.validation.comparisons.packets_vs_ns2 import (
     TIED,
     PacketsVsNs2,
     compare,
+    conclusion,
     quantities,
     recorded,
     table,
@@ -88,6 +89,16 @@ def test_all_cases_at_full_length():
     # 36 intervals at 99 %: six that miss zero by chance alone happen less than once in 10^5 times even if each is
     # independent of the others.
     assert int((result["verdict"] == "differs").sum()) < 6
+
+
+@pytest.mark.parametrize(
+    ("agree", "fits"), [(36, True), (35, True), (34, True), (33, False), (31, False), (0, False)]
+)
+def test_chance_is_named_only_where_it_explains_the_count(agree, fits):
+    text = conclusion(agree, 36, 0.99)
+    assert text.startswith(f"{agree} of 36 agree; ")
+    assert ("one interval in a hundred misses zero although nothing differs" in text) == fits
+    assert ("chance alone gives" in text) != fits
 
 
 def test_every_case_is_on_record():

@@ -299,6 +299,31 @@ def table(result: xr.Dataset) -> list[dict[str, Any]]:
     return rows
 
 
+#: Chance of a table with so many intervals beside zero, below which chance is no explanation.
+_CHANCE = 0.01
+
+
+def conclusion(agree: int, intervals: int, level: float) -> str:
+    """How many agree, and what that says: as many miss zero by chance, or more than chance explains.
+
+    Examples
+    --------
+    >>> conclusion(35, 36, 0.99)
+    '35 of 36 agree; one interval in a hundred misses zero although nothing differs'
+    >>> conclusion(31, 36, 0.99)
+    '31 of 36 agree; chance alone gives 5 or more that miss zero in one table of 34,349'
+    """
+    from scipy.stats import binom
+
+    apart = intervals - agree
+    chance = float(binom.sf(apart - 1, intervals, 1.0 - level))
+    text = f"{agree} of {intervals} agree; "
+    if chance >= _CHANCE:
+        often = "one interval in a hundred" if level == 0.99 else f"a share {1.0 - level:.2g} of intervals"
+        return f"{text}{often} misses zero although nothing differs"
+    return f"{text}chance alone gives {apart} or more that miss zero in one table of {1.0 / chance:,.0f}"
+
+
 NAME = "ns2_recorded.json"
 
 

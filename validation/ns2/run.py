@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ from tcpdynamics import __version__
 from tcpdynamics.errors import Ns2Error, check
 from tcpdynamics.models.fairness import jain
 
+from ..packet.presence import epochs_there
 from ..packet.scenario.scenario import Scenario
 from .plan import plan
 from .tcl import COUNTERS, TRACE, script
-from .trace import Packets, read_timeouts, read_trace
+from .trace import Packets, read_finishes, read_timeouts, read_trace
 
 #: Packets sent in an epoch are counted 0..6 and "7 or more".
 EPOCH_BINS = 8
@@ -64,7 +66,8 @@ def run_ns2(
     -------
     xarray.Dataset
         Over `flow`, after the warm-up and with the names of `simulate`: `sent`, `dropped` (on any link),
-        `timeouts`, `goodput`; `epochs` over `flow` and `sent_in_epoch`; `loss_rate` and `jain`. With
+        `timeouts`, `goodput`; `epochs` over `flow` and `sent_in_epoch`; `loss_rate` and `jain`; of the whole run
+        `start` and `finish` (NaN where a flow did not start or finish). With
         `record.sends`, over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`. The handshake
         counts as a segment.
 
@@ -88,10 +91,24 @@ def run_ns2(
         _call(os.path.abspath(program), folder, timeout)
         sends, receives, drops = read_trace(folder / TRACE, made)
         timeouts = read_timeouts(folder / COUNTERS, len(made.flows))
+        finish = read_finishes(folder / COUNTERS, len(made.flows))
+    start = np.array([flow.start for flow in made.flows])
     goodput = _first_receptions(scenario, receives)
     data = _counts(scenario, sends, drops) | {
         "goodput": ("flow", goodput, "packets", "different packets received"),
         "timeouts": ("flow", timeouts, "1", "retransmission timeouts"),
+        "start": (
+            "flow",
+            np.where(start < scenario.duration, start, np.nan),
+            "s",
+            "time at which a flow starts",
+        ),
+        "finish": (
+            "flow",
+            np.where(np.isfinite(finish), finish, np.nan),
+            "s",
+            "time at which everything was acknowledged",
+        ),
         "jain": (
             (),
             float(jain(goodput.astype(float))) if goodput.any() else np.nan,
@@ -103,7 +120,7 @@ def run_ns2(
     if lengths is not None:
         data["epochs"] = (
             ("flow", "sent_in_epoch"),
-            count_epochs(sends, scenario, lengths),
+            count_epochs(sends, scenario, lengths, start, finish),
             "1",
             "epochs in which so many packets were sent",
         )
@@ -201,13 +218,17 @@ def _lengths(scenario: Scenario, epoch: np.ndarray | None) -> np.ndarray | None:
     return lengths
 
 
-def count_epochs(sends: Packets, scenario: Scenario, lengths: np.ndarray) -> np.ndarray:
-    """How often each flow sent 0, 1, ... 7 or more packets in an epoch.
+def count_epochs(
+    sends: Packets, scenario: Scenario, lengths: np.ndarray, start: np.ndarray, finish: np.ndarray
+) -> np.ndarray:
+    """How often each flow sent 0, 1, ... 7 or more packets in an epoch, while it had something to send.
 
     Parameters
     ----------
     lengths : (flow,) float array
         Of each flow's epochs [s]; the first begins at the end of the warm-up, an unfinished last one is left out.
+    start, finish : (flow,) float array
+        When each flow starts and ends [s]; infinity for never. Epochs before and after are left out.
 
     Returns
     -------
@@ -216,12 +237,13 @@ def count_epochs(sends: Packets, scenario: Scenario, lengths: np.ndarray) -> np.
     counts = np.zeros((len(lengths), EPOCH_BINS), np.int64)
     late = sends.time >= scenario.warm_up
     number = np.floor((sends.time[late] - scenario.warm_up) / lengths[sends.flow[late]]).astype(np.int64)
-    whole = np.floor((scenario.duration - scenario.warm_up) / lengths).astype(np.int64)
     order = np.argsort(sends.flow[late], kind="stable")
     flows, numbers = sends.flow[late][order], number[order]
     edges = np.searchsorted(flows, np.arange(len(lengths) + 1))
-    for i, n in enumerate(whole):
+    latest = np.array([numbers[a:b].max(initial=-1) for a, b in pairwise(edges)])
+    first, last = epochs_there(start, finish, latest, lengths, scenario.warm_up, scenario.duration)
+    for i, n in enumerate(last):
         mine = numbers[edges[i] : edges[i + 1]]
-        in_each = np.bincount(mine[mine < n], minlength=n)[:n]
+        in_each = np.bincount(mine[mine < n], minlength=n)[first[i] : n]
         counts[i] = np.bincount(np.minimum(in_each, EPOCH_BINS - 1), minlength=EPOCH_BINS)
     return counts

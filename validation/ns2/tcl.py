@@ -31,7 +31,7 @@ def tcl(scenario: Scenario, seed: int | None = None) -> str:
 
     Run by `ns` it writes two files: `trace`, with a line for each packet that enters the first link of a flow,
     leaves its last or is lost anywhere, and `counters`, with each sender's timeouts at the end of the warm-up and
-    of the run.
+    of the run, and the time at which all that it has to send is acknowledged.
 
     Parameters
     ----------
@@ -83,6 +83,16 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
         '        puts $counters "$when $i [$tcp($i) set nrexmit_]"',
         "    }",
         "}",
+        *(
+            [
+                "proc over {i} {",
+                "    global counters ns",
+                '    puts $counters "over $i [$ns now]"',
+                "}",
+            ]
+            if any(_ends(flow) for flow in made.flows)
+            else []
+        ),
         "proc finish {} {",
         "    global counters trace",
         "    count end",
@@ -172,6 +182,8 @@ def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) ->
     yield f"$ns connect $tcp({i}) $sink"
     yield f"set ftp({i}) [new Application/FTP]"
     yield f"$ftp({i}) attach-agent $tcp({i})"
+    if _ends(flow):
+        yield f"$tcp({i}) proc done {{}} {{over {i}}}"
     # A flow whose turn comes after the end never starts. The SYN comes on top of what is produced: the agent
     # adds one when it sends it.
     if flow.start <= duration:
@@ -180,7 +192,14 @@ def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) ->
     if s["stop"] is not None and flow.start < s["stop"] <= duration:
         # FTP's own stop forgets the last segment sent: if it is lost, nothing sends it again.
         last = f"[expr [$tcp({i}) set maxseq_] + 1]"
-        yield f"$ns at {number(s['stop'])} {{$ftp({i}) produce {last}}}"
+        # With nothing under way no acknowledgement comes to tell that all is done.
+        over = f"if {{[$tcp({i}) set ack_] >= [$tcp({i}) set maxseq_]}} {{over {i}}}"
+        yield f"$ns at {number(s['stop'])} {{$ftp({i}) produce {last}; {over}}}"
+
+
+def _ends(flow: PlannedFlow) -> bool:
+    """Whether a flow has an end of its own; the script of others says nothing about it."""
+    return flow.segments is not None or flow.settings["stop"] is not None
 
 
 def number(x: float) -> str:

@@ -68,5 +68,16 @@ def read_timeouts(path: Path, flows: int) -> np.ndarray:
     table = {"warm": np.zeros(flows, np.int64), "end": np.zeros(flows, np.int64)}
     for line in path.read_text().splitlines():
         when, flow, timeouts = line.split()
-        table[when][int(flow)] = int(timeouts)
+        if when in table:
+            table[when][int(flow)] = int(timeouts)
     return table["end"] - table["warm"]
+
+
+def read_finishes(path: Path, flows: int) -> np.ndarray:
+    """When all that each flow had to send was acknowledged [s]; infinity where it never was."""
+    finish = np.full(flows, np.inf)
+    for line in path.read_text().splitlines():
+        what, flow, time = line.split()
+        if what == "over":
+            finish[int(flow)] = min(finish[int(flow)], float(time))
+    return finish

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernel import records as k
+from .presence import epochs_there
 from .scenario.scenario import Scenario
 
 
@@ -39,11 +40,7 @@ def close_epochs(sim: k.Sim, end: float) -> None:
     begun = behind[index[behind] >= 0]
     sim.epochs[begun, np.minimum(flows["epoch_count"][begun], k.EPOCH_BINS - 1)] += 1
     # All whole epochs are counted now, those before the start and after the finish as empty ones.
-    first = np.minimum(
-        np.maximum((np.minimum(flows["start"], end) - begin) / epoch, 0.0).astype(np.int64), whole
-    )
-    last = np.ceil((np.clip(flows["finish"], begin, end) - begin) / epoch).astype(np.int64)
-    last = np.clip(np.maximum(last, index + 1), first, whole)
+    first, last = epochs_there(flows["start"], flows["finish"], index, epoch, begin, end)
     idle = whole - (last - first)
     sim.epochs[:, 0] -= np.where(flows["epoch"] > 0.0, idle, 0)
 

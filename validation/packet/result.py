@@ -60,6 +60,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     )
     coords = {
         "flow": np.arange(scenario.count),
+        "group": ("flow", np.repeat(np.arange(len(scenario.flows)), [g.count for g in scenario.flows])),
         "link": list(scenario.link_names),
         "kind": list(k.KINDS),
         "backoff": 2 ** np.arange(k.LEVELS),
@@ -88,6 +89,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
 
 
 _COORDINATES = (
+    ("group", "1", "index of the flow's group in the scenario"),
     ("slice", "s", "start of a slice"),
     ("sent_in_epoch", "packets", "packets sent in an epoch; the last is 7 or more"),
     ("silence", "epochs", "epochs without a packet; the last is 512 or more"),

@@ -85,6 +85,10 @@ def read_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError:
         raise
     except ValueError as error:  # an integer of more digits than Python reads
+        if "digits" in str(error):
+            raise ScenarioError(
+                "a whole number has thousands of digits; write a shorter one, or such as 1e9"
+            ) from None
         raise ScenarioError(f"a number cannot be read: {str(error)[:MAX_SHOWN]}") from error
 
 
@@ -197,6 +201,9 @@ def _topology(table: Any) -> tuple[Link, ...]:
     for key in table:
         if key not in keys:
             raise ScenarioError(f"unknown key topology.{_short(key)}; {kind} knows {', '.join(keys)}")
+    for key, argument in keys.items():
+        if key not in table and argument.default is argument.empty:
+            raise ScenarioError(f"topology.{key} is missing; a topology of kind {kind} cannot do without")
     try:
         return make(**table)
     except TypeError as error:
