@@ -48,7 +48,7 @@ def resent_loss_below(high: float) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketModel(Model):
+class SubPacketModel(Model, family="sub-packet"):
     """The chain of a flow whose window is a few packets; use one of its subclasses."""
 
     symbol_names: ClassVar = {"loss": "p", "retransmission_loss": "p_r", "base_timeout": "m_0"}
