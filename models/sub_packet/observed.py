@@ -87,10 +87,10 @@ class SubPacketModel(Model, family="sub-packet"):
         return sympy.Symbol("m_0", positive=True)
 
     def _parameters(self) -> dict[str, Any]:
+        """The losses first, then the timer where it is swept: this is the order of the dimensions of results."""
         parameters = super()._parameters()
-        if self._m_0().is_number:
-            del parameters["m_0"]
-        return parameters
+        timer = parameters.pop("m_0")
+        return parameters if self._m_0().is_number else {**parameters, "m_0": timer}
 
     def _chain(self, transitions: Mapping[tuple[str, str], Any], holding: Mapping[str, Any]) -> MarkovChain:
         return self.problem(MarkovChain, transitions=transitions, states=self.states(), holding=holding)
