@@ -26,7 +26,7 @@ from .windows import some_lost, window_transitions
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketApproximate(SubPacketModel):
+class SubPacketApproximate(SubPacketModel, reading="approximate"):
     """The approximate model (Fig. 7): one silent state b* stands for all repeated timeouts.
 
     Valid for p < 1/2 (backoff without a limit); from b* the wait is geometric with mean 1/(1-2p) epochs (eq. 8).
@@ -71,7 +71,7 @@ class SubPacketApproximate(SubPacketModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketFull(SubPacketModel):
+class SubPacketFull(SubPacketModel, reading="full"):
     """The full model (Fig. 8) as printed, with `stages` repeated-timeout stages: reading A.
 
     After the k-th repeated timeout the sender is in S1(kr), then S2(kr); a loss there leads to b*(kr), whose geometric
@@ -147,7 +147,7 @@ class SubPacketFull(SubPacketModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketFresh(SubPacketFull):
+class SubPacketFresh(SubPacketFull, reading="fresh"):
     """Reading B of Fig. 8: a timeout in S2 or S3 is a simple one (b0), because no backoff is remembered there.
 
     Section 3.3.3 of the paper says that entering S3 loses the memory, and S2 without a suffix is entered only by fast
@@ -162,7 +162,7 @@ class SubPacketFresh(SubPacketFull):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketLevels(SubPacketFresh):
+class SubPacketLevels(SubPacketFresh, reading="levels"):
     """Reading L of Fig. 8: stages below the last wait exactly their own timeout, the last for all deeper ones.
 
     Tends to the exact chain without a backoff limit as `stages` grows.

@@ -48,7 +48,7 @@ def resent_loss_below(high: float) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubPacketModel(Model):
+class SubPacketModel(Model, family="sub-packet"):
     """The chain of a flow whose window is a few packets; use one of its subclasses."""
 
     symbol_names: ClassVar = {"loss": "p", "retransmission_loss": "p_r", "base_timeout": "m_0"}
@@ -87,10 +87,10 @@ class SubPacketModel(Model):
         return sympy.Symbol("m_0", positive=True)
 
     def _parameters(self) -> dict[str, Any]:
+        """The losses first, then the timer where it is swept: this is the order of the dimensions of results."""
         parameters = super()._parameters()
-        if self._m_0().is_number:
-            del parameters["m_0"]
-        return parameters
+        timer = parameters.pop("m_0")
+        return parameters if self._m_0().is_number else {**parameters, "m_0": timer}
 
     def _chain(self, transitions: Mapping[tuple[str, str], Any], holding: Mapping[str, Any]) -> MarkovChain:
         return self.problem(MarkovChain, transitions=transitions, states=self.states(), holding=holding)

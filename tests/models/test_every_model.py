@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics import models
-from tcpdynamics.apps.choice import FAMILIES, VIEWS, views_of
+from tcpdynamics.apps.choice import CHAIN, FAMILIES, MOTION, views_of
 from tcpdynamics.models.model import Model
 from tcpdynamics.models.parameters import describe
 from tcpdynamics.solvers import DomainError, DynamicsError, spectral_abscissa, spectral_radius
@@ -84,7 +84,7 @@ def drawn(draw: st.DrawFn, cls: type[Model]) -> Model:
 
 
 def views(model: Model) -> Iterator[Any]:
-    for name in (*VIEWS, "chain"):
+    for name in (*MOTION, *CHAIN):
         if callable(getattr(model, name, None)):
             yield getattr(model, name)()
 
@@ -95,7 +95,7 @@ def closed_forms(cls: type[Model]) -> list[str]:
     for name, method in inspect.getmembers(cls, inspect.isfunction):
         if (
             name.startswith("_")
-            or name in VIEWS
+            or name in MOTION
             or isinstance(inspect.getattr_static(cls, name), staticmethod)
         ):
             continue

@@ -16,12 +16,8 @@ from hypothesis import strategies as st
 
 from tcpdynamics.models.fluid_tcp.equations import operating_rtt
 from tcpdynamics.models.fluid_tcp.linearisation import TcpLinearisation
-from tcpdynamics.models.fluid_tcp.marking import (
-    FluidTcpDropTail,
-    FluidTcpFullQueue,
-    FluidTcpProportional,
-    FluidTcpRed,
-)
+from tcpdynamics.models.fluid_tcp.link import FluidTcpDropTail, FluidTcpFullQueue
+from tcpdynamics.models.fluid_tcp.marking import FluidTcpProportional, FluidTcpRed
 from tcpdynamics.solvers import spectral_abscissa
 from tcpdynamics.solvers.equations import System, compile_system
 from tcpdynamics.solvers.problems import DomainError

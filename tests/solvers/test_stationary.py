@@ -335,7 +335,8 @@ def test_numeric_chains_are_refused_alike(matrix: Any, message: str, kind: Any) 
     [
         (lambda: MarkovChain({}), "at least one transition"),
         (lambda: MarkovChain(np.ones((2, 3))), r"square matrix, got shape \(2, 3\)"),
-        (lambda: MarkovChain([[1.0]]), "must be a mapping, a 2-D array or a SciPy sparse matrix"),
+        (lambda: MarkovChain(1.0), "must be a mapping, a 2-D array, a list of rows or a SciPy sparse matrix"),
+        (lambda: MarkovChain([[1.0], [0.5, 0.5]]), "transitions must be real numbers"),
         (lambda: MarkovChain(np.eye(2), states=["a"]), "1 labels given for 2 states"),
         (lambda: MarkovChain(np.eye(2), states=["a", "a"]), "state 'a' is listed twice"),
         (lambda: MarkovChain({("a", "b"): p}, states=["a"]), "a -> b names 'b', which is not in states"),
