@@ -493,7 +493,7 @@ class _Words:
 
         label = f"`{row['name']}`"
         if not hasattr(self.cls, "_each") or row["integer"]:
-            raise InputError(f"{label} stands {len(texts)} times; give a range or a comma list")
+            raise InputError(f"{label} appears {len(texts)} times; give a range or a comma list")
         return per_flow([x for text in texts for x in read_numbers(label, text, row["unit"], 1, size)])
 
     def _foreign(self, key: str, texts: Any) -> list[str]:

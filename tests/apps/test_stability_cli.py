@@ -192,7 +192,8 @@ def test_models_by_family_reading_and_class(answer, words, kind):
 
 def test_outputs_are_whole_and_say_what_they_are(answer, tmp_path):
     chart, page = tmp_path / "chart.nc", tmp_path / "chart.html"
-    assert answer("stability", "t-refwa", *GAINS, "--output", str(chart), "--output", str(page)) == ""
+    printed = answer("stability", "t-refwa", *GAINS, "--output", str(chart), "--output", str(page))
+    assert printed.startswith("TRefwaWindow") and "651 points" in printed
     with xr.open_dataset(chart) as stored:
         assert stored.attrs["model"] == "TRefwaWindow"
         assert stored.verdict.sizes == {"phi": 31, "psi": 21}
@@ -280,7 +281,7 @@ def test_a_store_of_another_sweep_or_a_cut_one_is_left_alone(answer, refused, tm
         (["logistic", "--epsilon", "0.1:3:100000", "--delay", "0:2:100000"], "10,000,000,000 points"),
         (["logistic", "--epsilon", "0.1:3:10000000000"], "10,000,000,000 points asked for"),
         (["logistic", "--epsilon", "1,1"], "gives 1 more than once"),
-        (["logistic", "--epsilon", "1", "--epsilon", "2"], "was given 2 times"),
+        (["logistic", "--epsilon", "1", "--epsilon", "2"], "appears 2 times"),
         (["t-refwa", "--phi", "0:1:3", "--verdict"], "--verdict judges one point, and --phi has 3 values"),
         (["t-refwa", "--reading", "nonsense"], "'nonsense' is not one of"),
         (["t-refwa", "--reading", "window", "--rtt-error", "0.1"], "--rtt-error belongs to --reading biased"),
