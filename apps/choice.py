@@ -393,6 +393,8 @@ def choose(
         problem = getattr(model, view)()
     except (DomainError, DynamicsError) as error:
         parameter, _, rest = str(error).partition(" ")
+        if "%" in str(texts.get(parameter)):
+            rest = rest.removesuffix("; a percentage? divide by 100")  # it was one
         raise InputError(f"`{parameter}` {rest}" if parameter in words.rows else str(error)) from None
     whole = view == views_of(words.cls, views)[0]
     outside = {k: v for k, v in outside.items() if v}

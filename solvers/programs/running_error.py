@@ -39,7 +39,7 @@ def running_error(
 
     Examples
     --------
-    >>> from ..straightline import Builder
+    >>> from tcpdynamics.solvers.programs.straightline import Builder
     >>> b = Builder()
     >>> difference = b.build([b.sub(b.input("x"), b.const(1))])
     >>> value, error, _ = running_error(difference, {"x": 1.0}, {}, 1)
