@@ -147,7 +147,8 @@ def test_a_file_of_another_model_is_not_replaced(answer, refused, tmp_path):
     answer("trajectory", "logistic-map", "--until", "5", "--output", str(target))
     held = target.read_bytes()
     said = refused("trajectory", "t-refwa", "--until", "5", "--output", str(target))
-    assert "z.nc holds trajectory of LogisticMap, not trajectory of TRefwaWindow; give another name, remove it, or give --force" in said
+    what = "z.nc holds trajectory of LogisticMap, not trajectory of TRefwaWindow"
+    assert f"{what}; give another name, remove it, or give --force" in said
     assert target.read_bytes() == held
     answer("trajectory", "logistic-map", "--until", "9", "--output", str(target))
     with xr.open_dataset(target) as stored:
