@@ -103,7 +103,7 @@ def check_read(path, content):
         assert "Traceback" not in message
         return
     assert isinstance(scenario, Scenario)
-    # What was accepted is finite and can be told again.
+    # What was accepted is finite and can be described again.
     assert parse_scenario(json.loads(json.dumps(_plain(scenario)))) == scenario
 
 
