@@ -393,6 +393,8 @@ def choose(
         problem = getattr(model, view)()
     except (DomainError, DynamicsError) as error:
         parameter, _, rest = str(error).partition(" ")
+        if "%" in str(texts.get(parameter)):
+            rest = rest.removesuffix("; a percentage? divide by 100")  # it was one
         raise InputError(f"`{parameter}` {rest}" if parameter in words.rows else str(error)) from None
     whole = view == views_of(words.cls, views)[0]
     outside = {k: v for k, v in outside.items() if v}
@@ -493,7 +495,7 @@ class _Words:
 
         label = f"`{row['name']}`"
         if not hasattr(self.cls, "_each") or row["integer"]:
-            raise InputError(f"{label} stands {len(texts)} times; give a range or a comma list")
+            raise InputError(f"{label} appears {len(texts)} times; give a range or a comma list")
         return per_flow([x for text in texts for x in read_numbers(label, text, row["unit"], 1, size)])
 
     def _foreign(self, key: str, texts: Any) -> list[str]:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcpdynamics.charts.look import titled
 from tcpdynamics.errors import LimitError, OutputError
 
 from .choice import Chosen
@@ -122,7 +121,10 @@ def write_outputs(
         if suffix == ".nc":
             write_netcdf(path, result)
         elif suffix in (".html", ".png"):
-            figure = (titled(draw(), title) if title else draw()) if figure is None else figure
+            if figure is None:
+                from tcpdynamics.charts.look import titled
+
+                figure = titled(draw(), title) if title else draw()
             if suffix == ".html":
                 write_text(path, page(figure, title or path.stem, holding(result.attrs)))
             else:

@@ -150,14 +150,13 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
 
 def _linearisable(chosen: Chosen) -> Chosen:
     """With a full buffer the queue of the drop-tail model has a root of its own at zero; what decides is the rest."""
-    from dataclasses import replace
+    from dataclasses import fields, replace
 
     from tcpdynamics.models import FluidTcpDropTail, FluidTcpFullQueue
 
     if type(chosen.model) is not FluidTcpDropTail:
         return chosen
-    fields = {k: getattr(chosen.model, k) for k in FluidTcpDropTail.__dataclass_fields__}
-    model = FluidTcpFullQueue(**fields)
+    model = FluidTcpFullQueue(**{f.name: getattr(chosen.model, f.name) for f in fields(chosen.model)})
     return replace(chosen, model=model, problem=model.dde())
 
 

@@ -279,7 +279,9 @@ def _in_unit(label: str, text: str, unit: str, packet_size: str | None) -> str:
     number = word[: len(word) - len(suffix)].strip()
     if suffix in (unit, f"{unit}s", unit.replace("packet", "packets")):
         return number
-    if unit == "1" and suffix == "%" and number:
+    if unit == "1" and suffix == "%":
+        if not number:
+            raise RangeError(f"{label}: '%' has no number before it; write such as 5%")
         try:
             return str(_number(number) / 100)
         except RangeError as error:

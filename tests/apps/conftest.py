@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tcpdynamics.apps.command.main import cli, main
+from tcpdynamics.interrupts import heard
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +33,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         raise AssertionError(f"the command succeeded with code {code}")
 
     def run(*words: str) -> str:
+        heard.clear()  # interrupts of other tests in this process
         monkeypatch.setattr(os, "_exit", end)
         monkeypatch.setattr(sys, "argv", ["tcpdynamics", *words])
         with pytest.raises(SystemExit) as stop:

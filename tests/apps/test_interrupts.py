@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,7 +101,8 @@ def test_an_interrupt_ends_a_compilation_that_does_not_hear_it(
     cache, folder = tmp_path / "cache", tmp_path / "results"
     folder.mkdir()
     code, out, err = interrupted(COMPILING, [kind, *words, str(folder / "x.nc")], cache)
-    assert (code, out, err) == (130, "", "Error: interrupted\n")
+    # On a busy machine, comparing may have been long enough to say so.
+    assert (code, out, re.sub(r"\w+: \d+ s so far\n", "", err)) == (130, "", "Error: interrupted\n")
     assert not list(folder.iterdir())
     assert all(file.suffix in (".nbi", ".nbc") for file in cache.rglob("*") if file.is_file())
 
@@ -185,7 +187,7 @@ def test_a_sweep_that_is_interrupted_while_it_compiles_says_how_to_go_on(tmp_pat
     assert not list(tmp_path.glob("x.zarr*"))
     store.mkdir()
     code, out, err = interrupted(HAS_STORE + COMPILING, ["foreign", *words], tmp_path / "cache")
-    advice = f"what is finished is kept in {store}; the same command goes on from there"
+    advice = f"the finished blocks are kept in {store}; the same command resumes there"
     assert (code, out, err.splitlines()) == (130, "", [advice, "Error: interrupted"])
 
 

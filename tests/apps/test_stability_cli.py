@@ -28,23 +28,23 @@ def test_the_verdict_on_a_window_is_that_of_its_multiplier(answer, phi, psi):
     word = line.partition(":")[0]
     if abs(abs(multiplier) - 1) > 1e-12:
         assert word == ("stable" if abs(multiplier) < 1 else "unstable")
-    told = float(line.partition("multiplier ")[2].partition(";")[0])
-    assert told == pytest.approx(multiplier, rel=1e-5, abs=1e-6)  # printed with six digits
+    printed = float(line.partition("multiplier ")[2].partition(";")[0])
+    assert printed == pytest.approx(multiplier, rel=1e-5, abs=1e-6)  # printed with six digits
 
 
 @settings(max_examples=15)
 @given(epsilon=st.floats(0.1, 3), delay=st.floats(0.05, 2))
 def test_a_delayed_point_is_a_root_of_its_equation_and_settles_as_it_says(answer, epsilon, delay):
-    found = json.loads(
+    document = json.loads(
         answer("stability", "logistic", "--epsilon", repr(epsilon), "--delay", repr(delay), "--json")
     )
-    results = found["results"]
+    results = document["results"]
     z = complex(*results["characteristic_root"]["values"][0])
     assert abs(z + epsilon * np.exp(-z * delay)) < 1e-9 * (1 + epsilon)
     margin = np.pi / 2 - epsilon * delay
-    assert found["margin"] == pytest.approx(margin, abs=1e-14)
+    assert document["margin"] == pytest.approx(margin, abs=1e-14)
     if abs(margin) > 1e-9:
-        assert found["verdict"] == ("stable" if margin > 0 else "unstable")
+        assert document["verdict"] == ("stable" if margin > 0 else "unstable")
     if margin > 1e-3:
         assert results["settling_time"]["values"] == pytest.approx(-np.log(100) / z.real, rel=1e-9)
     else:
@@ -64,7 +64,7 @@ def test_the_published_gains_are_marginal_in_the_window_reading(answer):
 def test_marginal_is_not_missed_for_rounding(answer, pair):
     phi, psi = map(str, pair)  # sums that may miss 2 by a rounding error
     assert answer("stability", "t-refwa", "--phi", phi, "--psi", psi, "--verdict").startswith("marginal")
-    # What differs from 2 by more than rounding is told apart.
+    # What differs from 2 by more than rounding counts as different.
     assert answer(
         "stability", "t-refwa", "--phi", phi, "--psi", f"{pair[1] + 1e-12!r}", "--verdict"
     ).startswith("unstable")
@@ -83,9 +83,11 @@ POLYNOMIALS = {
 
 @pytest.mark.parametrize("reading", POLYNOMIALS)
 def test_charts_of_t_refwa_agree_with_polynomial_roots(answer, reading):
-    found = json.loads(answer("stability", "t-refwa", *GAINS, "--reading", reading, "--delay", "1", "--json"))
-    phi, psi = (np.array(found["coordinates"][k]) for k in ("phi", "psi"))
-    results = found["results"]
+    document = json.loads(
+        answer("stability", "t-refwa", *GAINS, "--reading", reading, "--delay", "1", "--json")
+    )
+    phi, psi = (np.array(document["coordinates"][k]) for k in ("phi", "psi"))
+    results = document["results"]
     assert results["radius"]["dims"] == ["phi", "psi"]
     inside = phi > 0  # at phi = 0 the queue rests on the edge of the buffer, where no linearisation exists
     for i in np.flatnonzero(inside):
@@ -107,8 +109,10 @@ def test_charts_of_t_refwa_agree_with_polynomial_roots(answer, reading):
     ],
 )
 def test_charts_in_continuous_time_end_on_their_curves(answer, reading, of_phi, of_psi):
-    found = json.loads(answer("stability", "t-refwa", *GAINS, "--reading", reading, "--delay", "1", "--json"))
-    boundary = zip(*(found["results"][f"boundary_{k}"]["values"] for k in ("phi", "psi")), strict=True)
+    document = json.loads(
+        answer("stability", "t-refwa", *GAINS, "--reading", reading, "--delay", "1", "--json")
+    )
+    boundary = zip(*(document["results"][f"boundary_{k}"]["values"] for k in ("phi", "psi")), strict=True)
     curved = [(f, s) for f, s in boundary if f > 1e-6 and s > 1e-6]
     assert len(curved) > 10
     for f, s in curved:
@@ -139,8 +143,8 @@ def test_a_small_chart_has_a_row_a_point(answer):
 
 def test_the_excluded_end_of_a_domain_is_left_out_and_marked(answer):
     words = ("--flows", "3", "--epsilon", "0:2:5", "--gamma", "0:1:6", "--reading", "stale", "--json")
-    found = json.loads(answer("stability", "lotka-volterra", *words))["results"]
-    status, verdict, radius = (np.array(found[k]["values"]) for k in ("status", "verdict", "radius"))
+    document = json.loads(answer("stability", "lotka-volterra", *words))["results"]
+    status, verdict, radius = (np.array(document[k]["values"]) for k in ("status", "verdict", "radius"))
     outside = np.zeros((5, 6), bool)
     outside[0], outside[:, -1] = True, True  # epsilon = 0, gamma = 1
     np.testing.assert_array_equal(status == 1, outside)
@@ -151,8 +155,8 @@ def test_the_excluded_end_of_a_domain_is_left_out_and_marked(answer):
 
 def test_flows_may_differ(answer):
     words = ("--flows", "2", "--capacity", "10", "--capacity", "12", "--gamma", "0.5", "--json")
-    found = json.loads(answer("stability", "lotka-volterra", *words))
-    assert found["at"] == pytest.approx({"N[1]": (10 - 6) / 0.75, "N[2]": (12 - 5) / 0.75})
+    document = json.loads(answer("stability", "lotka-volterra", *words))
+    assert document["at"] == pytest.approx({"N[1]": (10 - 6) / 0.75, "N[2]": (12 - 5) / 0.75})
 
 
 def test_units_are_read_as_people_write_them(answer):
@@ -192,7 +196,8 @@ def test_models_by_family_reading_and_class(answer, words, kind):
 
 def test_outputs_are_whole_and_say_what_they_are(answer, tmp_path):
     chart, page = tmp_path / "chart.nc", tmp_path / "chart.html"
-    assert answer("stability", "t-refwa", *GAINS, "--output", str(chart), "--output", str(page)) == ""
+    printed = answer("stability", "t-refwa", *GAINS, "--output", str(chart), "--output", str(page))
+    assert printed.startswith("TRefwaWindow") and "651 points" in printed
     with xr.open_dataset(chart) as stored:
         assert stored.attrs["model"] == "TRefwaWindow"
         assert stored.verdict.sizes == {"phi": 31, "psi": 21}
@@ -217,8 +222,8 @@ def test_without_a_browser_the_picture_is_refused_before_the_work(refused, tmp_p
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("BROWSER_PATH", raising=False)
     monkeypatch.setattr("tcpdynamics.apps.outputs._kaleido", lambda: None)
-    told = refused("stability", "logistic", "--delay", "0:1:9", "--output", str(tmp_path / "x.png"))
-    assert "tcpdynamics[export]" in told
+    refusal = refused("stability", "logistic", "--delay", "0:1:9", "--output", str(tmp_path / "x.png"))
+    assert "tcpdynamics[export]" in refusal
     assert not list(tmp_path.iterdir())
 
 
@@ -280,7 +285,7 @@ def test_a_store_of_another_sweep_or_a_cut_one_is_left_alone(answer, refused, tm
         (["logistic", "--epsilon", "0.1:3:100000", "--delay", "0:2:100000"], "10,000,000,000 points"),
         (["logistic", "--epsilon", "0.1:3:10000000000"], "10,000,000,000 points asked for"),
         (["logistic", "--epsilon", "1,1"], "gives 1 more than once"),
-        (["logistic", "--epsilon", "1", "--epsilon", "2"], "was given 2 times"),
+        (["logistic", "--epsilon", "1", "--epsilon", "2"], "appears 2 times"),
         (["t-refwa", "--phi", "0:1:3", "--verdict"], "--verdict judges one point, and --phi has 3 values"),
         (["t-refwa", "--reading", "nonsense"], "'nonsense' is not one of"),
         (["t-refwa", "--reading", "window", "--rtt-error", "0.1"], "--rtt-error belongs to --reading biased"),
@@ -321,8 +326,8 @@ def test_a_folder_that_cannot_be_written_to(refused, tmp_path, monkeypatch):
     for name in ("x.nc", "x.zarr"):
         with monkeypatch.context() as patch:
             patch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write anywhere
-            told = refused("stability", "t-refwa", *GAINS, "--output", str(tmp_path / name))
-        assert "cannot be written to" in told
+            refusal = refused("stability", "t-refwa", *GAINS, "--output", str(tmp_path / name))
+        assert "cannot be written to" in refusal
     assert not list(tmp_path.iterdir())
 
 

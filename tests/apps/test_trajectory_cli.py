@@ -12,20 +12,20 @@ from scipy.integrate import solve_ivp
 
 def test_the_logistic_curve(answer):
     words = ("--epsilon", "0.5,1.95", "--start", "w=2", "--time", "0:10:21", "--json")
-    found = json.loads(answer("trajectory", "logistic", *words))
-    t, w = np.array(found["coordinates"]["time"]), np.array(found["results"]["w"]["values"])
+    document = json.loads(answer("trajectory", "logistic", *words))
+    t, w = np.array(document["coordinates"]["time"]), np.array(document["results"]["w"]["values"])
     for epsilon, line in zip((0.5, 1.95), w, strict=True):
         np.testing.assert_allclose(line, 200 / (2 + 98 * np.exp(-epsilon * t)), rtol=1e-7)
-    assert found["start"] == ["w=2"]
+    assert document["start"] == ["w=2"]
 
 
 def test_a_map_step_by_step(answer):
     text = answer("trajectory", "logistic-map", "--epsilon", "1.95", "--until", "6")
-    w, told = 1.0, [line.split() for line in text.splitlines()[2:]]
-    for n, row in enumerate(told):
+    w, rows = 1.0, [line.split() for line in text.splitlines()[2:]]
+    for n, row in enumerate(rows):
         assert row == [str(n), f"{w:.6g}"]
         w += 1.95 * (1 - w / 100) * w
-    assert len(told) == 7
+    assert len(rows) == 7
 
 
 def test_flows_against_scipy(answer):
@@ -42,8 +42,8 @@ def test_flows_against_scipy(answer):
         "9",
         "--json",
     )
-    found = json.loads(answer("trajectory", "lotka-volterra", *words))
-    rates = np.array(found["results"]["N"]["values"])
+    document = json.loads(answer("trajectory", "lotka-volterra", *words))
+    rates = np.array(document["results"]["N"]["values"])
 
     def slope(t, N):
         return 1.95 * (1 - (N + 0.5 * (N.sum() - N)) / 100) * N
@@ -85,22 +85,22 @@ def test_a_long_table_is_thinned_evenly_and_ends_at_the_end(answer):
 
 def test_every_view_can_be_asked_for(answer):
     words = ("trajectory", "high-speed-tcp", "--loss", "1e-3", "--until", "4", "--json")
-    found = {}
+    windows = {}
     for view in ("ode", "map", "growth"):
-        found[view] = json.loads(answer(*words, "--view", view))["results"]["W"]["values"]
-    assert found["growth"][-1] == pytest.approx(5)  # one packet per round trip, below 38
-    assert len(found["map"]) == 5
+        windows[view] = json.loads(answer(*words, "--view", view))["results"]["W"]["values"]
+    assert windows["growth"][-1] == pytest.approx(5)  # one packet per round trip, below 38
+    assert len(windows["map"]) == 5
     w = 1.0
-    for value in found["map"]:
+    for value in windows["map"]:
         assert value == pytest.approx(w)
         w += 1 - 0.5 * 1e-3 * w**2
 
 
 def test_the_excluded_end_of_a_domain_is_left_out_and_marked(answer):
     words = ("--epsilon", "0:2:3", "--until", "5", "--points", "3", "--json")
-    found = json.loads(answer("trajectory", "logistic", *words))["results"]
-    assert found["status"]["values"] == [1, 0, 0]
-    assert found["w"]["values"][0] == [None] * 3
+    document = json.loads(answer("trajectory", "logistic", *words))["results"]
+    assert document["status"]["values"] == [1, 0, 0]
+    assert document["w"]["values"][0] == [None] * 3
 
 
 def test_a_store_and_a_page(answer, tmp_path):
@@ -147,7 +147,8 @@ def test_a_file_of_another_model_is_not_replaced(answer, refused, tmp_path):
     answer("trajectory", "logistic-map", "--until", "5", "--output", str(target))
     held = target.read_bytes()
     said = refused("trajectory", "t-refwa", "--until", "5", "--output", str(target))
-    assert "z.nc holds LogisticMap, not TRefwaWindow; give another name, remove it, or give --force" in said
+    what = "z.nc holds trajectory of LogisticMap, not trajectory of TRefwaWindow"
+    assert f"{what}; give another name, remove it, or give --force" in said
     assert target.read_bytes() == held
     answer("trajectory", "logistic-map", "--until", "9", "--output", str(target))
     with xr.open_dataset(target) as stored:

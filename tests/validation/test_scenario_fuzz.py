@@ -103,7 +103,7 @@ def check_read(path, content):
         assert "Traceback" not in message
         return
     assert isinstance(scenario, Scenario)
-    # What was accepted is finite and can be told again.
+    # What was accepted is finite and can be described again.
     assert parse_scenario(json.loads(json.dumps(_plain(scenario)))) == scenario
 
 
@@ -172,7 +172,7 @@ FLOW = b"duration = 10\nwarm_up = 1\n[[flows]]\n"
         (FLOW + b"rtt = " + b"{a=" * 3000 + b"1" + b"}" * 3000, "nested more than 32 deep"),
         (FLOW + b"count = " + b"9" * 401, "(401 characters)"),
         (FLOW + b"rtt = " + b"9" * 401, "(401 characters)"),
-        (FLOW + b"count = " + b"9" * 4301, "a number cannot be read"),
+        (FLOW + b"count = " + b"9" * 4301, "a whole number has thousands of digits; write a shorter one"),
         (FLOW + b"count = 0x" + b"f" * 5000, "digits"),
         (FLOW + b"rtt = []", "rtt"),
         (FLOW + b"rtt = [1]", "rtt"),
