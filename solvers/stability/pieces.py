@@ -33,7 +33,7 @@ def pieces(system: System, states: Array, points: NDArray[np.int64]) -> list[Sys
     --------
     >>> import sympy
     >>> from tcpdynamics.solvers.equations import compile_system
-    >>> from ..problems import ODE
+    >>> from tcpdynamics.solvers.problems import ODE
     >>> x = sympy.Symbol("x")
     >>> clipped = compile_system(ODE(rhs={"x": 1 - sympy.Min(1, sympy.Max(0, x))}))
     >>> found = pieces(clipped, np.zeros((1, 1)), np.zeros(1, int))

@@ -65,7 +65,7 @@ def rests(
     --------
     >>> import sympy
     >>> from tcpdynamics.solvers.equations import compile_system
-    >>> from ..problems import ODE
+    >>> from tcpdynamics.solvers.problems import ODE
     >>> x = sympy.Symbol("x")
     >>> rests(compile_system(ODE(rhs={"x": 3 - x})), np.array([[3.0]])).tolist()
     [True]
