@@ -265,7 +265,7 @@ def _roundings_of_one(code: Any, T: Any, E: Any, lane: Any) -> None:
 def length_beyond(
     code0: Any, code1: Any, code2: Any, T: Any, E: Any, W: Any, sizes: Any, nothing: Any, states: Any, rhs: Any,
     inputs: Any, fixed: Any, fading: Any, followed: Any, guards: Any, order: Any, rtol: Any, atol: Any, stride: Any,
-    slack: Any, lane: Any,
+    lane: Any,
 ) -> Any:  # fmt: skip
     """The step of a lane in which some number is not finite, its series written anew; -1 where there is none."""
     longest = _beyond_numbers(
@@ -273,11 +273,11 @@ def length_beyond(
     )
     if longest == 0.0:
         return -1.0
-    h = min(longest, careful_length(T, followed, order, rtol, atol, stride[lane], slack, lane))
+    h = min(longest, careful_length(T, followed, order, rtol, atol, stride[lane], lane))
     if h > 0.0:
         h = not_back(fading, T, order, lane, h)
     if guards.shape[0] and h > 0.0:
         _roundings_of_one(code1, T, E, lane)
-        safe = length_of_guards(T, E, guards, order, rtol, atol, stride[lane], slack, lane, h)
+        safe = length_of_guards(T, E, guards, order, rtol, atol, stride[lane], lane, h)
         h = safe if safe > 0.0 else h
     return h

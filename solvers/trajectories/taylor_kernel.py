@@ -20,7 +20,6 @@ import numpy as np
 from tcpdynamics.compiled import kept_on_disk, stamp_of
 
 from .taylor_beyond import any_far, length_beyond, not_back
-from .taylor_checks import BEYOND, FEW, GROWTH, PLACES, check_steps, is_blind, moving_slots
 from .taylor_operations import (
     EXP,
     LANES,
@@ -37,7 +36,7 @@ from .taylor_operations import (
     value_at,
 )  # fmt: skip
 from .taylor_past import SOFT, STRETCH, later, look_back, snap
-from .taylor_steps import OVERFLOW, SINGULAR, SLIDES, STEPS, gap_slack, reason_of_end, step_lengths
+from .taylor_steps import SINGULAR, SLIDES, STEPS, reason_of_end, step_lengths
 from .taylor_switches import next_switch, roundings
 
 #: A switch that changes sides more often than this at one moment does not let go of the motion.
@@ -128,12 +127,6 @@ def integrate(
         binomial[i, 0] = 1.0
         for j in range(1, i + 1):
             binomial[i, j] = binomial[i - 1, j - 1] + (binomial[i - 1, j] if j < i else 0.0)
-    slack, shares, powers = gap_slack(order, rtol), np.zeros(order + 1), np.zeros((order + 1, LANES))
-    for k in range(order + 1):
-        shares[k] = 2.0 ** (-slack[k] * k)
-    moves, suspect = moving_slots(code2, slots, states, clock, delayed), np.zeros(LANES, np.bool_)
-    kept = np.zeros((states.shape[0] + delayed.shape[0] + 1 + guards.shape[0], LANES))
-    checks = np.zeros((4, states.shape[0] + guards.shape[0], LANES))
     base, slot = T.ctypes.data, (order + 1) * ROW
     upcoming, active = low, 0
     while stop[0] == 0:
@@ -220,46 +213,12 @@ def integrate(
             roundings(code0, T, E)
             roundings(code1, T, E)
         step_lengths(
-            T, E, followed, guards, running, order, rtol, atol, stride, slack, shares, powers, last, before,
-            total, lengths_now, suspect,
+            T, E, followed, guards, running, order, rtol, atol, stride, last, before, total, lengths_now,
         )  # fmt: skip
         if fading.shape[0] and any_far(fading, T):
             for lane in range(LANES):
                 if running[lane] and lengths_now[lane] > 0.0:
                     lengths_now[lane] = not_back(fading, T, order, lane, lengths_now[lane])
-        places = 0
-        for lane in range(LANES):
-            if not running[lane] or lengths_now[lane] <= 0.0:
-                continue
-            length = min(lengths_now[lane], max_step)
-            left = times[times.shape[0] - 1] - now[lane] - rest[lane]
-            many = length > BEYOND * left
-            length = min(length, left)
-            if delayed.shape[0] and reach[lane] > 0.0:
-                length = min(length, reach[lane])
-            many = many or (stride[lane] > 0.0 and length > GROWTH * stride[lane])
-            # A call costs more than this look at the last terms.
-            blank = False
-            for i in range(states.shape[0]):
-                blank = blank or T[states[i], order, lane] == 0.0
-            for g in range(guards.shape[0]):
-                blank = blank or T[guards[g, 0], order, lane] == 0.0
-            if many or (blank and is_blind(T, states, rhs, guards, moves, clock, order, lane)):
-                suspect[lane], places = True, PLACES
-            if suspect[lane]:
-                places = max(places, FEW)
-                column = min(mine[lane], stops.shape[1] - 1)
-                for i in range(next_stop[lane], stops.shape[0]):
-                    if stops[i, column] > now[lane]:
-                        length = min(length, stops[i, column] - now[lane] - rest[lane])
-                        break
-                suspect[lane] = length > 0.0
-                lengths_now[lane] = length if length > 0.0 else lengths_now[lane]
-        if places:
-            check_steps(
-                code1, values, base, T, sides, lags, states, rhs, guards, delayed, clock, order, rtol, atol, suspect,
-                lengths_now, kept, checks, places,
-            )  # fmt: skip
         for lane in range(LANES):
             h[lane] = 0.0
             if not running[lane]:
@@ -268,7 +227,7 @@ def integrate(
             if lengths_now[lane] < 0.0:
                 lengths_now[lane] = length_beyond(
                     code0, code1, code2, T, E, W, sizes, nothing, states, rhs, inputs, fixed, fading, followed,
-                    guards, order, rtol, atol, stride, slack, lane,
+                    guards, order, rtol, atol, stride, lane,
                 )  # fmt: skip
             length = lengths_now[lane]
             level, radius = SOFT, length
@@ -324,8 +283,6 @@ def integrate(
                 j = next_time[lane]
                 for i in range(outputs.shape[0]):
                     out[i, m, j] = value_at(T, outputs[i], order, lane, times[j] - now[lane] - rest[lane])
-                    if i < states.shape[0] and not abs(out[i, m, j]) < np.inf:
-                        out[i, m, j], status[m] = np.nan, OVERFLOW
                 next_time[lane] += 1
             steps[lane] += 1
             taken[m] = steps[lane]

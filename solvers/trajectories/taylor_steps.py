@@ -57,28 +57,7 @@ def _log2_of_sum(x: Any, y: Any) -> Any:
 
 
 @inner
-def gap_slack(order: Any, rtol: Any) -> Any:
-    """(order + 1,) log2 of how much longer a step may be than each term alone allows, for series without gaps.
-
-    The terms of an exponential fall faster than those of most functions: of its term of order k alone, a step would
-    be (k! rtol)^(1/k) times its scale. Where a term in the upper half asks for less than three quarters of that share
-    of the step, the last two may lie in a gap, as for x'' = -x^3 at x = 0: of its terms, every fourth is not zero.
-    """
-    slack = np.zeros(order + 1)
-    of_term = np.zeros(order + 1)
-    factorial = 0.0
-    for k in range(1, order + 1):
-        factorial += math.log2(k)
-        of_term[k] = (factorial + math.log2(rtol)) / k
-    for k in range(1, order - 1):
-        slack[k] = 0.4 + of_term[order] - of_term[k]
-    return slack
-
-
-@inner
-def careful_length(
-    T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride: Any, slack: Any, lane: Any
-) -> Any:  # fmt: skip
+def careful_length(T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride: Any, lane: Any) -> Any:
     """The same step for one lane, in logarithms, where the last step says little of this one; -1: not finite.
 
     A state at zero changes by its first terms that are not zero; a state that stays at zero asks for nothing. A step
@@ -99,9 +78,9 @@ def careful_length(
                 if T[s, k, lane] != 0.0 and (k == 1 or size == -np.inf):
                     size = _log2_of_sum(size, math.log2(abs(T[s, k, lane])) + k * reach)
             bound = _log2_of_sum(floor, math.log2(rtol) + size)
-            for k in range(order // 2, order + 1):
+            for k in (order - 1, order):
                 if T[s, k, lane] != 0.0:
-                    length = min(length, (bound - math.log2(abs(T[s, k, lane]))) / k + slack[k])
+                    length = min(length, (bound - math.log2(abs(T[s, k, lane]))) / k)
         h = 2.0**length
         if h >= 0.25 * stride:
             return h
@@ -110,7 +89,7 @@ def careful_length(
 
 @inner
 def length_of_guards(
-    T: Any, E: Any, guards: Any, order: Any, rtol: Any, atol: Any, stride: Any, slack: Any, lane: Any, h: Any
+    T: Any, E: Any, guards: Any, order: Any, rtol: Any, atol: Any, stride: Any, lane: Any, h: Any
 ) -> Any:  # fmt: skip
     """The step `h`, or a shorter one in which each argument of a switch is the polynomial that is searched for zeros.
 
@@ -128,10 +107,6 @@ def length_of_guards(
             if not x + y < 1e300:
                 return -1.0
             last, before = max(last, x), max(before, y)
-            for k in range(order // 2, order - 1):
-                z = abs(T[s, k, lane]) * scale
-                if z > 0.0:
-                    h = min(h, _exp2(min(1000.0, slack[k] - _log2(z) / k)))
         length = min(h, _exp2(-max(_log2(last) / order, _log2(before) / (order - 1))))
         if length >= 0.25 * reach:
             return length
@@ -157,12 +132,9 @@ def reason_of_end(T: Any, states: Any, stride: Any, lane: Any) -> Any:
 @inner
 def step_lengths(
     T: Any, E: Any, states: Any, guards: Any, running: Any, order: Any, rtol: Any, atol: Any, stride: Any,
-    slack: Any, shares: Any, powers: Any, last: Any, before: Any, total: Any, h: Any, suspect: Any
+    last: Any, before: Any, total: Any, h: Any
 ) -> None:  # fmt: skip
     """Steps at which the last two terms of every state are below its tolerance; -1 where a number is not finite.
-
-    Terms of the upper half have their say where the last two lie in a gap of the series (see `gap_slack`); such steps
-    are `suspect`.
 
     The same holds for arguments of switches, relative to the terms that they are made of: a zero of their polynomials
     is one of the arguments.
@@ -187,45 +159,7 @@ def step_lengths(
         h[lane] = -1.0
         if total[lane] < 1e300:
             h[lane] = _exp2(-max(_log2(last[lane]) / order, _log2(before[lane]) / (order - 1)))
-        total[lane], last[lane] = 0.0, min(max(h[lane], 0.0), 2.0 ** (1000.0 / order))
-        powers[0, lane] = 1.0
-    for k in range(1, order - 1):
-        for lane in range(LANES):
-            powers[k, lane] = powers[k - 1, lane] * last[lane]
-    for i in range(states.shape[0]):
-        s = states[i]
-        for lane in range(LANES):
-            before[lane] = 1.0 / (
-                atol + rtol * (abs(T[s, 0, lane]) + stride[lane] * abs(T[s, 1, lane])) + 1e-280
-            )
-        for k in range(order // 2, order - 1):
-            for lane in range(LANES):
-                total[lane] = max(
-                    total[lane], abs(T[s, k, lane]) * before[lane] * powers[k, lane] * shares[k]
-                )
-    for lane in range(LANES):
-        suspect[lane] = running[lane] and h[lane] > 0.0 and total[lane] > 1.0
-        if suspect[lane]:
-            h[lane] = _length_in_gap(T, states, order, rtol, atol, stride[lane], slack, lane, h[lane])
         if running[lane] and not h[lane] >= 0.25 * stride[lane]:
-            h[lane] = careful_length(T, states, order, rtol, atol, stride[lane], slack, lane)
-            suspect[lane] = suspect[lane] and h[lane] > 0.0
+            h[lane] = careful_length(T, states, order, rtol, atol, stride[lane], lane)
         if running[lane] and guards.shape[0] and h[lane] > 0.0:
-            length = h[lane]
-            h[lane] = length_of_guards(T, E, guards, order, rtol, atol, stride[lane], slack, lane, h[lane])
-            suspect[lane] = suspect[lane] or 0.0 < h[lane] < length
-
-
-@inner
-def _length_in_gap(
-    T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride: Any, slack: Any, lane: Any, h: Any
-) -> Any:  # fmt: skip
-    """The step `h`, or the shorter one that terms of the upper half ask for."""
-    for i in range(states.shape[0]):
-        s = states[i]
-        scale = 1.0 / (atol + rtol * (abs(T[s, 0, lane]) + stride * abs(T[s, 1, lane])) + 1e-280)
-        for k in range(order // 2, order - 1):
-            term = abs(T[s, k, lane]) * scale
-            if term > 0.0:
-                h = min(h, 2.0 ** min(1000.0, slack[k] - math.log2(term) / k))
-    return h
+            h[lane] = length_of_guards(T, E, guards, order, rtol, atol, stride[lane], lane, h[lane])
