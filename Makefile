@@ -30,8 +30,11 @@ $(READY): pyproject.toml constraints.txt
 report: $(READY)
 	$(BIN)/tcpdynamics report --output report/index.html
 
+# Two halves side by side: most tests use one processor.
 test: lint
-	$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest tests/apps tests/docs tests/validation src/tcpdynamics & other=$$!; \
+	$(BIN)/python -m pytest tests --ignore=tests/apps --ignore=tests/docs --ignore=tests/validation; code=$$?; \
+	wait $$other && exit $$code
 
 lint: $(READY)
 	$(BIN)/ruff check .
