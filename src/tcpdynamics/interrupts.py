@@ -48,6 +48,9 @@ _watched: list[int] = []
 #: Interrupts that `hear` has heard.
 heard: list[int] = []
 
+#: Of these, the ones that were raised in the main thread: it saves what there is, and may import on the way.
+_raised: list[int] = []
+
 
 def answer_at_once() -> None:
     """From now on, an interrupt that the main thread would not hear ends the process, with one sentence.
@@ -74,6 +77,7 @@ def hear(number: int, frame: FrameType | None) -> None:
     """A handler of interrupts that raises KeyboardInterrupt where it will be heard."""
     heard.append(number)
     if not is_answered(frame):
+        _raised.append(number)
         raise KeyboardInterrupt
 
 
@@ -106,13 +110,15 @@ def advising(advice: Callable[[], str]) -> Iterator[None]:
 
 def _watch(reading: int) -> None:
     """Wait for interrupts, and end the process at one that the main thread cannot hear."""
-    first = True
+    first, raised = True, 0
     while numbers := os.read(reading, 1):
         if numbers[0] not in (signal.SIGINT, _END):
             continue
         while "writes" in (signs := _signs_of_all()):
             time.sleep(0.002)
-        if numbers[0] == _END or "compiles" in signs or ("imports" in signs and first):
+        if len(_raised) > raised:  # the main thread has this interrupt, whatever it does by now
+            raised = len(_raised)
+        elif numbers[0] == _END or "compiles" in signs or ("imports" in signs and first):
             _end()
         first = False
 
