@@ -80,10 +80,10 @@ def first_passage_figure(result: xr.Dataset) -> go.Figure:
     """
     swept = check_swept(result, 1)
     if swept:
-        return panel_figure(result, ["mean"], swept[0])
+        return panel_figure(result, ["mean_time"], swept[0])
     if "distribution" in result:
         return panel_figure(result, ["distribution"], "time")
-    return panel_figure(result, ["mean"], "state")
+    return panel_figure(result, ["mean_time"], "state")
 
 
 def sojourn_figure(result: xr.Dataset) -> go.Figure:
