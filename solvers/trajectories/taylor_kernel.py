@@ -20,6 +20,7 @@ import numpy as np
 from tcpdynamics.compiled import kept_on_disk, stamp_of
 
 from .taylor_beyond import any_far, length_beyond, not_back
+from .taylor_checks import check_steps, copy_values, moving_slots, watched_slots
 from .taylor_operations import (
     EXP,
     LANES,
@@ -36,7 +37,7 @@ from .taylor_operations import (
     value_at,
 )  # fmt: skip
 from .taylor_past import SOFT, STRETCH, later, look_back, snap
-from .taylor_steps import SINGULAR, SLIDES, STEPS, reason_of_end, step_lengths
+from .taylor_steps import OVERFLOW, SINGULAR, SLIDES, STEPS, reason_of_end, step_lengths
 from .taylor_switches import next_switch, roundings
 
 #: A switch that changes sides more often than this at one moment does not let go of the motion.
@@ -52,7 +53,7 @@ def integrate(
     clock: Any, guards: Any, delayed: Any, ages: Any, past: Any, history: Any, edges: Any, ends_in: Any, stops: Any,
     params: Any, start: Any, all_lags: Any, times: Any, begin: Any, out: Any, status: Any, taken: Any, low: Any,
     high: Any, order: Any, rtol: Any, atol: Any, max_steps: Any, max_step: Any, capacity: Any, final_order: Any,
-    values: Any, series: Any, advance: Any, stop: Any, end: Any,
+    values: Any, inside: Any, series: Any, advance: Any, stop: Any, end: Any,
 ) -> None:  # fmt: skip
     """Integrate trajectories low..high-1. One loop, since a call would pass some fifty arrays of the lanes' state.
 
@@ -77,7 +78,7 @@ def integrate(
     max_step : longest step
     capacity : pieces of the past that a lane remembers at least; the next power of two that holds the history is taken
     final_order : highest order that is wanted of values other than states
-    values, series, advance : addresses of machine code for this tape (see `taylor_native`), or 0
+    values, inside, series, advance : addresses of machine code for this tape (see `taylor_native`), or 0
     stop : (1,) what another thread makes 1 to have this one return at once
     end : (2 n + 2, size) states and slopes where a trajectory failed, the time and the last step, written here
     """
@@ -127,6 +128,10 @@ def integrate(
         binomial[i, 0] = 1.0
         for j in range(1, i + 1):
             binomial[i, j] = binomial[i - 1, j - 1] + (binomial[i - 1, j] if j < i else 0.0)
+    moves = moving_slots(code2, slots, states, clock, delayed)
+    watched, of_switches = watched_slots(states, followed, guards, moves)
+    V, R, rows = np.zeros((slots, 1, LANES)), np.zeros((slots, LANES)), np.zeros((5 + states.shape[0], LANES))
+    checks, suspect = np.zeros((5, states.shape[0] + watched.shape[0], LANES)), np.zeros(LANES, np.bool_)
     base, slot = T.ctypes.data, (order + 1) * ROW
     upcoming, active = low, 0
     while stop[0] == 0:
@@ -172,6 +177,7 @@ def integrate(
             break
         if fresh:
             order_zero(code0, T, sides, lags)
+            copy_values(T, V)
         if clock >= 0:
             for lane in range(LANES):
                 T[clock, 0, lane], T[clock, 1, lane] = now[lane], 1.0
@@ -219,6 +225,24 @@ def integrate(
             for lane in range(LANES):
                 if running[lane] and lengths_now[lane] > 0.0:
                     lengths_now[lane] = not_back(fading, T, order, lane, lengths_now[lane])
+        for lane in range(LANES):
+            suspect[lane] = False
+            if running[lane] and lengths_now[lane] > 0.0:
+                final = times[times.shape[0] - 1] - now[lane] - rest[lane]
+                length = min(lengths_now[lane], max_step, final)
+                if delayed.shape[0]:
+                    length = min(length, reach[lane])
+                column = min(mine[lane], stops.shape[1] - 1)
+                for i in range(next_stop[lane], stops.shape[0]):
+                    if stops[i, column] > now[lane]:
+                        length = min(length, stops[i, column] - now[lane] - rest[lane])
+                        break
+                if length > 0.0:
+                    suspect[lane], lengths_now[lane] = True, length
+        check_steps(
+            code0, code1, inside, T, V, E, R, sides, lags, inputs, states, rhs, watched, of_switches, moves, delayed,
+            clock, order, rtol, atol, suspect, lengths_now, rows, checks,
+        )  # fmt: skip
         for lane in range(LANES):
             h[lane] = 0.0
             if not running[lane]:
@@ -283,6 +307,8 @@ def integrate(
                 j = next_time[lane]
                 for i in range(outputs.shape[0]):
                     out[i, m, j] = value_at(T, outputs[i], order, lane, times[j] - now[lane] - rest[lane])
+                    if i < states.shape[0] and not abs(out[i, m, j]) < np.inf:
+                        out[i, m, j], status[m] = np.nan, OVERFLOW
                 next_time[lane] += 1
             steps[lane] += 1
             taken[m] = steps[lane]

@@ -80,11 +80,11 @@ def products(tape: Tape, order: int) -> int:
     return (each * (order + 1) // 2 + len(tape.code2)) * (order + 1)
 
 
-def native_code(tape: Tape, order: int, last: int) -> tuple[int, int, int]:
-    """Addresses of `values(T, lags)`, `series(T, lags)` and `advance(T, h)`.
+def native_code(tape: Tape, order: int, last: int) -> tuple[int, int, int, int]:
+    """Addresses of `values(T, lags)`, `inside(V, lags)`, `series(T, lags)` and `advance(T, h)`.
 
-    `values` evaluates at the step's beginning (0 where a function or a switch needs the kernel), `series` fills the
-    coefficients, `advance` takes the step.
+    `values` evaluates at the step's beginning, `inside` within it (0 where a function or a switch needs the kernel),
+    `series` fills the coefficients, `advance` takes the step.
 
     Parameters
     ----------
@@ -103,16 +103,17 @@ def _compile(
     rhs: tuple[int, ...],
     order: int,
     last: int,
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     module = ir.Module()
     slot = (order + 1) * opcodes.ROW
     kind = ir.FunctionType(ir.VoidType(), [_WORD, _WORD])
     plain = all(operation[0] in _PLAIN for operation in zero)
-    values = ir.Function(module, kind, "values")
-    w = _Writer(ir.IRBuilder(values.append_basic_block()), values.args[0], slot)
-    for operation in zero if plain else ():
-        _write(w, operation, 0, values.args[1])
-    w.b.ret_void()
+    for name, stride in (("values", slot), ("inside", opcodes.ROW)):
+        values = ir.Function(module, kind, name)
+        w = _Writer(ir.IRBuilder(values.append_basic_block()), values.args[0], stride)
+        for operation in zero if plain else ():
+            _write(w, operation, 0, values.args[1])
+        w.b.ret_void()
     series = ir.Function(module, kind, "series")
     w = _Writer(ir.IRBuilder(series.append_basic_block()), series.args[0], slot)
     for state, slope in zip(states, rhs, strict=True):
@@ -142,8 +143,8 @@ def _compile(
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), machine)
     engine.finalize_object()
     _ENGINES.append(engine)
-    first, second, third = (engine.get_function_address(name) for name in ("values", "series", "advance"))
-    return first if plain else 0, second, third
+    zero_order = (engine.get_function_address(name) if plain else 0 for name in ("values", "inside"))
+    return *zero_order, engine.get_function_address("series"), engine.get_function_address("advance")
 
 
 def _write(w: _Writer, operation: tuple[int, ...], k: int, lags: Any) -> None:

@@ -155,6 +155,62 @@ def horner_pass(typing: Any, row: Any, shift: Any, top: Any, bottom: Any) -> Any
 
 
 @intrinsic
+def series_at(typing: Any, value: Any, slope: Any, series: Any, at: Any, order: Any) -> Any:
+    """The value and the slope of a series at times `at`, a row; all but `order` are addresses of rows."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value, slope, series, at, order = args
+        step = ir.Constant(order.type, ROW)
+        by = builder.load(_pointer(builder, at), align=8)
+        sum_, slopes = cgutils.alloca_once(builder, _VECTOR), cgutils.alloca_once(builder, _VECTOR)
+        top = _pointer(builder, builder.add(series, builder.mul(order, step)))
+        builder.store(builder.load(top, align=8), sum_)
+        builder.store(ir.Constant(_VECTOR, [0.0] * LANES), slopes)
+        with cgutils.for_range(builder, order) as loop:
+            k = builder.sub(builder.sub(order, loop.index), ir.Constant(order.type, 1))
+            term = builder.load(_pointer(builder, builder.add(series, builder.mul(k, step))), align=8)
+            for total, plus in ((slopes, builder.load(sum_)), (sum_, term)):
+                product = builder.fmul(builder.load(total), by, flags=("contract",))
+                builder.store(builder.fadd(product, plus, flags=("contract",)), total)
+        builder.store(builder.load(sum_), _pointer(builder, value), align=8)
+        builder.store(builder.load(slopes), _pointer(builder, slope), align=8)
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 5), generate
+
+
+@intrinsic
+def count_apart(
+    typing: Any, count: Any, x: Any, y: Any, by: Any, size: Any, slope: Any, at: Any, top: Any, atol: Any, rtol: Any
+) -> Any:  # fmt: skip
+    """Add 1 to lanes where |x - y| by > atol + rtol (size + at |slope|), or where `top` is zero; rows by address."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x, y, by, size, slope, at, top = (builder.load(_pointer(builder, a), align=8) for a in args[1:8])
+        positive = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_VECTOR, [_VECTOR]), f"llvm.fabs.v{LANES}f64"
+        )
+        floor, share = (ir.Constant(_VECTOR, ir.Undefined) for _ in range(2))
+        for i in range(LANES):
+            floor = builder.insert_element(floor, args[8], ir.Constant(ir.IntType(32), i))
+            share = builder.insert_element(share, args[9], ir.Constant(ir.IntType(32), i))
+        apart = builder.fmul(builder.call(positive, [builder.fsub(x, y)]), by)
+        scale = builder.fadd(
+            builder.call(positive, [size]), builder.fmul(at, builder.call(positive, [slope]))
+        )
+        near = builder.fcmp_ordered("<=", apart, builder.fadd(floor, builder.fmul(share, scale)))
+        full = builder.fcmp_unordered("!=", top, ir.Constant(_VECTOR, [0.0] * LANES))
+        counted = builder.load(_pointer(builder, args[0]), align=8)
+        more = builder.fadd(counted, ir.Constant(_VECTOR, [1.0] * LANES))
+        builder.store(
+            builder.select(builder.and_(near, full), counted, more), _pointer(builder, args[0]), align=8
+        )
+        return context.get_dummy_value()
+
+    return types.void(*[types.intp] * 8, types.float64, types.float64), generate
+
+
+@intrinsic
 def call_at(typing: Any, function: Any, a: Any, b: Any) -> Any:
     """Call void(int, int) at an address."""
 

@@ -443,7 +443,7 @@ def _by_taylor(task: _Task) -> Array:
     # Terms of the highest order of other values than states are wanted only where something reads them.
     whole = bool(len(system.problem.outputs) or tape.past.size or tape.guards.size)
     final_order = order if whole else order - 1
-    code = (0, 0, 0)
+    code = (0, 0, 0, 0)
     if size >= NATIVE_FROM:
         from .taylor_native import MAX_PRODUCTS, native_code, products
 

@@ -1,0 +1,308 @@
+"""Steps checked on the equations before they are taken: the last terms of a series do not always tell its error.
+
+The series of y^30 at y = 0 has no term up to order 29: a step by its last terms would be as long as the motion. So the
+slopes of a series are compared with those of the equations at the end of each step, and at places all over it where
+the upper half of the terms vanishes; a step is halved until they agree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .taylor_operations import (
+    LANES,
+    ROW,
+    add_rows,
+    call_at,
+    copy_row,
+    count_apart,
+    inner,
+    order_zero,
+    series_at,
+)
+from .taylor_switches import ROUNDING, roundings
+
+#: Places of a step at which slopes are compared where the upper half of the terms vanishes; else one, its end.
+PLACES = 16
+#: Slopes may differ by as many tolerances; the slopes of a good step, by about its order.
+AGREEMENT = 100.0
+#: Most halvings of a step. Where slopes still differ, the step keeps its first length: it is not the series' fault.
+MOST_HALVINGS = 16
+#: Rows of the room that checks need: differences, values, slopes of the series, scales, rounding errors.
+APART, VALUE, SLOPE, SCALE, BLUR = range(5)
+
+
+@inner
+def moving_slots(code2: Any, slots: Any, states: Any, clock: Any, delayed: Any) -> Any:
+    """(slots,) whether a value changes along a motion: of those that do not, series without terms are right."""
+    moves = np.zeros(slots, np.bool_)
+    for i in range(code2.shape[0]):
+        moves[code2[i, 1]] = True
+    for i in range(states.shape[0]):
+        moves[states[i]] = True
+    for i in range(delayed.shape[0]):
+        moves[delayed[i]] = True
+    if clock >= 0:
+        moves[clock] = True
+    return moves
+
+
+@inner
+def watched_slots(states: Any, followed: Any, guards: Any, moves: Any) -> Any:
+    """Slots whose values are compared as well: arguments of switches first, then what is followed beside states."""
+    slots, count = np.zeros(guards.shape[0] + followed.shape[0], np.int64), 0
+    for g in range(guards.shape[0]):
+        if guards[g, 1] < 0 and moves[guards[g, 0]]:
+            slots[count] = guards[g, 0]
+            count += 1
+    of_switches = count
+    for i in range(followed.shape[0]):
+        is_state = not moves[followed[i]]
+        for j in range(states.shape[0]):
+            is_state = is_state or followed[i] == states[j]
+        if not is_state:
+            slots[count] = followed[i]
+            count += 1
+    return slots[:count], of_switches
+
+
+@inner
+def copy_values(T: Any, V: Any) -> None:
+    """Values of all slots, constants among them."""
+    for slot in range(T.shape[0]):
+        copy_row(V.ctypes.data + slot * ROW, T.ctypes.data + slot * T.shape[1] * ROW)
+
+
+@inner
+def _vanishes(T: Any, slot: Any, order: Any, lane: Any) -> Any:
+    """Whether the upper half of a series has no term."""
+    for k in range(order, order // 2 - 1, -1):
+        if T[slot, k, lane] != 0.0:
+            return False
+    return True
+
+
+@inner
+def _is_blind(
+    T: Any, states: Any, rhs: Any, watched: Any, moves: Any, clock: Any, order: Any, lane: Any
+) -> Any:  # fmt: skip
+    """Whether the upper half of a series that moves has no term: of a state, or of a value that is watched."""
+    for i in range(states.shape[0]):
+        if moves[rhs[i]] and _vanishes(T, states[i], order, lane):
+            at_rest = clock < 0
+            for j in range(states.shape[0]):
+                at_rest = at_rest and T[states[j], 1, lane] == 0.0
+            return not at_rest
+    for i in range(watched.shape[0]):
+        if _vanishes(T, watched[i], order, lane):
+            return True
+    return False
+
+
+@inner
+def _differences(
+    code1: Any, inside: Any, T: Any, V: Any, sides: Any, lags: Any, states: Any, rhs: Any, watched: Any, delayed: Any,
+    clock: Any, order: Any, suspect: Any, lengths: Any, rows: Any, work: Any, places: Any,
+) -> None:  # fmt: skip
+    """The largest differences of slopes and of watched values at places of a step; NaN is one without end."""
+    n, slot = states.shape[0], (order + 1) * ROW
+    at, slope, value = rows.ctypes.data, rows.ctypes.data + ROW, rows.ctypes.data + 2 * ROW
+    work[: SLOPE + 1, :, :], work[BLUR, :, :] = 0.0, 0.0
+    for place in range(1, places + 1):
+        for lane in range(LANES):
+            rows[0, lane] = lengths[lane] * place / places if suspect[lane] else 0.0
+        for i in range(n):
+            series_at(V.ctypes.data + states[i] * ROW, slope, T.ctypes.data + states[i] * slot, at, order)
+        for d in range(delayed.shape[0]):
+            series_at(V.ctypes.data + delayed[d] * ROW, slope, T.ctypes.data + delayed[d] * slot, at, order)
+        if clock >= 0:
+            for lane in range(LANES):
+                V[clock, 0, lane] = T[clock, 0, lane] + rows[0, lane]
+        if inside:
+            call_at(inside, V.ctypes.data, lags.ctypes.data)
+        else:
+            order_zero(code1, V, sides, lags)
+        for i in range(n + watched.shape[0]):
+            s = states[i] if i < n else watched[i - n]
+            series_at(value, slope, T.ctypes.data + s * slot, at, order)
+            shown, theirs = (rhs[i], 1) if i < n else (s, 2)
+            for lane in range(LANES):
+                apart = abs(V[shown, 0, lane] - rows[theirs, lane])
+                work[APART, i, lane] = apart if not apart <= work[APART, i, lane] else work[APART, i, lane]
+                size = abs(V[shown, 0, lane])
+                if size < np.inf:
+                    work[VALUE, i, lane] = max(work[VALUE, i, lane], size)
+                work[SLOPE, i, lane] = max(work[SLOPE, i, lane], abs(rows[1, lane]))
+
+
+@inner
+def _disagrees(
+    T: Any, E: Any, states: Any, watched: Any, of_switches: Any, work: Any, length: Any, rtol: Any, atol: Any, lane: Any
+) -> Any:  # fmt: skip
+    """Whether slopes or watched values differ by more than their tolerance and their rounding errors.
+
+    The tolerance is relative to a state and to what its series changes by, and to the terms of a switch's argument. A
+    state that is zero and whose series stays so is measured by what the equations change it by, in the first step on
+    whose other states they agree.
+    """
+    n = states.shape[0]
+    for i in range(n + watched.shape[0]):
+        s = states[i] if i < n else watched[i - n]
+        scale = abs(T[s, 0, lane]) + length * work[SLOPE, i, lane]
+        if n <= i < n + of_switches:
+            scale = max(scale, E[s, lane])
+        if i < n and scale == 0.0:
+            continue
+        apart = (
+            max(work[APART, i, lane] - work[BLUR, i, lane], 0.0) if work[APART, i, lane] < np.inf else np.inf
+        )
+        if not apart * (length if i < n else 1.0) <= AGREEMENT * (atol + rtol * scale):
+            return True
+    for i in range(n):
+        if T[states[i], 0, lane] == 0.0 and work[SLOPE, i, lane] == 0.0:
+            if work[SCALE, i, lane] < 0.0:
+                work[SCALE, i, lane] = length * work[VALUE, i, lane]
+            if not work[APART, i, lane] * length <= AGREEMENT * (atol + rtol * work[SCALE, i, lane]):
+                return True
+    return False
+
+
+@inner
+def _note_roundings(
+    code0: Any, code1: Any, T: Any, V: Any, R: Any, inputs: Any, states: Any, rhs: Any, watched: Any, delayed: Any,
+    clock: Any, order: Any, rows: Any, work: Any,
+) -> None:  # fmt: skip
+    """Rounding errors of the equations at the end of a step, and of the terms of the series there."""
+    n = states.shape[0]
+    for lane in range(LANES):
+        for i in range(inputs.shape[0]):
+            R[inputs[i], lane] = abs(T[inputs[i], 0, lane])
+        for i in range(n):
+            R[states[i], lane] = _terms(T, states[i], order, rows[0, lane], lane, 0)
+        if clock >= 0:
+            R[clock, lane] = abs(V[clock, 0, lane])
+        for d in range(delayed.shape[0]):
+            blur = (
+                450.0 * max(1.0, abs(V[clock, 0, lane]) if clock >= 0 else 1.0) * abs(T[delayed[d], 1, lane])
+            )
+            R[delayed[d], lane] = _terms(T, delayed[d], order, rows[0, lane], lane, 0) + blur
+    roundings(code0, V, R)
+    roundings(code1, V, R)
+    for lane in range(LANES):
+        for i in range(n + watched.shape[0]):
+            s = states[i] if i < n else watched[i - n]
+            of_equations = R[rhs[i] if i < n else s, lane]
+            of_series = _terms(T, s, order, rows[0, lane], lane, 1 if i < n else 0)
+            blur = ROUNDING * (of_equations + of_series)
+            work[BLUR, i, lane] = blur if blur < np.inf else 0.0
+
+
+@inner
+def _terms(T: Any, slot: Any, order: Any, h: Any, lane: Any, derivative: Any) -> Any:
+    """The terms of a series, or of its derivative, added up without their signs."""
+    total = 0.0
+    for k in range(order, derivative - 1, -1):
+        total = total * h + abs(T[slot, k, lane]) * (k if derivative else 1)
+    return total
+
+
+@inner
+def ends_agree(
+    code1: Any, inside: Any, T: Any, V: Any, E: Any, sides: Any, lags: Any, states: Any, rhs: Any, watched: Any,
+    of_switches: Any, moves: Any, delayed: Any, clock: Any, order: Any, rtol: Any, atol: Any, suspect: Any,
+    lengths: Any, rows: Any,
+) -> Any:  # fmt: skip
+    """Whether slopes and watched values agree at the ends of all steps, and no last term is zero.
+
+    Lanes where they do not stay `suspect`. Most steps end here, so this is one pass over rows, without roundings.
+    """
+    n, slot, top = states.shape[0], (order + 1) * ROW, order * ROW
+    series, there = T.ctypes.data, V.ctypes.data
+    floor, share, at = AGREEMENT * atol, AGREEMENT * rtol, rows.ctypes.data
+    count, one, value, slopes = at + ROW, at + 2 * ROW, at + 3 * ROW, at + 4 * ROW
+    for lane in range(LANES):
+        rows[0, lane] = lengths[lane] if suspect[lane] else 0.0
+        rows[1, lane], rows[2, lane] = 0.0, 1.0
+    for i in range(n):
+        series_at(there + states[i] * ROW, slopes + i * ROW, series + states[i] * slot, at, order)
+    for d in range(delayed.shape[0]):
+        series_at(there + delayed[d] * ROW, value, series + delayed[d] * slot, at, order)
+    if clock >= 0:
+        add_rows(there + clock * ROW, series + clock * slot, at)
+    if inside:
+        call_at(inside, there, lags.ctypes.data)
+    else:
+        order_zero(code1, V, sides, lags)
+    for i in range(n):
+        s, slope = series + states[i] * slot, slopes + i * ROW
+        last = s + top if moves[rhs[i]] else one
+        count_apart(count, there + rhs[i] * ROW, slope, at, s, slope, at, last, floor, share)
+    for i in range(watched.shape[0]):
+        s, mine = series + watched[i] * slot, there + watched[i] * ROW
+        size = E.ctypes.data + watched[i] * ROW if i < of_switches else s
+        series_at(value, slopes, s, at, order)
+        count_apart(count, mine, value, one, size, slopes, at, s + top, floor, share)
+    again = False
+    for lane in range(LANES):
+        suspect[lane] = suspect[lane] and rows[1, lane] > 0.0
+        again = again or suspect[lane]
+    return not again
+
+
+@inner
+def check_steps(
+    code0: Any, code1: Any, inside: Any, T: Any, V: Any, E: Any, R: Any, sides: Any, lags: Any, inputs: Any,
+    states: Any, rhs: Any, watched: Any, of_switches: Any, moves: Any, delayed: Any, clock: Any, order: Any, rtol: Any,
+    atol: Any, suspect: Any, lengths: Any, rows: Any, work: Any,
+) -> None:  # fmt: skip
+    """Halve steps until the slopes of their series, and the values that are watched, are the equations'.
+
+    Parameters
+    ----------
+    V : (slots, 1, LANES) room for values within the step; those of constants are there
+    R : (slots, LANES) room for rounding errors
+    suspect (LANES,), lengths (LANES,) : which lanes are checked, and their steps, shortened here
+    rows (5 + states, LANES), work (5, states + watched, LANES) : room
+    """
+    if ends_agree(
+        code1, inside, T, V, E, sides, lags, states, rhs, watched, of_switches, moves, delayed, clock, order, rtol,
+        atol, suspect, lengths, rows,
+    ):  # fmt: skip
+        return
+    places = 1
+    for lane in range(LANES):
+        rows[3, lane] = lengths[lane]
+        blank = False
+        for i in range(states.shape[0]):
+            blank = blank or T[states[i], order, lane] == 0.0
+        for i in range(watched.shape[0]):
+            blank = blank or T[watched[i], order, lane] == 0.0
+        if blank and suspect[lane] and _is_blind(T, states, rhs, watched, moves, clock, order, lane):
+            places = PLACES
+    work[SCALE, :, :] = -1.0
+    for halving in range(MOST_HALVINGS):
+        _differences(
+            code1, inside, T, V, sides, lags, states, rhs, watched, delayed, clock, order, suspect, lengths, rows,
+            work, places,
+        )  # fmt: skip
+        wrong = False
+        for lane in range(LANES):
+            if suspect[lane]:
+                suspect[lane] = _disagrees(
+                    T, E, states, watched, of_switches, work, lengths[lane], rtol, atol, lane
+                )
+                wrong = wrong or suspect[lane]
+        if not wrong:
+            return
+        _note_roundings(
+            code0, code1, T, V, R, inputs, states, rhs, watched, delayed, clock, order, rows, work
+        )
+        for lane in range(LANES):
+            if suspect[lane]:
+                suspect[lane] = _disagrees(
+                    T, E, states, watched, of_switches, work, lengths[lane], rtol, atol, lane
+                )
+                if suspect[lane]:
+                    lengths[lane] = 0.5 * lengths[lane] if halving + 1 < MOST_HALVINGS else rows[3, lane]
