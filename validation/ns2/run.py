@@ -27,7 +27,6 @@ from .plan import plan
 from .tcl import COUNTERS, TRACE, script
 from .trace import Packets, read_finishes, read_timeouts, read_trace
 
-
 #: Bytes that a run of ns-2 may write into one file; a packet takes three lines of some 90 bytes.
 MAX_OUTPUT = 2_000_000_000
 
