@@ -321,7 +321,7 @@ def boundary_of(
     --------
     >>> import sympy
     >>> w, epsilon = sympy.symbols("w epsilon")
-    >>> grows = ODE({"w": (epsilon - 1) * w}, parameters={"epsilon": [0.0, 3.0]}, fixed_points=[{"w": 0}])
+    >>> grows = ODE(rhs={"w": (epsilon - 1) * w}, parameters={"epsilon": [0.0, 3.0]}, fixed_points=[{"w": 0}])
     >>> chart = stability_chart(grows, trace=False)
     >>> boundary_of(grows, chart)["boundary_epsilon"].values.round(9)
     array([1.])

@@ -125,6 +125,15 @@ def test_windows_of_another_size(wide: xr.Dataset) -> None:
     assert len(own.loss_figure(wide).data) == 6
 
 
+def test_the_lowest_panel_of_each_column_has_the_axis(wide: xr.Dataset) -> None:
+    """With eight panels the third column ends a row above the others."""
+    stored = json.loads(wide.attrs["parameters"]) | {"w_max": 8}
+    figure = SubPacketChainVsPackets.figure(wide.assign_attrs(parameters=json.dumps(stored)))
+    assert figure.layout.height == 930
+    titled = [n for n in range(1, 10) if figure.layout[f"xaxis{n if n > 1 else ''}"].title.text]
+    assert titled == [6, 7, 8, 9] and figure.layout.xaxis6.showticklabels is True
+
+
 def test_the_link_without_a_queue_follows_the_chains() -> None:
     """Its senders have the chains' largest window, timeout and backoff; on other links they keep their own."""
     changed = SubPacketChainVsPackets(flows=(20,), w_max=12, base_timeout=4, backoff_cap=3)

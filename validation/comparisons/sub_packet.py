@@ -413,6 +413,9 @@ class SubPacketChainVsPackets(Comparison):
                     row=n // 3 + 1, col=n % 3 + 1,
                 )  # fmt: skip
         panels.update_xaxes(title_text="packet-loss probability", row=rows)
+        for column in range(len(numbers) % 3 or 3, 3):  # whose lowest panel stands a row higher
+            lowest = {"title_text": "packet-loss probability", "showticklabels": True}
+            panels.update_xaxes(lowest, row=rows - 1, col=column + 1)
         panels.update_yaxes(title_text="probability of an epoch", col=1)
         panels.update_yaxes(rangemode="tozero")
         panels.update_layout(
