@@ -79,6 +79,7 @@ _HELD_BY_PICTURE = b"tEXtDescription\0"
 #: The command that gives what a solver of ours does.
 _COMMANDS = {
     "stability_chart": "stability",
+    "chart_points": "stability",
     "characteristic_roots": "stability",
     "eigenvalues": "stability",
 }

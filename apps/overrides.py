@@ -13,7 +13,7 @@ from tcpdynamics.errors import shown
 _DEEPEST = 16
 
 
-def override(table: dict[str, Any], setting: str) -> None:
+def override(table: dict[str, Any], setting: str, example: str = "flows.0.sender=newreno") -> None:
     """Change one value of `table` in place.
 
     Parameters
@@ -23,6 +23,8 @@ def override(table: dict[str, Any], setting: str) -> None:
         `path=value`. Names and list indices (from 0) in the path are joined by dots; tables that are missing on
         the way are made, list entries are not. The value is TOML (`20`, `true`, `"text"`, `[1, 2]`) or, where it
         is no TOML, a text as it stands (`100s`).
+    example : str
+        A setting that would do, for the message.
 
     Raises
     ------
@@ -41,7 +43,7 @@ def override(table: dict[str, Any], setting: str) -> None:
     path, equals, text = setting.partition("=")
     names = path.strip().split(".")
     if not equals or not all(names):
-        raise click.UsageError(f"--set takes key=value, such as flows.0.sender=newreno, got {shown(setting)}")
+        raise click.UsageError(f"--set takes key=value, such as {example}, got {shown(setting)}")
     if len(names) > _DEEPEST:
         raise click.UsageError(f"--set goes at most {_DEEPEST} names deep, got {shown(path)}")
     at: Any = table

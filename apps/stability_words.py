@@ -285,7 +285,7 @@ def _summary(result: xr.Dataset, dims: list[str], units: dict[str, str]) -> Iter
     if "boundary_axis" in result:
         yield from _boundary(result, dims)
     else:
-        yield "boundary", "not traced where blocks go to a store"
+        yield "boundary", "not traced"
     if "margin" in result:
         yield from _closed_form(result, verdict, dims)
 

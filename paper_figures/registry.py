@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tcpdynamics.errors import DomainError, shown
+from tcpdynamics.errors import DomainError, shown, suggestion
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -29,12 +29,27 @@ class PaperFigure:
     caption : str   One line.
     solve : callable(**parameters)   The numbers; its parameters are those that a user may change.
     draw : callable(numbers) -> plotly figure
+    takes : dataclass, optional      Its fields are further parameters of `solve`.
     """
 
     name: str
     caption: str
     solve: Callable[..., Any]
     draw: Callable[[Any], go.Figure]
+    takes: Any = None
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of what a user may change, but for `quick`.
+
+        Examples
+        --------
+        >>> figures()["logistic.fig8"].parameters
+        ('points',)
+        """
+        named = {n: p for n, p in signature(self.solve).parameters.items() if p.kind is not p.VAR_KEYWORD}
+        further = fields(self.takes) if self.takes else ()
+        return (*(n for n in named if n != "quick"), *(f.name for f in further))
 
     @property
     def simulates(self) -> bool:
@@ -42,18 +57,29 @@ class PaperFigure:
         return "quick" in signature(self.solve).parameters
 
     def __call__(self, **parameters: Any) -> go.Figure:
-        """Solve and draw."""
+        """Solve and draw.
+
+        Raises
+        ------
+        DomainError
+            A name that is none of the `parameters`, or a value that is refused.
+        """
+        for name in parameters:
+            if name not in (*self.parameters, *(["quick"] if self.simulates else [])):
+                close = suggestion(name, self.parameters)
+                there = f"it has {', '.join(self.parameters)}" if self.parameters else "it has none"
+                raise DomainError(f"{self.name} has no parameter {shown(name, 60)}{close}; {there}")
         return self.draw(self.solve(**parameters))
 
 
 _FIGURES: dict[str, PaperFigure] = {}
 
 
-def figure(name: str, caption: str, solve: Callable[..., Any]) -> Callable[[Draw], Draw]:
+def figure(name: str, caption: str, solve: Callable[..., Any], takes: Any = None) -> Callable[[Draw], Draw]:
     """Register the function that draws what `solve` returns; the only step to add a figure."""
 
     def register(draw: Draw) -> Draw:
-        _FIGURES[name] = PaperFigure(name, caption, solve, draw)
+        _FIGURES[name] = PaperFigure(name, caption, solve, draw, takes)
         return draw
 
     return register
@@ -83,6 +109,7 @@ def get_figure(name: str) -> PaperFigure:
         There is none; the message lists those that there are.
     """
     known = figures()
+    name = name.replace("-", "_")
     if name not in known:
         raise DomainError(f"there is no figure {shown(name)}; choose one of {', '.join(known)}")
     return known[name]

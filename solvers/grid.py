@@ -91,7 +91,7 @@ def make_grid(parameters: Mapping[str, Any]) -> Grid:
             f"the grid has {points:,} points ({sides}), at most {MAX_POINTS:,} fit in memory; "
             "give fewer values, or sweep it in blocks to a store"
         )
-    values = {name: _flat(array, dims, shape) for name, array in arrays.items()}
+    values = {name: flat(array, dims, shape) for name, array in arrays.items()}
     return Grid(dims, shape, coords, values)
 
 
@@ -172,7 +172,8 @@ def _from_objects(label: str, array: NDArray[Any]) -> NDArray[Any]:
         raise DomainError(f"{label} must hold numbers below 1.8e308, got {shown(int(long))}") from None
 
 
-def _flat(array: xr.DataArray, dims: tuple[str, ...], shape: tuple[int, ...]) -> Any:
+def flat(array: xr.DataArray, dims: tuple[str, ...], shape: tuple[int, ...]) -> Any:
+    """The values of a parameter at every point of a grid, last dimension fastest; a float where it has no dimension."""
     if array.ndim == 0:
         return float(array)
     values = array.transpose(*(d for d in dims if d in array.dims)).values.astype(np.float64, copy=False)

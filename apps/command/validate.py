@@ -12,7 +12,7 @@ import click
 
 from ..files import check_netcdf_name, check_replaceable, write_netcdf
 from ..outputs import check_outputs, finite, write_outputs
-from .options import SuggestingGroup, force_option, wrote
+from .options import SuggestingGroup, flag, force_option, refusals, wrote
 from .progress import working
 
 if TYPE_CHECKING:
@@ -78,6 +78,25 @@ def _document(result: Any, text: str) -> dict[str, Any]:
     }
 
 
+#: Parameters of the sub-packet chains -> type and help, with the defaults of the comparison.
+_CHAINS: dict[str, tuple[Any, str]] = {
+    "w_max": (int, "Largest window of the chains, and of senders on the link without a queue.  [default: 6]"),
+    "base_timeout": (float, "Timeout before backoff, in RTTs.  [default: 2]"),
+    "retransmission_loss": (str, "Loss of timeout retransmissions, such as 0.1 or 10%.  [default: as measured]"),
+    "early_retransmit": (bool, "Windows of 2 and 3 repair one loss too (RFC 5827)."),
+    "stages": (int, "Repeated-timeout stages of the chain “full”.  [default: 3]"),
+    "backoff_cap": (int, "Doublings of the timeout at most.  [default: 6]"),
+    "collapse": (int, "Successes in a row that collapse the backoff of the chain “exact”, 1 to 3.  [default: 3]"),
+}  # fmt: skip
+
+
+def _chain_options(command: Callable[..., None]) -> Callable[..., None]:
+    for name, (kind, about) in reversed(_CHAINS.items()):
+        options: dict[str, Any] = {"is_flag": True, "default": None} if kind is bool else {"type": kind}
+        command = click.option(flag(name), name, help=about, **options)(command)
+    return command
+
+
 @click.group(cls=SuggestingGroup)
 def validate() -> None:
     """Compare models with simulations, with intervals and verdicts."""
@@ -88,24 +107,36 @@ def validate() -> None:
 @click.option("--flows", metavar="LIST", help="Numbers of flows, such as 20,100,300.  [default: 20 to 300]")
 @click.option("--sender", type=click.Choice(["sack", "newreno"]), default="sack", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
+@_chain_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @_netcdf_option
 @force_option
 def validate_sub_packet(
-    quick: bool, flows: str | None, sender: str, seed: int, as_json: bool, output: Path | None, force: bool
+    quick: bool,
+    flows: str | None,
+    sender: str,
+    seed: int,
+    as_json: bool,
+    output: Path | None,
+    force: bool,
+    **chains: Any,
 ) -> None:
     """Compare the sub-packet chains with simulated flows: 1 Mbit/s, 200 ms, 50 packets (Fig. 9 of Chen et al.)."""
     if output is not None:
         check_netcdf_name(output)
         check_replaceable(output, force, "comparison SubPacketChainVsPackets")
-    from dataclasses import replace
-
+    from tcpdynamics.errors import InputError
     from tcpdynamics.paper_figures.sub_packet.figures import fig9
     from tcpdynamics.validation.comparisons.sub_packet import summary
 
-    comparison = replace(fig9(quick), sender=sender, seed=seed)
-    if flows is not None:
-        comparison = replace(comparison, flows=_flow_counts(flows))
+    more = {} if flows is None else {"flows": _flow_counts(flows)}
+    more |= {name: value for name, value in chains.items() if value is not None}
+    with refusals():
+        try:
+            comparison = fig9(quick, sender=sender, seed=seed, **more)
+        except InputError as error:
+            parameter, _, rest = str(error).partition(" ")
+            raise InputError(f"`{parameter}` {rest}" if parameter in chains else str(error)) from None
     with working("comparing chains with simulated flows"):
         result = comparison.run()
     if output is not None:

@@ -58,12 +58,13 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
 
     began = time.perf_counter()
     say("solving the sub-packet chain")
-    solved = _solve()
+    main = paper.fig9(quick)
+    solved = _solve(main)
     # Simulated packets leave the interpreter's lock to others: what only solves equations runs beside them.
     beside = ThreadPoolExecutor(1)
     equations = beside.submit(_equations, quick, say)
     try:
-        main, result, others = _packets(quick, say)
+        result, others = _packets(main, quick, say)
         judged, tied, tied_exact = _against_ns2(say)
         stability, stability_lines, tables = equations.result()
     finally:
@@ -97,6 +98,7 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         **solved,
         setting=_setting(main),
+        chains=main,
         replications=main.replications,
         duration=f"{main.duration:g}",
         slice=f"{main.slice:g}",
@@ -125,11 +127,10 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
 
 
 def _packets(
-    quick: bool, say: Callable[[str], None]
-) -> tuple[SubPacketChainVsPackets, xr.Dataset, list[tuple[str, xr.Dataset]]]:
-    """Fig. 9 as a comparison and its result, and the results of Figs. 10 and 11 with their titles."""
+    main: SubPacketChainVsPackets, quick: bool, say: Callable[[str], None]
+) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]]]:
+    """The result of Fig. 9, and those of Figs. 10 and 11 with their titles."""
     say("simulating Fig. 9")
-    main = paper.fig9(quick)
     result = main.run()
     others = []
     for comparison in paper.fig10(quick):
@@ -138,7 +139,7 @@ def _packets(
         others.append((f"Fig. 10: {rate}, {comparison.buffer} packets of buffer", comparison.run()))
     say("simulating Fig. 11, mixed RTTs")
     others.append(("Fig. 11: RTTs of 200 to 400 ms in eight groups", paper.fig11(quick).run()))
-    return main, result, others
+    return result, others
 
 
 def _against_ns2(say: Callable[[str], None]) -> tuple[xr.Dataset, xr.Dataset, xr.Dataset]:
@@ -157,19 +158,20 @@ def _equations(
     return html, lines, [_claims(paper) for paper in PAPERS]
 
 
-def _solve() -> dict[str, Any]:
+def _solve(main: SubPacketChainVsPackets) -> dict[str, Any]:
+    """The chains of a comparison in closed form and in double precision, and how long a sweep takes."""
     loss = np.linspace(1e-6, 0.499, POINTS)
-    chain = SubPacketFull(loss=loss).chain()
+    chain = main.chain_model(SubPacketFull, loss).chain()
     times = []
     for _ in range(4):  # the first writes the straight-line program
         began = time.perf_counter()
         stationary(chain)
         times.append(time.perf_counter() - began)
     elapsed = float(np.median(times[1:]))
-    shown = SubPacketFull(loss=np.linspace(0.005, 0.495, 197))
-    quarter = SubPacketFull(loss=0.25)
+    shown = main.chain_model(SubPacketFull, np.linspace(0.005, 0.495, 197))
+    quarter = main.chain_model(SubPacketFull, 0.25)
     silent = quarter.observe(stationary(quarter.chain(), exact=True)).silent_fraction.item()
-    levels = SubPacketExact(loss=0.25)
+    levels = main.chain_model(SubPacketExact, 0.25)
     return {
         "points": f"{POINTS:,}",
         "sweep_ms": f"{1e3 * elapsed:.0f}",

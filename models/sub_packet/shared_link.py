@@ -114,11 +114,19 @@ class SharedLink(Model):
             retransmission_loss=None if self.retransmission_ratio == 1 else 0.0,
         )
 
-    def balance(self) -> RewardBalance:
-        """The problem for `solvers.self_consistent`."""
-        flow = self.flow()
+    def balance(self, flow: SubPacketExact | None = None) -> RewardBalance:
+        """The problem for `solvers.self_consistent`.
+
+        Parameters
+        ----------
+        flow : SubPacketExact, optional
+            The chain of each flow, at any loss, in the place of `flow()`: with settings that a link has not, such as
+            `early_retransmit`.
+        """
+        own = flow is None
+        flow = self.flow() if flow is None else flow
         chain, delivered = flow.chain(), flow.delivered()
-        if self.retransmission_ratio not in (0, 1):
+        if own and self.retransmission_ratio not in (0, 1):
             chain, delivered = _tie(chain, delivered, self.retransmission_ratio)
         chain = replace(chain, name=type(self).__name__, provenance=self.provenance())
         idle = [s for s, packets in flow.packets().items() if packets == 0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.errors import whole
 from tcpdynamics.models import (
     Logistic,
     LogisticDelayed,
@@ -95,7 +96,7 @@ def fig8(points: int = 51) -> xr.Dataset:
     xarray.Dataset over `flow`, `link` [Mbit/s] and `reading` (R1, R2, R3)
         `throughput` where the flows settle, and `proportional`, eq. (9) [Mbit/s].
     """
-    links = np.linspace(5.0, 30.0, points)
+    links = np.linspace(5.0, 30.0, whole("points", points, 2, 100_000))
     K = per_flow([xr.DataArray(np.minimum(a, links), {"link": links}, "link") for a in ACCESS])
     bottleneck = xr.DataArray(links, {"link": links}, "link")
     common = {"flows": 2, "epsilon": EPSILON, "gamma": GAMMA, "capacity": K}

@@ -19,7 +19,16 @@ PAPER = "J. Chen, J. Iyengar, L. Subramanian, B. Ford, TCP Behavior in Sub-Packe
 
 
 def fig9(quick: bool = False, **parameters: Any) -> SubPacketChainVsPackets:
-    """Fig. 9: 1 Mbit/s, 200 ms, 50 packets of 500 bytes, SACK; `parameters` replace those of the comparison."""
+    """Fig. 9: 1 Mbit/s, 200 ms, 50 packets of 500 bytes, SACK; `parameters` replace those of the comparison.
+
+    Among them are the chains' own: `w_max`, `base_timeout`, `retransmission_loss`, `early_retransmit`, `stages`,
+    `backoff_cap` and `collapse`.
+
+    Examples
+    --------
+    >>> fig9(quick=True, w_max=8).w_max
+    8
+    """
     return SubPacketChainVsPackets(**(_length(quick) | parameters))
 
 
@@ -42,7 +51,7 @@ def fig11(quick: bool = False) -> SubPacketChainVsPackets:
 
 
 def solve_fig9(quick: bool = False, **parameters: Any) -> xr.Dataset:
-    """Simulate and predict Fig. 9; minutes, with `quick` half a minute."""
+    """Simulate and predict Fig. 9, its `parameters` as in `fig9`; minutes, with `quick` half a minute."""
     return fig9(quick, **parameters).run()
 
 
@@ -50,6 +59,7 @@ def solve_fig9(quick: bool = False, **parameters: Any) -> xr.Dataset:
     "sub_packet.fig9",
     "P(n packets sent per round trip) against loss: chains and simulated packets",
     solve_fig9,
+    SubPacketChainVsPackets,
 )
 def draw_fig9(result: xr.Dataset) -> go.Figure:
     """Lines: chains. Points: simulations on four links."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.errors import whole
 from tcpdynamics.models import (
     TRefwaContinuous,
     TRefwaDelayed,
@@ -58,6 +59,7 @@ def chart(reading: str, points: int = 61) -> xr.Dataset:
 
 def charts(points: int = 61) -> dict[str, xr.Dataset]:
     """One chart for each reading."""
+    points = whole("points", points, 2, 1000)
     return {name: chart(name, points) for name in READINGS}
 
 

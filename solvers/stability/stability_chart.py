@@ -11,8 +11,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import real
+from tcpdynamics.limits import check_memory
 
-from ..equations import POINT, System
+from ..equations import POINT, System, as_problem
+from ..grid import Grid, flat
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .attracting_rest import refine
@@ -55,7 +57,8 @@ def stability_chart(
         Where to linearise, as for `eigenvalues`. Arrays are interpolated between the nodes and then refined by Newton's
         method.
     trace : bool
-        Find the crossings of the boundary with the edges of the grid.
+        Find the crossings of the boundary with the edges of the grid. Points along a dimension called "point", as in
+        a block of `sweep`, are no neighbours, and nothing is traced between them.
     tolerance : float
         Their accuracy, in units of an edge.
     throw : bool
@@ -134,7 +137,7 @@ def stability_chart(
     margin = _margin(problem, {})
     if margin is not None:
         data |= _compare_margin(system, margin, data["verdict"])
-    if trace:
+    if trace and grid.dims != (POINT,):
         boundary = _boundary(system, at, value, error, tolerance)
         data |= _crossings(problem, system, boundary)
     return as_dataset(data, grid.coords, attrs)
@@ -291,6 +294,64 @@ def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: fl
 
     traced = find_boundary(measure, varying, grid.shape, sign * value, error, axes=axes, tolerance=tolerance)
     return dataclasses.replace(traced, residual=sign * traced.residual)
+
+
+def boundary_of(
+    problem: Any, chart: xr.Dataset, *, at: Any = None, tolerance: float = 1e-10
+) -> dict[str, xr.Variable]:
+    """The boundary of a chart that was solved without it, such as the blocks of a sweep put together.
+
+    Parameters
+    ----------
+    problem, at, tolerance : as for `stability_chart`
+    chart : Dataset
+        With `verdict`, `status`, and `abscissa` or `radius`. Points that failed bound no edge.
+
+    Returns
+    -------
+    dict of the variables along `crossing`
+        Empty where a dimension of the chart is no parameter of the equations.
+
+    Raises
+    ------
+    LimitError
+        More points than memory holds.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> w, epsilon = sympy.symbols("w epsilon")
+    >>> grows = ODE(rhs={"w": (epsilon - 1) * w}, parameters={"epsilon": [0.0, 3.0]}, fixed_points=[{"w": 0}])
+    >>> chart = stability_chart(grows, trace=False)
+    >>> boundary_of(grows, chart)["boundary_epsilon"].values.round(9)
+    array([1.])
+    """
+    own = as_problem(problem, DDE, ODE, Map)
+    dims, shape = tuple(map(str, chart.verdict.dims)), chart.verdict.shape
+    swept = {k: chart[k] for k in own.parameters if k in chart.coords and chart[k].ndim}
+    fixed = {k: v for k, v in own.parameters.items() if k not in swept}
+    if {d for array in swept.values() for d in array.dims} != set(dims) or any(map(np.ndim, fixed.values())):
+        return {}
+    what = f"the boundary between {chart.verdict.size:,} points"
+    check_memory(what, 8.0 * (8 + len(swept)) * chart.verdict.size, "sweep a smaller grid")
+    first = {k: float(np.ravel(own.parameters[k])[0]) for k in swept}
+    system, _, _ = operating_point(own.at(**first), at)
+    if system.grid.dims:  # `at` brings a dimension of its own
+        return {}
+    values = {k: flat(array, dims, shape) for k, array in swept.items()}
+    system = dataclasses.replace(system, grid=Grid(dims, shape, swept, {**system.grid.values, **values}))
+    value = _signed(chart)
+    boundary = _boundary(system, at, value, np.zeros(value.size), tolerance)
+    return {k: xr.Variable(*v) for k, v in _crossings(problem, system, boundary).items()}
+
+
+def _signed(chart: xr.Dataset) -> Array:
+    """(size,) abscissa, or radius less one, of a chart's points; its sign is their verdict, NaN where there is none."""
+    solved = np.isin(chart.status.values.ravel(), (0, Status.ON_SWITCH))
+    verdict = np.where(solved, chart.verdict.values.ravel(), 2).astype(float)
+    value = (chart.radius - 1 if "radius" in chart else chart.abscissa).values.ravel()
+    kept = np.isfinite(value) & (np.sign(value) == verdict)
+    return np.where(verdict == 2, np.nan, np.where(kept, value, verdict))
 
 
 def _crossings(problem: Any, system: System, boundary: Boundary) -> dict[str, Any]:

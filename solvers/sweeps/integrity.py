@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from .records import (
     read_block,
     unsealed,
 )
-from .zarr_rules import RECORDS, TABLE, Contents, array_of, chunk_key
+from .zarr_rules import RECORDS, Contents, array_of, beside_points, chunk_key
 
 
 def skeleton(path: Path, contents: Contents) -> dict[str, Any]:
@@ -93,19 +94,27 @@ def check_block(
     return record, ""
 
 
-def table_of(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Headers of the table of failures, and their hashes with those of the values. Raises StoreError."""
+def tables_in(path: Path, contents: Contents) -> list[str]:
+    """Names of the variables that belong to no point: the table of failures, a chart's boundary."""
+    names = (n for n in os.listdir(path) if n not in contents.arrays and beside_points(n))
+    return sorted(n for n in names if (path / n).is_dir())
+
+
+def table_of(path: Path, contents: Contents) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Headers of what belongs to no point, and their hashes with those of the values. Raises StoreError."""
     heads, hashes = {}, {}
-    for name in TABLE:
-        if (path / name).is_dir():
-            file = path / name / "zarr.json"
-            heads[name] = read_json(file)
-            array = array_of(file, heads[name])
-            if array.chunk != array.shape or len(array.shape) != 1:
-                raise StoreError(f"{file} is no list of failed points; remove the folder")
-            most = MAX_TEXT if array.dtype is None else None
-            chunk = hash_chunk(FIRST, name, "c.0", pieces(path / name / "c.0", array.chunk_size, most))
-            hashes[name] = {"head": hash_json(heads[name]), "chunk": chunk}
+    sizes: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for name in tables_in(path, contents):
+        file = path / name / "zarr.json"
+        heads[name] = read_json(file)
+        array = array_of(file, heads[name])
+        if array.chunk != array.shape or len(array.shape) != 1:
+            raise StoreError(f"{file} is no list of numbers or texts; remove the folder")
+        if sizes.setdefault(array.dims, array.shape) != array.shape:
+            raise StoreError(f"{file} is a list of another length than those beside it; remove the folder")
+        most = MAX_TEXT if array.dtype is None else None
+        chunk = hash_chunk(FIRST, name, "c.0", pieces(path / name / "c.0", array.chunk_size, most))
+        hashes[name] = {"head": hash_json(heads[name]), "chunk": chunk}
     return heads, {"table": hashes}
 
 
@@ -115,7 +124,7 @@ def is_complete(path: Path, contents: Contents, seal: str) -> bool:
         return False
     try:
         written, _ = unsealed(path / RECORDS / COMPLETE, seal)
-        heads, present = table_of(path)
+        heads, present = table_of(path, contents)
     except StoreError:
         return False
     return written == present and contents.inline == {**contents.heads, **heads}

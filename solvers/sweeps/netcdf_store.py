@@ -17,8 +17,9 @@ from tcpdynamics.errors import StoreError
 from .blocks import Blocks
 from .netcdf_rules import check_netcdf, not_whole, seal
 from .plain_files import brief, remove_partial, to_disk, write_whole
-from .store import Header, check_same, status_attrs
+from .store import Header, Whole, check_same, status_attrs, with_whole
 from .work import Layout, Outcome
+from .zarr_rules import BOUNDARY
 from .zarr_store import ZarrStore
 
 #: Bytes that one file is put together from, in memory.
@@ -70,12 +71,13 @@ class NetCdfStore:
         assert self._parts is not None
         self._parts.write(block, outcome)
 
-    def finish(self) -> xr.Dataset:
+    def finish(self, whole: Whole | None = None) -> xr.Dataset:
         """Put the file together, rename it into place, and remove the parts."""
         if self._parts is None:
-            return load_netcdf(self.path)
+            data = load_netcdf(self.path)
+            return data if any(str(n).startswith(BOUNDARY) for n in data) else with_whole(data, whole)
         try:
-            with self._parts.finish() as opened:
+            with self._parts.finish(whole) as opened:
                 data = _for_netcdf(opened.load())
         except (ValueError, OSError) as error:  # damaged between its check and now
             raise StoreError(f"{self._parts.path} is damaged: {brief(error)}; sweep once more") from error

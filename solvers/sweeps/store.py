@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +31,10 @@ MOST_LISTED = 100_000
 _DECODED = {"scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned", "dtype", "coordinates"}
 
 
+#: From all results to the variables that belong to no point, such as the boundary of a chart.
+Whole = Callable[[xr.Dataset], Mapping[str, xr.Variable]]
+
+
 class Store(Protocol):
     """What a sweep needs of the place where its blocks go."""
 
@@ -48,8 +52,8 @@ class Store(Protocol):
     def write(self, block: int, outcome: Outcome) -> None:
         """Keep a block."""
 
-    def finish(self) -> xr.Dataset:
-        """The results, once all blocks are there."""
+    def finish(self, whole: Whole | None = None) -> xr.Dataset:
+        """The results, once all blocks are there, with what follows from the whole."""
 
     def close(self) -> None:
         """Let go of the store."""
@@ -312,6 +316,11 @@ def failure_table(blocks: Blocks, reasons: Iterable[tuple[int, Mapping[str, Any]
     }
 
 
+def with_whole(data: xr.Dataset, whole: Whole | None) -> xr.Dataset:
+    """Results with what follows from the whole."""
+    return data if whole is None else data.assign(whole(data))
+
+
 class MemoryStore:
     """Blocks in arrays; gone with the process."""
 
@@ -343,7 +352,7 @@ class MemoryStore:
             self._reasons[block] = outcome.reasons
         self.done[block] = True
 
-    def finish(self) -> xr.Dataset:
+    def finish(self, whole: Whole | None = None) -> xr.Dataset:
         """The results."""
         layout, dims = self.layout or Layout(), self.blocks.dims
         data: dict[str, Any] = {
@@ -353,7 +362,7 @@ class MemoryStore:
         data["status"] = (dims, self._status, status_attrs())
         data |= failure_table(self.blocks, self._reasons.items())
         coords = {**self.blocks.coords, **layout.coords}
-        return xr.Dataset(data, coords, self.header.attributes(layout))
+        return with_whole(xr.Dataset(data, coords, self.header.attributes(layout)), whole)
 
     def close(self) -> None:
         """Nothing to let go of."""

@@ -86,7 +86,8 @@ def sweep(
     xarray.Dataset over the grid's dimensions
         The variables, NaN where a point failed (0 for whole numbers), and `status`: 0, a code of the work's own, or
         why the point has no result. With failed points also `failure_point` and `failure_reason`, the first
-        100 000. From a Zarr store the values are read when they are asked for.
+        100 000. From a Zarr store the values are read when they are asked for. A stability chart (`sweep_of(model,
+        stability_chart)`) has its boundary, too; the store keeps it.
 
     Raises
     ------
@@ -127,7 +128,7 @@ def sweep(
             clock.tick(number)
             if throw and outcome.reasons:
                 raise DynamicsError(_first_reason(blocks, number, outcome))
-        result = target.finish()
+        result = target.finish(getattr(work, "whole", None))
         if throw and "failure_reason" in result:
             reason = str(result.failure_reason.values[0])
             raise DynamicsError(

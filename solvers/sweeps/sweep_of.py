@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import xarray as xr
+
+from tcpdynamics.errors import InputError
 
 from ..problems import DomainError, Dynamics, DynamicsError
 from ..results import provenance
@@ -73,6 +76,29 @@ class ProblemWork:
         return xr.Dataset(
             {name: _at_points(v.variable, size) for name, v in result.data_vars.items()}, labels
         )
+
+    def whole(self, result: xr.Dataset) -> dict[str, xr.Variable]:
+        """What belongs to no point but follows from all of them: the boundary of a stability chart.
+
+        Warns
+        -----
+        UserWarning
+            It cannot be traced; the chart stands without it.
+        """
+        from ..stability.stability_chart import boundary_of
+
+        wanted = {k: v for k, v in self.settings.items() if k in ("at", "tolerance")}
+        if (
+            "verdict" not in result
+            or not {"abscissa", "radius"} & {*result}
+            or not self.settings.get("trace", True)
+        ):
+            return {}
+        try:
+            return boundary_of(self.problem, result, **wanted)
+        except (InputError, TypeError) as error:
+            warnings.warn(f"the boundary of the chart is left out: {error}", stacklevel=2)
+            return {}
 
     @property
     def _own(self) -> dict[str, Any]:

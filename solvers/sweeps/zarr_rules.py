@@ -33,6 +33,9 @@ NUMBERS = frozenset(
 #: The variables that list failed points.
 TABLE = ("failure_point", "failure_reason")
 
+#: How the names of what belongs to no point begin, but for the table: a chart's boundary.
+BOUNDARY = "boundary_"
+
 #: Folder of the records, below the status, where no reader of Zarr looks for arrays.
 RECORDS = "status/records"
 
@@ -105,6 +108,15 @@ def chunk_key(place: Iterable[int]) -> str:
     return ".".join(["c", *map(str, place)])
 
 
+def beside_points(name: str) -> bool:
+    """Whether a variable that is none of the sweep's own may stand in a store: one that belongs to no point.
+
+    >>> beside_points("failure_point"), beside_points("boundary_epsilon"), beside_points("abscissa")
+    (True, True, False)
+    """
+    return name in TABLE or (name.startswith(BOUNDARY) and storable_name(name))
+
+
 def read_root(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Attributes of a store's group, and the headers that stand in it.
 
@@ -151,8 +163,9 @@ def examine(path: Path) -> Contents:
     records, bytes_records = _listed(path / RECORDS, ()) if _is_folder(path / RECORDS) else ({}, 0)
     names = {*sweep["variables"], *sweep["coords"], *sweep["labels"], "status"}
     folders, size = _folders(path)
-    if folders - names - set(TABLE):
-        raise _foreign(path / min(folders - names - set(TABLE)))
+    foreign = {name for name in folders - names if not beside_points(name)}
+    if foreign:
+        raise _foreign(path / min(foreign))
     files: dict[str, dict[str, int]] = {}
     for name in sorted(folders):
         files[name], more = _listed(path / name, ("records",) if name == "status" else ())
@@ -164,7 +177,7 @@ def examine(path: Path) -> Contents:
         heads[name] = read_json(path / name / "zarr.json")
         arrays[name] = array_of(path / name / "zarr.json", heads[name])
     for name, head in inline.items():
-        if name in TABLE:
+        if name not in names and beside_points(name):
             array_of(path / "zarr.json", head)
         elif heads.get(name) != head:
             raise StoreError(

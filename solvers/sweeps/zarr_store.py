@@ -22,12 +22,12 @@ from tcpdynamics.errors import StoreError
 
 from ..results import NOT_YET
 from .blocks import Blocks
-from .integrity import check_block, check_skeleton, is_complete, skeleton, table_of
+from .integrity import check_block, check_skeleton, is_complete, skeleton, table_of, tables_in
 from .plain_files import MAX_JSON, lock_folder, remove_partial, remove_unfinished, to_disk, write_whole
 from .records import COMPLETE, FIRST, SKELETON, hash_chunk, read_array, read_block, sealed
-from .store import Header, check_layout, check_same, failure_table, layout_of, plain, status_attrs
+from .store import Header, Whole, check_layout, check_same, failure_table, layout_of, plain, status_attrs
 from .work import Layout, Outcome
-from .zarr_rules import NUMBERS, RECORDS, TABLE, Contents, chunk_key, examine, read_root
+from .zarr_rules import BOUNDARY, NUMBERS, RECORDS, Contents, beside_points, chunk_key, examine, read_root
 
 #: Seconds of finished blocks that a loss of power may take away.
 FLUSH_SECONDS = 1.0
@@ -122,13 +122,25 @@ class ZarrStore:
             self._failed.add(block)
         self.done[block] = True
 
-    def finish(self) -> xr.Dataset:
-        """List the failed points, and open the whole lazily."""
-        assert self.layout is not None
+    def finish(self, whole: Whole | None = None) -> xr.Dataset:
+        """List the failed points, keep what follows from the whole, and open everything lazily."""
+        assert self.layout is not None and self._contents is not None
         with self._writing():
             self._flush()
             if not self._complete:
-                self._list_failures()
+                self._list({})
+        data = self._opened()
+        if whole is None or any(n.startswith(BOUNDARY) for n in tables_in(self.path, self._contents)):
+            return data
+        more = whole(data)
+        if not more or not all(variable.size for variable in more.values()):  # an empty array has no chunk
+            return data.assign(more)
+        with self._writing():
+            self._list(more)
+        return self._opened()
+
+    def _opened(self) -> xr.Dataset:
+        assert self.layout is not None
         # The headers in the group's own, which alone are read here, were checked or written by this process.
         options: dict[str, Any] = {"consolidated": True, "zarr_format": 3, "decode_times": False}
         data: xr.Dataset = xr.open_zarr(self.path, chunks=None, **options)
@@ -136,7 +148,9 @@ class ZarrStore:
         data = data.assign(
             {n: (data[n].dims, np.array(data[n].values.tolist()), data[n].attrs) for n in texts}
         )
-        return data[[*self.layout.variables, "status", *(n for n in TABLE if n in data)]]
+        own = [*self.layout.variables, "status"]
+        beside = (str(n) for n in data.data_vars if n not in own)
+        return data[[*own, *(n for n in beside if beside_points(n))]]
 
     def close(self) -> None:
         """Let another process write."""
@@ -213,20 +227,22 @@ class ZarrStore:
         self._fresh.clear()
         self._flushed = time.monotonic()
 
-    def _list_failures(self) -> None:
-        """Write the table of failed points and the headers that readers see, then the mark that all is there."""
+    def _list(self, more: Mapping[str, xr.Variable]) -> None:
+        """Write the table of failed points, what else belongs to no point and the headers that readers see.
+
+        Then the mark that all is there.
+        """
         assert self._contents is not None
-        for name in TABLE:
-            if os.path.lexists(self.path / name):
-                shutil.rmtree(self.path / name)
-        table = failure_table(self.blocks, self._reasons())
+        for name in tables_in(self.path, self._contents):
+            shutil.rmtree(self.path / name)
+        table = {**failure_table(self.blocks, self._reasons()), **more}
         encoder = Encoder()
         for name, variable in table.items():
             encoder.create_full(name, variable)
         _write_files(self.path, encoder.files())
         for name in table:
             to_disk([*(self.path / name).iterdir(), self.path / name])
-        heads, hashes = table_of(self.path)
+        heads, hashes = table_of(self.path, self._contents)
         write_whole(
             self.path / "zarr.json", root_json(self._contents.attrs, {**self._contents.heads, **heads})
         )

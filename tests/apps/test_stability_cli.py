@@ -16,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
+import tcpdynamics
+
 GAINS = ("--phi", "0:3:31", "--psi", "0:2:21")
 
 
@@ -251,6 +253,26 @@ def test_a_store_is_taken_up_where_it_was_left(answer, tmp_path):
         (store / name).unlink()
     assert answer(*words) == first
     assert _content(store) == whole
+
+
+def test_a_chart_from_a_store_says_and_draws_the_same(answer, tmp_path):
+    """Its boundary is in the text, in the picture and in NetCDF, as without a store."""
+    words = ("stability", "logistic", "--epsilon", "0:3:12", "--delay", "0:2:12")
+    pages = [tmp_path / name for name in ("memory.html", "store.html")]
+    memory, store = tmp_path / "memory.nc", tmp_path / "x.zarr"
+    plain = answer(*words, "--output", str(pages[0]), "--output", str(memory))
+    assert "crossings, such as" in plain and "its margin is zero" in plain
+    for _ in range(2):
+        assert _without(answer(*words, "--output", str(store), "--output", str(pages[1]))) == _without(plain)
+        assert "boundary, from the roots" in pages[1].read_text(encoding="utf-8")
+    with xr.open_zarr(store) as kept, xr.open_dataset(memory, engine="h5netcdf") as whole:
+        np.testing.assert_allclose(kept.boundary_delay, whole.boundary_delay, rtol=0, atol=1e-12)
+        assert "boundary, from the roots" in {trace.name for trace in tcpdynamics.plot(kept).data}
+
+
+def _without(text):
+    """Without what a store says of points outside the domain, and the last digits of margins."""
+    return [line for line in text.splitlines() if not line.startswith("without") and "margin" not in line]
 
 
 def test_a_store_of_another_sweep_or_a_cut_one_is_left_alone(answer, refused, tmp_path):

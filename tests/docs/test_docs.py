@@ -108,6 +108,17 @@ def test_python_of_the_guide_prints_its_results(capsys):
         assert capsys.readouterr().out.strip()
 
 
+def test_python_of_the_page_on_stability(capsys, tmp_path, monkeypatch):
+    """Its blocks follow one another; the last one, on stores, writes one."""
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    for block in blocks("stability.md", "python"):
+        exec(compile(block, "stability.md", "exec"), namespace)
+    printed = capsys.readouterr().out.split("\n")
+    assert printed[:2] == ["True", "0"] and (tmp_path / "chart.zarr").is_dir()
+    assert "boundary, from the roots" in {trace.name for trace in namespace["figure"].data}
+
+
 SECTIONS = {
     Scenario: "## Keys at the top",
     Bottleneck: "## [bottleneck]",

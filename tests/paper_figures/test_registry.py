@@ -47,3 +47,14 @@ def test_the_command_lists_and_draws(tmp_path: Path) -> None:
     assert "ε = 2.4, map" in page.read_text() or "\\u03b5 = 2.4, map" in page.read_text()
     missing = run(cli, ["figures", "logistic.fig1"])
     assert missing.exit_code == 2 and "--output is missing" in missing.output
+
+
+def test_fig9_takes_the_parameters_of_the_chains() -> None:
+    figure = paper_figures.figures()["sub_packet.fig9"]
+    assert {"w_max", "collapse", "flows", "rate"} <= set(
+        figure.parameters
+    ) and "quick" not in figure.parameters
+    small = {"flows": [40], "duration": 60.0, "warm_up": 20.0, "replications": 2}
+    drawing = figure(quick=True, w_max=8, **small)
+    assert drawing.layout.title.text == "Chains with w_max = 8"
+    assert drawing.layout.annotations[7].text == "7 packets sent"

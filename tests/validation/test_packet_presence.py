@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tcpdynamics.errors import ScenarioError
 from tcpdynamics.models.fairness import jain
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
 
@@ -79,3 +81,18 @@ def test_shares_are_over_those_who_are_there(groups):
     last = np.ceil((np.minimum(finish, 30.0) - 10.0) / 0.5).clip(0, 40)
     assert (result.epochs >= 0).all()
     np.testing.assert_array_equal(result.epochs.sum("sent_in_epoch"), np.maximum(last - first, 0))
+
+
+def test_epochs_are_counted_up_to_as_many_packets_as_asked_for() -> None:
+    """A larger last number divides the last bin and leaves the others alone, here and in what a run says."""
+    flows = Flows(count=3, rtt=0.2, window_limit=12)
+    scenario = Scenario((flows,), Bottleneck(rate=1e9, buffer=None, loss=0.02), 60.0, 5.0)
+    few, many = simulate(scenario), simulate(replace(scenario, most_in_epoch=12))
+    assert few.sizes["sent_in_epoch"] == 8 and many.sizes["sent_in_epoch"] == 13
+    np.testing.assert_array_equal(many.epochs[:, :7], few.epochs[:, :7])
+    np.testing.assert_array_equal(many.epochs[:, 7:].sum("sent_in_epoch"), few.epochs[:, 7])
+    assert many.epochs[:, 7:].any("flow").sum() > 2
+    assert many.sent_in_epoch.attrs["long_name"] == "packets sent in an epoch; the last is 12 or more"
+    assert few.goodput.identical(many.goodput)
+    with pytest.raises(ScenarioError, match=r"most_in_epoch must be a whole number in \[1, 1000\], got 0"):
+        replace(scenario, most_in_epoch=0)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import fields
+from typing import Any
+
 import numpy as np
 import pytest
 import xarray as xr
 
-from tcpdynamics.solvers import DomainError
+from tcpdynamics.errors import InputError
+from tcpdynamics.models import SubPacketExact, SubPacketFull
+from tcpdynamics.solvers import DomainError, stationary
 from tcpdynamics.validation.comparisons import SubPacketChainVsPackets
-from tcpdynamics.validation.comparisons.sub_packet import CHAINS, LINKS, summary
+from tcpdynamics.validation.comparisons.sub_packet import CHAINS, LINKS, PARAMETERS, comparison_of, summary
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +82,114 @@ def test_words_and_figure(comparison: SubPacketChainVsPackets, result: xr.Datase
 def test_same_seed_same_result(comparison: SubPacketChainVsPackets, result: xr.Dataset) -> None:
     again = comparison.run()
     assert again.identical(result)
+
+
+def test_every_parameter_of_the_chains_is_a_field_with_their_default() -> None:
+    """But for the loss, which is measured: a parameter that a chain gains is one of the comparison, too."""
+    own = {f.name: f.default for f in fields(SubPacketChainVsPackets)}
+    for kind in (SubPacketFull, SubPacketExact):
+        theirs = {f.name: f.default for f in fields(kind) if f.name != "loss"}
+        assert theirs.items() <= own.items() and set(theirs) <= set(PARAMETERS)
+
+
+@pytest.fixture(scope="module")
+def wide() -> xr.Dataset:
+    """Chains with windows of up to nine packets, on short runs."""
+    changes: dict[str, Any] = {"w_max": 9, "collapse": 1, "backoff_cap": 4, "early_retransmit": True}
+    return SubPacketChainVsPackets(
+        flows=[40], duration="150s", warm_up=50.0, replications=2, base_timeout=3, **changes
+    ).run()
+
+
+def test_windows_of_another_size(wide: xr.Dataset) -> None:
+    """Packets are counted up to w_max, by chains and simulations alike, and the figure has a panel for each."""
+    assert wide.packets.values.tolist() == list(range(10))
+    np.testing.assert_allclose(wide.simulated.sum("packets"), 1, rtol=1e-12)
+    assert (wide.simulated.sel(packets=8) > 0).all()
+    own = comparison_of(wide)
+    part = wide.sel(flows=40, link="drop-tail")
+    exact = SubPacketExact(
+        loss=part.loss.item(), w_max=9, base_timeout=3, collapse=1, backoff_cap=4, early_retransmit=True
+    )
+    expected = exact.observe(stationary(exact.chain())).sent.values
+    np.testing.assert_allclose(part.predicted.sel(chain="exact"), expected, atol=2e-3)
+    figure = own.figure(wide)
+    assert len(figure.data) == 9 * (3 + len(LINKS))
+    changed = "w_max = 9, base_timeout = 3, early_retransmit = True, backoff_cap = 4, collapse = 1"
+    assert figure.layout.title.text == f"Chains with {changed}"
+    text = own.paragraph(wide)
+    assert text.startswith(f"The chains have {changed}. Within 0.1")
+    assert "largest, 9: there" in text and "the timeout 3 RTT" in text and "with one success is" in text
+    assert all(0 <= row["gap_packets"] < 9 for row in summary(wide))
+    assert len(own.silence_figure(wide, 40).data) == 3 * len(LINKS) + 2
+    assert len(own.loss_figure(wide).data) == 6
+
+
+def test_the_lowest_panel_of_each_column_has_the_axis(wide: xr.Dataset) -> None:
+    """With eight panels the third column ends a row above the others."""
+    stored = json.loads(wide.attrs["parameters"]) | {"w_max": 8}
+    figure = SubPacketChainVsPackets.figure(wide.assign_attrs(parameters=json.dumps(stored)))
+    assert figure.layout.height == 930
+    titled = [n for n in range(1, 10) if figure.layout[f"xaxis{n if n > 1 else ''}"].title.text]
+    assert titled == [6, 7, 8, 9] and figure.layout.xaxis6.showticklabels is True
+
+
+def test_the_link_without_a_queue_follows_the_chains() -> None:
+    """Its senders have the chains' largest window, timeout and backoff; on other links they keep their own."""
+    changed = SubPacketChainVsPackets(flows=(20,), w_max=12, base_timeout=4, backoff_cap=3)
+    drop_tail = changed.scenario("drop-tail", 20)
+    assert drop_tail.most_in_epoch == 12 and drop_tail.flows[0].window_limit == 64
+    measured = xr.Dataset({"mean_rtt": 0.3, "base_rtt": 0.2, "loss_rate": 0.1})
+    (flows,) = changed.scenario("independent", 20, measured).flows
+    assert (flows.window_limit, flows.max_backoff) == (12, 8)
+    assert flows.min_rto == pytest.approx(4 * 0.3)
+
+
+def test_resent_packets_that_are_never_lost() -> None:
+    """The loss of timeout retransmissions reaches every chain that does not measure its own."""
+    own = SubPacketChainVsPackets(flows=(100,), retransmission_loss="0%")
+    assert own.changed() == "retransmission_loss = 0.0"
+    for kind in (SubPacketFull, SubPacketExact):
+        assert own.chain_model(kind, 0.1).retransmission_loss == 0
+    default = SubPacketChainVsPackets(flows=(100,))
+    assert own._predicted_loss().loss_predicted > 1.01 * default._predicted_loss().loss_predicted
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"w_max": 3}, r"w_max must be a whole number in \[4, 1000\], got 3"),
+        ({"w_max": [6, 8]}, r"w_max must be one whole number, got \[6, 8\]"),
+        ({"w_max": "8"}, "w_max must be .* number.*, got '8'"),
+        ({"base_timeout": 1.5}, r"base_timeout must lie in \[2, 1e\+06\), got 1.5"),
+        ({"base_timeout": [2.0, 3.0]}, "base_timeout must be one number, got .*; compare once for each"),
+        ({"retransmission_loss": 0.5}, r"retransmission_loss must lie in \[0, 0.5\), got 0.5"),
+        ({"early_retransmit": 1}, "early_retransmit must be True or False, got 1"),
+        ({"stages": 0}, r"stages must be a whole number in \[1, 1000\], got 0"),
+        ({"backoff_cap": 61}, r"backoff_cap must be a whole number in \[0, 60\], got 61"),
+        ({"collapse": 4}, r"collapse must be a whole number in \[1, 3\], got 4"),
+        ({"flows": 100}, "flows must list whole numbers >= 1, got 100"),
+        ({"flows": (2.5,)}, "flows must list whole numbers >= 1"),
+        ({"base_rtt": (0.1, 0.2, 0.3)}, "base_rtt must be one time, or a pair"),
+        ({"rate": "fast"}, "rate must be a number with one of the units"),
+        ({"sender": "vegas"}, "flows.sender must be one of"),
+    ],
+)
+def test_what_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message) as refusal:
+        SubPacketChainVsPackets(**fields)
+    assert "\n" not in str(refusal.value)
+
+
+def test_older_results_are_drawn_as_before(comparison: SubPacketChainVsPackets, result: xr.Dataset) -> None:
+    """Results from before the chains' parameters were fields do not name them: they are the default ones."""
+    stored = json.loads(result.attrs["parameters"])
+    older = result.assign_attrs(
+        parameters=json.dumps({k: v for k, v in stored.items() if k not in PARAMETERS})
+    )
+    assert comparison_of(older) == comparison and comparison.changed() == ""
+    assert comparison.figure(older).layout.title.text is None
+    assert comparison.paragraph(older) == comparison.paragraph(result)
 
 
 def test_loads_are_checked() -> None:

@@ -13,29 +13,33 @@ queue's:
 Four predictions stand beside each, all evaluated at the loss that was measured in the same replication:
 
 * ``full``: Fig. 8 as printed;
-* ``exact``: every backoff level a state (K = 6, collapse after three successes);
+* ``exact``: every backoff level a state (by default K = 6, collapse after three successes);
 * ``exact, two successes``: the same, the backoff ending with the first new segment acknowledged (Karn's
   rule, which the senders follow);
 * ``exact, measured timer``: the latter with the measured T_0/RTT and the measured loss of timeout retransmissions.
+
+Their other parameters are fields of the comparison, with the names of `SubPacketFull` and `SubPacketExact`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.look import BLACK, BLUE, COLOURS, GREEN, LEGEND_BELOW, ORANGE, PURPLE, RED, SKY
+from tcpdynamics.errors import shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull
 from tcpdynamics.solvers import self_consistent, stationary, windowed
 from tcpdynamics.solvers.problems import DomainError
 
 from ..packet import Bottleneck, Flows, Scenario, replicate
+from ..packet.scenario.fields import in_unit, read_texts
 from ..statistics import mean_interval
 from .comparison import Comparison, Verdict, grade_distance
 
@@ -44,8 +48,15 @@ if TYPE_CHECKING:
 
 LINKS = ("drop-tail", "spread", "jitter", "independent")
 CHAINS = ("full", "exact", "exact, two successes", "exact, measured timer")
-#: Largest window of the chains; packets are counted 0..5 and "6 or more".
-WINDOW = 6
+#: Parameters of the chains that are fields of the comparison; the loss is measured.
+PARAMETERS = (
+    "w_max", "base_timeout", "retransmission_loss", "early_retransmit", "stages", "backoff_cap", "collapse"
+)  # fmt: skip
+#: Numbers of packets that have a panel of their own in the figure.
+PANELS = 30
+#: Doublings of the timeout that senders know at most.
+MOST_DOUBLINGS = 16
+_SUCCESSES = {1: "one success", 2: "two successes", 3: "three successes"}
 #: Groups of flows with RTTs of their own, where RTTs are mixed.
 GROUPS = 8
 #: Silences are compared up to this length [epochs].
@@ -66,6 +77,9 @@ MARKERS = {
 #: Layout of the figures with one panel.
 FIGURE_LAYOUT: dict[str, Any] = {"template": "plotly_white", "colorway": COLOURS, "margin": {"t": 30, "r": 20},
                                  "legend": LEGEND_BELOW}  # fmt: skip
+
+
+Chain = TypeVar("Chain", SubPacketFull, SubPacketExact)
 
 
 @dataclass(frozen=True)
@@ -92,6 +106,28 @@ class SubPacketChainVsPackets(Comparison):
     seed : int
     slice : float
         Length of the slices in which fairness is measured [s].
+    w_max : int
+        Largest window of the chains, in [4, 1000]. Packets are counted 0, 1, ..., `w_max` or more; senders on the
+        independent link have this window limit. The figure has panels for up to 30 numbers of packets.
+    base_timeout : float
+        Timeout before backoff, in RTTs, >= 2; of the chains, and of the senders on the independent link.
+    retransmission_loss : float, optional
+        Loss of timeout retransmissions in the chains, below 0.5; by default the measured loss. The links lose all
+        packets alike.
+    early_retransmit : bool
+        Whether windows of 2 and 3 repair one loss in the chains (RFC 5827); the senders do not.
+    stages : int
+        Repeated-timeout stages of the chain "full".
+    backoff_cap : int
+        Doublings of the timeout at most, of the exact chains and of the senders on the independent link (there up
+        to 16).
+    collapse : int
+        Successes in a row that collapse the backoff, 1 to 3, of the chain "exact"; those named after two keep two.
+
+    Raises
+    ------
+    DomainError
+        A field that the chains or `validation.packet.Scenario` refuse (then a ScenarioError).
 
     Examples
     --------
@@ -107,22 +143,68 @@ class SubPacketChainVsPackets(Comparison):
     )
 
     flows: Sequence[int] = (20, 40, 60, 80, 100, 150, 200, 300)
-    rate: float = 1e6
-    base_rtt: float | tuple[float, float] = 0.2
+    rate: float = in_unit("bit/s", default=1e6)
+    base_rtt: float | tuple[float, float] = in_unit("s", default=0.2)
     buffer: int = 50
-    packet_size: int = 500
+    packet_size: int = in_unit("B", default=500)
     sender: str = "sack"
-    duration: float = 5000.0
-    warm_up: float = 200.0
+    duration: float = in_unit("s", default=5000.0)
+    warm_up: float = in_unit("s", default=200.0)
     replications: int = 8
     seed: int = 1
-    slice: float = 20.0
+    slice: float = in_unit("s", default=20.0)
+    w_max: int = 6
+    base_timeout: float = 2.0
+    retransmission_loss: float | None = in_unit("1", default=None)
+    early_retransmit: bool = False
+    stages: int = 3
+    backoff_cap: int = 6
+    collapse: int = 3
 
     def __post_init__(self) -> None:
-        if not self.flows or any(n < 1 for n in self.flows):
-            raise DomainError(f"flows must list whole numbers >= 1, got {list(self.flows)}")
-        if self.replications < 2:
-            raise DomainError(f"replications must be at least 2 for an interval, got {self.replications}")
+        read_texts(self)
+        if np.ndim(self.flows) != 1 or not len(self.flows) or not all(map(_is_count, self.flows)):
+            raise DomainError(f"flows must list whole numbers >= 1, got {shown(self.flows)}")
+        object.__setattr__(self, "flows", tuple(int(n) for n in self.flows))
+        if not _is_count(self.replications) or self.replications < 2:
+            raise DomainError(
+                f"replications must be at least 2 for an interval, got {shown(self.replications)}"
+            )
+        if isinstance(self.base_rtt, tuple) and len(self.base_rtt) != 2:
+            raise DomainError(
+                f"base_rtt must be one time, or a pair of the lowest and the highest, got {shown(self.base_rtt)}"
+            )
+        for name in ("base_timeout", "retransmission_loss"):
+            if np.ndim(getattr(self, name)):
+                raise DomainError(
+                    f"{name} must be one number, got {shown(getattr(self, name))}; compare once for each"
+                )
+        self.chain_model(SubPacketFull, 0.1)
+        self.chain_model(SubPacketExact, 0.1)
+        self.scenario("drop-tail", max(self.flows))
+
+    def chain_model(self, kind: type[Chain], loss: Any, **changes: Any) -> Chain:
+        """A chain at a loss, with the parameters of this comparison but for the `changes`.
+
+        Examples
+        --------
+        >>> SubPacketChainVsPackets(w_max=8).chain_model(SubPacketExact, 0.1, collapse=2).w_max
+        8
+        """
+        own = {f.name: getattr(self, f.name) for f in fields(kind) if f.name in PARAMETERS}
+        return kind(**(own | changes), loss=loss)
+
+    def changed(self) -> str:
+        """The chains' parameters that are not the default ones, as in "w_max = 8, collapse = 2"; "" if none is.
+
+        Examples
+        --------
+        >>> SubPacketChainVsPackets(w_max=8, collapse=2).changed()
+        'w_max = 8, collapse = 2'
+        """
+        defaults = {f.name: f.default for f in fields(self)}
+        values = {name: getattr(self, name) for name in PARAMETERS}
+        return ", ".join(f"{name} = {value}" for name, value in values.items() if value != defaults[name])
 
     def scenario(self, link: str, flows: int, measured: xr.Dataset | None = None) -> Scenario:
         """The scenario of one case; "independent" takes its loss and RTT from the `measured` drop-tail result."""
@@ -143,8 +225,9 @@ class SubPacketChainVsPackets(Comparison):
                 replace(
                     g,
                     rtt=rtt,
-                    min_rto=2 * rtt,
-                    window_limit=WINDOW,
+                    min_rto=self.base_timeout * rtt,
+                    max_backoff=2 ** min(self.backoff_cap, MOST_DOUBLINGS),
+                    window_limit=self.w_max,
                     timer_granularity=1e-6,
                     limited_transmit=False,
                 )
@@ -153,7 +236,7 @@ class SubPacketChainVsPackets(Comparison):
             bottleneck = Bottleneck(rate=1e12, buffer=None, loss=float(measured.loss_rate.mean()))
         return Scenario(
             tuple(groups), bottleneck, self.duration, self.warm_up, f"{link}, {flows} flows", self.seed,
-            slice=self.slice,
+            slice=self.slice, most_in_epoch=max(7, self.w_max),
         )  # fmt: skip
 
     def _check_work(self) -> None:
@@ -183,7 +266,7 @@ class SubPacketChainVsPackets(Comparison):
 
         Returns
         -------
-        xarray.Dataset over `link`, `flows`, `chain` and `packets` (0..5, 6 or more)
+        xarray.Dataset over `link`, `flows`, `chain` and `packets` (0, 1, ..., `w_max` or more)
             `simulated`, `simulated_low`, `simulated_high`: P(n packets sent in an epoch), Student's 95 %
             interval over replications;
             `predicted`; `gap`, `gap_low`, `gap_high`: simulated - predicted; `distance`, `distance_low`,
@@ -211,10 +294,10 @@ class SubPacketChainVsPackets(Comparison):
 
     def _case(self, runs: xr.Dataset) -> xr.Dataset:
         """One link and number of flows: every prediction at the loss of its own replication."""
-        share = runs.epoch_share.values  # (replication, 8), the last is 7 or more
-        shares = np.concatenate([share[:, :WINDOW], share[:, WINDOW:].sum(axis=1, keepdims=True)], axis=1)
+        share, w_max = runs.epoch_share.values, self.w_max  # (replication, 8 or more)
+        shares = np.concatenate([share[:, :w_max], share[:, w_max:].sum(axis=1, keepdims=True)], axis=1)
         simulated = xr.DataArray(
-            shares, dims=("replication", "packets"), coords={"packets": np.arange(WINDOW + 1)}
+            shares, dims=("replication", "packets"), coords={"packets": np.arange(w_max + 1)}
         )
         predicted = xr.concat(
             [self._predict(chain, runs) for chain in CHAINS], xr.Variable("chain", list(CHAINS))
@@ -242,17 +325,19 @@ class SubPacketChainVsPackets(Comparison):
     def _predict(self, chain: str, runs: xr.Dataset) -> xr.DataArray:
         loss = runs.loss_rate.drop_vars("seed")
         if chain == "full":
-            model: Any = SubPacketFull(loss=0.1, w_max=WINDOW)
+            model: Any = self.chain_model(SubPacketFull, 0.1)
             problem = model.chain().at(p=loss)
         elif chain == "exact, measured timer":
             p = runs.loss_rate_other.drop_vars("seed")
             # A run without timeouts has none to measure.
             p_r = runs.loss_rate_timeout.drop_vars("seed").fillna(p)
-            timer = np.maximum(runs.rto_over_rtt.drop_vars("seed").fillna(2.0), 1.0)
-            model = SubPacketExact(loss=p, retransmission_loss=p_r, base_timeout=timer, collapse=2)
+            timer = np.maximum(runs.rto_over_rtt.drop_vars("seed").fillna(self.base_timeout), 1.0)
+            model = self.chain_model(
+                SubPacketExact, p, retransmission_loss=p_r, base_timeout=timer, collapse=2
+            )
             problem = model.chain()
         else:
-            model = SubPacketExact(loss=loss, w_max=WINDOW, collapse=2 if "two" in chain else 3)
+            model = self.chain_model(SubPacketExact, loss, collapse=2 if "two" in chain else self.collapse)
             problem = model.chain()
         sent: xr.DataArray = model.observe(stationary(problem)).sent
         return sent.drop_vars([c for c in sent.coords if c != "packets"])
@@ -260,7 +345,7 @@ class SubPacketChainVsPackets(Comparison):
     def _fairness(self, runs: xr.Dataset) -> dict[str, Any]:
         """Jain's index and the share of starved flows over a slice, from the exact chain at the mean "
         "measured loss."""
-        model = SubPacketExact(loss=float(runs.loss_rate.mean()), w_max=WINDOW)
+        model = self.chain_model(SubPacketExact, float(runs.loss_rate.mean()))
         epochs = max(1, round(self.slice / float(runs.mean_rtt.mean())))
         over = windowed(model.chain(), model.delivered(), epochs)
         return {
@@ -269,18 +354,17 @@ class SubPacketChainVsPackets(Comparison):
         }
 
     def _predicted_loss(self) -> xr.Dataset:
-        rtt = float(np.mean(self.base_rtt))
-        link = SharedLink(
-            flows=list(self.flows),
-            capacity=self.rate,
-            base_rtt=rtt,
-            buffer=self.buffer,
-            packet_size=self.packet_size,
-        )
-        root = self_consistent(link.balance()).root
+        link, flow = self._link(list(self.flows)), self.chain_model(SubPacketExact, 0.1)
+        root = self_consistent(link.balance(flow)).root
         return xr.Dataset(
             {"loss_predicted": ("flows", root.values, {"units": "1", "long_name": "self-consistent loss"})}
         )
+
+    def _link(self, flows: Any) -> SharedLink:
+        return SharedLink(
+            flows=flows, capacity=self.rate, base_rtt=float(np.mean(self.base_rtt)), buffer=self.buffer,
+            packet_size=self.packet_size,
+        )  # fmt: skip
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
@@ -288,19 +372,27 @@ class SubPacketChainVsPackets(Comparison):
         import plotly.graph_objects as go
         from plotly.subplots import make_subplots
 
-        titles = [f"{n} packet{'' if n == 1 else 's'} sent" for n in range(WINDOW)]
+        own = comparison_of(result)
+        numbers = range(min(own.w_max, PANELS))
+        rows = -(-len(numbers) // 3)
+        titles = [f"{n} packet{'' if n == 1 else 's'} sent" for n in numbers]
         panels = make_subplots(
-            2, 3, subplot_titles=titles, shared_xaxes=True, vertical_spacing=0.12, horizontal_spacing=0.06
+            rows,
+            3,
+            subplot_titles=titles,
+            shared_xaxes=True,
+            vertical_spacing=0.24 / rows,
+            horizontal_spacing=0.06,
         )
         loss = np.linspace(0.005, 0.48, 200)
         lines: dict[str, Any] = {
-            "full": SubPacketFull(loss=loss),
-            "exact": SubPacketExact(loss=loss),
-            "exact, two successes": SubPacketExact(loss=loss, collapse=2),
+            "full": own.chain_model(SubPacketFull, loss),
+            "exact": own.chain_model(SubPacketExact, loss),
+            "exact, two successes": own.chain_model(SubPacketExact, loss, collapse=2),
         }
         for name, model in lines.items():
             sent = model.observe(stationary(model.chain())).sent.values
-            for n in range(WINDOW):
+            for n in numbers:
                 panels.add_trace(
                     go.Scatter(x=loss, y=sent[:, n], name=f"chain: {name}", legendgroup=name, showlegend=n == 0,
                                line={"color": CHAIN_COLOURS[name], "dash": "solid" if name == "full" else "dash"}),
@@ -309,7 +401,7 @@ class SubPacketChainVsPackets(Comparison):
         for link in LINKS:
             part = result.sel(link=link)
             symbol, colour = MARKERS[link]
-            for n in range(WINDOW):
+            for n in numbers:
                 points = part.isel(packets=n)
                 panels.add_trace(
                     go.Scatter(
@@ -320,19 +412,25 @@ class SubPacketChainVsPackets(Comparison):
                     ),
                     row=n // 3 + 1, col=n % 3 + 1,
                 )  # fmt: skip
-        panels.update_xaxes(title_text="packet-loss probability", row=2)
+        panels.update_xaxes(title_text="packet-loss probability", row=rows)
+        for column in range(len(numbers) % 3 or 3, 3):  # whose lowest panel stands a row higher
+            lowest = {"title_text": "packet-loss probability", "showticklabels": True}
+            panels.update_xaxes(lowest, row=rows - 1, col=column + 1)
         panels.update_yaxes(title_text="probability of an epoch", col=1)
         panels.update_yaxes(rangemode="tozero")
         panels.update_layout(
-            height=620, legend={"orientation": "h", "y": -0.14}, margin={"t": 70}, template="plotly_white"
-        )
+            height=310 * rows, legend={"orientation": "h", "y": -0.28 / rows}, margin={"t": 70},
+            template="plotly_white",
+        )  # fmt: skip
+        if own.changed():
+            panels.update_layout(title=f"Chains with {own.changed()}", margin={"t": 100})
         return panels
 
     @staticmethod
     def paragraph(result: xr.Dataset) -> str:
         """What the comparison says, in words made from its numbers; paragraphs are apart by an empty line."""
         rows = {(row["link"], row["chain"]): row for row in summary(result)}
-        total = result.sizes["flows"]
+        total, own = result.sizes["flows"], comparison_of(result)
 
         def near(link: str, chain: str) -> str:
             row = rows[link, chain]
@@ -352,22 +450,25 @@ class SubPacketChainVsPackets(Comparison):
         )
         near_cases = int((low_loss & result.verdict.isin(["agrees", "close"])).sum())
         return (
-            f"Within {CLOSE:g} of the packets, the chain as printed is under drop-tail with equal RTTs at "
+            (f"The chains have {own.changed()}. " if own.changed() else "")
+            + f"Within {CLOSE:g} of the packets, the chain as printed is under drop-tail with equal RTTs at "
             f"{near('drop-tail', 'full')}, with RTTs spread by 5 % at {near('spread', 'full')}, with jitter at "
             f"{near('jitter', 'full')}. Its largest gap with equal RTTs is {worst['largest_gap']:+.3f} "
             f"[{low:+.3f}, {high:+.3f}], in the probability of {worst['gap_packets']} packets an epoch, with "
             f"{worst['gap_flows']} flows.\n\n"
             f"Is an agreement the chain's merit? Where the loss is independent, the RTT constant and the "
-            f"timeout 2 RTT, "
+            f"timeout {own.base_timeout:g} RTT, "
             f"which is all that the chain assumes of a network, the same chain is at {near('independent', 'full')}, "
             f"the exact chain at {near('independent', 'exact')}, and the exact chain whose backoff ends with "
             f"the first new "
             f"segment acknowledged (Karn's rule) at {near('independent', 'exact, two successes')}. What remains "
             f"there is the chain's simplification of a sender; what differs from it elsewhere is the queue's and the "
             f"timer's doing. "
-            f"With spread RTTs the exact chain with three successes is at {near('spread', 'exact')}{cancel}.\n\n"
+            f"With spread RTTs the exact chain with {_SUCCESSES[own.collapse]} is at "
+            f"{near('spread', 'exact')}{cancel}.\n\n"
             f"With equal RTTs the timer is {float(tail.timeout_over_rtt.min()):.2f} to "
-            f"{float(tail.timeout_over_rtt.max()):.2f} RTT, not 2, and timeout retransmissions are lost "
+            f"{float(tail.timeout_over_rtt.max()):.2f} RTT, not {own.base_timeout:g}, and timeout "
+            f"retransmissions are lost "
             f"{float(ratio.min()):.2f} to {float(ratio.max()):.2f} times as often as other packets "
             f"(independent loss: "
             f"{float((ideal.loss_timeout / ideal.loss_other).mean()):.2f} times). Told the measured timer and "
@@ -375,7 +476,7 @@ class SubPacketChainVsPackets(Comparison):
             f"the exact chain is at {near('drop-tail', 'exact, measured timer')} with equal RTTs, at "
             f"{near('spread', 'exact, measured timer')} with spread RTTs and at "
             f"{near('jitter', 'exact, measured timer')} "
-            f"with jitter. Where the loss is below 0.1, windows grow beyond the chain's largest, {WINDOW}: there a "
+            f"with jitter. Where the loss is below 0.1, windows grow beyond the chain's largest, {own.w_max}: there a "
             f"chain is that near in {near_cases} of {int(low_loss.sum())} cases."
         )
 
@@ -408,13 +509,14 @@ class SubPacketChainVsPackets(Comparison):
                 )
             )  # fmt: skip
         loss = float(result.loss.sel(link="independent", flows=flows))
-        for j, (m, name) in enumerate(((3, "three successes"), (2, "two successes"))):
-            law = SubPacketExact(loss=loss, collapse=m).silence_lengths()
+        own = comparison_of(result)
+        for j, m in enumerate(dict.fromkeys((own.collapse, 2))):
+            law = own.chain_model(SubPacketExact, loss, collapse=m).silence_lengths()
             t = result.length.values
             tail = (law.probability.values[:, None] * (law.length.values[:, None] >= t)).sum(axis=0)
             figure.add_trace(
                 go.Scatter(
-                    x=t[tail > 0], y=tail[tail > 0], name=f"exact chain, {name}, loss {loss:.3f}",
+                    x=t[tail > 0], y=tail[tail > 0], name=f"exact chain, {_SUCCESSES[m]}, loss {loss:.3f}",
                     line={"color": BLACK, "dash": ("solid", "dot")[j], "shape": "hv"},
                 )
             )  # fmt: skip
@@ -434,13 +536,13 @@ class SubPacketChainVsPackets(Comparison):
         """Loss against the number of flows: the mean-field prediction for three timers, and the simulations."""
         import plotly.graph_objects as go
 
-        setting = json.loads(result.attrs["parameters"])
-        link = {"capacity": setting["rate"], "base_rtt": float(np.mean(setting["base_rtt"])),
-                "buffer": setting["buffer"], "packet_size": setting["packet_size"]}  # fmt: skip
+        own = comparison_of(result)
         flows = np.unique(np.geomspace(15, 400, 60).round())
+        link = own._link(flows)
         figure = go.Figure()
         for m_0 in (1, 2, 3):
-            root = self_consistent(SharedLink(flows=flows, base_timeout=m_0, **link).balance()).root
+            flow = own.chain_model(SubPacketExact, 0.1, base_timeout=m_0)
+            root = self_consistent(link.balance(flow)).root
             figure.add_trace(
                 go.Scatter(x=flows, y=root.values, name=f"self-consistent chain, T0 = {m_0} RTT")
             )
@@ -461,6 +563,22 @@ class SubPacketChainVsPackets(Comparison):
             yaxis_title="packet-loss probability",
         )
         return figure
+
+
+def comparison_of(result: xr.Dataset) -> SubPacketChainVsPackets:
+    """The comparison that made a result, from its attributes; what an older result does not say is as by default.
+
+    Examples
+    --------
+    >>> made = SubPacketChainVsPackets(flows=(20,), w_max=8)
+    >>> comparison_of(xr.Dataset(attrs=made.attributes())) == made
+    True
+    """
+    return SubPacketChainVsPackets(**json.loads(result.attrs["parameters"]))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
 
 
 def _silence_tail(runs: xr.Dataset) -> xr.DataArray:
@@ -495,7 +613,7 @@ def summary(result: xr.Dataset) -> list[dict[str, Any]]:
                 str(verdict): sorted(part.loss.values[part.verdict.values == verdict].tolist())
                 for verdict in (Verdict.AGREES, Verdict.CLOSE, Verdict.DIFFERS, Verdict.NO_ANSWER)
             }
-            worst = part.gap.isel(packets=slice(0, WINDOW))
+            worst = part.gap.isel(packets=slice(0, -1))
             where = np.unravel_index(np.nanargmax(np.abs(worst.values)), worst.shape)
             at_worst = dict(zip(worst.dims, where, strict=True))
             n, k = part.flows.values[at_worst["flows"]], int(worst.packets.values[at_worst["packets"]])

@@ -27,9 +27,6 @@ from .plan import plan
 from .tcl import COUNTERS, TRACE, script
 from .trace import Packets, read_finishes, read_timeouts, read_trace
 
-#: Packets sent in an epoch are counted 0..6 and "7 or more".
-EPOCH_BINS = 8
-
 #: Bytes that a run of ns-2 may write into one file; a packet takes three lines of some 90 bytes.
 MAX_OUTPUT = 2_000_000_000
 
@@ -136,7 +133,7 @@ def run_ns2(
     }
     coords: dict[str, Any] = {"flow": np.arange(scenario.count)}
     if lengths is not None:
-        coords["sent_in_epoch"] = np.arange(EPOCH_BINS)
+        coords["sent_in_epoch"] = np.arange(scenario.most_in_epoch + 1)
     return xr.Dataset(
         variables,
         coords,
@@ -221,7 +218,7 @@ def _lengths(scenario: Scenario, epoch: np.ndarray | None) -> np.ndarray | None:
 def count_epochs(
     sends: Packets, scenario: Scenario, lengths: np.ndarray, start: np.ndarray, finish: np.ndarray
 ) -> np.ndarray:
-    """How often each flow sent 0, 1, ... 7 or more packets in an epoch, while it had something to send.
+    """How often each flow sent 0, 1, ... packets in an epoch, while it had something to send.
 
     Parameters
     ----------
@@ -232,9 +229,9 @@ def count_epochs(
 
     Returns
     -------
-    (flow, 8) int array
+    (flow, most_in_epoch + 1) int array
     """
-    counts = np.zeros((len(lengths), EPOCH_BINS), np.int64)
+    counts = np.zeros((len(lengths), scenario.most_in_epoch + 1), np.int64)
     late = sends.time >= scenario.warm_up
     number = np.floor((sends.time[late] - scenario.warm_up) / lengths[sends.flow[late]]).astype(np.int64)
     order = np.argsort(sends.flow[late], kind="stable")
@@ -245,5 +242,5 @@ def count_epochs(
     for i, n in enumerate(last):
         mine = numbers[edges[i] : edges[i + 1]]
         in_each = np.bincount(mine[mine < n], minlength=n)[first[i] : n]
-        counts[i] = np.bincount(np.minimum(in_each, EPOCH_BINS - 1), minlength=EPOCH_BINS)
+        counts[i] = np.bincount(np.minimum(in_each, scenario.most_in_epoch), minlength=len(counts[i]))
     return counts

@@ -38,7 +38,7 @@ def close_epochs(sim: k.Sim, end: float) -> None:
     behind = np.flatnonzero((flows["epoch"] > 0.0) & (index < whole))
     sim.epochs[behind, 0] += (whole - index - 1)[behind]
     begun = behind[index[behind] >= 0]
-    sim.epochs[begun, np.minimum(flows["epoch_count"][begun], k.EPOCH_BINS - 1)] += 1
+    sim.epochs[begun, np.minimum(flows["epoch_count"][begun], sim.epochs.shape[1] - 1)] += 1
     # All whole epochs are counted now, those before the start and after the finish as empty ones.
     first, last = epochs_there(flows["start"], flows["finish"], index, epoch, begin, end)
     idle = whole - (last - first)

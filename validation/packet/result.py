@@ -64,7 +64,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         "link": list(scenario.link_names),
         "kind": list(k.KINDS),
         "backoff": 2 ** np.arange(k.LEVELS),
-        "sent_in_epoch": np.arange(k.EPOCH_BINS),
+        "sent_in_epoch": np.arange(scenario.most_in_epoch + 1),
         "silence": np.arange(run.sim.silences.shape[1]),
         "slice": scenario.warm_up + scenario.slice * np.arange(whole),
     }
@@ -84,14 +84,14 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
     }
     result = xr.Dataset(variables, coords, attrs)
     for name, units, text in _COORDINATES:
-        result[name].attrs = {"units": units, "long_name": text}
+        result[name].attrs = {"units": units, "long_name": text.format(most=scenario.most_in_epoch)}
     return result
 
 
 _COORDINATES = (
     ("group", "1", "index of the flow's group in the scenario"),
     ("slice", "s", "start of a slice"),
-    ("sent_in_epoch", "packets", "packets sent in an epoch; the last is 7 or more"),
+    ("sent_in_epoch", "packets", "packets sent in an epoch; the last is {most} or more"),
     ("silence", "epochs", "epochs without a packet; the last is 512 or more"),
     ("backoff", "1", "back-off factor of the timer that expired"),
 )

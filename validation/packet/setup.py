@@ -72,7 +72,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         counts=np.zeros((n, k.COUNTS), np.int64),
         sums=np.zeros((n, k.SUMS)),
         levels=np.zeros((n, k.LEVELS), np.int64),
-        epochs=np.zeros((n, k.EPOCH_BINS), np.int64),
+        epochs=np.zeros((n, scenario.most_in_epoch + 1), np.int64),
         silences=np.zeros((n, SILENCE_BINS), np.int32),
         slices=np.zeros((scenario.slices, n), np.int64),
         drops=drops,

@@ -31,6 +31,7 @@ _FIGURES = {
     "eigenvalues": "stability.spectrum_figure",
     "characteristic_roots": "stability.spectrum_figure",
     "stability_chart": "stability.stability_figure",
+    "chart_points": "stability.stability_figure",  # in stores that the command writes
     "continuation": "stability.continuation_figure",
     "trajectory": "motion.trajectory_figure",
     "bifurcation": "motion.bifurcation_figure",

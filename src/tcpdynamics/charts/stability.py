@@ -13,6 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 from scipy.ndimage import map_coordinates
 
+from tcpdynamics.solvers.results import Status
 from tcpdynamics.solvers.stability.boundary import Boundary
 from tcpdynamics.solvers.stability.boundary import trace as find_boundary
 from tcpdynamics.solvers.stability.stability_chart import VERDICTS, boundary_curves
@@ -66,7 +67,7 @@ def stability_figure(chart: xr.Dataset, *, marks: Sequence[Mapping[str, Any]] = 
 
 def _regions(chart: xr.Dataset, across: str, up: str) -> go.Figure:
     x, y = chart[across].values, chart[up].values
-    verdict = chart.verdict.transpose(up, across).values
+    verdict = _verdicts(chart).transpose(up, across).values
     levels = len(VERDICTS)
     colours = [_FILLS[name] for name in VERDICTS.values()]
     scale = [(edge / levels, c) for i, c in enumerate(colours) for edge in (i, i + 1)]
@@ -91,6 +92,12 @@ def _regions(chart: xr.Dataset, across: str, up: str) -> go.Figure:
     figure.update_yaxes(title_text=axis_title(up, chart[up].attrs), range=_ends(y))
     figure.update_xaxes(range=_ends(x))
     return figure
+
+
+def _verdicts(chart: xr.Dataset) -> xr.DataArray:
+    """Codes; unknown where a point failed, of which a store holds 0."""
+    verdict: xr.DataArray = chart.verdict
+    return verdict.where(chart.status.isin((0, Status.ON_SWITCH)), 2) if "status" in chart else verdict
 
 
 def _boundary(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> None:
@@ -153,7 +160,7 @@ def _joined(edge: Boundary, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _along(chart: xr.Dataset, dim: str) -> go.Figure:
-    x, verdict = chart[dim].values, chart.verdict.values
+    x, verdict = chart[dim].values, _verdicts(chart).values
     name = "radius" if "radius" in chart else "abscissa"
     value = chart[name]
     figure = go.Figure()

@@ -18,7 +18,6 @@ from .records import (
     AHEAD_WAIT,
     AHEAD_WORK,
     EDGES,
-    EPOCH_BINS,
     SENDS,
     SENT,
     SENT_KIND,
@@ -66,7 +65,7 @@ def close_epoch(w: Any, f: Any, i: Any, index: Any) -> None:
     """Write down the epoch just left and the silent ones between it and epoch `index`."""
     silent = index - f.epoch_index - 1
     if f.epoch_index >= 0:
-        at.epochs(w)[i, min(f.epoch_count, EPOCH_BINS - 1)] += 1
+        at.epochs(w)[i, min(f.epoch_count, at.epochs(w).shape[1] - 1)] += 1
         if silent > 0:  # a silence is counted once it is over, between two epochs with packets
             at.silences(w)[i, min(silent, at.silences(w).shape[1] - 1)] += 1
     at.epochs(w)[i, 0] += silent

@@ -59,7 +59,6 @@ RTT_SUM, FIRST_RTO_SUM, FIRST_SILENCE_SUM = range(3)
 SUMS = 3
 
 LEVELS = 17  # back-off exponents 0..16 of expiring timers
-EPOCH_BINS = 8  # 0..6 and 7 or more packets in an epoch
 
 # What the trace holds, as bits; columns of its rows.
 SENDS, RECEIVES, DROPS = 1, 2, 4
@@ -108,7 +107,8 @@ WORLD = np.dtype(
             "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules",
         ),
         *_fields(
-            np.int64, "n_ring n_silences n_slices n_drops n_copies copies_ring n_trace n_windows n_queues"
+            np.int64,
+            "n_ring n_counts n_silences n_slices n_drops n_copies copies_ring n_trace n_windows n_queues",
         ),
         *((f"at_{name}", np.int64) for name in ARRAYS),
     ]

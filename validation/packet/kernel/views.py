@@ -20,7 +20,6 @@ from .records import (
     ARRAYS,
     COUNTS,
     EDGES,
-    EPOCH_BINS,
     EVENT,
     FLOW,
     HOP,
@@ -134,6 +133,7 @@ def bind(sim: Sim) -> Sim:
     ):  # fmt: skip
         world[f"n_{size}"] = len(getattr(sim, name))
     world["n_ring"] = sim.sacked.shape[1]
+    world["n_counts"] = sim.epochs.shape[1]
     world["n_silences"] = sim.silences.shape[1]
     world["copies_ring"] = sim.copies.shape[1]
     return sim
@@ -157,7 +157,7 @@ rules = _view("rules", I8, "n_rules", 3)
 counts = _view("counts", I8, "n_flows", COUNTS)
 sums = _view("sums", F8, "n_flows", SUMS)
 levels = _view("levels", I8, "n_flows", LEVELS)
-epochs = _view("epochs", I8, "n_flows", EPOCH_BINS)
+epochs = _view("epochs", I8, "n_flows", "n_counts")
 silences = _view("silences", I4, "n_flows", "n_silences")
 slices = _view("slices", I8, "n_slices", "n_flows")
 drops = _view("drops", I8, "n_drops", 5)

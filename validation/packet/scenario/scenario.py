@@ -71,6 +71,8 @@ class Scenario:
         rounding does.
     scheduler : {"calendar", "heap"}
         Two implementations of the list of events, for testing one against the other; results are the same.
+    most_in_epoch : int
+        In [1, 1000]: epochs are counted by the packets sent in them, 0, 1, ... up to this number or more.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class Scenario:
     record: Record = field(default=Record())
     clock: Literal["auto", "grid", "double"] = "auto"
     scheduler: Literal["calendar", "heap"] = "calendar"
+    most_in_epoch: int = 7
 
     __pydantic_config__ = FORBID
 
@@ -173,6 +176,9 @@ class Scenario:
                 )
         else:
             check("epoch", self.epoch, 1e-6, 1e9, 'give seconds, or "auto" for the mean RTT of each flow')
+        check(
+            "most_in_epoch", self.most_in_epoch, 1, 1000, "7 counts 0 to 6 packets and 7 or more", whole=True
+        )
         check("slice", self.slice, 1e-3, 1e9, 'give seconds, or text such as "20s"')
         if self.clock not in ("auto", "grid", "double"):
             raise ScenarioError(f'clock must be "auto", "grid" or "double", got {shown(self.clock)}')
@@ -377,13 +383,20 @@ class Scenario:
     @property
     def result_memory(self) -> float:
         """Rough need of a result without recordings [byte]; results of replications are joined, so it counts twice."""
-        per_flow = 8.0 * (60 + self.slices)
+        per_flow = 8.0 * (53 + self.most_in_epoch + self.slices)
         return 2.0 * (self.count * per_flow + 40.0 * len(self.ways) + 20_000.0)
 
     @property
     def memory(self) -> float:
         """Rough need of a run [byte], traces excluded."""
-        per_flow = 8 * self.ring + 8 * self.slices + 4 * SILENCE_BINS + 2000 + 300 * self.hops
+        per_flow = (
+            8 * self.ring
+            + 8 * self.slices
+            + 4 * SILENCE_BINS
+            + 8 * self.most_in_epoch
+            + 1944
+            + 300 * self.hops
+        )
         per_link = 300.0 * len(self.ways) + 12.0 * sum(way.buffer or 0 for way in self.ways)
         if self.drops:
             per_flow += 8 * self.ring
