@@ -12,7 +12,7 @@ A mean-field argument: independent losses, a buffer that never empties, all flow
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +20,12 @@ from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
 
 from ..model import Model
-from ..parameters import Number, parameter
+from ..parameters import Number, Value, parameter
 from .exact import SubPacketExact
 from .observed import check_structure
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +98,7 @@ class SharedLink(Model):
                     f"{name} must be one number, got {shown(getattr(self, name))}; sweep it in a loop"
                 )
 
-    def share(self) -> Any:
+    def share(self) -> Value:
         """phi = (C R_0 + B)/N [packets per flow], over the grid of all array parameters."""
         v = {name: self._to_dataarray(name) for name in ("flows", "capacity", "base_rtt", "buffer")}
         packets = v["capacity"] / (8 * self.packet_size) * v["base_rtt"] + v["buffer"]
@@ -103,7 +106,7 @@ class SharedLink(Model):
         share.attrs = {"units": "packet", "long_name": "packets in pipe and buffer per flow"}
         return share
 
-    def flow(self, loss: Any = 0.1) -> SubPacketExact:
+    def flow(self, loss: Number = 0.1) -> SubPacketExact:
         """The chain of one of the flows."""
         return SubPacketExact(
             loss=loss,
@@ -144,5 +147,5 @@ def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain,
     )
 
 
-def _symbols(chain: MarkovChain) -> set[Any]:
+def _symbols(chain: MarkovChain) -> set[sympy.Symbol]:
     return {s for e in chain.transitions.values() for s in e.free_symbols}

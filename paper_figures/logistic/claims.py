@@ -52,7 +52,7 @@ def claims() -> list[Claim]:
 
 def convergence_time() -> Claim:
     flow = Logistic(epsilon=EPSILON, capacity=1.0, start=0.1)
-    time = flow.time_to(0.9, 0.99)
+    time = float(flow.time_to(0.9, 0.99))
     reached = float(trajectory(flow, [time]).w.values[-1])
     return Claim(
         "time", "section 3.2", "T = ln(cb/((1-c)(1-b)))/epsilon, whatever K",

@@ -226,7 +226,7 @@ def _mixed_radius(phi: Any, psi: Any, delays: tuple[int, ...], shares: Any) -> A
 def better_gains() -> Claim:
     radius = [float(spectral_radius(TRefwaDelayed(phi=1.0, psi=0.5, delay=d))) for d in range(7)]
     law = [0.5 ** (1 / (d + 1)) for d in range(7)]
-    rest = TRefwaDelayed(phi=1.0, psi=0.5).equilibrium()["Q"] / TRefwaDelayed().buffer
+    rest = TRefwaDelayed(phi=1.0, psi=0.5).equilibrium()["Q"] / TRefwaDelayed().values()["buffer"]
     return Claim(
         "better", "section III", "(1.5, 0.5)",
         "phi = 1, psi = 0.5 is stable at every delay, with radius 0.5^(1/(d+1)), and settles at Q = B/3",
@@ -274,7 +274,7 @@ def xcp_parabola() -> Claim:
     phi = np.linspace(0.05, alpha * (1 - 1e-6), 12)
     abscissa = [float(spectral_abscissa(TRefwaContinuous(phi=p, psi=np.sqrt(2) * p**2))) for p in phi]
     end = float(spectral_abscissa(TRefwaContinuous(phi=alpha, psi=np.sqrt(2) * alpha**2)))
-    most = float(TRefwaContinuous(phi=np.linspace(0.9, 1.0, 2001)).critical_psi().max())
+    most = float(np.max(TRefwaContinuous(phi=np.linspace(0.9, 1.0, 2001)).critical_psi()))
     return Claim(
         "xcp", "(the analysis of XCP)", "0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2",
         "that parabola lies inside the stable region and ends on its boundary at (0.5554, 0.4362); the region "
