@@ -10,7 +10,7 @@ import dataclasses
 import math
 import numbers
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare, shown
-from tcpdynamics.solvers.problems import DomainError
+from tcpdynamics.solvers.problems import DomainError, Parameter
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     import pint
     import sympy
     import xarray as xr
@@ -32,8 +30,9 @@ if TYPE_CHECKING:
 #: or a pint quantity.
 Value: TypeAlias = "float | xr.DataArray | sympy.Expr | pint.Quantity[Any]"
 
-#: What a field or an argument may hold: a value of a formula or a 1-D array, which is one dimension of a sweep.
-Number: TypeAlias = "Value | Fraction | Sequence[float] | NDArray[Any]"
+#: What a field or an argument may hold: a value of a formula, a fraction, or a 1-D array, which is one dimension of a
+#: sweep.
+Number: TypeAlias = "Value | Parameter"
 
 #: A point of the complex plane and what a characteristic function is there; an array for each of its entries.
 Complex: TypeAlias = "complex | NDArray[Any] | xr.DataArray | sympy.Expr"
@@ -285,11 +284,6 @@ def is_quantity(value: object) -> TypeGuard[pint.Quantity[Any]]:
 def is_labelled(value: object) -> TypeGuard[xr.DataArray]:
     """Whether a value is a DataArray."""
     return hasattr(value, "dims") and hasattr(value, "coords")
-
-
-def dimensions(value: Any) -> int:
-    """`np.ndim` of whatever a field holds: NumPy's types know neither fractions nor quantities."""
-    return np.ndim(value)
 
 
 def _is_scalar(value: Any) -> bool:

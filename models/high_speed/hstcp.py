@@ -229,6 +229,16 @@ def rfc_table(top: int = 100_000) -> tuple[NDArray[np.int64], NDArray[np.float64
     more than one (the first row is w = 38, where a is 1). Windows are the RFC's to the packet, shares to its two
     decimals; with p(w) = 0.078/w^1.2, as its text has it, windows would differ.
 
+    Parameters
+    ----------
+    top : int
+        The largest window that is looked at [packet].
+
+    Returns
+    -------
+    windows : (rows,) array [packet]
+    shares : (rows,) array [1]
+
     References
     ----------
     .. [1] RFC 3649, appendix B; doi:10.17487/RFC3649

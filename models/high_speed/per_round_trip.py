@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tcpdynamics.solvers.problems import ODE, Map
+from tcpdynamics.solvers.problems.numbers import dimensions
 
 from ..formulas import named
 from ..model import Model
-from ..parameters import Number, Value, as_parameter, dimensions, is_quantity, parameter
+from ..parameters import Number, Value, as_parameter, is_quantity, parameter
 
 if TYPE_CHECKING:
     import sympy

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tcpdynamics.solvers.problems import DomainError, DynamicsError
+from tcpdynamics.solvers.problems.numbers import dimensions
 
 from ..model import Model
-from ..parameters import Number, Value, broadcast, dimensions, parameter
+from ..parameters import Number, Value, broadcast, parameter
 
 if TYPE_CHECKING:
     import sympy
@@ -29,6 +30,16 @@ def per_flow(values: Sequence[float | xr.DataArray]) -> xr.DataArray:
     ----------
     values : sequence of n numbers, 1-D DataArrays, ...
         DataArrays make each flow's value a sweep of its own.
+
+    Returns
+    -------
+    xarray.DataArray
+        With the dimension `flow`, counted from 1, beside those of the values.
+
+    Raises
+    ------
+    DomainError
+        No value, or one that has the dimension `flow` already.
 
     Examples
     --------

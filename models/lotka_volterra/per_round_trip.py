@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tcpdynamics.solvers.problems import Delayed, DomainError, Map
+from tcpdynamics.solvers.problems.numbers import dimensions
 
 from ..formulas import exp, log, named
 from ..logistic import held_growth
-from ..parameters import Number, Value, broadcast, dimensions, parameter
+from ..parameters import Number, Value, broadcast, parameter
 from .competition import Competition, total_of
 from .equilibrium import fixed_points
 

@@ -155,6 +155,11 @@ class SubPacketFresh(SubPacketFull, reading="fresh"):
 
     Section 3.3.3 of the paper says that entering S3 loses the memory, and S2 without a suffix is entered only by fast
     retransmission; so b* is never entered and is left out.
+
+    Examples
+    --------
+    >>> "b*" in SubPacketFresh(loss=0.1).states()
+    False
     """
 
     def _silent(self) -> tuple[str, ...]:
@@ -169,6 +174,11 @@ class SubPacketLevels(SubPacketFresh, reading="levels"):
     """Reading L of Fig. 8: stages below the last wait exactly their own timeout, the last for all deeper ones.
 
     Tends to the exact chain without a backoff limit as `stages` grows.
+
+    Examples
+    --------
+    >>> len(SubPacketLevels(loss=0.1, stages=5).states()) - len(SubPacketLevels(loss=0.1, stages=3).states())
+    6
     """
 
     def _held(self, k: int) -> bool:

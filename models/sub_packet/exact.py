@@ -179,9 +179,15 @@ def collapse_threshold(successes: int = 3, backoff: float = 2.0) -> float:
     backoff : float
         c > 1.
 
+    Returns
+    -------
+    float
+        p_c [1].
+
     Raises
     ------
     DomainError
+        A number of successes or a factor outside its range.
 
     Examples
     --------

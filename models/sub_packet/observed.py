@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, Edge, MarkovChain, Reward
+from tcpdynamics.solvers.problems.numbers import dimensions
 
 from ..model import Model
-from ..parameters import Number, Value, as_parameter, broadcast, dimensions, parameter, setting
+from ..parameters import Number, Value, as_parameter, broadcast, parameter, setting
 from .windows import timeout_chance, window_deliveries
 
 if TYPE_CHECKING:

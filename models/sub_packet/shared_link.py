@@ -20,12 +20,13 @@ from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
 
 from ..model import Model
-from ..parameters import Number, Value, parameter
+from ..parameters import Number, parameter
 from .exact import SubPacketExact
 from .observed import check_structure
 
 if TYPE_CHECKING:
     import sympy
+    import xarray as xr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +99,7 @@ class SharedLink(Model):
                     f"{name} must be one number, got {shown(getattr(self, name))}; sweep it in a loop"
                 )
 
-    def share(self) -> Value:
+    def share(self) -> xr.DataArray:
         """phi = (C R_0 + B)/N [packets per flow], over the grid of all array parameters."""
         v = {name: self._to_dataarray(name) for name in ("flows", "capacity", "base_rtt", "buffer")}
         packets = v["capacity"] / (8 * self.packet_size) * v["base_rtt"] + v["buffer"]
@@ -138,8 +139,10 @@ def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain,
         for s in _symbols(chain)
         if s.name == "p_r"
     }
-    transitions = {edge: e.subs(p_r) for edge, e in chain.transitions.items()}
-    joint = {edge: {r: e.subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()}
+    transitions = {edge: sympy.sympify(e).subs(p_r) for edge, e in chain._expressions.items()}
+    joint = {
+        edge: {r: sympy.sympify(e).subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()
+    }
     parameters = {k: v for k, v in chain.parameters.items() if k != "p_r"}
     domain = {"p": (0.0, 1 / max(ratio, 1.0))}
     return replace(chain, transitions=transitions, parameters=parameters, domain=domain), replace(
@@ -148,4 +151,4 @@ def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain,
 
 
 def _symbols(chain: MarkovChain) -> set[sympy.Symbol]:
-    return {s for e in chain.transitions.values() for s in e.free_symbols}
+    return {s for e in chain._expressions.values() for s in getattr(e, "free_symbols", ())}

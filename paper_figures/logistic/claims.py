@@ -19,6 +19,7 @@ from tcpdynamics.models import (
     per_flow,
 )
 from tcpdynamics.solvers import eigenvalues, trajectory
+from tcpdynamics.solvers.problems import OdeModel
 from tcpdynamics.solvers.stability.bifurcation import bifurcation
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
@@ -221,7 +222,7 @@ def who_survives() -> Claim:
 def equation_nine() -> Claim:
     K = per_flow([10.0, 15.0])
     common = {"flows": 2, "epsilon": EPSILON, "gamma": GAMMA, "capacity": K}
-    models = {
+    models: dict[str, OdeModel] = {
         "R1": LotkaVolterraWindows(**common),
         "R2": LotkaVolterraLink(**common, link=15.0),
         "R3": LotkaVolterraThroughput(**common, link=15.0),

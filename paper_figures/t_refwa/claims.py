@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from ..ledger import BEYOND, CONDITIONS, FAILS, HOLDS, Claim, listed, near
 from .figures import PHI, PSI, published
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SEED = 20240607
 
@@ -212,7 +216,9 @@ def any_delay() -> Claim:
     )  # fmt: skip
 
 
-def _mixed_radius(phi: Any, psi: Any, delays: tuple[int, ...], shares: Any) -> Any:
+def _mixed_radius(
+    phi: NDArray[np.float64], psi: NDArray[np.float64], delays: tuple[int, ...], shares: Iterable[float]
+) -> Any:
     """Largest root of z^(D+1) - (1-phi) z^D + psi sum s_i z^(D-d_i), by companion matrices."""
     longest = max(delays)
     companion = np.zeros((phi.size, longest + 1, longest + 1))
@@ -329,7 +335,7 @@ def two_bottlenecks_measured() -> Claim:
     )  # fmt: skip
 
 
-def _utilisation(kind: Any, buffer: float) -> float:
+def _utilisation(kind: type[TRefwaTwoLinksCommanded | TRefwaTwoLinksMeasured], buffer: float) -> float:
     """Of L1 after 4000 intervals, at gains that converge (0.75, 0.25): the fixed point depends on their ratio only."""
     model = kind(phi=0.75, psi=0.25, bdp_1=100.0, bdp_3=100.0, buffer_1=buffer, buffer_3=buffer)
     return float(trajectory(model, [4000]).utilisation_1.values[-1])

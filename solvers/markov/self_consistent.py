@@ -14,6 +14,7 @@ from tcpdynamics.limits import check_work
 
 from ..grid import make_grid
 from ..problems import BalanceModel, ChainError, DomainError, MarkovChain, RewardBalance
+from ..problems.numbers import dimensions
 from ..programs.straightline import Program
 from ..programs.wide_floats import solve_blocks
 from ..results import Status, raise_if_failed, solved
@@ -87,7 +88,7 @@ def self_consistent(
         jain, nothing = np.where(fine, 1.0, np.nan), np.where(fine, 0.0, np.nan)
         busy = np.flatnonzero((root > 0) & fine)
         if busy.size:
-            swept = {k: v for k, v in fixed.items() if np.ndim(others[k]) > 0} | {balance.unknown: root}
+            swept = {k: v for k, v in fixed.items() if dimensions(others[k]) > 0} | {balance.unknown: root}
             points = {k: xr.DataArray(v[busy], dims="point") for k, v in swept.items()}
             sums = windowed(chain.at(**points), balance.reward, window)
             jain[busy], nothing[busy] = sums.jain.values, sums.nothing.values
@@ -101,8 +102,8 @@ def _check_window(chain: MarkovChain, window: int, points: int) -> None:
     """Refuse a window before the roots are searched for, which may take long. Raises DomainError, LimitError."""
     check_length("window", window)
     check_work(
-        f"a window of {window:,} epochs of {len(chain.transitions):,} transitions at {points:,} points",
-        12.0 * window * len(chain.transitions) * points,
+        f"a window of {window:,} epochs of {len(chain._expressions):,} transitions at {points:,} points",
+        12.0 * window * len(chain._expressions) * points,
         "give a shorter window or fewer targets",
     )
 

@@ -143,7 +143,7 @@ def spectral_gap(problem: MarkovChain | ChainModel, *, throw: bool = False) -> x
     0.5
     """
     chain = as_chain(problem)
-    if not chain.is_symbolic and chain.transitions.shape[0] > DENSE_EIGENVALUES:
+    if not chain.is_symbolic and chain._matrix.shape[0] > DENSE_EIGENVALUES:
         second, grid, status = _largest_of_sparse(chain)
         if throw and status.any():
             raise ChainError(f"{Status.NOT_CONVERGED.sentence}: the largest eigenvalues lie too close")

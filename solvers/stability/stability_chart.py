@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import real
 
 from ..equations import POINT, System
-from ..problems import DDE, ODE, DomainError, DynamicsError, Map
+from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map, MotionModel
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .attracting_rest import refine
 from .boundary import Boundary
 from .boundary import trace as find_boundary
 from .leading_roots import linear_roots, switched
-from .operating_point import operating_point
+from .operating_point import At, operating_point
 from .rest import rests
 from .switch_programs import has_switches
 from .switched_verdict import growth
@@ -38,9 +38,9 @@ VERDICTS = {-1: "stable", 0: "marginal", 1: "unstable", 2: "unknown"}
 
 
 def stability_chart(
-    problem: Any,
+    problem: ODE | DDE | Map | MotionModel,
     *,
-    at: Any = None,
+    at: At | None = None,
     trace: bool = True,
     tolerance: float = 1e-10,
     throw: bool = False,
@@ -230,7 +230,7 @@ def _verdicts(system: System, points: _Points) -> dict[str, Any]:
     return data
 
 
-def _margin(model: Any, values: Mapping[str, Any]) -> xr.DataArray | None:
+def _margin(model: Any, values: Mapping[str, xr.DataArray]) -> xr.DataArray | None:
     """The model's closed-form margin, with some of its fields replaced; None where it has none."""
     method = getattr(model, "stability_margin", None)
     if not callable(method):
@@ -265,7 +265,7 @@ def _compare_margin(system: System, margin: xr.DataArray, verdict: xr.DataArray)
     }
 
 
-def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: float) -> Boundary:
+def _boundary(system: System, at: At | None, value: Array, error: Array, tolerance: float) -> Boundary:
     grid, varying = system.grid, system.swept
     known = np.isfinite(value)
     sign = -1.0 if known.any() and not (value[known] < -error[known]).any() else 1.0
@@ -293,7 +293,7 @@ def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: fl
     return dataclasses.replace(traced, residual=sign * traced.residual)
 
 
-def _crossings(problem: Any, system: System, boundary: Boundary) -> dict[str, Any]:
+def _crossings(problem: Dynamics | MotionModel, system: System, boundary: Boundary) -> dict[str, Any]:
     grid = system.grid
     own = {k: boundary.at(v) for k, v in system.swept.items() if k in system.problem.parameters}
     dims = grid.dims

@@ -5,14 +5,22 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import xarray as xr
 
-from ..problems import DomainError, Dynamics, DynamicsError
+from ..problems import DomainError, Dynamics, DynamicsError, MarkovChain
 from ..results import provenance
 from .fingerprint import name_of
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+#: A problem with parameters, or a model: a dataclass with numbers and arrays among its fields.
+Swept: TypeAlias = "Dynamics | MarkovChain | DataclassInstance"
+#: Called as `solver(problem, **settings)`.
+Solver: TypeAlias = Callable[..., xr.Dataset | xr.DataArray]
 
 
 @dataclass(frozen=True)
@@ -26,9 +34,9 @@ class ProblemWork:
     settings : mapping
     """
 
-    problem: Any
-    solver: Callable[..., Any]
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    problem: Swept
+    solver: Solver
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -55,7 +63,7 @@ class ProblemWork:
         points = {k: xr.DataArray(v, dims="point") for k, v in block.items()}
         own = {k: points[k] for k, v in self._own.items() if np.ndim(v)}
         if _is_problem(self.problem):
-            here = self.problem.at(**own)
+            here: Any = self.problem.at(**own)
             if self._starts:
                 here = here.starting({label: points[f"start_{label}"] for label in self._starts})
         else:
@@ -151,11 +159,11 @@ def _states(problem: Any) -> int:
     return 1
 
 
-def _is_problem(problem: Any) -> bool:
+def _is_problem(problem: object) -> TypeGuard[Dynamics | MarkovChain]:
     return hasattr(problem, "at") and hasattr(problem, "parameters")
 
 
-def sweep_of(problem: Any, solver: Callable[..., Any], /, **settings: Any) -> ProblemWork:
+def sweep_of(problem: Swept, solver: Solver, /, **settings: object) -> ProblemWork:
     """Work for `sweep`: a solver at every point of a problem's (or a model's) parameters.
 
     Parameters
