@@ -288,6 +288,16 @@ def raise_if_failed(
 def failures(result: xr.Dataset) -> list[tuple[dict[str, float], str]]:
     """The failed points of a result and why they failed.
 
+    Parameters
+    ----------
+    result : Dataset of a solver or of `sweep`
+        With the variable `status`.
+
+    Returns
+    -------
+    list of (point, reason)
+        The parameters of each failed point by name, and a sentence.
+
     Examples
     --------
     >>> import sympy

@@ -51,6 +51,17 @@ def self_consistent(
         A target that is not a finite positive number; a window that is not a whole number of epochs.
     LimitError
         A window over more epochs, transitions and points than one request may take, before the roots are searched for.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import MarkovChain, Reward, RewardBalance
+    >>> p = sympy.Symbol("p")
+    >>> chain = MarkovChain({("up", "down"): p, ("down", "up"): 1})
+    >>> reward = Reward({("up", "up"): {1: 1 - p}, ("up", "down"): {0: p}, ("down", "up"): {0: 1}})
+    >>> balance = RewardBalance(chain, "p", reward, target=[0.25, 0.5], bounds=(1e-9, 1 - 1e-9))
+    >>> self_consistent(balance).root.values.round(9).tolist()  # (1 - p)/(1 + p)
+    [0.6, 0.333333333]
     """
     balance = problem if isinstance(problem, RewardBalance) else getattr(problem, "balance", lambda: None)()
     if not isinstance(balance, RewardBalance):

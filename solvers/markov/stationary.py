@@ -128,6 +128,13 @@ def sensitivity(
     xarray.Dataset
         `derivative` (*parameter dimensions, state), summing to zero over `state`, and `status`.
 
+    Raises
+    ------
+    ChainError
+        A numeric chain, a parameter that is not in it, or, with `throw`, a point that failed.
+    DomainError
+        An order that is no whole number from 1 to 6.
+
     Examples
     --------
     >>> import sympy

@@ -133,6 +133,11 @@ def spectral_gap(problem: MarkovChain | ChainModel, *, throw: bool = False) -> x
         Absolute error about 1e-13 for chains far from defective; a gap below 1e-12 is not resolved and gives a status,
         unless the chain never forgets (a periodic chain, or one with two closed classes: gap 0).
 
+    Raises
+    ------
+    ChainError
+        Holding times that are no whole numbers, or, with `throw`, a point that failed.
+
     Examples
     --------
     >>> import sympy

@@ -43,6 +43,14 @@ class Reward:
         are listed too: the expressions of one source sum to one.
     name, units : str
         For the labels of results.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> p = sympy.Symbol("p")
+    >>> delivered = Reward({("up", "up"): {1: 1 - p}, ("up", "down"): {0: p}, ("down", "up"): {0: 1}})
+    >>> delivered.mean()
+    {'up': 1 - p}
     """
 
     joint: Mapping[Edge, Mapping[int, Expression]]
@@ -304,6 +312,15 @@ class RewardBalance:
         unknown is zero: demand never fills the supply.
     idle : iterable of str
         States in which the chain is silent; their total time is reported.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> p = sympy.Symbol("p")
+    >>> chain = MarkovChain({("up", "down"): p, ("down", "up"): 1})
+    >>> reward = Reward({("up", "up"): {1: 1 - p}, ("up", "down"): {0: p}, ("down", "up"): {0: 1}})
+    >>> RewardBalance(chain, "p", reward, target=0.5, bounds=(1e-9, 1 - 1e-9)).unknown
+    'p'
     """
 
     chain: MarkovChain

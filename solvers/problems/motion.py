@@ -30,6 +30,12 @@ class Delayed:
         Label of a state or of an output.
     by : number or SymPy expression in the parameters
         The delay, >= 0, in the problem's unit of time; whole steps for a map.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> Delayed("w", 2 * sympy.Symbol("delay"))
+    Delayed(of='w', by=2*delay)
     """
 
     of: str

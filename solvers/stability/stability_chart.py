@@ -324,6 +324,20 @@ def _crossings(problem: Dynamics | MotionModel, system: System, boundary: Bounda
 def boundary_curves(chart: xr.Dataset) -> list[xr.Dataset]:
     """The boundary of a chart with two dimensions as curves, each along `crossing`; closed ones end where they began.
 
+    Parameters
+    ----------
+    chart : Dataset of `stability_chart` with the traced boundary
+
+    Returns
+    -------
+    list of xarray.Dataset
+        The variables of the chart along `crossing`, one Dataset a curve; empty where there is no boundary.
+
+    Raises
+    ------
+    DynamicsError
+        A chart without a boundary that was traced over two dimensions.
+
     Examples
     --------
     >>> chart = as_dataset({"boundary_curve": ("crossing", [0, 0, 1]), "boundary_closed": ("crossing", [True] * 3)})

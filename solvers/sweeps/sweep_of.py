@@ -180,6 +180,11 @@ def sweep_of(problem: Swept, solver: Solver, /, **settings: object) -> ProblemWo
     ProblemWork
         Brings its own `parameters` and `about`: `sweep(sweep_of(problem, solver), store="x.zarr")`.
 
+    Raises
+    ------
+    TypeError
+        Neither a problem with parameters nor a model.
+
     Examples
     --------
     >>> import sympy
