@@ -6,7 +6,6 @@ This file knows neither click nor Dash. A refusal is an InputError that names pa
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
     import xarray as xr
     from numpy.typing import NDArray
+
+    from tcpdynamics.models.model import Model
 
     Array = NDArray[np.float64]
 
@@ -160,14 +161,15 @@ def kebab(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-def classes(views: Sequence[str] = MOTION) -> dict[str, type[Any]]:
+def classes(views: Sequence[str] = MOTION) -> dict[str, type[Model]]:
     """All models that have one of these views, by their name in words."""
     from tcpdynamics import models
+    from tcpdynamics.models.model import Model
 
     return {
         kebab(name): cls
         for name, cls in vars(models).items()
-        if dataclasses.is_dataclass(cls) and isinstance(cls, type) and views_of(cls, views)
+        if isinstance(cls, type) and issubclass(cls, Model) and views_of(cls, views)
     }
 
 
@@ -176,7 +178,7 @@ def families(views: Sequence[str] = MOTION) -> list[str]:
     return [name for name, family in FAMILIES.items() if family.views == views]
 
 
-def views_of(cls: type[Any], views: Sequence[str] = MOTION) -> list[str]:
+def views_of(cls: type[Model], views: Sequence[str] = MOTION) -> list[str]:
     """The views that a model has, the default one first."""
     return [v for v in views if callable(getattr(cls, v, None))]
 
@@ -186,7 +188,7 @@ def names(views: Sequence[str] = MOTION) -> list[str]:
     return [*families(views), *sorted(set(classes(views)) - set(FAMILIES))]
 
 
-def candidates(name: str, views: Sequence[str] = MOTION) -> dict[str, type[Any]]:
+def candidates(name: str, views: Sequence[str] = MOTION) -> dict[str, type[Model]]:
     """Reading -> class of a family; a class alone has the reading "". Empty if there is no such model."""
     from tcpdynamics import models
 
@@ -250,7 +252,7 @@ def entries(name: str, views: Sequence[str] = MOTION) -> list[Entry]:
     return [*choices, *_parameter_entries(models)]
 
 
-def _parameter_entries(models: dict[str, type[Any]]) -> list[Entry]:
+def _parameter_entries(models: dict[str, type[Model]]) -> list[Entry]:
     from tcpdynamics.models.parameters import describe
 
     rows: dict[str, dict[str, Any]] = {}
@@ -416,7 +418,7 @@ class _Words:
 
     name: str
     reading: str
-    cls: type[Any]
+    cls: type[Model]
     texts: Mapping[str, Any]
     views: tuple[str, ...]
     most: int
@@ -498,7 +500,7 @@ class _Words:
             raise InputError(f"{label} appears {len(texts)} times; give a range or a comma list")
         return per_flow([x for text in texts for x in read_numbers(label, text, row["unit"], 1, size)])
 
-    def _foreign(self, key: str, texts: Any) -> list[str]:
+    def _foreign(self, key: str, texts: Sequence[str]) -> list[str]:
         """A parameter of other readings is refused; one delay that a reading does not have is worth a note only."""
         models = candidates(self.name, self.views)
         owners = ", ".join(r for r, c in models.items() if key in c.__dataclass_fields__)
@@ -532,7 +534,7 @@ class _Words:
         return str(view)
 
 
-def _tuple(name: str, text: str) -> tuple[Any, ...]:
+def _tuple(name: str, text: str) -> tuple[float, ...]:
     values = read_numbers(f"`{name}`", text)
     kind = SEVERAL[name][1]
     if kind is int and any(v != int(v) for v in values):

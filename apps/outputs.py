@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     import xarray as xr
 
+    from tcpdynamics.solvers.sweeps.sweep_of import Solver, Swept
+
 
 #: Numbers that JSON can carry, and points that a picture can.
 MAX_PRINTED = 1_000_000
@@ -132,7 +134,7 @@ def write_outputs(
         wrote(path)
 
 
-def document(chosen: Chosen, result: xr.Dataset, **more: Any) -> dict[str, Any]:
+def document(chosen: Chosen, result: xr.Dataset, **more: object) -> dict[str, Any]:
     """JSON of a result: what was asked, coordinates, and every variable with dimensions and unit.
 
     What is not finite becomes null, complex numbers become pairs.
@@ -269,11 +271,11 @@ def label_axes(result: xr.Dataset, chosen: Chosen) -> xr.Dataset:
 
 def solve_to_store(
     path: Path,
-    target: Any,
-    solver: Callable[..., Any],
+    target: Swept,
+    solver: Solver,
     chosen: Chosen,
     progress: Callable[[float], None],
-    **settings: Any,
+    **settings: object,
 ) -> xr.Dataset:
     """Solve block by block to a store, where an interrupted run resumes; `progress` gets the share that is done."""
     from tcpdynamics.solvers import sweep, sweep_of

@@ -27,7 +27,7 @@ from .files import (
 if TYPE_CHECKING:
     import xarray as xr
 
-    from tcpdynamics.validation.packet import Flows, Scenario
+    from tcpdynamics.validation.packet import Flows, Link, Scenario
 
 
 #: Summary lines of a simulation: variable, label, digits.
@@ -292,7 +292,7 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
     return ", ".join(words)
 
 
-def _link_line(way: Any, scenario: Scenario) -> str:
+def _link_line(way: Link, scenario: Scenario) -> str:
     room = "no limit"
     if way.buffer is not None:
         room = f"{way.buffer} packets, the one being sent included"

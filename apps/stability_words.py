@@ -13,7 +13,11 @@ from .choice import Chosen
 from .outputs import subtitle, table, units_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import xarray as xr
+    from numpy.typing import NDArray
+
+    from tcpdynamics.solvers.stability.operating_point import At
 
 
 #: Characteristic roots of a delay equation that are shown.
@@ -129,7 +133,7 @@ class Point:
         return f"{value:.4g} {unit}" + ("" if unit in ("s", "RTT") else "s")
 
 
-def judge(chosen: Chosen, at: Any = None) -> Point:
+def judge(chosen: Chosen, at: At | None = None) -> Point:
     """Judge the one point that was chosen.
 
     Raises
@@ -246,7 +250,7 @@ def chart_lines(chosen: Chosen, result: xr.Dataset) -> Iterator[str]:
         yield f"{name:14s}{value}"
 
 
-def _verdicts(result: xr.Dataset) -> Any:
+def _verdicts(result: xr.Dataset) -> NDArray[np.int8]:
     """Codes, also of a store, which holds 0 for points without a result. A point on a switch may have a verdict."""
     import numpy as np
 
@@ -290,7 +294,7 @@ def _summary(result: xr.Dataset, dims: list[str], units: dict[str, str]) -> Iter
         yield from _closed_form(result, verdict, dims)
 
 
-def _side(name: str, values: Any, unit: str) -> str:
+def _side(name: str, values: NDArray[Any], unit: str) -> str:
     ends = f"{values.min():g} to {values.max():g}" + (f" {unit}" if unit != "1" else "")
     return f"{name} {ends} ({len(values):,})"
 
@@ -309,7 +313,7 @@ def _boundary(result: xr.Dataset, dims: list[str]) -> Iterator[tuple[str, str]]:
         yield "", place
 
 
-def _closed_form(result: xr.Dataset, verdict: Any, dims: list[str]) -> Iterator[tuple[str, str]]:
+def _closed_form(result: xr.Dataset, verdict: NDArray[np.int8], dims: list[str]) -> Iterator[tuple[str, str]]:
     """How the model's margin compares: its sign at the points, its size at the crossings."""
     import numpy as np
 

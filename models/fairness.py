@@ -12,20 +12,36 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 Floats: TypeAlias = NDArray[np.float64]
 
+#: Vectors along an axis.
+Vectors: TypeAlias = Sequence[Sequence[float]] | NDArray[Any]
+#: What the functions take: one vector, vectors along an axis, or along a dimension.
+Allocations: TypeAlias = "Sequence[float] | Vectors | xr.DataArray"
+#: What they give: a number for one vector, else an array; a DataArray for a DataArray.
+Index: TypeAlias = "float | Floats | xr.DataArray"
 
-def jain(x: Any, axis: int = -1, *, dim: str | None = None) -> Any:
+
+@overload
+def jain(x: xr.DataArray, axis: int = -1, *, dim: str | None = None) -> xr.DataArray: ...
+@overload
+def jain(x: Sequence[float], axis: int = -1, *, dim: str | None = None) -> float: ...
+@overload
+def jain(x: Vectors, axis: int = -1, *, dim: str | None = None) -> float | Floats: ...
+def jain(x: Allocations, axis: int = -1, *, dim: str | None = None) -> Index:
     """Jain's fairness index J = (sum x)^2 / (n sum x^2) = 1/(1 + CV^2), 1/n (one takes all) to 1 (equal).
 
     Parameters
@@ -56,7 +72,13 @@ def jain(x: Any, axis: int = -1, *, dim: str | None = None) -> Any:
     return _along("Jain's fairness index", _jain, x, axis, dim)
 
 
-def min_max_ratio(x: Any, axis: int = -1, *, dim: str | None = None) -> Any:
+@overload
+def min_max_ratio(x: xr.DataArray, axis: int = -1, *, dim: str | None = None) -> xr.DataArray: ...
+@overload
+def min_max_ratio(x: Sequence[float], axis: int = -1, *, dim: str | None = None) -> float: ...
+@overload
+def min_max_ratio(x: Vectors, axis: int = -1, *, dim: str | None = None) -> float | Floats: ...
+def min_max_ratio(x: Allocations, axis: int = -1, *, dim: str | None = None) -> Index:
     """Smallest over largest allocation, r = min(x)/max(x), from 0 (someone has nothing) to 1 (equal).
 
     Bounds Jain's index: J >= 4r/(1 + r)^2 (Schweitzer's inequality), with equality when a fraction r/(1 + r)
@@ -71,7 +93,13 @@ def min_max_ratio(x: Any, axis: int = -1, *, dim: str | None = None) -> Any:
     return _along("smallest over largest", lambda y: y.min(axis=-1), x, axis, dim)
 
 
-def entropy(x: Any, axis: int = -1, *, dim: str | None = None) -> Any:
+@overload
+def entropy(x: xr.DataArray, axis: int = -1, *, dim: str | None = None) -> xr.DataArray: ...
+@overload
+def entropy(x: Sequence[float], axis: int = -1, *, dim: str | None = None) -> float: ...
+@overload
+def entropy(x: Vectors, axis: int = -1, *, dim: str | None = None) -> float | Floats: ...
+def entropy(x: Allocations, axis: int = -1, *, dim: str | None = None) -> Index:
     """Shannon entropy of the shares, H = -sum s ln s [nat], from 0 (one takes all) to ln n (equal).
 
     Parameters, errors and result as for `jain`.
@@ -89,7 +117,13 @@ def entropy(x: Any, axis: int = -1, *, dim: str | None = None) -> Any:
     return _along("entropy of shares", _entropy, x, axis, dim)
 
 
-def gini(x: Any, axis: int = -1, *, dim: str | None = None) -> Any:
+@overload
+def gini(x: xr.DataArray, axis: int = -1, *, dim: str | None = None) -> xr.DataArray: ...
+@overload
+def gini(x: Sequence[float], axis: int = -1, *, dim: str | None = None) -> float: ...
+@overload
+def gini(x: Vectors, axis: int = -1, *, dim: str | None = None) -> float | Floats: ...
+def gini(x: Allocations, axis: int = -1, *, dim: str | None = None) -> Index:
     """Gini coefficient G = sum_ij |x_i - x_j| / (2 n sum x), from 0 (equal) to 1 - 1/n (one takes all).
 
     Computed from the sorted values as sum (2i - n - 1) x_(i) / (n sum x). Parameters, errors and result as
@@ -107,7 +141,13 @@ def gini(x: Any, axis: int = -1, *, dim: str | None = None) -> Any:
     return _along("Gini coefficient", _gini, x, axis, dim)
 
 
-def hoover(x: Any, axis: int = -1, *, dim: str | None = None) -> Any:
+@overload
+def hoover(x: xr.DataArray, axis: int = -1, *, dim: str | None = None) -> xr.DataArray: ...
+@overload
+def hoover(x: Sequence[float], axis: int = -1, *, dim: str | None = None) -> float: ...
+@overload
+def hoover(x: Vectors, axis: int = -1, *, dim: str | None = None) -> float | Floats: ...
+def hoover(x: Allocations, axis: int = -1, *, dim: str | None = None) -> Index:
     """Hoover index h = sum |x_i - mean| / (2 sum x): the part of the total to move for equality.
 
     From 0 (equal) to 1 - 1/n (one takes all). Parameters, errors and result as for `jain`.
@@ -125,7 +165,13 @@ def hoover(x: Any, axis: int = -1, *, dim: str | None = None) -> Any:
     return _along("Hoover index", _hoover, x, axis, dim)
 
 
-def atkinson(x: Any, epsilon: float, axis: int = -1, *, dim: str | None = None) -> Any:
+@overload
+def atkinson(x: xr.DataArray, epsilon: float, axis: int = -1, *, dim: str | None = None) -> xr.DataArray: ...
+@overload
+def atkinson(x: Sequence[float], epsilon: float, axis: int = -1, *, dim: str | None = None) -> float: ...
+@overload
+def atkinson(x: Vectors, epsilon: float, axis: int = -1, *, dim: str | None = None) -> float | Floats: ...
+def atkinson(x: Allocations, epsilon: float, axis: int = -1, *, dim: str | None = None) -> Index:
     """Atkinson index 1 - M_{1-epsilon}(x)/mean(x), with M_r the power mean of order r; from 0 (equal) to 1.
 
     Parameters
@@ -154,7 +200,13 @@ def atkinson(x: Any, epsilon: float, axis: int = -1, *, dim: str | None = None) 
     return _along("Atkinson index", kernel, x, axis, dim, logs=True)
 
 
-def hill_number(x: Any, order: float, axis: int = -1, *, dim: str | None = None) -> Any:
+@overload
+def hill_number(x: xr.DataArray, order: float, axis: int = -1, *, dim: str | None = None) -> xr.DataArray: ...
+@overload
+def hill_number(x: Sequence[float], order: float, axis: int = -1, *, dim: str | None = None) -> float: ...
+@overload
+def hill_number(x: Vectors, order: float, axis: int = -1, *, dim: str | None = None) -> float | Floats: ...
+def hill_number(x: Allocations, order: float, axis: int = -1, *, dim: str | None = None) -> Index:
     """Hill number D_a = (sum s^a)^(1/(1-a)): how many equal users would be as diverse.
 
     From 1 (one takes all) to n (equal) for a >= 0, falling as the order rises. D_0 counts the users with
@@ -188,7 +240,19 @@ def hill_number(x: Any, order: float, axis: int = -1, *, dim: str | None = None)
     return _along("Hill number", partial(_hill, order=float(order)), x, axis, dim, logs=True)
 
 
-def alpha_fair_utility(x: Any, alpha: float, axis: int = -1, *, dim: str | None = None) -> Any:
+@overload
+def alpha_fair_utility(
+    x: xr.DataArray, alpha: float, axis: int = -1, *, dim: str | None = None
+) -> xr.DataArray: ...
+@overload
+def alpha_fair_utility(
+    x: Sequence[float], alpha: float, axis: int = -1, *, dim: str | None = None
+) -> float: ...
+@overload
+def alpha_fair_utility(
+    x: Vectors, alpha: float, axis: int = -1, *, dim: str | None = None
+) -> float | Floats: ...
+def alpha_fair_utility(x: Allocations, alpha: float, axis: int = -1, *, dim: str | None = None) -> Index:
     """Sum of x^(1-alpha)/(1-alpha), or of ln x for alpha = 1.
 
     Its maximiser has the largest total for alpha = 0, is proportionally fair for 1, and tends to max-min
@@ -303,27 +367,30 @@ def _log_sum_exp(t: Floats) -> Any:
 def _along(
     long_name: str,
     kernel: Callable[..., Any],
-    x: Any,
+    x: Allocations,
     axis: int,
     dim: str | None,
     *,
     shares: bool = True,
     logs: bool = False,
-) -> Any:
+) -> Index:
     """Apply a kernel to the slices of x along one axis, scaled by their maxima when only shares matter."""
-    labelled = hasattr(x, "dims") and hasattr(x, "get_axis_num")
     if dim is not None:
-        if not labelled or dim not in x.dims:
-            has = f"its dimensions are {shown(x.dims)}" if labelled else "x is no DataArray; use axis"
+        if not _is_labelled(x) or dim not in x.dims:
+            has = f"its dimensions are {shown(x.dims)}" if _is_labelled(x) else "x is no DataArray; use axis"
             raise DomainError(f"dim must name a dimension of x, got {shown(dim)}; {has}")
         axis = x.get_axis_num(dim)
     values = _checked(x, axis)
     result = np.asarray(_of_shares(kernel, values, logs) if shares else kernel(values))
-    if labelled:
+    if _is_labelled(x):
         labels = x.isel({x.dims[axis]: 0}, drop=True).rename(None).copy(data=result)
         labels.attrs = {"units": "1", "long_name": long_name} if shares else {"long_name": long_name}
         return labels
     return float(result) if result.ndim == 0 else result
+
+
+def _is_labelled(x: object) -> TypeGuard[xr.DataArray]:
+    return hasattr(x, "dims") and hasattr(x, "get_axis_num")
 
 
 def _of_shares(kernel: Callable[..., Any], values: Floats, logs: bool) -> Floats:
@@ -347,7 +414,7 @@ def _log_ratio(values: Floats, top: Floats) -> Floats:
         return np.asarray(np.log(m / m_top) + (e - e_top) * math.log(2))
 
 
-def _checked(x: ArrayLike, axis: int) -> Floats:
+def _checked(x: Allocations, axis: int) -> Floats:
     held = getattr(getattr(x, "variable", None), "_data", x)
     if isinstance(held, np.ma.MaskedArray):
         raise DomainError("x is a masked array, and every user needs a value; fill or drop what is masked")

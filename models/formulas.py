@@ -6,31 +6,33 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tcpdynamics.solvers.problems import DomainError
 
-from .parameters import Number
+from .parameters import Number, Value, is_labelled
 
 if TYPE_CHECKING:
+    import sympy
     import xarray as xr
 
 
-def exp(x: Number) -> Any:
+def exp(x: Number) -> Value:
     """e^x."""
     return _apply("exp", x)
 
 
-def log(x: Number) -> Any:
+def log(x: Number) -> Value:
     """Natural logarithm."""
     return _apply("log", x)
 
 
-def sqrt(x: Number) -> Any:
+def sqrt(x: Number) -> Value:
     """Square root."""
     return _apply("sqrt", x)
 
 
-def _apply(name: str, x: Number) -> Any:
+def _apply(name: str, x: Number) -> Value:
     if hasattr(x, "free_symbols"):
         import sympy
 
@@ -38,7 +40,7 @@ def _apply(name: str, x: Number) -> Any:
     return getattr(np, name)(x)
 
 
-def pi_of(x: Number) -> Any:
+def pi_of(x: Number) -> Value:
     """pi, exact beside a SymPy expression."""
     if hasattr(x, "free_symbols"):
         import sympy
@@ -47,19 +49,19 @@ def pi_of(x: Number) -> Any:
     return math.pi
 
 
-def named(value: Any, name: str, units: str, long_name: str) -> Any:
+def named(value: Value | np.generic | NDArray[Any], name: str, units: str, long_name: str) -> Value:
     """A result with its labels: a DataArray gets them, a single number becomes a float, an expression stays."""
-    if getattr(value, "ndim", 0):
+    if is_labelled(value) and value.ndim:
         return with_labels(value, name, units, long_name)
     return value if hasattr(value, "free_symbols") or hasattr(value, "magnitude") else float(value)
 
 
-def with_labels(array: Any, name: str, units: str, long_name: str) -> Any:
+def with_labels(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:
     """A DataArray with its labels."""
     return array.rename(name).assign_attrs(units=units, long_name=long_name)
 
 
-def positive_part(x: Number) -> Any:
+def positive_part(x: Value) -> Value:
     """max(0, x)."""
     if hasattr(x, "free_symbols"):
         import sympy
@@ -68,7 +70,7 @@ def positive_part(x: Number) -> Any:
     return np.maximum(x, 0)
 
 
-def choose(condition: Any, this: Any, other: Any) -> Any:
+def choose(condition: bool | Value | sympy.Basic, this: Value, other: Value) -> float | xr.DataArray:
     """`this` where the condition holds, else `other`; a float if all three are numbers."""
     import xarray as xr
 
@@ -117,7 +119,7 @@ def delay_roots(a: Number, b: Number, tau: Number, count: int = 4) -> xr.DataArr
     return roots.rename("eigenvalue").assign_attrs(long_name="characteristic root")
 
 
-def _rightmost_roots(a: Any, b: Any, tau: Any, branch: Any) -> Any:
+def _rightmost_roots(a: Value, b: Value, tau: Value, branch: Value) -> Value:
     from scipy.special import lambertw
 
     a, b, tau, branch = np.broadcast_arrays(a, b, tau, branch)

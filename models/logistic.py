@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,7 +28,20 @@ from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, Map
 
 from .formulas import delay_roots, exp, log, named, pi_of, sqrt
 from .model import Model, Problem
-from .parameters import Number, as_parameter, broadcast, parameter
+from .parameters import (
+    Number,
+    Value,
+    as_parameter,
+    broadcast,
+    is_labelled,
+    is_quantity,
+    is_symbolic,
+    parameter,
+)
+
+if TYPE_CHECKING:
+    import sympy
+    import xarray as xr
 
 _PAPER = "Iguchi, Hasegawa, Murata"
 
@@ -55,54 +68,60 @@ class LogisticModel(Model, family="logistic"):
         "w_0", "packet", "initial window", low=0.0, structural=True, default=1.0, note="An array is a sweep"
     )
 
-    def bdp(self) -> Any:
+    def bdp(self) -> Value:
         """K R, the window that fills the link [packet]."""
         v = broadcast(self)
         return named(bdp_of(v), "bdp", "packet", "bandwidth-delay product")
 
-    def _in_symbols(self) -> tuple[dict[str, Any], Any, Any]:
+    def _in_symbols(self) -> tuple[dict[str, sympy.Symbol], sympy.Symbol, sympy.Expr]:
         """Symbols of the parameters by name, the window w, and K R."""
         import sympy
 
         s = self.symbols()
         return s, sympy.Symbol("w", positive=True), bdp_of(s)
 
-    def _start(self) -> Any:
+    def _start(self) -> float | xr.DataArray | sympy.Expr:
         start = self._to_dataarray("start")
         return start if getattr(start, "ndim", 1) else start.item()
 
-    def _problem(self, kind: type[Problem], rhs: dict[str, Any], fixed_points: Any, **more: Any) -> Problem:
+    def _problem(
+        self,
+        kind: type[Problem],
+        rhs: dict[str, sympy.Expr],
+        fixed_points: list[dict[str, sympy.Expr]],
+        **more: Any,
+    ) -> Problem:
         """A problem in windows from `start`, with the rate N = w/R where a `base_rtt` is given."""
         s, w, _ = self._in_symbols()
         outputs = {} if self.base_rtt is None else {"N": w / s["base_rtt"]}
         start = self._start()
-        if getattr(start, "dims", ()) == ("start",):
+        if is_labelled(start) and start.dims == ("start",):
             start = start.values  # the solver names the dimension: start_w
         return self.problem(
             kind, rhs=rhs, start={"w": start}, fixed_points=fixed_points, outputs=outputs, **more
         )
 
 
-def bdp_of(v: Mapping[str, Any]) -> Any:
+def bdp_of(v: Mapping[str, Value]) -> Value:
     """K R; a plain number beside a quantity counts as seconds, or packets per second."""
     rate, rtt = v["capacity"], v.get("base_rtt")
     if rtt is None:
         return rate
-    if hasattr(rate, "magnitude") and not hasattr(rtt, "magnitude"):
+    if is_quantity(rate) and not is_quantity(rtt):
         return type(rate)(rate.to("packet/s").magnitude * rtt, "packet")
-    if hasattr(rtt, "magnitude") and not hasattr(rate, "magnitude"):
+    if is_quantity(rtt) and not is_quantity(rate):
         return type(rtt)(rtt.to("s").magnitude * rate, "packet")
     return rate * rtt
 
 
-def two_points(w: Any) -> list[dict[str, Any]]:
+def two_points(w: sympy.Expr) -> list[dict[str, sympy.Expr]]:
     """The operating point and extinction."""
     import sympy
 
     return [{"w": w}, {"w": sympy.Integer(0)}]
 
 
-def held_growth(x: Any, room: Any, rate: Any) -> Any:
+def held_growth(x: sympy.Expr, room: sympy.Expr, rate: sympy.Expr) -> sympy.Expr:
     """Where x' = rate (room - x) x stands after a unit of time: room x/(x + (room - x) e^(-rate room)), in symbols.
 
     Written as x/(e^(-z) + rate x (1 - e^(-z))/z) with z = rate room, which has a value at room = 0.
@@ -114,7 +133,7 @@ def held_growth(x: Any, room: Any, rate: Any) -> Any:
     return x / (sympy.exp(-z) + rate * x * sympy.exp(-z / 2) * _sinh_ratio(size))
 
 
-def _sinh_ratio(z: Any) -> Any:
+def _sinh_ratio(z: sympy.Expr) -> sympy.Expr:
     """sinh(z/2)/(z/2) for z >= 0: a series below 1/2, where its first missing term is below 1e-17."""
     import sympy
 
@@ -160,7 +179,7 @@ class Logistic(LogisticModel, reading="continuous"):
             time_units="RTT" if self.base_rtt is None else "s",
         )
 
-    def trajectory_closed(self, times: Any) -> Any:
+    def trajectory_closed(self, times: Number) -> Value:
         """w(t) = w_0 K R/(w_0 + (K R - w_0) e^(-epsilon t)) [packet] (section 3.2).
 
         Parameters
@@ -168,13 +187,13 @@ class Logistic(LogisticModel, reading="continuous"):
         times : float or 1-D array, >= 0, in round trips; an array gives the result a dimension `time`.
         """
         v = broadcast(self)
-        t = times if hasattr(times, "free_symbols") else _times(times)
+        t = times if is_symbolic(times) else _times(times)
         full, first = bdp_of(v), v["start"]
         return named(
             first * full / (first + (full - first) * exp(-v["epsilon"] * t)), "w", "packet", "window"
         )
 
-    def time_to(self, b: Number, c: Number) -> Any:
+    def time_to(self, b: Number, c: Number) -> Value:
         """T = ln(c b/((1-c)(1-b)))/epsilon: round trips from (1-b) to c of the capacity (section 3.2); free of K.
 
         Parameters
@@ -187,7 +206,7 @@ class Logistic(LogisticModel, reading="continuous"):
         """
         missing: Any = b
         reached: Any = c
-        if not (hasattr(b, "free_symbols") or hasattr(c, "free_symbols")):
+        if not (is_symbolic(b) or is_symbolic(c)):
             missing, reached = _share("b", b), _share("c", c)
             if bool(np.any(reached + missing < 1)):
                 raise DomainError(
@@ -196,7 +215,7 @@ class Logistic(LogisticModel, reading="continuous"):
         value = log(reached * missing / ((1 - reached) * (1 - missing))) / broadcast(self)["epsilon"]
         return named(value, "time", "RTT", "convergence time")
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """epsilon, minus the eigenvalue at w = K R [1/RTT]: > 0, always stable."""
         return named(broadcast(self)["epsilon"], "margin", "1", "stability margin")
 
@@ -221,15 +240,15 @@ class LogisticMap(LogisticModel, reading="map"):
         s, w, full = self._in_symbols()
         return self._problem(Map, {"w": w + s["epsilon"] * (1 - w / full) * w}, two_points(full))
 
-    def multiplier(self) -> Any:
+    def multiplier(self) -> Value:
         """1 - epsilon, by which a deviation from K R is multiplied per round trip."""
         return named(1 - broadcast(self)["epsilon"], "multiplier", "1", "multiplier")
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """2 - epsilon: stable where > 0 (section 2.1 of the paper, for the map only)."""
         return named(2 - broadcast(self)["epsilon"], "margin", "1", "stability margin")
 
-    def peak(self) -> Any:
+    def peak(self) -> Value:
         """Largest window that a start below K R leads to [packet].
 
         K R (1+epsilon)^2/(4 epsilon), and K R for epsilon <= 1. What exceeds K R waits in the buffer.
@@ -240,7 +259,7 @@ class LogisticMap(LogisticModel, reading="map"):
         steep = np.maximum(v["epsilon"], 1.0)
         return named(bdp_of(v) * (1 + steep) ** 2 / (4 * steep), "peak", "packet", "largest window")
 
-    def two_cycle(self) -> tuple[Any, Any]:
+    def two_cycle(self) -> tuple[Value, Value]:
         """The two windows of the 2-cycle [packet], low and high; NaN for epsilon < 2.
 
         K R (epsilon + 2 -+ sqrt(epsilon^2 - 4))/(2 epsilon); its multiplier is 5 - epsilon^2.
@@ -298,19 +317,19 @@ class LogisticAckClocked(LogisticModel, reading="held"):
         rhs = {"w": w + s["epsilon"] * (share - w / full)}
         return self._problem(Map, rhs, [{"w": share * full}], time_units="ACK")
 
-    def equilibrium(self) -> Any:
+    def equilibrium(self) -> Value:
         """R (K - gamma C), or 0 if that is negative [packet]."""
         v = broadcast(self)
         window = bdp_of(v) * (1 - v["gamma"] * v["cross_traffic"] / v["capacity"])
         return named(np.maximum(window, 0.0), "w", "packet", "window in equilibrium")
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """1 - e^(-h epsilon |1 - gamma C/K|), one minus the multiplier: >= 0, never unstable."""
         v = broadcast(self)
         share = abs(1 - v["gamma"] * v["cross_traffic"] / v["capacity"])
         return named(-np.expm1(-v["period"] * v["epsilon"] * share), "margin", "1", "stability margin")
 
-    def ack_margin(self) -> Any:
+    def ack_margin(self) -> Value:
         """2 K R - epsilon [packet]: the update of each single ACK is stable where > 0."""
         v = self.values()
         return named(2 * bdp_of(v) - v["epsilon"], "margin", "packet", "stability margin of one ACK")
@@ -346,29 +365,29 @@ class LogisticDelayed(LogisticModel, reading="delayed"):
         rhs = {"w": s["epsilon"] * (1 - past / full) * w}
         return self._problem(DDE, rhs, two_points(full), delayed={"w_d": Delayed("w", s["delay"])})
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """pi/2 - epsilon delay: stable where > 0."""
         v = broadcast(self)
         return named(pi_of(v["epsilon"]) / 2 - v["epsilon"] * v["delay"], "margin", "1", "stability margin")
 
-    def critical_delay(self) -> Any:
+    def critical_delay(self) -> Value:
         """pi/(2 epsilon) [RTT]."""
         eps = broadcast(self)["epsilon"]
         return named(pi_of(eps) / (2 * eps), "delay", "RTT", "critical delay")
 
-    def spectrum(self, count: int = 4) -> Any:
+    def spectrum(self, count: int = 4) -> xr.DataArray:
         """Rightmost roots of lambda + epsilon e^(-lambda delay) [1/RTT]: W_k(-epsilon delay)/delay."""
         v = broadcast(self)
         return delay_roots(0.0 * v["epsilon"], -v["epsilon"], v["delay"], count)
 
 
-def _positive(x: Any) -> Any:
+def _positive(x: sympy.Expr) -> sympy.Expr:
     import sympy
 
     return sympy.Max(0, x)
 
 
-def _times(times: Any) -> Any:
+def _times(times: Number) -> float | xr.DataArray:
     import xarray as xr
 
     try:
@@ -385,7 +404,7 @@ def _times(times: Any) -> Any:
     return xr.DataArray(t, {"time": ("time", t, attrs)}, ("time",))
 
 
-def _share(name: str, value: Number) -> Any:
+def _share(name: str, value: Number) -> xr.DataArray:
     array = as_parameter(name, value, "1", f"{name}, share of the capacity")
     if not bool(((array > 0) & (array < 1)).all()):
         raise DomainError(f"{name} must lie in (0, 1), got {value!r}; a percentage? divide by 100")

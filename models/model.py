@@ -18,10 +18,11 @@ import numpy as np
 from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import Dynamics, MarkovChain
 
-from .parameters import as_parameter, broadcast, check_parameters, interval, open_interval
+from .parameters import Value, as_parameter, broadcast, check_parameters, interval, is_quantity, open_interval
 
 if TYPE_CHECKING:
     import sympy
+    import xarray as xr
 
 Problem = TypeVar("Problem", bound=Dynamics | MarkovChain)
 
@@ -81,7 +82,7 @@ class Model:
     family = ""
     reading = ""
 
-    def __init_subclass__(cls, *, family: str | None = None, reading: str = "", **more: Any) -> None:
+    def __init_subclass__(cls, *, family: str | None = None, reading: str = "", **more: object) -> None:
         super().__init_subclass__(**more)
         cls.family, cls.reading = cls.family if family is None else family, reading
         cls.__repr__ = Model.__repr__  # type: ignore[method-assign]  # before @dataclass writes its own
@@ -97,16 +98,14 @@ class Model:
         differing = {f.name: differing[f.name] for f in fields(self) if differing[f.name] is not f.default}
         return f"{type(self).__name__}({', '.join(f'{k}={_short(v)}' for k, v in differing.items())})"
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict[str, object]:
         """The parameters by name, stored with each result: `type(model)(**model.provenance())` is the model again."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Value]:
         """Parameters for elementwise formulas: numbers, DataArrays that broadcast by name, expressions; no units."""
         units = {f.name: f.metadata.get("unit") for f in fields(self)}
-        return {
-            k: v.to(units[k]).magnitude if hasattr(v, "magnitude") else v for k, v in broadcast(self).items()
-        }
+        return {k: v.to(units[k]).magnitude if is_quantity(v) else v for k, v in broadcast(self).items()}
 
     def symbols(self) -> dict[str, sympy.Symbol]:
         """Field -> symbol in the equations, for the fields that have a value and are no structure.
@@ -122,7 +121,7 @@ class Model:
             symbols[field.name] = sympy.Symbol(self.symbol_names.get(field.name, field.name), **sign)
         return symbols
 
-    def problem(self, kind: type[Problem], **equations: Any) -> Problem:
+    def problem(self, kind: type[Problem], **equations: object) -> Problem:
         """Equations in `symbols()` as a problem, with this model's parameters, domain, labels, name and provenance.
 
         Parameters
@@ -155,18 +154,18 @@ class Model:
             if not f.metadata.get("structural", True) and getattr(self, f.name) is not None
         ]
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, xr.DataArray | sympy.Expr]:
         """Symbol -> value for a problem."""
         return {
             self.symbol_names.get(f.name, f.name): self._to_dataarray(f.name) for f in self._in_equations()
         }
 
-    def _to_dataarray(self, name: str) -> Any:
+    def _to_dataarray(self, name: str) -> xr.DataArray | sympy.Expr:
         """A field with its unit and meaning; Fractions stay exact, and a SymPy expression stays what it is."""
         value, metadata = getattr(self, name), self.__dataclass_fields__[name].metadata
         if hasattr(value, "free_symbols"):
             return value
-        array = as_parameter(name, value, metadata["unit"], metadata["meaning"])
+        array: xr.DataArray = as_parameter(name, value, metadata["unit"], metadata["meaning"])
         exact = None if hasattr(value, "magnitude") else np.asarray(value)
         return array.copy(data=exact) if exact is not None and exact.dtype == object else array
 

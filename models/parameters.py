@@ -10,24 +10,32 @@ import dataclasses
 import math
 import numbers
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import MISSING
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare, shown
-from tcpdynamics.solvers.problems import DomainError
+from tcpdynamics.solvers.problems import DomainError, Parameter
 
 if TYPE_CHECKING:
     import pint
     import sympy
     import xarray as xr
+    from _typeshed import DataclassInstance
 
-#: What a field or an argument may hold, and what a formula gives: a number, a 1-D array (one dimension of a sweep),
-#: a DataArray, a SymPy expression or a pint quantity.
-Number: TypeAlias = "float | Sequence[float] | NDArray[Any] | xr.DataArray | sympy.Expr | pint.Quantity[Any]"
+#: What a formula computes with and gives: a number, a DataArray over the grid of the parameters, a SymPy expression
+#: or a pint quantity.
+Value: TypeAlias = "float | xr.DataArray | sympy.Expr | pint.Quantity[Any]"
+
+#: What a field or an argument may hold: a value of a formula, a fraction, or a 1-D array, which is one dimension of a
+#: sweep.
+Number: TypeAlias = "Value | Parameter"
+
+#: A point of the complex plane and what a characteristic function is there; an array for each of its entries.
+Complex: TypeAlias = "complex | NDArray[Any] | xr.DataArray | sympy.Expr"
 
 #: Points of the grid that the parameters of one model may span, as for the solvers.
 MAX_POINTS = 200_000_000
@@ -122,7 +130,7 @@ def open_interval(metadata: Mapping[str, Any]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def describe(model: Any) -> list[dict[str, Any]]:
+def describe(model: DataclassInstance | type[DataclassInstance]) -> list[dict[str, Any]]:
     """What the parameters of a model class (or of one model) are, in the order of its fields.
 
     Returns
@@ -143,7 +151,7 @@ def describe(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def check_parameters(model: Any) -> None:
+def check_parameters(model: DataclassInstance) -> None:
     """Refuse a model with a parameter that is no number or lies outside its interval; for `__post_init__`.
 
     SymPy expressions are let through: a symbol has no value to check.
@@ -166,7 +174,7 @@ def check_parameters(model: Any) -> None:
     """
     for field in _parameters(model):
         value = getattr(model, field.name)
-        if (value is None and field.default is None) or _is_symbolic(value):
+        if (value is None and field.default is None) or is_symbolic(value):
             continue
         numbers_ = _numbers(field.name, value, field.metadata["unit"])
         fault = _first(~_inside(numbers_, field.metadata))
@@ -205,7 +213,7 @@ def as_parameter(name: str, value: Number, unit: str, meaning: str) -> xr.DataAr
     return xr.DataArray(values, coords, dims, name, attrs)
 
 
-def broadcast(model: Any) -> dict[str, Any]:
+def broadcast(model: DataclassInstance) -> dict[str, Value]:
     """The parameters of a model by name, ready for elementwise formulas.
 
     All scalar: plain numbers, and pint quantities as they are (pure numbers lose their wrapper), so that a
@@ -232,7 +240,7 @@ def broadcast(model: Any) -> dict[str, Any]:
     """
     fields = {field.name: field.metadata for field in _parameters(model)}
     values = {name: getattr(model, name) for name in fields}
-    kept = {name for name, value in values.items() if value is None or _is_symbolic(value)}
+    kept = {name for name, value in values.items() if value is None or is_symbolic(value)}
     if all(name in kept or _is_scalar(value) for name, value in values.items()):
         return {name: v if name in kept else _scalar(name, v, fields[name]) for name, v in values.items()}
 
@@ -259,28 +267,31 @@ def broadcast(model: Any) -> dict[str, Any]:
     return {name: labelled.get(name, value) for name, value in values.items()}
 
 
-def _parameters(model: Any) -> list[dataclasses.Field[Any]]:
+def _parameters(model: DataclassInstance | type[DataclassInstance]) -> list[dataclasses.Field[Any]]:
     return [field for field in dataclasses.fields(model) if "symbol" in field.metadata]
 
 
-def _is_symbolic(value: Any) -> bool:
+def is_symbolic(value: object) -> TypeGuard[sympy.Expr]:
+    """Whether a value is a SymPy expression; SymPy is not imported for it."""
     return hasattr(value, "free_symbols")
 
 
-def _is_quantity(value: Any) -> bool:
+def is_quantity(value: object) -> TypeGuard[pint.Quantity[Any]]:
+    """Whether a value is a pint quantity."""
     return hasattr(value, "to") and hasattr(value, "magnitude")
 
 
-def _is_labelled(value: Any) -> bool:
+def is_labelled(value: object) -> TypeGuard[xr.DataArray]:
+    """Whether a value is a DataArray."""
     return hasattr(value, "dims") and hasattr(value, "coords")
 
 
 def _is_scalar(value: Any) -> bool:
-    return not _is_labelled(value) and np.ndim(value.magnitude if _is_quantity(value) else value) == 0
+    return not is_labelled(value) and np.ndim(value.magnitude if is_quantity(value) else value) == 0
 
 
-def _scalar(name: str, value: Any, metadata: Mapping[str, Any]) -> Any:
-    if _is_quantity(value) and metadata["unit"] != "1":
+def _scalar(name: str, value: Any, metadata: Mapping[str, Any]) -> Value:
+    if is_quantity(value) and metadata["unit"] != "1":
         return value
     number = _numbers(name, value, metadata["unit"]).item()
     return int(number) if metadata["integer"] else float(number)
@@ -293,14 +304,14 @@ def _ends(metadata: Mapping[str, Any]) -> tuple[float, float]:
 
 def _numbers(name: str, value: Any, unit: str) -> NDArray[Any]:
     """The value as an array of real numbers in `unit`, 0-d or 1-d (any shape if it is labelled)."""
-    if _is_quantity(value):
+    if is_quantity(value):
         try:
             value = value.to("dimensionless" if unit == "1" else unit).magnitude
         except Exception as error:  # pint's own errors, which cannot be named without importing it
             raise DomainError(
                 f"{name} must be a quantity in {unit}, got {bare(value, 200)}: {bare(error, 200)}"
             ) from error
-    dims = value.dims if _is_labelled(value) else None
+    dims = value.dims if is_labelled(value) else None
     if dims is not None:
         _check_units(name, value.attrs.get("units"), unit)
     held: Any = value.variable._data if dims is not None else value
@@ -330,7 +341,7 @@ def _numbers(name: str, value: Any, unit: str) -> NDArray[Any]:
     return array
 
 
-def _is_rational(value: Any) -> bool:
+def _is_rational(value: object) -> bool:
     return isinstance(value, numbers.Rational) and not isinstance(value, bool)
 
 
@@ -338,7 +349,7 @@ def _in(unit: str) -> str:
     return "" if unit == "1" else f" in {unit}"
 
 
-def _check_units(name: str, given: Any, unit: str) -> None:
+def _check_units(name: str, given: str | None, unit: str) -> None:
     # Milliseconds taken for seconds would go unnoticed, so a label that disagrees is an error.
     same = {None, unit} | ({"", "dimensionless"} if unit == "1" else set())
     if given not in same:

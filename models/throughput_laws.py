@@ -17,9 +17,10 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .model import Model
-from .parameters import Number, broadcast, parameter
+from .parameters import Number, Value, broadcast, is_labelled, is_quantity, parameter
 
 _MATHIS = "Mathis et al. 1997, doi:10.1145/263932.264023"
 _PFTK = "Padhye et al. 2000, doi:10.1109/90.842137"
@@ -50,7 +51,7 @@ class SquareRoot(Model):
     rtt: Number = parameter("R", "s", "round-trip time", low=0.0, source=_MATHIS, default=1.0)
     b: Number = parameter("b", "1", "packets per ACK", low=1.0, low_open=False, source=_MATHIS, default=1)
 
-    def throughput(self) -> Any:
+    def throughput(self) -> Value:
         """Packets sent per second [packet/s]: float, DataArray or pint quantity."""
         v = broadcast(self)
         return _rate(np.sqrt(1.5 / v["b"] / v["loss"]) / v["rtt"])
@@ -86,7 +87,7 @@ class PftkFull(Model):
         "W_m", "packet", "largest window", low=1.0, low_open=False, high_open=False, source=_PFTK, default=inf
     )
 
-    def throughput(self) -> Any:
+    def throughput(self) -> Value:
         """Packets sent per second [packet/s]: float, DataArray or pint quantity."""
         v = broadcast(self)
         p, b, limit = v["loss"], v["b"], _packets(v["window_limit"])
@@ -127,7 +128,7 @@ class PftkApproximate(Model):
         "W_m", "packet", "largest window", low=1.0, low_open=False, high_open=False, source=_PFTK, default=inf
     )
 
-    def throughput(self) -> Any:
+    def throughput(self) -> Value:
         """Packets sent per second [packet/s]: float, DataArray or pint quantity."""
         v = broadcast(self)
         p, b = v["loss"], v["b"]
@@ -162,7 +163,7 @@ class Tfrc(Model):
     )
     b: Number = parameter("b", "1", "packets per ACK", low=1.0, low_open=False, source=_TFRC, default=1)
 
-    def throughput(self) -> Any:
+    def throughput(self) -> Value:
         """Packets sent per second [packet/s]: float, DataArray or pint quantity."""
         v = broadcast(self)
         p, b, rtt = v["loss"], v["b"], v["rtt"]
@@ -171,7 +172,7 @@ class Tfrc(Model):
         return _rate(1 / (rtt * np.sqrt(2 * b * p / 3) + timeout * timeouts))
 
 
-def timeout_chance(loss: Any, window: Any) -> Any:
+def timeout_chance(loss: Value | NDArray[Any], window: Value | NDArray[Any]) -> Value | NDArray[Any]:
     """Probability that a loss in a window of w packets ends in a timeout, Q-hat(w).
 
     min(1, (1 - q^3)(1 + q^3 (1 - q^(w-3)))/(1 - q^w)) with q = 1 - p, elementwise. Accurate at every p, as
@@ -192,7 +193,7 @@ def timeout_chance(loss: Any, window: Any) -> Any:
     >>> float(timeout_chance(0.1, 3)), round(float(timeout_chance(1e-12, 1000)), 9)
     (1.0, 0.003)
     """
-    log_q = np.log1p(-loss)
+    log_q = np.log1p(np.negative(loss))
     three = -np.expm1(3 * log_q)
     # Windows below three have q^(w-3) > 1, possibly beyond the range of floats; there the answer is 1 anyway.
     rest = -np.expm1((np.maximum(window, 3.0) - 3) * log_q)
@@ -200,7 +201,7 @@ def timeout_chance(loss: Any, window: Any) -> Any:
     return np.minimum(1.0, ratio)
 
 
-def timeout_sequence(loss: Any) -> Any:
+def timeout_sequence(loss: Value | NDArray[Any]) -> Value | NDArray[Any]:
     """f(p) = 1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6, elementwise.
 
     A run of timeouts that doubles from T0 and stays at 64 T0 lasts T0 f(p)/(1-p) on average.
@@ -218,20 +219,20 @@ def timeout_sequence(loss: Any) -> Any:
     return 1 + p * (1 + p * (2 + p * (4 + p * (8 + p * (16 + p * 32)))))
 
 
-def _choose(condition: Any, yes: Any, no: Any) -> Any:
+def _choose(condition: Value, yes: Value, no: Value) -> Value:
     # np.where forgets the dimensions of a DataArray; both branches are finite, so a weighted sum is exact.
     return condition * yes + (1 - condition) * no
 
 
-def _packets(window: Any) -> Any:
-    return window.to("packet").magnitude if hasattr(window, "magnitude") else window
+def _packets(window: Value) -> Value:
+    return window.to("packet").magnitude if is_quantity(window) else window
 
 
-def _rate(value: Any) -> Any:
+def _rate(value: Value) -> Value:
     """Label packets per second: a DataArray by its attributes, a pint quantity by the unit."""
-    if hasattr(value, "magnitude"):
+    if is_quantity(value):
         return (value * type(value)(1.0, "packet")).to("packet/s")
-    if hasattr(value, "dims"):
+    if is_labelled(value):
         return (
             value.rename("throughput")
             .drop_attrs(deep=False)

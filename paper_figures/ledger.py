@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 HOLDS = "holds"
 CONDITIONS = "holds with conditions"
@@ -72,7 +75,7 @@ def in_words(claims: Iterable[Claim]) -> str:
     return ", ".join(f"{n} {several.get(v, v) if n > 1 else v}" for v, n in counts(claims).items())
 
 
-def near(computed: Any, stated: Any, digits: int = 3) -> bool:
+def near(computed: ArrayLike, stated: ArrayLike, digits: int = 3) -> bool:
     """Whether numbers agree with stated ones to as many decimals.
 
     >>> near([3.4826, 0.9999], [3.483, 1.0])
@@ -82,6 +85,6 @@ def near(computed: Any, stated: Any, digits: int = 3) -> bool:
     return bool((gap <= 0.5000001 * 10.0**-digits).all())
 
 
-def listed(values: Iterable[Any], digits: int = 3) -> str:
+def listed(values: Iterable[float], digits: int = 3) -> str:
     """Numbers for a sentence."""
     return ", ".join(f"{float(v):.{digits}f}" for v in values)

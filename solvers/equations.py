@@ -15,9 +15,23 @@ from numpy.typing import NDArray
 from tcpdynamics.limits import check_memory
 
 from .grid import Grid, make_grid
-from .problems import DDE, ODE, TIME, ChainError, Delayed, DomainError, Dynamics, DynamicsError, Map
+from .problems import (
+    DDE,
+    ODE,
+    TIME,
+    ChainError,
+    Delayed,
+    DomainError,
+    Dynamics,
+    DynamicsError,
+    Expression,
+    Map,
+    MotionModel,
+    Parameter,
+    StateValue,
+)
 from .problems.motion import ENTRY
-from .problems.numbers import real_array
+from .problems.numbers import dimensions, real_array
 from .programs.straightline import BLOCK, Builder, Program, _plan, _run_plan, differentiate, run_blocks
 
 Array = NDArray[np.float64]
@@ -209,7 +223,7 @@ class System:
         starts = {k: float(v[0]) for k, v in self.swept.items() if k not in self.problem.parameters}
         return self.at(starts) if starts else self
 
-    def starting(self, start: Mapping[str, Any]) -> System:
+    def starting(self, start: Mapping[str, StateValue]) -> System:
         """The same points with other initial values, numbers or expressions; what is not named keeps its own."""
         problem = self.problem.starting(start)
         return replace(self, problem=problem, start=_start_program(problem))
@@ -354,7 +368,7 @@ class System:
         return at
 
 
-def as_problem(problem: Any, *kinds: type[Dynamics]) -> Any:
+def as_problem(problem: Dynamics | MotionModel, *kinds: type[Dynamics]) -> Dynamics:
     """A problem as it is, or the view of a model: `.dde()`, `.ode()` or `.map()`, whichever is wanted and there first.
 
     Raises
@@ -368,12 +382,13 @@ def as_problem(problem: Any, *kinds: type[Dynamics]) -> Any:
     for kind in kinds:
         view = getattr(problem, kind.__name__.lower(), None)
         if callable(view):
-            return view()
+            made: Dynamics = view()
+            return made
     names = ", ".join(kind.__name__ for kind in kinds)
     raise TypeError(f"expected {names} or a model with such a view, got {type(problem).__name__}")
 
 
-def compile_system(problem: Any, *kinds: type[Dynamics]) -> System:
+def compile_system(problem: Dynamics | MotionModel, *kinds: type[Dynamics]) -> System:
     """Compile a problem (or a model's view) and span its grid.
 
     Raises
@@ -428,21 +443,21 @@ def _kept_equations(key: tuple[tuple[tuple[str, type, Any], ...], ...]) -> Equat
 
 
 def compile_equations(
-    rhs: Mapping[str, Any], outputs: Mapping[str, Any], lagged: Mapping[str, Delayed]
+    rhs: Mapping[str, Expression], outputs: Mapping[str, Expression], lagged: Mapping[str, Delayed]
 ) -> Equations:
     """Compile right-hand sides, outputs and delays. Raises DynamicsError for a function that cannot be computed."""
     programs = (rhs, outputs, {f"delay of {name}": delayed.by for name, delayed in lagged.items()})
     return Equations(tuple(rhs), tuple(outputs), dict(lagged), *map(_program, programs))
 
 
-def _program(expressions: Mapping[str, Any]) -> Program:
+def _program(expressions: Mapping[str, Expression]) -> Program:
     builder = Builder()
     return builder.build([write(builder, label, e) for label, e in expressions.items()])
 
 
-def _swept_starts(problem: Dynamics) -> dict[str, Any]:
+def _swept_starts(problem: Dynamics) -> dict[str, Parameter]:
     starts = problem.start.items()
-    return {f"start_{k}": v for k, v in starts if not hasattr(v, "free_symbols") and np.ndim(v)}
+    return {f"start_{k}": v for k, v in starts if not hasattr(v, "free_symbols") and dimensions(v)}
 
 
 def _start_program(problem: Dynamics) -> Program:
@@ -458,7 +473,7 @@ def _start_program(problem: Dynamics) -> Program:
     return builder.build(rows)
 
 
-def write(builder: Builder, label: str, expression: Any) -> int:
+def write(builder: Builder, label: str, expression: Expression) -> int:
     """An expression's steps. Raises DynamicsError, which names the state, for functions that are not known."""
     from .programs.from_sympy import emit
 

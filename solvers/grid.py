@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare, shown
 
-from .problems import DomainError
+from .problems import DomainError, Parameter
 
 #: Points of one grid: two arrays of this size are 3 GB.
 MAX_POINTS = 200_000_000
@@ -65,7 +65,7 @@ class Grid:
 SINGLE = Grid((), (), {}, {})
 
 
-def make_grid(parameters: Mapping[str, Any]) -> Grid:
+def make_grid(parameters: Mapping[str, Parameter]) -> Grid:
     """Span the grid of all parameters.
 
     A 1-D array spans a dimension with its parameter's name; DataArrays bring their own dimensions, and equal names must
@@ -95,7 +95,9 @@ def make_grid(parameters: Mapping[str, Any]) -> Grid:
     return Grid(dims, shape, coords, values)
 
 
-def span(parameters: Mapping[str, Any]) -> tuple[dict[str, xr.DataArray], dict[str, int], dict[str, Any]]:
+def span(
+    parameters: Mapping[str, Parameter],
+) -> tuple[dict[str, xr.DataArray], dict[str, int], dict[str, Any]]:
     """The grid of `make_grid` before any point is formed: labelled parameters, size by dimension, coordinates."""
     arrays = {name: _to_dataarray(name, value) for name, value in parameters.items()}
     try:

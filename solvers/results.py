@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
@@ -139,7 +139,17 @@ def reason(code: int) -> str:
 NOT_YET = 255
 
 
-def provenance(problem: Any, solver: str, **settings: Any) -> dict[str, str]:
+class Provenance(Protocol):
+    """What results keep of a problem."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def provenance(self) -> Mapping[str, object]: ...
+
+
+def provenance(problem: Provenance, solver: str, **settings: object) -> dict[str, str]:
     """What is needed to run a problem's result again, as NetCDF attributes."""
     from tcpdynamics import __version__
 
@@ -277,6 +287,16 @@ def raise_if_failed(
 
 def failures(result: xr.Dataset) -> list[tuple[dict[str, float], str]]:
     """The failed points of a result and why they failed.
+
+    Parameters
+    ----------
+    result : Dataset of a solver or of `sweep`
+        With the variable `status`.
+
+    Returns
+    -------
+    list of (point, reason)
+        The parameters of each failed point by name, and a sentence.
 
     Examples
     --------

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType, UnionType
+from typing import Any
 
 import pytest
 
@@ -155,3 +160,69 @@ def test_constraints_are_names_and_versions_only() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
     assert {re.split(r"[<>=~\[]", w)[0].lower() for w in wanted} <= names
+
+
+PUBLIC = ("solvers", "models", "validation", "validation.packet", "validation.ns2")
+
+#: Public signatures that say Any, and why nothing better is true.
+SAYS_ANY = {
+    "tcpdynamics.validation.packet.scenario.flows.Flows.settings": "a value of another type for each field",
+}
+
+
+def _public_signatures() -> Iterator[tuple[str, str, ModuleType]]:
+    """Signatures of public functions, of public methods of public classes, and types of the classes' fields."""
+    for package in PUBLIC:
+        module = importlib.import_module(f"tcpdynamics.{package}")
+        names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+        for value in (getattr(module, name) for name in names):
+            if inspect.isclass(value):
+                for base in value.__mro__:
+                    if base.__module__.startswith("tcpdynamics."):
+                        yield from _signatures_of_class(base)
+            elif inspect.isfunction(value):
+                home = sys.modules[value.__module__]
+                yield f"{home.__name__}.{value.__qualname__}", str(inspect.signature(value)), home
+
+
+def _signatures_of_class(cls: type) -> Iterator[tuple[str, str, ModuleType]]:
+    home = sys.modules[cls.__module__]
+    for key, value in vars(cls).items():
+        function = getattr(value, "fget", None) or getattr(value, "func", None)
+        function = function or getattr(value, "__func__", value)
+        if inspect.isfunction(function) and (not key.startswith("_") or key in ("__init__", "__call__")):
+            yield f"{home.__name__}.{cls.__qualname__}.{key}", str(inspect.signature(function)), home
+    for key, annotation in vars(cls).get("__annotations__", {}).items():
+        if not key.startswith("_"):
+            yield f"{home.__name__}.{cls.__qualname__}.{key}", str(annotation), home
+
+
+def _is_vague(signature: str, home: ModuleType) -> bool:
+    """Whether a signature says Any, itself or by an alias of its module. Arrays may hold any kind of number."""
+    if re.search(r"\bAny\b", signature):
+        return True
+    aliases = (vars(home).get(name) for name in re.findall(r"[A-Za-z_]\w*", signature))
+    return any(
+        value is Any or (isinstance(value, str) and "Any" in re.sub(r"(NDArray|Quantity)\[Any\]", "", value))
+        for value in aliases
+    )
+
+
+def test_public_signatures_say_what_may_be_passed() -> None:
+    signatures = {name: (signature, home) for name, signature, home in _public_signatures()}
+    assert len(signatures) > 500
+    vague = {name for name, (signature, home) in signatures.items() if _is_vague(signature, home)}
+    assert vague == set(SAYS_ANY), vague ^ set(SAYS_ANY)
+
+
+def test_the_guide_names_the_types_of_signatures() -> None:
+    guide = (ROOT / "docs/guide.md").read_text()
+    aliases = {
+        name
+        for _, signature, home in _public_signatures()
+        if home.__name__.startswith(("tcpdynamics.models", "tcpdynamics.solvers"))
+        for name in re.findall(r"[A-Za-z_]\w*", signature)
+        if isinstance(vars(home).get(name), str | UnionType) and not name.isupper()
+    }
+    assert {"Number", "Parameter", "MotionModel"} <= aliases
+    assert {name for name in aliases if f"`{name}`" not in guide} == set()

@@ -27,6 +27,7 @@ from .progress import sweep_to_store, working
 from .trajectory import _START, starting
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
     import xarray as xr
 
 #: Rows of the table of periods.
@@ -98,7 +99,7 @@ def _runner(name: str) -> Callable[..., None]:
         result, growth = _solve(chosen, settings, store, exponents)
         _warn_of_failures(result, growth)
 
-        def draw() -> Any:
+        def draw() -> go.Figure:
             from tcpdynamics.charts.motion import bifurcation_figure
 
             return bifurcation_figure(result, growth)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +19,9 @@ from ..outputs import solve_to_store
 
 if TYPE_CHECKING:
     import xarray as xr
+    from rich.progress import Progress
+
+    from tcpdynamics.solvers.sweeps.sweep_of import Solver, Swept
 
 #: Seconds between two lines of progress, and before the first sign of work whose length is not known.
 _EVERY = 10.0
@@ -59,7 +62,7 @@ class _Lines(Silent):
 class _Bar(Silent):
     """A bar on standard error."""
 
-    def __init__(self, bar: Any, text: str) -> None:
+    def __init__(self, bar: Progress, text: str) -> None:
         self.bar, self.task = bar, bar.add_task(text, total=1.0)
 
     def __call__(self, share: float) -> None:
@@ -112,7 +115,7 @@ def working(text: str) -> Iterator[None]:
 
 
 def sweep_to_store(
-    path: Path, target: Any, solver: Callable[..., Any], chosen: Chosen, **settings: Any
+    path: Path, target: Swept, solver: Solver, chosen: Chosen, **settings: object
 ) -> xr.Dataset:
     """Solve block by block to a store, with a bar; says how to resume where it is interrupted."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -260,14 +260,18 @@ def _run(scenario: Scenario, replications: int, share: float | None, most: int) 
             raise
 
 
-def _write(result: xr.Dataset, writers: Any) -> None:
+def _write(
+    result: xr.Dataset, writers: Iterable[tuple[Path | None, Callable[[Path, xr.Dataset], None]]]
+) -> None:
     for path, write in writers:
         if path is not None:
             write(path, result)
             wrote(path)
 
 
-def _stopped(stop: KeyboardInterrupt, writers: Any) -> NoReturn:
+def _stopped(
+    stop: KeyboardInterrupt, writers: Iterable[tuple[Path | None, Callable[[Path, xr.Dataset], None]]]
+) -> NoReturn:
     """Save what is recorded, say where the run ended, and end with 130."""
     result = getattr(stop, "result", None)
     if result is None:

@@ -26,7 +26,11 @@ from .options import (
 from .progress import sweep_to_store, working
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
     import xarray as xr
+
+    from tcpdynamics.solvers.problems import DDE, ODE, Map, MotionModel
+    from tcpdynamics.solvers.stability.operating_point import At
 
 _EXAMPLES = {
     "logistic": ["--epsilon 0.1:3:300 --delay 0:2:300", "--epsilon 1.95 --delay 0.8 --verdict"],
@@ -97,7 +101,7 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
     with working("finding the roots"):
         point = judge(chosen, _at(chosen))
 
-    def draw() -> Any:
+    def draw() -> go.Figure:
         from tcpdynamics.charts.stability import spectrum_figure
 
         return spectrum_figure(point.roots)
@@ -114,7 +118,7 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
         click.echo("\n".join(point_lines(point, subtitle(chosen))))
 
 
-def chart_points(problem: Any) -> xr.Dataset:
+def chart_points(problem: ODE | DDE | Map | MotionModel) -> xr.Dataset:
     """A chart without what belongs to no point: work for a sweep."""
     from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
@@ -136,7 +140,7 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
             chart = stability_chart(chosen.target, at=_at(chosen))
         result = complete_grid(chart, chosen)
 
-    def draw() -> Any:
+    def draw() -> go.Figure:
         from tcpdynamics.charts.stability import stability_figure
 
         return stability_figure(result, marks=_marks(chosen))
@@ -160,14 +164,15 @@ def _linearisable(chosen: Chosen) -> Chosen:
     return replace(chosen, model=model, problem=model.dde())
 
 
-def _at(chosen: Chosen) -> Any:
+def _at(chosen: Chosen) -> At | None:
     """The model's own equilibrium, where its equations do not bring one and have one state."""
     if chosen.problem.fixed_points or len(chosen.problem.labels) != 1:
         return None
-    rest = getattr(chosen.model, "equilibrium", None)
+    rest: Any = getattr(chosen.model, "equilibrium", None)
     value = rest() if callable(rest) else None
     if isinstance(value, float) or hasattr(value, "dims"):
-        return {chosen.problem.labels[0]: value}
+        label: str = chosen.problem.labels[0]
+        return {label: value}
     return None
 
 

@@ -28,7 +28,12 @@ from .options import (
 from .progress import sweep_to_store, working
 
 if TYPE_CHECKING:
+    import numpy as np
+    import plotly.graph_objects as go
     import xarray as xr
+    from numpy.typing import NDArray
+
+    from tcpdynamics.models.model import Model
 
 #: Rows of a table, and columns of one trajectory.
 ROWS = 25
@@ -106,7 +111,7 @@ def _runner(name: str) -> Callable[..., None]:
         if starts:
             result.attrs["start"] = json.dumps(list(starts))
 
-        def draw() -> Any:
+        def draw() -> go.Figure:
             from tcpdynamics.charts.motion import trajectory_figure
 
             return trajectory_figure(result)
@@ -130,7 +135,7 @@ def starting(chosen: Chosen, starts: tuple[str, ...], most: int = MAX_POINTS) ->
 
     problem = chosen.problem
     vectors = quantities(problem.labels)
-    values: dict[str, Any] = {}
+    values: dict[str, float | NDArray[np.float64]] = {}
     swept = dict(chosen.swept)
     for text in starts:
         name, equals, word = text.partition("=")
@@ -158,7 +163,7 @@ def starting(chosen: Chosen, starts: tuple[str, ...], most: int = MAX_POINTS) ->
     return replace(chosen, problem=problem.starting(values), swept=swept, whole=False) if values else chosen
 
 
-def _check_start(model: Any, name: str, values: list[float]) -> None:
+def _check_start(model: Model, name: str, values: list[float]) -> None:
     """Refuse an initial value outside the interval that the model states."""
     from tcpdynamics.models.parameters import describe
 
@@ -169,7 +174,7 @@ def _check_start(model: Any, name: str, values: list[float]) -> None:
                 raise click.UsageError(f"--start {name} must lie in {row['interval']}, got {bad[0]:g}")
 
 
-def _times(chosen: Chosen, texts: Mapping[str, Any]) -> Any:
+def _times(chosen: Chosen, texts: Mapping[str, Any]) -> NDArray[np.float64]:
     import numpy as np
 
     from tcpdynamics.solvers import Map
@@ -192,7 +197,7 @@ def _times(chosen: Chosen, texts: Mapping[str, Any]) -> Any:
     return np.unique(np.linspace(0.0, until, texts["points"] or int(until) + 1).round())
 
 
-def _solve(chosen: Chosen, ticks: Any, store: Path | None) -> xr.Dataset:
+def _solve(chosen: Chosen, ticks: NDArray[np.float64], store: Path | None) -> xr.Dataset:
     from tcpdynamics.solvers import trajectory as solve
 
     if store is not None:

@@ -62,7 +62,7 @@ def _runner(name: str) -> Callable[..., None]:
     return run
 
 
-def _document(result: Any, text: str) -> dict[str, Any]:
+def _document(result: xr.Dataset, text: str) -> dict[str, Any]:
     """Everything but the trajectories."""
     numbers = result.drop_vars("deviation", errors="ignore")
     return {

@@ -20,6 +20,9 @@ from tcpdynamics.validation.comparisons import (
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from markupsafe import Markup
+
+    from tcpdynamics.validation.comparisons.comparison import Comparison
 
 _VERDICT_COLOURS = {"stable": "agrees", "marginal": "close", "unstable": "differs"}
 
@@ -101,7 +104,7 @@ def section(
 
 def _comparisons(quick: bool, say: Callable[[str], None]) -> list[dict[str, Any]]:
     flows = (2, 3, 5) if quick else (2, 3, 5, 10)
-    cases: list[tuple[str, Any, str]] = [
+    cases: list[tuple[str, Comparison, str]] = [
         ("Logistic control, old measurement", LogisticVsFluid(), "logistic"),
         ("Lotka-Volterra control", LotkaVolterraVsFluid(flows=flows), "lotka-volterra"),
         ("T-REFWA's maps and a router on a real queue", TRefwaMapVsFluid(), "t-refwa"),
@@ -121,7 +124,7 @@ def _comparisons(quick: bool, say: Callable[[str], None]) -> list[dict[str, Any]
     return sections
 
 
-def _html(name: str, figure: go.Figure) -> Any:
+def _html(name: str, figure: go.Figure) -> Markup:
     from markupsafe import Markup
 
     return Markup(figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}"))

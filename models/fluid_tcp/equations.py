@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from tcpdynamics.solvers.problems import DDE, Delayed
 
 from ..formulas import sqrt
 from ..model import Model
-from ..parameters import parameter
+from ..parameters import Value, parameter
 
 if TYPE_CHECKING:
     import sympy
+    import xarray as xr
 
 MGT = "Misra, Gong, Towsley, SIGCOMM 2000, doi:10.1145/347057.347421"
 HOLLOT = "Hollot, Misra, Towsley, Gong, INFOCOM 2001, doi:10.1109/INFCOM.2001.916670"
@@ -45,11 +47,11 @@ class OperatingPoint:
         linearisation describes the neighbourhood. Where False, the other numbers only continue the formulas.
     """
 
-    window: Any
-    queue: Any
-    loss: Any
-    rtt: Any
-    interior: Any
+    window: Value
+    queue: Value
+    loss: Value
+    rtt: Value
+    interior: bool | xr.DataArray | sympy.Basic
 
 
 def flows_parameter() -> Any:
@@ -60,7 +62,7 @@ def capacity_parameter() -> Any:
     return parameter("C", "packet/s", "capacity of the link", low=0.0, source=MGT)
 
 
-def operating_rtt(rest: Any, slope: Any, flows: Any, capacity: Any) -> Any:
+def operating_rtt(rest: Value, slope: Value, flows: Value, capacity: Value) -> Value:
     """R_0 [s] where the signal is p = slope (q - q_min) and `rest` = base RTT + q_min/C.
 
     R_0 = rest + p_0/(slope C) with p_0 = 2/W_0^2 and W_0 = R_0 C/N is the cubic R^2 (R - rest) = 2 N^2/(slope C^3). It
@@ -73,7 +75,7 @@ def operating_rtt(rest: Any, slope: Any, flows: Any, capacity: Any) -> Any:
     return third + big + third**2 / big
 
 
-def _cube_root(value: Any) -> Any:
+def _cube_root(value: Value) -> Value:
     if hasattr(value, "free_symbols"):
         import sympy
 
@@ -83,10 +85,10 @@ def _cube_root(value: Any) -> Any:
 
 def fluid_problem(
     model: Model,
-    mark: Any,
-    rtt: Any = None,
-    point: Mapping[str, Any] | None = None,
-    extra: Mapping[str, Any] | None = None,
+    mark: sympy.Expr,
+    rtt: sympy.Expr | None = None,
+    point: Mapping[str, sympy.Expr] | None = None,
+    extra: Mapping[str, sympy.Expr] | None = None,
 ) -> DDE:
     """W' = 1/R(q) - W W_R p_R/(2 R(q_R)) and q' = N W/R(q) - C, kept in [0, B].
 
@@ -129,15 +131,13 @@ def fluid_problem(
     )
 
 
-def full_window(fill: Any) -> Any:
+def full_window(fill: Value) -> Value:
     """(m + sqrt(m^2 + 8))/2, the window that rests with a full buffer: W (W - m) = 2, where m packets a flow fit."""
     return (fill + sqrt(fill**2 + 8)) / 2
 
 
-def symbols(model: Model) -> Any:
+def symbols(model: Model) -> SimpleNamespace:
     """The symbols of a model's parameters, of the states W, q and x, and rtt = T + q/C, as attributes."""
-    from types import SimpleNamespace
-
     import sympy
 
     names: dict[str, sympy.Expr] = dict(model.symbols())

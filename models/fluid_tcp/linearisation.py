@@ -13,19 +13,22 @@ along the axis. So there is one critical kappa, at the lowest frequency where th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..formulas import exp, named
 from ..model import Model
-from ..parameters import Number, parameter
+from ..parameters import Complex, Number, Value, is_labelled, parameter
 from .equations import HOLLOT, capacity_parameter, flows_parameter
 
 Array = NDArray[np.float64]
+
+#: v, window, lag -> the phase of -kappa at z = i v, and kappa
+Phase = Callable[[Array, Array, Array], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,44 +61,46 @@ class TcpLinearisation(Model):
         note="Infinite without a filter",
     )  # fmt: skip
 
-    def window(self) -> Any:
+    def window(self) -> Value:
         """W = R C/N [packet]."""
         v = self.values()
         return named(v["rtt"] * v["capacity"] / v["flows"], "window", "packet", "window at rest")
 
-    def loop_gain(self, gain: Any) -> Any:
+    def loop_gain(self, gain: Value) -> Value:
         """kappa = L (R C)^2/(2 N) [1] of a profile of slope `gain` [1/packet]."""
         v = self.values()
         return gain * (v["rtt"] * v["capacity"]) ** 2 / (2 * v["flows"])
 
-    def matrices(self, gain: Any = 0) -> tuple[tuple[tuple[Any, ...], ...], tuple[tuple[Any, ...], ...]]:
+    def matrices(
+        self, gain: Value = 0
+    ) -> tuple[tuple[tuple[Value, ...], ...], tuple[tuple[Value, ...], ...]]:
         """A_0 and A_1 of d(dW, dq)/dt = A_0 (dW, dq) + A_1 (dW, dq)(t - R), for p = `gain` q without averaging."""
         v = self.values()
         n, c, r = v["flows"], v["capacity"], v["rtt"]
         pole, pull = n / (r**2 * c), 1 / (r**2 * c)
         return ((-pole, -pull), (n / r, -1 / r)), ((-pole, pull - gain * r * c**2 / (2 * n**2)), (0, 0))
 
-    def plant(self, s: Any) -> Any:
+    def plant(self, s: Complex) -> Complex:
         """-dq/dp at the complex frequency s [1/s], exact: (C^2/2N) e^-sR/(s^2 + (n + 1/R) s + 2n/R + n s e^-sR)."""
         return self._forward(s) / self._open(s)
 
-    def plant_simplified(self, s: Any) -> Any:
+    def plant_simplified(self, s: Complex) -> Complex:
         """-dq/dp after Hollot et al.: (C^2/2N) e^-sR/((s + 2N/(R^2 C))(s + 1/R))."""
         return self._forward(s) / self._open_simplified(s)
 
-    def characteristic(self, s: Any, gain: Any) -> Any:
+    def characteristic(self, s: Complex, gain: Value) -> Complex:
         """Exact characteristic function [1/s^2] at s [1/s]; roots with positive real part make it unstable."""
         return (1 + s / self.values()["averaging"]) * self._open(s) + gain * self._forward(s)
 
-    def characteristic_simplified(self, s: Any, gain: Any) -> Any:
+    def characteristic_simplified(self, s: Complex, gain: Value) -> Complex:
         """The same of the simplified plant."""
         return (1 + s / self.values()["averaging"]) * self._open_simplified(s) + gain * self._forward(s)
 
-    def critical_gain(self) -> Any:
+    def critical_gain(self) -> Value:
         """L_c [1/packet]: stable for slopes 0 <= L < L_c, unstable above. Exact; wants W > sqrt(2), that is p_0 < 1."""
         return self._critical(_phase)
 
-    def critical_gain_simplified(self) -> Any:
+    def critical_gain_simplified(self) -> Value:
         """L_c of the simplified plant, wrong by a factor that depends on W and K R alone.
 
         Without averaging it is too high: by 0.3 % at W = 100, 2.1 % at 15.4, 8 % at 4.5, 19 % at 2. An averaging
@@ -103,13 +108,13 @@ class TcpLinearisation(Model):
         """
         return self._critical(_phase_simplified)
 
-    def critical_frequency(self) -> Any:
+    def critical_frequency(self) -> Value:
         """Angular frequency [1/s] of the oscillation at the critical gain."""
         v = self.values()
         frequency = _each(_lowest, _phase, *self._reduced()) / v["rtt"]
         return named(frequency, "critical_frequency", "1/s", "angular frequency at the critical gain")
 
-    def hollot_gain(self) -> Any:
+    def hollot_gain(self) -> Value:
         """Largest slope [1/packet] that Hollot's sufficient condition admits.
 
         L (R C)^3/(2 N)^2 <= sqrt(w^2/K^2 + 1) with w = 0.1 min(2N/(R^2 C), 1/R); without averaging the root is 1.
@@ -121,7 +126,7 @@ class TcpLinearisation(Model):
         return named(gain, "hollot_gain", "1/packet", "largest slope of Hollot's condition")
 
     @staticmethod
-    def boundary(phase: Any) -> tuple[Any, Any]:
+    def boundary(phase: float | Array) -> tuple[float | Array, float | Array]:
         """(W, kappa) of the stability boundary without averaging, by the phase w R of its oscillation.
 
         W = (2 + v cot(v/2))/(v^2 - v cot v), kappa^2 = v^4 + v^2 (1 - 2/W) + 4/W^2, where v runs from the root of
@@ -135,24 +140,24 @@ class TcpLinearisation(Model):
         window = (2 + phase / np.tan(phase / 2)) / (phase**2 - phase * cot)
         return window, np.sqrt(phase**4 + phase**2 * (1 - 2 / window) + 4 / window**2)
 
-    def _forward(self, s: Any) -> Any:
+    def _forward(self, s: Complex) -> Complex:
         v = self.values()
         return v["capacity"] ** 2 / (2 * v["flows"]) * exp(-s * v["rtt"])
 
-    def _open(self, s: Any) -> Any:
+    def _open(self, s: Complex) -> Complex:
         v = self.values()
         r, pole = v["rtt"], v["flows"] / (v["rtt"] ** 2 * v["capacity"])
         return s**2 + (pole + 1 / r) * s + 2 * pole / r + pole * s * exp(-s * r)
 
-    def _open_simplified(self, s: Any) -> Any:
+    def _open_simplified(self, s: Complex) -> Complex:
         v = self.values()
         return (s + 2 * v["flows"] / (v["rtt"] ** 2 * v["capacity"])) * (s + 1 / v["rtt"])
 
-    def _reduced(self) -> tuple[Any, Any]:
+    def _reduced(self) -> tuple[Value, Value]:
         v = self.values()
         return v["rtt"] * v["capacity"] / v["flows"], 1 / (v["averaging"] * v["rtt"])
 
-    def _critical(self, phase: Any) -> Any:
+    def _critical(self, phase: Phase) -> Value:
         kappa = _each(_critical_loop_gain, phase, *self._reduced())
         return named(kappa / self.loop_gain(1.0), "critical_gain", "1/packet", "critical slope of marking")
 
@@ -171,7 +176,7 @@ def _phase_simplified(v: Array, window: Array, lag: Array) -> tuple[Array, Array
     return angle, np.hypot(1, lag * v) * np.hypot(1, v) * np.hypot(v, 2 / window)
 
 
-def _lowest(phase: Any, window: Array, lag: Array) -> Array:
+def _lowest(phase: Phase, window: Array, lag: Array) -> Array:
     """The v in (0, pi) where the phase is pi; unique, as the phase grows from 0 to more than pi."""
     from scipy.optimize.elementwise import find_root
 
@@ -180,15 +185,15 @@ def _lowest(phase: Any, window: Array, lag: Array) -> Array:
     return np.asarray(np.where(root.success, root.x, np.nan))
 
 
-def _critical_loop_gain(phase: Any, window: Array, lag: Array) -> Array:
+def _critical_loop_gain(phase: Phase, window: Array, lag: Array) -> Array:
     return np.asarray(phase(_lowest(phase, window, lag), window, lag)[1])
 
 
-def _each(function: Any, phase: Any, window: Any, lag: Any) -> Any:
+def _each(function: Callable[[Phase, Array, Array], Array], phase: Phase, window: Value, lag: Value) -> Value:
     """Apply to numbers or to labelled arrays."""
     if not (hasattr(window, "dims") or hasattr(lag, "dims")):
         return float(function(phase, np.array(float(window)), np.array(float(lag))))
     import xarray as xr
 
-    window, lag = xr.broadcast(*(xr.DataArray(x) if not hasattr(x, "dims") else x for x in (window, lag)))
+    window, lag = xr.broadcast(*(x if is_labelled(x) else xr.DataArray(x) for x in (window, lag)))
     return xr.apply_ufunc(lambda w, a: function(phase, w, a), window, lag)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from tcpdynamics.solvers.problems import DDE, Delayed, DomainError
 
 from ..formulas import choose, named
 from ..model import Model
-from ..parameters import Number, parameter
+from ..parameters import Number, Value, parameter
 from .equations import (
     MGT,
     VARIABLES,
@@ -39,7 +40,7 @@ class FluidTcpLink(Model, family="fluid-tcp"):
     buffer: Number = parameter("B", "packet", "buffer", low=0.0, source=MGT)
 
     @classmethod
-    def at_rtt(cls, *, rtt: Any, **parameters: Any) -> Self:
+    def at_rtt(cls, *, rtt: Number, **parameters: Number) -> Self:
         """The model whose round-trip time *at the operating point* is `rtt` [s]: T = R_0 - q_0/C.
 
         Raises
@@ -64,10 +65,10 @@ class FluidTcpLink(Model, family="fluid-tcp"):
     def equilibrium(self) -> OperatingPoint:
         raise NotImplementedError
 
-    def _queue(self, v: Any, rtt: Any) -> Any:
+    def _queue(self, v: Mapping[str, Value], rtt: Value) -> Value:
         raise NotImplementedError
 
-    def _marked_point(self, rtt: Any, top: Any) -> OperatingPoint:
+    def _marked_point(self, rtt: Value, top: Value) -> OperatingPoint:
         """W_0 = R C/N and W_0^2 p_0 = 2; interior while the queue is below `top` and p_0 below one."""
         v = self.values()
         window = rtt * v["capacity"] / v["flows"]
@@ -82,7 +83,7 @@ class FluidTcpLink(Model, family="fluid-tcp"):
             interior,
         )
 
-    def _margin(self, critical: Any, gain: Any) -> Any:
+    def _margin(self, critical: Value, gain: Value) -> Value:
         """critical/gain - 1, NaN where there is no interior operating point."""
         ratio = critical / gain - 1
         kept = choose(self.equilibrium().interior, ratio, np.nan)
@@ -120,7 +121,7 @@ class FluidTcpDropTail(FluidTcpLink, reading="drop-tail"):
             False,
         )
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """Phase that is left [rad]: arccos(-2/W_0^2) - sqrt(W_0^2/4 - 1/W_0^2), > 0 iff the edge q = B is stable.
 
         On the edge dW' = -dW/(R W_0) - (W_0/2R) dW_R, with the characteristic equation z + 1/W_0 + (W_0/2) e^-z = 0
@@ -137,7 +138,7 @@ class FluidTcpDropTail(FluidTcpLink, reading="drop-tail"):
 
         return fluid_problem(self, sympy.Integer(0))
 
-    def _queue(self, v: Any, rtt: Any) -> Any:
+    def _queue(self, v: Mapping[str, Value], rtt: Value) -> Value:
         return v["buffer"]
 
 

@@ -25,15 +25,15 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, DomainError
 
 from ..formulas import named
-from ..parameters import Number, parameter
+from ..parameters import Number, Value, parameter
 from .equations import HOLLOT, MGT, OperatingPoint, fluid_problem, operating_rtt, symbols
 from .linearisation import TcpLinearisation
 from .link import FluidTcpLink
@@ -66,22 +66,22 @@ class FluidTcpProportional(FluidTcpLink, reading="proportional"):
         rtt = operating_rtt(v["base_rtt"], v["gain"], v["flows"], v["capacity"])
         return self._marked_point(rtt, np.inf)
 
-    def critical_gain(self) -> Any:
+    def critical_gain(self) -> Value:
         """Exact critical k [1/packet] at this N, C and R_0."""
         return self.linearisation().critical_gain()
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """k_c/k - 1 at this N, C and R_0, k_c from the exact quasi-polynomial (`TcpLinearisation`): > 0 iff stable.
 
         NaN where there is no interior operating point (q_0 >= B or p_0 >= 1).
         """
         return self._margin(self.critical_gain(), self.values()["gain"])
 
-    def simplified_margin(self) -> Any:
+    def simplified_margin(self) -> Value:
         """The same with Hollot's simplified plant: it calls some unstable points stable."""
         return self._margin(self.linearisation().critical_gain_simplified(), self.values()["gain"])
 
-    def hollot_margin(self) -> Any:
+    def hollot_margin(self) -> Value:
         """The same with the sufficient condition k (R C)^3/(2N)^2 <= 1: whatever has it >= 0 is stable."""
         return self._margin(self.linearisation().hollot_gain(), self.values()["gain"])
 
@@ -95,7 +95,7 @@ class FluidTcpProportional(FluidTcpLink, reading="proportional"):
         point = {"W": rtt * s.capacity / s.flows, "q": self._queue(vars(s), rtt)}
         return fluid_problem(self, mark, rtt, point)
 
-    def _queue(self, v: Any, rtt: Any) -> Any:
+    def _queue(self, v: Mapping[str, Value], rtt: Value) -> Value:
         return 2 * (v["flows"] / (rtt * v["capacity"])) ** 2 / v["gain"]
 
 
@@ -143,11 +143,11 @@ class FluidTcpRed(FluidTcpLink, reading="red"):
             )
 
     @staticmethod
-    def pole(weight: Any, capacity: Any) -> Any:
+    def pole(weight: Value, capacity: Value) -> Value:
         """K = -C ln(1 - w) [1/s] of an average that takes a share w of each packet's sample."""
         return -capacity * np.log1p(-np.asarray(weight))[()]
 
-    def slope(self) -> Any:
+    def slope(self) -> Value:
         """L = p_max/(max_threshold - min_threshold) [1/packet]."""
         return named(self._slope(self.values()), "slope", "1/packet", "slope of the marking profile")
 
@@ -162,22 +162,22 @@ class FluidTcpRed(FluidTcpLink, reading="red"):
         """Transfer functions and critical slopes at this operating point."""
         return replace(super().linearisation(), averaging=self.averaging)
 
-    def critical_gain(self) -> Any:
+    def critical_gain(self) -> Value:
         """Exact critical slope L [1/packet] at this N, C, K and R_0."""
         return self.linearisation().critical_gain()
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """L_c/L - 1 at this N, C, K and R_0, L_c from the exact quasi-polynomial: > 0 iff stable.
 
         NaN where there is no interior operating point (q_0 >= max_threshold or B, or p_0 >= 1).
         """
         return self._margin(self.critical_gain(), self.slope())
 
-    def simplified_margin(self) -> Any:
+    def simplified_margin(self) -> Value:
         """The same with Hollot's simplified plant: too bold for K R above some 1.2, too cautious below."""
         return self._margin(self.linearisation().critical_gain_simplified(), self.slope())
 
-    def hollot_margin(self) -> Any:
+    def hollot_margin(self) -> Value:
         """The same with Hollot's sufficient condition (Proposition 1): whatever has it >= 0 is stable."""
         return self._margin(self.linearisation().hollot_gain(), self.slope())
 
@@ -196,8 +196,8 @@ class FluidTcpRed(FluidTcpLink, reading="red"):
         return fluid_problem(self, mark, rtt, point, {"x": s.averaging * (s.q - s.x)})
 
     @staticmethod
-    def _slope(v: Any) -> Any:
+    def _slope(v: Mapping[str, Value]) -> Value:
         return v["p_max"] / (v["max_threshold"] - v["min_threshold"])
 
-    def _queue(self, v: Any, rtt: Any) -> Any:
+    def _queue(self, v: Mapping[str, Value], rtt: Value) -> Value:
         return v["min_threshold"] + 2 * (v["flows"] / (rtt * v["capacity"])) ** 2 / self._slope(v)

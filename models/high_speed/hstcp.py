@@ -11,8 +11,10 @@ lost at rate p", which differ by constant factors:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from types import SimpleNamespace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from tcpdynamics.solvers.problems import DomainError
 
 from ..formulas import named, sqrt
-from ..parameters import Number, parameter
+from ..parameters import Number, Value, parameter
 from .per_round_trip import (
     RFC3649,
     PerRoundTrip,
@@ -89,7 +91,7 @@ class HighSpeedTcp(PerRoundTrip):
                 )
 
     @classmethod
-    def rounded(cls, *, loss: Any) -> Self:
+    def rounded(cls, *, loss: Number) -> Self:
         """The law with the RFC's rounded constants, p(w) = 0.078/w^1.2: just above 38 its a(w) is 0.955.
 
         Examples
@@ -100,11 +102,11 @@ class HighSpeedTcp(PerRoundTrip):
         """
         return cls(loss=loss, low_p=0.078 / 38**1.2, high_p=0.078 / 83000**1.2)
 
-    def exponent(self) -> Any:
+    def exponent(self) -> Value:
         """S < 0 of the response function w ~ p^S; -0.8348 by default."""
         return named(self._exponent(self.values()), "exponent", "1", "exponent of the response function")
 
-    def response(self) -> Any:
+    def response(self) -> Value:
         """w(p) [packet]: the law up to low_p, min(low_window, sqrt(1.5/p)) beyond."""
         v = self.values()
         f = functions(*v.values())
@@ -112,14 +114,14 @@ class HighSpeedTcp(PerRoundTrip):
         reno = f.minimum(v["low_window"], sqrt(1.5 / v["loss"]))
         return _window(f.choose(v["loss"] <= v["low_p"], law, reno))
 
-    def loss_at(self, window: Any) -> Any:
+    def loss_at(self, window: Number) -> Value:
         """p(w) [1], the inverse of `response`; at low_window itself low_p."""
         v, w = self.values(), packets(window)
         f = functions(w, *v.values())
         law = f.choose(w >= v["low_window"], self._law(w, v), 1.5 / w**2)
         return named(law, "loss", "1", "loss probability")
 
-    def equilibrium(self) -> Any:
+    def equilibrium(self) -> Value:
         """Where the mean window rests [packet], w^2 p = a(w)/b(w).
 
         Above low_window by Lambert's W; sqrt(2/p) below; low_window itself for p between 4/3 low_p and
@@ -136,7 +138,7 @@ class HighSpeedTcp(PerRoundTrip):
         below = np.minimum(v["low_window"], np.sqrt(2 / v["loss"]))
         return _window(functions().choose(self._is_above(v), v["low_window"] * np.exp(above), below))
 
-    def eigenvalue(self) -> Any:
+    def eigenvalue(self) -> Value:
         """Rate [1/RTT] at which the mean window returns to `equilibrium`, negative: stable for every p.
 
         -(a/w)(1/|S| + beta/(2 - b)) with beta = -db/d ln w above low_window; -2/w below; minus infinity where the
@@ -148,7 +150,7 @@ class HighSpeedTcp(PerRoundTrip):
         held = f.choose(w >= v["low_window"], -np.inf, -2 / w)
         return named(f.choose(self._is_above(v), above, held), "eigenvalue", "1/RTT", "rate of return")
 
-    def recovery_time(self, window: Any) -> Any:
+    def recovery_time(self, window: Number) -> Value:
         """Round trips from (1 - b(w)) w back to w [RTT], after one loss at `window` w."""
         v, w = self.values(), packets(window)
         trips = climb(self._growth, (1 - self.decrease(w)) * w, w, v, 0)
@@ -169,41 +171,41 @@ class HighSpeedTcp(PerRoundTrip):
             peak, climb(self._growth, (1 - self._share(peak, v)) * peak, peak, v, 0), v["loss"]
         )
 
-    def _laws(self, w: Any, v: Any, f: Any) -> tuple[Any, Any]:
+    def _laws(self, w: Value, v: Mapping[str, Value], f: SimpleNamespace) -> tuple[Value, Value]:
         up = f.maximum(w, v["low_window"])
         b = 0.5 - self._flattening(v) * f.log(up / v["low_window"])
         return f.choose(w <= v["low_window"], 1, up**2 * self._law(up, v) * 2 * b / (2 - b)), b
 
-    def _growth(self, w: Any, v: Any) -> Any:
+    def _growth(self, w: Value, v: Mapping[str, Value]) -> Value:
         return self._laws(w, v, functions())[0]
 
-    def _share(self, w: Any, v: Any) -> Any:
+    def _share(self, w: Value, v: Mapping[str, Value]) -> Value:
         return self._laws(w, v, functions())[1]
 
-    def _law(self, w: Any, v: Any) -> Any:
+    def _law(self, w: Value, v: Mapping[str, Value]) -> Value:
         return v["low_p"] * (w / v["low_window"]) ** (1 / self._exponent(v))
 
     @staticmethod
-    def _exponent(v: Any) -> Any:
+    def _exponent(v: Mapping[str, Value]) -> Value:
         log = functions(*v.values()).log
         return log(v["high_window"] / v["low_window"]) / log(v["high_p"] / v["low_p"])
 
     @staticmethod
-    def _flattening(v: Any) -> Any:
+    def _flattening(v: Mapping[str, Value]) -> Value:
         """beta = -db/d ln w."""
         log = functions(*v.values()).log
         return (0.5 - v["high_decrease"]) / log(v["high_window"] / v["low_window"])
 
     @staticmethod
-    def _is_above(v: Any) -> Any:
+    def _is_above(v: Mapping[str, Value]) -> Value:
         """Whether the mean window rests above low_window."""
         return v["loss"] < 4 / 3 * v["low_p"]
 
-    def _largest(self, v: Any) -> Any:
+    def _largest(self, v: Mapping[str, Value]) -> Value:
         """The window at which b(w) is zero."""
         return v["low_window"] * np.exp(0.5 / self._flattening(v))
 
-    def _check_window(self, w: Any, v: Any) -> None:
+    def _check_window(self, w: Value, v: Mapping[str, Value]) -> None:
         largest = self._largest(v)
         if not np.all((w > 0) & (w < largest)):
             raise DomainError(
@@ -211,7 +213,7 @@ class HighSpeedTcp(PerRoundTrip):
                 f"got {float(np.max(w)):g}; raise high_window or high_decrease"
             )
 
-    def _refuse_rare(self, v: Any) -> None:
+    def _refuse_rare(self, v: Mapping[str, Value]) -> None:
         least = self._law(self._largest(v), v)
         if not np.all(v["loss"] > least):
             raise DomainError(
@@ -226,6 +228,16 @@ def rfc_table(top: int = 100_000) -> tuple[NDArray[np.int64], NDArray[np.float64
     A new row starts at the first whole window where a(w), with p(w) = 1/(12.8 w^1.2), exceeds that of the last row by
     more than one (the first row is w = 38, where a is 1). Windows are the RFC's to the packet, shares to its two
     decimals; with p(w) = 0.078/w^1.2, as its text has it, windows would differ.
+
+    Parameters
+    ----------
+    top : int
+        The largest window that is looked at [packet].
+
+    Returns
+    -------
+    windows : (rows,) array [packet]
+    shares : (rows,) array [1]
 
     References
     ----------
@@ -250,5 +262,5 @@ def rfc_table(top: int = 100_000) -> tuple[NDArray[np.int64], NDArray[np.float64
     return w[rows], np.asarray(tcp.decrease(w[rows].astype(float)))
 
 
-def _window(value: Any) -> Any:
+def _window(value: Value) -> Value:
     return named(value, "window", "packet", "window")

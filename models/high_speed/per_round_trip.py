@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import ODE, Map
+from tcpdynamics.solvers.problems.numbers import dimensions
 
 from ..formulas import named
 from ..model import Model
-from ..parameters import as_parameter, parameter
+from ..parameters import Number, Value, as_parameter, is_quantity, parameter
+
+if TYPE_CHECKING:
+    import sympy
 
 RFC3649 = "RFC 3649, section 5"
 
 #: Nodes of a Gauss-Legendre rule: rounding error is reached for windows whose b(w) is above 10^-3.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+#: A window and parameters -> what the law says there.
+Law = Callable[[Value, Mapping[str, Value]], Value]
 
 
 def loss_parameter() -> Any:
@@ -29,12 +37,12 @@ def loss_parameter() -> Any:
 class Sawtooth:
     """The window under one loss every 1/p packets: `peak` and time average `mean` [packet], `period` [RTT]."""
 
-    peak: Any
-    mean: Any
-    period: Any
+    peak: Value
+    mean: Value
+    period: Value
 
     @classmethod
-    def of(cls, peak: Any, period: Any, loss: Any) -> Sawtooth:
+    def of(cls, peak: Value, period: Value, loss: Value) -> Sawtooth:
         """The mean is what is sent in a period, 1/p, over its length."""
         return cls(
             named(peak, "peak", "packet", "largest window"),
@@ -50,18 +58,18 @@ class PerRoundTrip(Model):
     variables: ClassVar = {"W": ("packet", "window")}
     time_units = "RTT"
 
-    def _laws(self, w: Any, v: Any, f: Any) -> tuple[Any, Any]:
+    def _laws(self, w: Value, v: Mapping[str, Value], f: SimpleNamespace) -> tuple[Value, Value]:
         """(a, b) at window w, with the functions f of NumPy or SymPy."""
         raise NotImplementedError
 
-    def _check_window(self, w: Any, v: Any) -> None:
+    def _check_window(self, w: Value, v: Mapping[str, Value]) -> None:
         """Refuse windows at which the law means nothing."""
 
-    def increase(self, window: Any) -> Any:
+    def increase(self, window: Number) -> Value:
         """a(w) [packet/RTT]."""
         return named(self._at(window)[0], "increase", "packet/RTT", "growth per round trip")
 
-    def decrease(self, window: Any) -> Any:
+    def decrease(self, window: Number) -> Value:
         """b(w) [1], the share that a loss takes away."""
         return named(self._at(window)[1], "decrease", "1", "share given up at a loss")
 
@@ -88,16 +96,16 @@ class PerRoundTrip(Model):
             name=f"{type(self).__name__} per round trip",
         )
 
-    def _fixed_points(self) -> tuple[dict[str, Any], ...]:
+    def _fixed_points(self) -> tuple[dict[str, sympy.Expr], ...]:
         return ()
 
-    def _at(self, window: Any) -> tuple[Any, Any]:
+    def _at(self, window: Number) -> tuple[Value, Value]:
         v, w = self.values(), packets(window)
         if not hasattr(w, "free_symbols"):
             self._check_window(w, v)
         return self._laws(w, v, functions(w, *v.values()))
 
-    def _symbolic(self) -> tuple[Any, Any, tuple[Any, Any]]:
+    def _symbolic(self) -> tuple[sympy.Expr, sympy.Expr, tuple[sympy.Symbol, sympy.Symbol]]:
         import sympy
 
         w, s = sympy.Symbol("W", real=True), self.symbols()
@@ -105,7 +113,7 @@ class PerRoundTrip(Model):
         return a, b, (w, s["loss"])
 
 
-def functions(*values: Any) -> Any:
+def functions(*values: Value) -> SimpleNamespace:
     """log, maximum, minimum and choose(condition, yes, no): SymPy's if any value is an expression, else NumPy's."""
     if any(hasattr(v, "free_symbols") for v in values):
         import sympy
@@ -119,7 +127,7 @@ def functions(*values: Any) -> Any:
     return SimpleNamespace(log=np.log, maximum=np.maximum, minimum=np.minimum, choose=_choose)
 
 
-def _choose(condition: Any, yes: Any, no: Any) -> Any:
+def _choose(condition: Value, yes: Value, no: Value) -> Value:
     if any(hasattr(x, "dims") for x in (condition, yes, no)):
         import xarray as xr
 
@@ -127,14 +135,14 @@ def _choose(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(condition, yes, no)[()]
 
 
-def packets(window: Any) -> Any:
+def packets(window: Number) -> Value:
     """A window as a number, expression or labelled array; a 1-D array spans the dimension `window`."""
-    if hasattr(window, "free_symbols") or (np.ndim(window) == 0 and not hasattr(window, "dims")):
-        return window.to("packet").magnitude if hasattr(window, "magnitude") else window
+    if hasattr(window, "free_symbols") or (dimensions(window) == 0 and not hasattr(window, "dims")):
+        return window.to("packet").magnitude if is_quantity(window) else window
     return as_parameter("window", window, "packet", "window")
 
 
-def climb(growth: Callable[[Any, Any], Any], low: Any, high: Any, v: Any, power: int) -> Any:
+def climb(growth: Law, low: Value, high: Value, v: Mapping[str, Value], power: int) -> Value:
     """Integral of w^power/a(w) dw from low to high: round trips (power 0) or packets (power 1) of a climb.
 
     Exact up to low_window, where a = 1; beyond, Gauss-Legendre in ln w, in which a(w) is smooth.
@@ -150,18 +158,16 @@ def climb(growth: Callable[[Any, Any], Any], low: Any, high: Any, v: Any, power:
     return below + half * total
 
 
-def periodic_peak(
-    growth: Callable[[Any, Any], Any], share: Callable[[Any, Any], Any], v: Any, largest: Any
-) -> Any:
+def periodic_peak(growth: Law, share: Law, v: Mapping[str, Value], largest: Value) -> Value:
     """The window from which a loss and the climb back take 1/p packets."""
     names = list(v)
 
-    def excess(log_peak: Any, *values: Any) -> Any:
+    def excess(log_peak: Value, *values: Value) -> Value:
         u = dict(zip(names, values, strict=True))
         peak = np.exp(log_peak)
         return np.log(climb(growth, (1 - share(peak, u)) * peak, peak, u, 1) * u["loss"])
 
-    def solve(largest: Any, *values: Any) -> Any:
+    def solve(largest: Value, *values: Value) -> Value:
         from scipy.optimize.elementwise import find_root
 
         u = dict(zip(names, values, strict=True))
@@ -177,7 +183,7 @@ def periodic_peak(
     return xr.apply_ufunc(solve, *xr.broadcast(*(xr.DataArray(x) for x in (largest, *v.values()))))
 
 
-def rest_above(rarity: Any, steep: Any, flat: Any) -> Any:
+def rest_above(rarity: Value, steep: Value, flat: Value) -> Value:
     """y = ln(w/low_window) where 2 e^(-steep y)/(1.5 + flat y) = rarity.
 
     With u = steep (1.5/flat + y) it reads u e^u = const, Lambert's function; two Newton steps in y give back the digits

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from ..formulas import named, sqrt
-from ..parameters import Number, parameter
+from ..parameters import Number, Value, parameter
 from .per_round_trip import PerRoundTrip, Sawtooth, functions, loss_parameter, packets
+
+if TYPE_CHECKING:
+    import sympy
 
 _KELLY = "Kelly 2003, doi:10.1145/956981.956989"
 
@@ -39,30 +44,30 @@ class ScalableTcp(PerRoundTrip):
         "b", "1", "share given up at a loss", low=0.0, high=1.0, source=_KELLY, default=0.125
     )
 
-    def response(self) -> Any:
+    def response(self) -> Value:
         """w = (a/b)/p [packet]; also where the mean window rests and, between rounds, the sawtooth's peak."""
         v = self.values()
         return named(v["a"] / (v["b"] * v["loss"]), "window", "packet", "window")
 
     equilibrium = response
 
-    def loss_at(self, window: Any) -> Any:
+    def loss_at(self, window: Number) -> Value:
         """p = (a/b)/w [1], the inverse of `response`."""
         v = self.values()
         return named(v["a"] / (v["b"] * packets(window)), "loss", "1", "loss probability")
 
-    def eigenvalue(self) -> Any:
+    def eigenvalue(self) -> Value:
         """-a [1/RTT]: rate at which the mean window returns, whatever the loss."""
         return named(-self.values()["a"], "eigenvalue", "1/RTT", "rate of return")
 
-    def recovery_time(self) -> Any:
+    def recovery_time(self) -> Value:
         """-ln(1 - b)/ln(1 + a) [RTT] after one loss, at any window; 13.4 by default."""
         v = self.values()
         log = functions(*v.values()).log
         trips = -log(1 - v["b"]) / log(1 + v["a"])
         return named(trips, "recovery_time", "RTT", "round trips back to the window")
 
-    def reno_crossing(self) -> tuple[Any, Any]:
+    def reno_crossing(self) -> tuple[Value, Value]:
         """(p, w) at which Reno, w = sqrt(1.5/p), has the same window; Reno is larger above that p."""
         v = self.values()
         ratio = v["a"] / v["b"]
@@ -77,10 +82,10 @@ class ScalableTcp(PerRoundTrip):
         period = -functions(*v.values()).log(1 - v["b"]) / v["a"]
         return Sawtooth.of(v["a"] / (v["b"] * v["loss"]) + 0 * period, period, v["loss"])
 
-    def _laws(self, w: Any, v: Any, f: Any) -> tuple[Any, Any]:
+    def _laws(self, w: Value, v: Mapping[str, Value], f: SimpleNamespace) -> tuple[Value, Value]:
         return v["a"] * w, v["b"] + 0 * w
 
-    def _fixed_points(self) -> tuple[dict[str, Any], ...]:
+    def _fixed_points(self) -> tuple[dict[str, sympy.Expr], ...]:
         s = self.symbols()
         return {"W": s["a"] / (s["b"] * s["loss"])}, {"W": 0}
 
@@ -104,28 +109,28 @@ class AimdTcp(PerRoundTrip):
     a: Number = parameter("a", "packet/RTT", "growth per round trip", low=0.0, default=1.0)
     b: Number = parameter("b", "1", "share given up at a loss", low=0.0, high=1.0, default=0.5)
 
-    def response(self) -> Any:
+    def response(self) -> Value:
         """sqrt(a (2 - b)/(2 b p)) [packet], the sawtooth's mean: sqrt(1.5/p) for Reno."""
         v = self.values()
         return named(sqrt(v["a"] * (2 - v["b"]) / (2 * v["b"] * v["loss"])), "window", "packet", "window")
 
-    def loss_at(self, window: Any) -> Any:
+    def loss_at(self, window: Number) -> Value:
         """p = a (2 - b)/(2 b w^2) [1], the inverse of `response`."""
         v = self.values()
         p = v["a"] * (2 - v["b"]) / (2 * v["b"] * packets(window) ** 2)
         return named(p, "loss", "1", "loss probability")
 
-    def equilibrium(self) -> Any:
+    def equilibrium(self) -> Value:
         """sqrt(a/(b p)) [packet], where the mean window rests: sqrt(2/p) for Reno."""
         v = self.values()
         return named(sqrt(v["a"] / (v["b"] * v["loss"])), "window", "packet", "window")
 
-    def eigenvalue(self) -> Any:
+    def eigenvalue(self) -> Value:
         """-2 a/w = -2 sqrt(a b p) [1/RTT] at the equilibrium."""
         v = self.values()
         return named(-2 * sqrt(v["a"] * v["b"] * v["loss"]), "eigenvalue", "1/RTT", "rate of return")
 
-    def recovery_time(self, window: Any) -> Any:
+    def recovery_time(self, window: Number) -> Value:
         """b w/a [RTT] after one loss at `window` w."""
         v = self.values()
         trips = v["b"] * packets(window) / v["a"]
@@ -137,10 +142,10 @@ class AimdTcp(PerRoundTrip):
         peak = self.response() / (1 - v["b"] / 2)
         return Sawtooth.of(peak, v["b"] * peak / v["a"], v["loss"])
 
-    def _laws(self, w: Any, v: Any, f: Any) -> tuple[Any, Any]:
+    def _laws(self, w: Value, v: Mapping[str, Value], f: SimpleNamespace) -> tuple[Value, Value]:
         return v["a"] + 0 * w, v["b"] + 0 * w
 
-    def _fixed_points(self) -> tuple[dict[str, Any], ...]:
+    def _fixed_points(self) -> tuple[dict[str, sympy.Expr], ...]:
         import sympy
 
         s = self.symbols()

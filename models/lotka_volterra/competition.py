@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tcpdynamics.solvers.problems import DomainError, DynamicsError
+from tcpdynamics.solvers.problems.numbers import dimensions
 
 from ..model import Model
-from ..parameters import Number, broadcast, parameter
+from ..parameters import Number, Value, broadcast, parameter
 
 if TYPE_CHECKING:
+    import sympy
     import xarray as xr
 
 PAPER = "Iguchi, Hasegawa, Murata"
@@ -21,13 +23,23 @@ PAPER = "Iguchi, Hasegawa, Murata"
 MAX_EQUATIONS = 2_000
 
 
-def per_flow(values: Sequence[Any]) -> xr.DataArray:
+def per_flow(values: Sequence[float | xr.DataArray]) -> xr.DataArray:
     """Values of a parameter that differs between flows, one each (a plain array would be a sweep).
 
     Parameters
     ----------
     values : sequence of n numbers, 1-D DataArrays, ...
         DataArrays make each flow's value a sweep of its own.
+
+    Returns
+    -------
+    xarray.DataArray
+        With the dimension `flow`, counted from 1, beside those of the values.
+
+    Raises
+    ------
+    DomainError
+        No value, or one that has the dimension `flow` already.
 
     Examples
     --------
@@ -96,12 +108,12 @@ class Competition(Model, family="lotka-volterra"):
             if name == "flows":
                 raise DomainError("flows must be one number or a sweep, not a value per flow")
             size = getattr(self, name).sizes["flow"]
-            if np.ndim(self.flows) or size != self.flows:
+            if dimensions(self.flows) or size != self.flows:
                 raise DomainError(
                     f"{name} must hold one value for each of the {self.flows} flows, got {size}"
                 )
 
-    def crowding(self) -> Any:
+    def crowding(self) -> Value:
         """M = 1 + (n-1) gamma: flows alike settle at K/M each."""
         v = broadcast(self)
         return 1 + (v["flows"] - 1) * v["gamma"]
@@ -110,7 +122,7 @@ class Competition(Model, family="lotka-volterra"):
         """Fields that hold a value per flow."""
         return [k for k, v in self.provenance().items() if "flow" in getattr(v, "dims", ())]
 
-    def _alike(self, what: str, *but: str) -> dict[str, Any]:
+    def _alike(self, what: str, *but: str) -> dict[str, Value]:
         """Parameters for a formula that needs flows of one kind."""
         differing = [name for name in self._each() if name not in ("start", *but)]
         if differing:
@@ -133,7 +145,7 @@ class Competition(Model, family="lotka-volterra"):
             )
         return int(flows)
 
-    def _over_flows(self, name: str) -> Any:
+    def _over_flows(self, name: str) -> xr.DataArray:
         """A parameter with the dimension `flow`, 1..n, where flows are alike too."""
         import xarray as xr
 
@@ -143,10 +155,10 @@ class Competition(Model, family="lotka-volterra"):
         flow = xr.DataArray(np.arange(1, n + 1), dims="flow", attrs={"long_name": "flow"})
         return array.assign_coords(flow=flow)
 
-    def _symbol(self, name: str) -> Any:
+    def _symbol(self, name: str) -> sympy.Symbol:
         return self.symbols()[name]
 
-    def _symbols(self, name: str) -> list[Any]:
+    def _symbols(self, name: str) -> list[sympy.Symbol]:
         """The parameter's symbol for each flow; the same one for all unless they differ."""
         import sympy
 
@@ -155,14 +167,14 @@ class Competition(Model, family="lotka-volterra"):
             return [sympy.Symbol(f"{name}[{i}]", **symbol.assumptions0) for i in range(1, n + 1)]
         return [symbol] * n
 
-    def _rates(self, suffix: str = "") -> list[Any]:
+    def _rates(self, suffix: str = "") -> list[sympy.Symbol]:
         import sympy
 
         return [sympy.Symbol(f"N{suffix}[{i}]", positive=True) for i in range(1, self._count() + 1)]
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, xr.DataArray | sympy.Expr]:
         """Symbol -> value; epsilon[1], epsilon[2], ... where a value per flow is given."""
-        parameters: dict[str, Any] = {}
+        parameters: dict[str, xr.DataArray | sympy.Expr] = {}
         for name, value in super()._parameters().items():
             if name in self._each():
                 for i in range(self._count()):
@@ -172,7 +184,7 @@ class Competition(Model, family="lotka-volterra"):
                 parameters[name] = value
         return parameters
 
-    def _start(self) -> dict[str, Any]:
+    def _start(self) -> dict[str, xr.DataArray | sympy.Expr]:
         n = self._count()
         if self.start is None:
             import sympy
@@ -184,21 +196,21 @@ class Competition(Model, family="lotka-volterra"):
         return {f"N[{i}]": x for i, x in enumerate(each, start=1)}
 
 
-def total_of(rates: Sequence[Any]) -> Any:
+def total_of(rates: Sequence[sympy.Expr]) -> sympy.Expr:
     """Sum of symbols, as one expression that all equations share."""
     import sympy
 
     return sympy.Add(*rates)
 
 
-def larger(a: Any, b: Any) -> Any:
+def larger(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
     """max(a, b), which SymPy need not simplify: comparing sums of symbols takes it seconds."""
     import sympy
 
     return sympy.Max(a, b, evaluate=False)
 
 
-def smaller(a: Any, b: Any) -> Any:
+def smaller(a: sympy.Expr, b: sympy.Expr) -> sympy.Expr:
     """min(a, b)."""
     import sympy
 
@@ -206,8 +218,8 @@ def smaller(a: Any, b: Any) -> Any:
 
 
 def survivors_in_symbols(
-    resources: Sequence[Any], gamma: Any, ranked: Sequence[int] | None
-) -> list[Any] | None:
+    resources: Sequence[sympy.Expr], gamma: sympy.Expr, ranked: Sequence[int] | None
+) -> list[sympy.Expr] | None:
     """The survivors' rates as expressions.
 
     Parameters
@@ -236,7 +248,7 @@ def survivors_in_symbols(
     return [larger(0, (R - gamma * total) / (1 - gamma)) for R in resources]
 
 
-def ranking(values: Any) -> list[int] | None:
+def ranking(values: xr.DataArray) -> list[int] | None:
     """Indices of the flows by falling value where that order is the same at all points, else None."""
     rows = values.transpose("flow", ...).values.reshape(values.sizes["flow"], -1)
     order = np.argsort(-rows.sum(axis=1), kind="stable")

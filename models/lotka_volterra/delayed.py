@@ -8,16 +8,20 @@ gamma (n-1) = 1 no delay is too long, and beyond that the limit shrinks with eve
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, Delayed
 
 from ..formulas import delay_roots, named, pi_of
-from ..parameters import Number, broadcast, parameter
+from ..parameters import Number, Value, broadcast, parameter
 from .competition import Competition, total_of
 from .equilibrium import fixed_points
+
+if TYPE_CHECKING:
+    import sympy
+    import xarray as xr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +32,7 @@ class _Delayed(Competition):
         r"\tau", "1", "age of the measurement in round trips", low=0.0, low_open=False, default=1.0
     )
 
-    def _dde(self, room: list[Any]) -> DDE:
+    def _dde(self, room: list[sympy.Expr]) -> DDE:
         """room: K_i - N_i - gamma sum of the others, with old values where they are old."""
         rates, epsilon = self._rates(), self._symbol("epsilon")
         rhs = {
@@ -69,17 +73,17 @@ class LotkaVolterraDelayed(_Delayed, reading="delayed"):
         ]
         return self._dde(room)
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """pi/2 - epsilon delay: stable where > 0."""
         v = broadcast(self)
         return named(pi_of(v["epsilon"]) / 2 - v["epsilon"] * v["delay"], "margin", "1", "stability margin")
 
-    def critical_delay(self) -> Any:
+    def critical_delay(self) -> Value:
         """pi/(2 epsilon) [RTT]."""
         eps = broadcast(self)["epsilon"]
         return named(pi_of(eps) / (2 * eps), "delay", "RTT", "critical delay")
 
-    def spectrum(self, count: int = 4) -> Any:
+    def spectrum(self, count: int = 4) -> xr.DataArray:
         """Rightmost characteristic roots for flows alike [1/RTT], of the sum and of differences, by Lambert's W."""
         v = self._alike("spectrum")
         slow = -v["epsilon"] * (1 - v["gamma"]) / self.crowding()
@@ -111,18 +115,18 @@ class LotkaVolterraCrossDelayed(_Delayed, reading="cross-delayed"):
         ]
         return self._dde(room)
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """arccos(-1/a) - rho delay sqrt(a^2 - 1), and pi for a <= 1: stable where > 0. For flows alike."""
         v, angle, speed = self._crossing("stability_margin")
         return named(angle - speed * v["delay"], "margin", "1", "stability margin")
 
-    def critical_delay(self) -> Any:
+    def critical_delay(self) -> Value:
         """arccos(-1/a)/(rho sqrt(a^2 - 1)) [RTT], inf for a <= 1. For flows alike."""
         _, angle, speed = self._crossing("critical_delay")
         with np.errstate(divide="ignore"):
             return named(np.divide(angle, speed), "delay", "RTT", "critical delay")
 
-    def spectrum(self, count: int = 4) -> Any:
+    def spectrum(self, count: int = 4) -> xr.DataArray:
         """Rightmost characteristic roots for flows alike [1/RTT], of the sum and of differences, by Lambert's W."""
         v = self._alike("spectrum")
         rho = v["epsilon"] / self.crowding()
@@ -132,14 +136,14 @@ class LotkaVolterraCrossDelayed(_Delayed, reading="cross-delayed"):
             delay_roots(-rho, rho * v["gamma"], v["delay"], count),
         )
 
-    def _crossing(self, what: str) -> tuple[dict[str, Any], Any, Any]:
+    def _crossing(self, what: str) -> tuple[dict[str, Value], Value, Value]:
         """The angle at which roots cross the imaginary axis and the frequency there, pi and 0 where they never do."""
         v = self._alike(what)
         a = np.maximum(v["gamma"] * (v["flows"] - 1), 1.0)
         return v, np.arccos(-1 / a), v["epsilon"] / self.crowding() * np.sqrt(a**2 - 1)
 
 
-def modes(total: Any, difference: Any) -> Any:
+def modes(total: xr.DataArray, difference: xr.DataArray) -> xr.DataArray:
     """Both spectra with a dimension `mode`: "sum" (once) and "difference" (n - 1 times)."""
     import xarray as xr
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import ODE, DomainError
 
 from ..formulas import named, positive_part, with_labels
-from ..parameters import Number, as_parameter, broadcast, parameter
+from ..parameters import Number, Value, as_parameter, broadcast, parameter
 from .competition import Competition, larger, ranking, smaller, survivors_in_symbols, total_of
 from .survivors import along_flows, competition_spectrum, queueing_delay, survivors
 
 if TYPE_CHECKING:
+    import sympy
     import xarray as xr
 
 
@@ -30,7 +31,7 @@ class Reading(Competition):
         "packets per round trip, numerically windows",
     )  # fmt: skip
 
-    def _base(self) -> Any:
+    def _base(self) -> xr.DataArray:
         """b_i with the dimension `flow`; 1 where the round trip is the unit."""
         import xarray as xr
 
@@ -38,11 +39,11 @@ class Reading(Competition):
             return xr.DataArray(np.ones(self._count()), dims="flow")
         return self._over_flows("base_rtt")
 
-    def _shared_rate(self) -> Any:
+    def _shared_rate(self) -> xr.DataArray:
         """BW, rate of the link that all flows share; a DataArray without `flow`."""
         raise NotImplementedError
 
-    def _settled(self) -> Any:
+    def _settled(self) -> xr.DataArray:
         """N_i in equilibrium, a DataArray."""
         raise NotImplementedError
 
@@ -52,10 +53,10 @@ class Reading(Competition):
 
     def _ode(
         self,
-        room: list[Any],
-        fixed_points: Any,
-        outputs: dict[str, Any],
-        queue: dict[str, Any] | None = None,
+        room: list[sympy.Expr],
+        fixed_points: list[dict[str, sympy.Expr]],
+        outputs: dict[str, sympy.Expr],
+        queue: dict[str, sympy.Expr] | None = None,
     ) -> ODE:
         """room: K_i - N_i - gamma (K_i - A_i), what is free for flow i; queue: a further state, 0 at the start."""
         rates, capacity = self._rates(), self._symbols("capacity")
@@ -102,7 +103,7 @@ class Reading(Competition):
         }
         return xr.Dataset(data, attrs={"model": type(self).__name__})
 
-    def required_buffer(self) -> Any:
+    def required_buffer(self) -> Value:
         """Packets that wait in equilibrium: a smaller buffer loses packets for ever, a larger one none [packet].
 
         For the equilibrium only; a flow that starts late may overshoot it.
@@ -111,13 +112,13 @@ class Reading(Competition):
             return self.equilibrium()["queue"]
         return named(self._queue_alike(broadcast(self)), "buffer", "packet", "required buffer")
 
-    def lossless(self, buffer: Number) -> Any:
+    def lossless(self, buffer: Number) -> bool | xr.DataArray:
         """Whether a buffer [packet] holds the queue of the equilibrium."""
         queue = self.equilibrium()["queue"] if self._each_but_start() else self._queue_alike(self.values())
         enough = buffer_size(buffer) >= queue
         return enough if enough.ndim else bool(enough)
 
-    def _alike_in_si(self, what: str) -> dict[str, Any]:
+    def _alike_in_si(self, what: str) -> dict[str, Value]:
         """As `_alike`, with the magnitudes of quantities, to be put beside a buffer in packets."""
         names = self._alike(what)
         return {name: value for name, value in self.values().items() if name in names}
@@ -125,7 +126,7 @@ class Reading(Competition):
     def _each_but_start(self) -> list[str]:
         return [name for name in self._each() if name != "start"]
 
-    def _queue_alike(self, v: dict[str, Any]) -> Any:
+    def _queue_alike(self, v: dict[str, Value]) -> Value:
         raise NotImplementedError
 
 
@@ -147,48 +148,48 @@ class LinkReading(Reading):
         if "link" in self._each():
             raise DomainError("link must be one number or a sweep, not a value per flow: all flows share it")
 
-    def _shared_rate(self) -> Any:
+    def _shared_rate(self) -> xr.DataArray:
         return self._to_dataarray("capacity" if self.link is None else "link")
 
-    def _link_symbol(self) -> Any:
+    def _link_symbol(self) -> sympy.Symbol:
         return self._symbol("capacity" if self.link is None else "link")
 
 
 class LinearReading(Reading):
     """Readings in which growth is linear in the rates: R_i - N_i - gamma sum_{j != i} N_j is free for flow i."""
 
-    def _resources(self) -> Any:
+    def _resources(self) -> xr.DataArray:
         """R_i, a DataArray with `flow`."""
         raise NotImplementedError
 
-    def _share_alike(self, v: dict[str, Any]) -> Any:
+    def _share_alike(self, v: dict[str, Value]) -> Value:
         """R/K for flows alike, K as they measure it."""
         raise NotImplementedError
 
-    def _slope(self) -> Any:
+    def _slope(self) -> xr.DataArray:
         """epsilon/(b_i K_i), a DataArray with `flow`."""
         return broadcast(self)["epsilon"] / (self._over_flows("capacity") * self._base())
 
-    def _settled(self) -> Any:
+    def _settled(self) -> xr.DataArray:
         return along_flows(survivors, self._resources(), broadcast(self)["gamma"], flows=(True, False))
 
-    def aggregate_eigenvalue(self) -> Any:
+    def aggregate_eigenvalue(self) -> Value:
         """-epsilon (R/K), how fast the sum of flows alike settles [1/time]; R = K for the readings of one link."""
         v = self._alike("aggregate_eigenvalue")
         return self._named(-v["epsilon"] * self._share_alike(v) / rtt_of(v), "eigenvalue of the sum")
 
-    def fairness_eigenvalue(self) -> Any:
+    def fairness_eigenvalue(self) -> Value:
         """-epsilon (1-gamma) (R/K)/M, how fast differences between flows alike vanish [1/time], n - 1 times."""
         v = self._alike("fairness_eigenvalue")
         speed = v["epsilon"] * (1 - v["gamma"]) * self._share_alike(v) / self.crowding()
         return self._named(-speed / rtt_of(v), "eigenvalue of differences")
 
-    def fairness_time(self) -> Any:
+    def fairness_time(self) -> Value:
         """M/(epsilon (1-gamma)) for K = BW: time in which unfairness falls to 1/e, linear in n."""
         slow = self.fairness_eigenvalue()
         return named(-1 / slow, "time", self._unit, "fairness relaxation time")
 
-    def spectrum(self) -> Any:
+    def spectrum(self) -> xr.DataArray:
         """All eigenvalues at the stable equilibrium, those of flows that died out included [1/time]; all real, < 0.
 
         Returns
@@ -203,27 +204,27 @@ class LinearReading(Reading):
             out=("root",),
             flows=(True, False, True),
         )
-        return self._named(roots.transpose(..., "root"), "eigenvalue")
+        return with_labels(roots.transpose(..., "root"), "eigenvalue", f"1/{self._unit}", "eigenvalue")
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """Minus the largest eigenvalue where the flows settle [1/time]: > 0, 0 only where a flow is about to die."""
         if self._each_but_start():
             value = -self.spectrum().max("root")
             return named(value, "margin", f"1/{self._unit}", "stability margin")
         return named(-self.fairness_eigenvalue(), "margin", f"1/{self._unit}", "stability margin")
 
-    def coexistence_margin(self) -> Any:
+    def coexistence_margin(self) -> Value:
         """min_i (R_i - gamma S)/K_i with S = sum R/M: all flows coexist where > 0; else one dies out."""
         if self._each_but_start():
             R = self._resources()
             total = R.sum("flow") / self.crowding()
-            worst = ((R - broadcast(self)["gamma"] * total) / self._over_flows("capacity")).min("flow")
-            return named(worst, "margin", "1", "coexistence margin")
+            least = ((R - broadcast(self)["gamma"] * total) / self._over_flows("capacity")).min("flow")
+            return named(least, "margin", "1", "coexistence margin")
         v = broadcast(self)
         worst = self._share_alike(v) * (1 - v["gamma"]) / self.crowding()
         return named(worst, "margin", "1", "coexistence margin")
 
-    def buffer_bound(self) -> Any:
+    def buffer_bound(self) -> Value:
         """b K (1-gamma)/gamma: the buffer that no number of flows alike exceeds [packet] (section 3.2)."""
         v = self._alike("buffer_bound")
         with np.errstate(divide="ignore"):
@@ -234,7 +235,7 @@ class LinearReading(Reading):
             )
         return named(rtt_of(v) * v["capacity"] * bound, "buffer", "packet", "buffer for any number of flows")
 
-    def lossless_flows(self, buffer: Number) -> Any:
+    def lossless_flows(self, buffer: Number) -> Value:
         """How many flows alike a buffer [packet] bears: (1-gamma)(B + b BW)/((1-gamma) b K - gamma B).
 
         A real number, of which the whole part counts; inf where the buffer reaches `buffer_bound`.
@@ -244,14 +245,16 @@ class LinearReading(Reading):
         flows = (idle * (size + rtt_of(v) * link_of(v)) / spare.where(spare > 0)).fillna(np.inf)
         return named(flows, "flows", "1", "flows without loss")
 
-    def _queue_alike(self, v: dict[str, Any]) -> Any:
+    def _queue_alike(self, v: dict[str, Value]) -> Value:
         waiting = positive_part(v["flows"] * v["capacity"] - link_of(v))
         return rtt_of(v) * (1 - v["gamma"]) * waiting / self.crowding()
 
-    def _named(self, value: Any, text: str) -> Any:
+    def _named(self, value: Value, text: str) -> Value:
         return named(value, "eigenvalue", f"1/{self._unit}", text)
 
-    def _fixed_points(self, resources: list[Any], caps: list[Any] | None = None) -> list[dict[str, Any]]:
+    def _fixed_points(
+        self, resources: list[sympy.Expr], caps: list[sympy.Expr] | None = None
+    ) -> list[dict[str, sympy.Expr]]:
         """Survivors first; then flow 1 alone and extinction."""
         import sympy
 
@@ -268,7 +271,7 @@ class LinearReading(Reading):
 class ThroughputReading(LinkReading):
     """Reading R3: N_i = (1-gamma) K_i + gamma t_i in equilibrium, t_i the throughput of a first-in-first-out link."""
 
-    def _settled(self) -> Any:
+    def _settled(self) -> xr.DataArray:
         gamma, capacity, base = broadcast(self)["gamma"], self._over_flows("capacity"), self._base()
         short = (1 - gamma) * base
         delay = along_flows(
@@ -276,16 +279,18 @@ class ThroughputReading(LinkReading):
         )
         return (1 - gamma) * capacity + gamma * capacity * short / (delay + short)
 
-    def lossless_flows(self, buffer: Number) -> Any:
+    def lossless_flows(self, buffer: Number) -> Value:
         """How many flows alike a buffer [packet] bears: BW/K + B/((1-gamma) b K), of which the whole part counts."""
         v, size = self._alike_in_si("lossless_flows"), buffer_size(buffer)
         flows = link_of(v) / v["capacity"] + size / ((1 - v["gamma"]) * rtt_of(v) * v["capacity"])
         return named(flows, "flows", "1", "flows without loss")
 
-    def _queue_alike(self, v: dict[str, Any]) -> Any:
+    def _queue_alike(self, v: dict[str, Value]) -> Value:
         return rtt_of(v) * (1 - v["gamma"]) * positive_part(v["flows"] * v["capacity"] - link_of(v))
 
-    def _fixed_points(self, capacity: list[Any], gamma: Any, link: Any) -> list[dict[str, Any]]:
+    def _fixed_points(
+        self, capacity: list[sympy.Expr], gamma: sympy.Expr, link: sympy.Expr
+    ) -> list[dict[str, sympy.Expr]]:
         """All flows together; flow 1 alone; extinction."""
         import sympy
 
@@ -296,30 +301,30 @@ class ThroughputReading(LinkReading):
         return [together, *([alone] if len(labels) > 1 else []), zero]
 
 
-def _rates_in_symbols(capacity: list[Any], gamma: Any, link: Any) -> list[Any]:
+def _rates_in_symbols(capacity: list[sympy.Expr], gamma: sympy.Expr, link: sympy.Expr) -> list[sympy.Expr]:
     """K_i (1-gamma)/(1 - gamma BW/S), S = (1-gamma) max(sum K, BW) + gamma BW."""
     total = (1 - gamma) * larger(total_of(capacity), link) + gamma * link
     return [K * (1 - gamma) / (1 - gamma * link / total) for K in capacity]
 
 
-def rtt_of(v: dict[str, Any]) -> Any:
+def rtt_of(v: dict[str, Value]) -> Value:
     """b for flows alike; 1 where the round trip is the unit of time."""
     return 1 if v["base_rtt"] is None else v["base_rtt"]
 
 
-def link_of(v: dict[str, Any]) -> Any:
+def link_of(v: dict[str, Value]) -> Value:
     """BW for flows alike."""
     return v["capacity"] if v.get("link") is None else v["link"]
 
 
-def buffer_size(value: Number) -> Any:
+def buffer_size(value: Number) -> xr.DataArray:
     array = as_parameter("buffer", value, "packet", "buffer")
     if not bool(((array >= 0) & (array < math.inf)).all()):
         raise DomainError(f"buffer must be a finite number >= 0 [packet], got {value!r}")
     return array
 
 
-def fixed_points(model: Competition) -> list[dict[str, Any]]:
+def fixed_points(model: Competition) -> list[dict[str, sympy.Expr]]:
     """The survivors' rates first (K/M each for flows alike), then flow 1 alone, then extinction.
 
     The first is left out where more than 6 flows change their order by capacity from point to point.

@@ -7,17 +7,21 @@ scalar recursions. M = 1 + (n-1) gamma throughout, and the reading is R1 (eq. 6)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import Delayed, DomainError, Map
+from tcpdynamics.solvers.problems.numbers import dimensions
 
 from ..formulas import exp, log, named
 from ..logistic import held_growth
-from ..parameters import Number, broadcast, parameter
+from ..parameters import Number, Value, broadcast, parameter
 from .competition import Competition, total_of
 from .equilibrium import fixed_points
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,11 +58,11 @@ class LotkaVolterraMap(Competition, reading="map"):
         delayed = {d.name: Delayed(N.name, lag) for N, d in zip(rates, past, strict=True)} if lag else {}
         return _map(self, rhs, delayed)
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """2 cos(lag pi/(2 lag + 1)) - epsilon: stable where > 0."""
         return named(self.critical_gain() - broadcast(self)["epsilon"], "margin", "1", "stability margin")
 
-    def critical_gain(self) -> Any:
+    def critical_gain(self) -> Value:
         """2 cos(lag pi/(2 lag + 1)), the largest stable epsilon."""
         lag = broadcast(self)["lag"]
         return named(2 * np.cos(lag * np.pi / (2 * lag + 1)), "epsilon", "1", "critical gain")
@@ -101,7 +105,7 @@ class LotkaVolterraStale(Competition, reading="stale"):
             return _map(self, {N.name: N + epsilon * N * (K - N) / K}, {})
         return _map(self, rhs, {d.name: Delayed(N.name, 1) for N, d in zip(rates, past, strict=True)})
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """Critical gain - epsilon: stable where > 0. For flows alike."""
         return named(
             self.critical_gain() - self._alike("stability_margin")["epsilon"],
@@ -110,7 +114,7 @@ class LotkaVolterraStale(Competition, reading="stale"):
             "stability margin",
         )
 
-    def critical_gain(self) -> Any:
+    def critical_gain(self) -> Value:
         """M min(1/(gamma (n-1)), 2/(1+gamma)), the largest stable epsilon; 2 for one flow. For flows alike."""
         v = self._alike("critical_gain")
         n, gamma = v["flows"], v["gamma"]
@@ -147,43 +151,43 @@ class LotkaVolterraHeld(Competition, reading="held"):
         }
         return _map(self, rhs, {})
 
-    def sum_multiplier(self) -> Any:
+    def sum_multiplier(self) -> Value:
         """e^(-rho) - gamma (n-1)(1 - e^(-rho)), rho = h epsilon/M: what a period does to a deviation of the sum."""
         v, kept = self._kept("sum_multiplier")
         return named(
             kept - v["gamma"] * (v["flows"] - 1) * (1 - kept), "multiplier", "1", "multiplier of the sum"
         )
 
-    def difference_multiplier(self) -> Any:
+    def difference_multiplier(self) -> Value:
         """e^(-rho) + gamma (1 - e^(-rho)), in (0, 1): what a period does to a difference between flows."""
         v, kept = self._kept("difference_multiplier")
         return named(kept + v["gamma"] * (1 - kept), "multiplier", "1", "multiplier of differences")
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """2 - M (1 - e^(-h epsilon/M)): stable where > 0. For flows alike."""
         _, kept = self._kept("stability_margin")
         return named(2 - self.crowding() * (1 - kept), "margin", "1", "stability margin")
 
-    def critical_gain(self) -> Any:
+    def critical_gain(self) -> Value:
         """-M ln(1 - 2/M)/h, the largest stable epsilon; inf for M <= 2. For flows alike."""
         v = self._alike("critical_gain")
         M = np.maximum(self.crowding(), 2.0)
         with np.errstate(divide="ignore"):
             return named(-M * log(1 - 2 / M) / v["period"], "epsilon", "1", "critical gain")
 
-    def _kept(self, what: str) -> tuple[dict[str, Any], Any]:
+    def _kept(self, what: str) -> tuple[dict[str, Value], Value]:
         v = self._alike(what)
         return v, exp(-v["period"] * v["epsilon"] / self.crowding())
 
 
 def whole(name: str, value: Any) -> int:
     """A structural number: one, not an array."""
-    if np.ndim(value):
+    if dimensions(value):
         raise DomainError(f"{name} must be one whole number here, got {value!r}; make one model for each")
     return int(value)
 
 
-def _map(model: Competition, rhs: dict[str, Any], delayed: dict[str, Delayed]) -> Map:
+def _map(model: Competition, rhs: dict[str, sympy.Expr], delayed: dict[str, Delayed]) -> Map:
     return model.problem(
         Map,
         rhs=rhs,

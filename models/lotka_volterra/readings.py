@@ -24,19 +24,20 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import ODE, DomainError, DynamicsError
 
-from ..formulas import choose, named, positive_part
-from ..parameters import broadcast
+from ..formulas import choose, named, positive_part, with_labels
+from ..parameters import Value, broadcast, is_labelled
 from .competition import larger, smaller, total_of
 from .competition import per_flow as per_flow
 from .equilibrium import LinearReading, LinkReading, ThroughputReading, link_of, rtt_of
 
 if TYPE_CHECKING:
+    import sympy
     import xarray as xr
 
 
@@ -69,13 +70,13 @@ class LotkaVolterraWindows(LinearReading, reading="windows"):
         ]
         return self._ode(room, self._fixed_points(self._symbols("capacity")), {})
 
-    def _resources(self) -> Any:
+    def _resources(self) -> xr.DataArray:
         return self._over_flows("capacity")
 
-    def _share_alike(self, v: dict[str, Any]) -> Any:
+    def _share_alike(self, v: dict[str, Value]) -> Value:
         return 1
 
-    def _shared_rate(self) -> Any:
+    def _shared_rate(self) -> xr.DataArray:
         return self._over_flows("capacity").max("flow")
 
 
@@ -104,40 +105,41 @@ class LotkaVolterraLink(LinkReading, LinearReading, reading="link"):
         resources = [(1 - gamma) * K + gamma * link for K in capacity]
         return self._ode(room, self._fixed_points(resources, capacity), {})
 
-    def aggregate_eigenvalue(self) -> Any:
+    def aggregate_eigenvalue(self) -> Value:
         """-epsilon (1-gamma + gamma BW/K) on a full link, else -epsilon [1/time]: how fast the sum settles."""
         return self._where_full(super().aggregate_eigenvalue(), "eigenvalue of the sum")
 
-    def fairness_eigenvalue(self) -> Any:
+    def fairness_eigenvalue(self) -> Value:
         """-epsilon (1-gamma)(1-gamma + gamma BW/K)/M on a full link, else -epsilon: how fast differences vanish."""
         return self._where_full(super().fairness_eigenvalue(), "eigenvalue of differences")
 
-    def spectrum(self) -> Any:
+    def spectrum(self) -> xr.DataArray:
         """All eigenvalues at the stable equilibrium, falling [1/time]; -epsilon/b_i where the link is not full."""
         alone = -(self._over_flows("epsilon") / self._base())
         ranked = alone.copy(data=-np.sort(-alone.values, axis=alone.get_axis_num("flow")))
         full = self._over_flows("capacity").sum("flow") > self._shared_rate()
         shared = super().spectrum()
         ranked = ranked.drop_vars("flow").rename(flow="root")
-        return self._named(shared.where(full, ranked).transpose(..., "root"), "eigenvalue")
+        roots = shared.where(full, ranked).transpose(..., "root")
+        return with_labels(roots, "eigenvalue", f"1/{self._unit}", "eigenvalue")
 
-    def _where_full(self, full: Any, text: str) -> Any:
+    def _where_full(self, full: Value, text: str) -> Value:
         if hasattr(full, "free_symbols"):
             return full
         v = broadcast(self)
         crowded = v["flows"] * v["capacity"] > link_of(v)
         return self._named(choose(crowded, full, -v["epsilon"] / rtt_of(v)), text)
 
-    def _resources(self) -> Any:
+    def _resources(self) -> xr.DataArray:
         gamma = broadcast(self)["gamma"]
         return (1 - gamma) * self._over_flows("capacity") + gamma * self._shared_rate()
 
-    def _share_alike(self, v: dict[str, Any]) -> Any:
+    def _share_alike(self, v: dict[str, Value]) -> Value:
         return 1 - v["gamma"] + v["gamma"] * link_of(v) / v["capacity"]
 
-    def _settled(self) -> Any:
+    def _settled(self) -> xr.DataArray:
         rates, capacity = super()._settled(), self._over_flows("capacity")
-        return choose(rates < capacity, rates, capacity)
+        return rates.where(rates < capacity, capacity)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,13 +185,13 @@ class LotkaVolterraThroughput(ThroughputReading, reading="throughput"):
             outputs["queue"] = larger(0, total - link) * self._symbol("base_rtt")
         return self._ode(room, self._fixed_points(capacity, gamma, link), outputs)
 
-    def aggregate_eigenvalue(self) -> Any:
+    def aggregate_eigenvalue(self) -> Value:
         """-epsilon (1-gamma)/(1 - gamma BW/S), S = (1-gamma) sum K + gamma BW: how fast the sum settles [1/time]."""
         v, total, link = self._sums("aggregate_eigenvalue")
         speed = v["epsilon"] * (1 - v["gamma"]) / (1 - v["gamma"] * link / total)
         return named(-speed / rtt_of(v), "eigenvalue", f"1/{self._unit}", "eigenvalue of the sum")
 
-    def fairness_eigenvalue(self) -> Any:
+    def fairness_eigenvalue(self) -> Value:
         """-epsilon (1-gamma), whatever n and K_i, on a full link; -epsilon on one that is not [1/time]."""
         v, total, link = self._sums("fairness_eigenvalue")
         speed = v["epsilon"] * (1 - v["gamma"])
@@ -197,27 +199,31 @@ class LotkaVolterraThroughput(ThroughputReading, reading="throughput"):
             speed = choose(total > link, speed, v["epsilon"])
         return named(-speed / rtt_of(v), "eigenvalue", f"1/{self._unit}", "eigenvalue of differences")
 
-    def spectrum(self) -> Any:
+    def spectrum(self) -> xr.DataArray:
         """All eigenvalues in equilibrium [1/time]: that of differences n - 1 times, then that of the sum."""
         import xarray as xr
 
         last = xr.DataArray(np.arange(self._count()) == self._count() - 1, dims="root")
-        roots = choose(last, self.aggregate_eigenvalue(), self.fairness_eigenvalue())
-        return named(roots.transpose(..., "root"), "eigenvalue", f"1/{self._unit}", "eigenvalue")
+        roots = xr.DataArray(self.aggregate_eigenvalue()).where(last, self.fairness_eigenvalue())
+        return with_labels(roots.transpose(..., "root"), "eigenvalue", f"1/{self._unit}", "eigenvalue")
 
-    def fairness_time(self) -> Any:
+    def fairness_time(self) -> Value:
         """1/(epsilon (1-gamma)) on a full link: time in which unfairness falls to 1/e, the same for any n."""
         return named(-1 / self.fairness_eigenvalue(), "time", self._unit, "fairness relaxation time")
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> Value:
         """1 - gamma: always stable, and no flow dies out."""
         return named(1 - broadcast(self)["gamma"], "margin", "1", "stability margin")
 
-    def _sums(self, what: str) -> tuple[dict[str, Any], Any, Any]:
+    def _sums(self, what: str) -> tuple[dict[str, Value], Value, Value]:
         """Parameters, the sum of rates in equilibrium and the link, for one base RTT and any capacities."""
         self._one_rtt(what)
         v = broadcast(self)
-        demand = v["capacity"].sum("flow") if "capacity" in self._each() else v["flows"] * v["capacity"]
+        capacity = v["capacity"]
+        if is_labelled(capacity) and "flow" in capacity.dims:
+            demand: Value = capacity.sum("flow")
+        else:
+            demand = v["flows"] * capacity
         link = link_of(v)
         return v, link + (1 - v["gamma"]) * positive_part(demand - link), link
 
@@ -279,7 +285,9 @@ class LotkaVolterraQueue(ThroughputReading, reading="queue"):
         settled = super().equilibrium()
         return settled.assign(q=settled["queue"])
 
-    def _with_queue(self, capacity: list[Any], gamma: Any, link: Any) -> list[dict[str, Any]]:
+    def _with_queue(
+        self, capacity: list[sympy.Expr], gamma: sympy.Expr, link: sympy.Expr
+    ) -> list[dict[str, sympy.Expr]]:
         """For one base RTT: the fixed points with b times what exceeds the link."""
         import sympy
 

@@ -5,10 +5,16 @@ All work on arrays with the flows on the last axis, one row a point of the param
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..parameters import Value
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -120,11 +126,14 @@ def queueing_delay(rates: Array, rtt: Array, link: Array) -> Array:
     return delay
 
 
-def along_flows(kernel: Any, *arrays: Any, out: tuple[str, ...] = ("flow",), flows: tuple[bool, ...]) -> Any:
+def along_flows(
+    kernel: Callable[..., Array], *arrays: Value, out: tuple[str, ...] = ("flow",), flows: tuple[bool, ...]
+) -> xr.DataArray:
     """A kernel on DataArrays: `flows` says which of them have the dimension `flow`."""
     import xarray as xr
 
     core = [["flow"] if has else [] for has in flows]
-    return xr.apply_ufunc(
+    labelled: xr.DataArray = xr.apply_ufunc(
         kernel, *(xr.DataArray(a) for a in arrays), input_core_dims=core, output_core_dims=[list(out)]
     )
+    return labelled

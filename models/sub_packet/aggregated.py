@@ -16,13 +16,16 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tcpdynamics.solvers.problems import MarkovChain
+from tcpdynamics.solvers.problems import Edge, MarkovChain
 
-from ..parameters import Number, parameter
+from ..parameters import Number, Value, parameter
 from .observed import SubPacketModel, loss_below, resent_loss_below, timer_from
 from .windows import some_lost, window_transitions
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,7 @@ class SubPacketApproximate(SubPacketModel, reading="approximate"):
     def _timeout_to(self) -> dict[int, str]:
         return {n: "b*" if n <= 3 else "b0" for n in range(2, self.w_max + 1)}
 
-    def _ladder_deliveries(self) -> dict[tuple[str, str], dict[int, Any]]:
+    def _ladder_deliveries(self) -> dict[Edge, dict[int, sympy.Expr]]:
         p_r = self._p_r()
         return {("S1", "S2"): {1: 1 - p_r}, ("S1", "b*"): {0: p_r}}
 
@@ -133,9 +136,9 @@ class SubPacketFull(SubPacketModel, reading="full"):
     def _timeout_to(self) -> dict[int, str]:
         return {n: "b*" if n <= 3 else "b0" for n in range(2, self.w_max + 1)}
 
-    def _ladder_deliveries(self) -> dict[tuple[str, str], dict[int, Any]]:
+    def _ladder_deliveries(self) -> dict[Edge, dict[int, sympy.Expr]]:
         p, p_r = self._p(), self._p_r()
-        law: dict[tuple[str, str], dict[int, Any]] = {}
+        law: dict[Edge, dict[int, sympy.Expr]] = {}
         for k in range(1, self.stages + 1):
             law |= {
                 (f"S1({k}r)", f"S2({k}r)"): {1: 1 - p_r},
@@ -152,6 +155,11 @@ class SubPacketFresh(SubPacketFull, reading="fresh"):
 
     Section 3.3.3 of the paper says that entering S3 loses the memory, and S2 without a suffix is entered only by fast
     retransmission; so b* is never entered and is left out.
+
+    Examples
+    --------
+    >>> "b*" in SubPacketFresh(loss=0.1).states()
+    False
     """
 
     def _silent(self) -> tuple[str, ...]:
@@ -166,13 +174,18 @@ class SubPacketLevels(SubPacketFresh, reading="levels"):
     """Reading L of Fig. 8: stages below the last wait exactly their own timeout, the last for all deeper ones.
 
     Tends to the exact chain without a backoff limit as `stages` grows.
+
+    Examples
+    --------
+    >>> len(SubPacketLevels(loss=0.1, stages=5).states()) - len(SubPacketLevels(loss=0.1, stages=3).states())
+    6
     """
 
     def _held(self, k: int) -> bool:
         return k < self.stages
 
 
-def mean_wait(k: int, p: Any, m_0: Any) -> Any:
+def mean_wait(k: int, p: Value, m_0: Value) -> Value:
     """E_k, mean idle epochs of an aggregate that starts at backoff 2^k: ((m_0 2^k - 1) q + p) / (1 - 2p).
 
     eq. (8) for k = 0 and m_0 = 2; eq. (11) for k = 1, whose printed sum has a factor p too many. Without cancellation.
@@ -186,12 +199,12 @@ def mean_wait(k: int, p: Any, m_0: Any) -> Any:
     return ((m_0 * 2**k - 1) * (1 - p) + p) / (1 - 2 * p)
 
 
-def simple_wait(m_0: Any) -> dict[str, Any]:
+def simple_wait(m_0: sympy.Expr) -> dict[str, sympy.Expr]:
     """Time in b0: m_0 - 1 idle epochs; the paper's m_0 = 2 needs no entry."""
     return {} if m_0 == 2 else {"b0": m_0 - 1}
 
 
-def _one() -> Any:
+def _one() -> sympy.Expr:
     import sympy
 
     return sympy.Integer(1)

@@ -15,18 +15,20 @@ Results that the paper does not have: silence is finite without a cap only if p 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tcpdynamics.errors import shown
-from tcpdynamics.solvers.problems import DomainError, MarkovChain
+from tcpdynamics.solvers.problems import DomainError, Edge, MarkovChain
 
-from ..parameters import broadcast, parameter
+from ..parameters import Value, broadcast, parameter
 from .observed import SubPacketModel
 from .windows import some_lost, window_transitions
 
 if TYPE_CHECKING:
+    import sympy
     import xarray as xr
 
 
@@ -76,13 +78,13 @@ class SubPacketExact(SubPacketModel, reading="exact"):
     def _deeper(self, k: int) -> str:
         return f"b({min(k + 1, self.backoff_cap)})"
 
-    def _after_retransmission(self, k: int, p: Any, p_r: Any) -> dict[str, Any]:
+    def _after_retransmission(self, k: int, p: sympy.Expr, p_r: sympy.Expr) -> dict[str, sympy.Expr]:
         return {f"S2({k})": 1 - p_r, self._deeper(k): p_r}
 
-    def _after_window_of_two(self, k: int, p: Any) -> dict[str, dict[int, Any]]:
+    def _after_window_of_two(self, k: int, p: sympy.Expr) -> dict[str, dict[int, sympy.Expr]]:
         """Where S2(k) leads, with the packets delivered; a failure after the collapse is a new outage."""
         q = 1 - p
-        law: dict[str, dict[int, Any]] = {"S3": {2: q**2}}
+        law: dict[str, dict[int, sympy.Expr]] = {"S3": {2: q**2}}
         if self.collapse == 3:
             failures = [(self._deeper(k), {1: 2 * p * q, 0: p**2})]
         elif self.collapse == 2:  # by then the first packet of the two must have arrived
@@ -98,25 +100,25 @@ class SubPacketExact(SubPacketModel, reading="exact"):
     def _timeout_to(self) -> dict[int, str]:
         return {n: "b(0)" for n in range(2, self.w_max + 1)}
 
-    def _ladder_deliveries(self) -> dict[tuple[str, str], dict[int, Any]]:
+    def _ladder_deliveries(self) -> dict[Edge, dict[int, sympy.Expr]]:
         p, p_r = self._p(), self._p_r()
-        law: dict[tuple[str, str], dict[int, Any]] = {}
+        law: dict[Edge, dict[int, sympy.Expr]] = {}
         for k in range(self.backoff_cap + 1):
             law[f"S1({k})", f"S2({k})"] = {1: 1 - p_r}
             law[f"S1({k})", self._deeper(k)] = {0: p_r}
             law |= {(f"S2({k})", target): cell for target, cell in self._after_window_of_two(k, p).items()}
         return law
 
-    def repeat_probability(self) -> Any:
+    def repeat_probability(self) -> Value:
         """s = P(one more, longer timeout | a timeout) [1]; a number, or a DataArray over the parameters."""
         p, p_r = self._loss_pair()
         return escape(p, p_r, self.collapse)
 
-    def tail_exponent(self) -> Any:
+    def tail_exponent(self) -> Value:
         """alpha = log2(1/s): P(silence > t) falls like t^(-alpha) up to the cap [1]."""
         return -np.log2(self.repeat_probability())
 
-    def mean_silence(self) -> Any:
+    def mean_silence(self) -> Value:
         """Mean length of a silence [epochs]: sum over levels of (m_0 2^k - 1) P(level k)."""
         law = self.silence_lengths()
         mean = (law.length * law.probability).sum("level")
@@ -155,12 +157,12 @@ class SubPacketExact(SubPacketModel, reading="exact"):
             attrs={"model": type(self).__name__},
         )
 
-    def _loss_pair(self) -> tuple[Any, Any]:
+    def _loss_pair(self) -> tuple[Value, Value]:
         v = broadcast(self)
         return v["loss"], v["loss" if self.retransmission_loss is None else "retransmission_loss"]
 
 
-def escape(p: Any, p_r: Any, successes: int) -> Any:
+def escape(p: Value, p_r: Value, successes: int) -> Value:
     """s = 1 - (1-p_r)(1-p)^(m-1), written without cancellation."""
     return p_r + (1 - p_r) * some_lost(successes - 1, p) if successes > 1 else p_r
 
@@ -177,9 +179,15 @@ def collapse_threshold(successes: int = 3, backoff: float = 2.0) -> float:
     backoff : float
         c > 1.
 
+    Returns
+    -------
+    float
+        p_c [1].
+
     Raises
     ------
     DomainError
+        A number of successes or a factor outside its range.
 
     Examples
     --------
@@ -193,9 +201,9 @@ def collapse_threshold(successes: int = 3, backoff: float = 2.0) -> float:
     return float(-np.expm1(np.log1p(-1 / backoff) / successes))
 
 
-def _is_number(value: Any, kinds: Any) -> bool:
+def _is_number(value: object, kinds: type | UnionType) -> bool:
     return isinstance(value, kinds) and not isinstance(value, bool)
 
 
-def _merge(law: dict[int, Any]) -> Any:
+def _merge(law: dict[int, sympy.Expr]) -> sympy.Expr:
     return sum(law.values())

@@ -11,15 +11,18 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tcpdynamics.errors import shown
-from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward
+from tcpdynamics.solvers.problems import DomainError, Edge, MarkovChain, Reward
+from tcpdynamics.solvers.problems.numbers import dimensions
 
 from ..model import Model
-from ..parameters import Number, as_parameter, broadcast, parameter, setting
+from ..parameters import Number, Value, as_parameter, broadcast, parameter, setting
 from .windows import timeout_chance, window_deliveries
 
 if TYPE_CHECKING:
+    import sympy
     import xarray as xr
 
 SOURCE = "Chen et al., section 3"
@@ -68,31 +71,33 @@ class SubPacketModel(Model, family="sub-packet"):
 
     # -- symbols -------------------------------------------------------------------------------------------
 
-    def _p(self) -> Any:
+    def _p(self) -> sympy.Symbol:
         import sympy
 
         return sympy.Symbol("p", positive=True)
 
-    def _p_r(self) -> Any:
+    def _p_r(self) -> sympy.Symbol:
         import sympy
 
         return self._p() if self.retransmission_loss is None else sympy.Symbol("p_r", nonnegative=True)
 
-    def _m_0(self) -> Any:
+    def _m_0(self) -> sympy.Expr:
         """A number where it is one, so that closed forms stay in p; a symbol where it is swept."""
         import sympy
 
-        if np.ndim(self.base_timeout) == 0 and not hasattr(self.base_timeout, "dims"):
+        if dimensions(self.base_timeout) == 0 and not hasattr(self.base_timeout, "dims"):
             return sympy.Rational(self.base_timeout)
         return sympy.Symbol("m_0", positive=True)
 
-    def _parameters(self) -> dict[str, Any]:
+    def _parameters(self) -> dict[str, Value]:
         """The losses first, then the timer where it is swept: this is the order of the dimensions of results."""
         parameters = super()._parameters()
         timer = parameters.pop("m_0")
         return parameters if self._m_0().is_number else {**parameters, "m_0": timer}
 
-    def _chain(self, transitions: Mapping[tuple[str, str], Any], holding: Mapping[str, Any]) -> MarkovChain:
+    def _chain(
+        self, transitions: Mapping[Edge, sympy.Expr], holding: Mapping[str, sympy.Expr]
+    ) -> MarkovChain:
         return self.problem(MarkovChain, transitions=transitions, states=self.states(), holding=holding)
 
     # -- what subclasses give ------------------------------------------------------------------------------
@@ -108,7 +113,7 @@ class SubPacketModel(Model, family="sub-packet"):
     def _timeout_to(self) -> dict[int, str]:
         raise NotImplementedError
 
-    def _ladder_deliveries(self) -> dict[tuple[str, str], dict[int, Any]]:
+    def _ladder_deliveries(self) -> dict[Edge, dict[int, sympy.Expr]]:
         raise NotImplementedError
 
     # -- what an observer counts ---------------------------------------------------------------------------
@@ -162,7 +167,7 @@ class SubPacketModel(Model, family="sub-packet"):
                 if self._repairs(state, n):
                     copies = copies + n * p * (1 - p) ** (n - 1) * share
 
-        def variable(values: Any, units: str, name: str, *more: str) -> Any:
+        def variable(values: NDArray[Any], units: str, name: str, *more: str) -> tuple[Any, ...]:
             return ((*dims, *more), values, {"units": units, "long_name": name})
 
         return xr.Dataset(
@@ -183,13 +188,15 @@ class SubPacketModel(Model, family="sub-packet"):
     def _repairs(self, state: str, n: int) -> bool:
         return (n >= 4 or self.early_retransmit) and "(" not in state
 
-    def _beside(self, pi: xr.DataArray, dims: tuple[str, ...], name: str, value: Any) -> Any:
+    def _beside(
+        self, pi: xr.DataArray, dims: tuple[str, ...], name: str, value: Number
+    ) -> sympy.Rational | NDArray[Any]:
         """A parameter, shaped to go with the values of a result; rational where the result is."""
         if pi.dtype == object:
             import sympy
 
             exact = [sympy.Rational(x) for x in np.atleast_1d(np.asarray(value, dtype=object))]
-            return exact[0] if np.ndim(value) == 0 else np.array(exact, dtype=object)
+            return exact[0] if dimensions(value) == 0 else np.array(exact, dtype=object)
         array = as_parameter(name, value, "1", "")
         if name in pi.coords and not _same(array, pi.coords[name]):
             raise DomainError(
@@ -211,7 +218,7 @@ class SubPacketModel(Model, family="sub-packet"):
 
         v = broadcast(self)
         p, p_r = v["loss"], v["loss" if self.retransmission_loss is None else "retransmission_loss"]
-        chance: dict[str, Any] = {}
+        chance: dict[str, Value] = {}
         for state, n in self.packets().items():
             if n == 1:
                 chance[state] = p_r
@@ -228,7 +235,7 @@ class SubPacketModel(Model, family="sub-packet"):
         return xr.Dataset({"timeout": timeout}, attrs={"model": type(self).__name__})
 
 
-def check_structure(model: Any) -> None:
+def check_structure(model: Model) -> None:
     """Refuse arrays of what shapes a chain: a sweep over it has a chain at each point."""
     for field in fields(model):
         value = getattr(model, field.name)

@@ -12,7 +12,7 @@ A mean-field argument: independent losses, a buffer that never empties, all flow
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from ..model import Model
 from ..parameters import Number, parameter
 from .exact import SubPacketExact
 from .observed import check_structure
+
+if TYPE_CHECKING:
+    import sympy
+    import xarray as xr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +99,7 @@ class SharedLink(Model):
                     f"{name} must be one number, got {shown(getattr(self, name))}; sweep it in a loop"
                 )
 
-    def share(self) -> Any:
+    def share(self) -> xr.DataArray:
         """phi = (C R_0 + B)/N [packets per flow], over the grid of all array parameters."""
         v = {name: self._to_dataarray(name) for name in ("flows", "capacity", "base_rtt", "buffer")}
         packets = v["capacity"] / (8 * self.packet_size) * v["base_rtt"] + v["buffer"]
@@ -103,7 +107,7 @@ class SharedLink(Model):
         share.attrs = {"units": "packet", "long_name": "packets in pipe and buffer per flow"}
         return share
 
-    def flow(self, loss: Any = 0.1) -> SubPacketExact:
+    def flow(self, loss: Number = 0.1) -> SubPacketExact:
         """The chain of one of the flows."""
         return SubPacketExact(
             loss=loss,
@@ -143,8 +147,10 @@ def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain,
         for s in _symbols(chain)
         if s.name == "p_r"
     }
-    transitions = {edge: e.subs(p_r) for edge, e in chain.transitions.items()}
-    joint = {edge: {r: e.subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()}
+    transitions = {edge: sympy.sympify(e).subs(p_r) for edge, e in chain._expressions.items()}
+    joint = {
+        edge: {r: sympy.sympify(e).subs(p_r) for r, e in law.items()} for edge, law in reward.joint.items()
+    }
     parameters = {k: v for k, v in chain.parameters.items() if k != "p_r"}
     domain = {"p": (0.0, 1 / max(ratio, 1.0))}
     return replace(chain, transitions=transitions, parameters=parameters, domain=domain), replace(
@@ -152,5 +158,5 @@ def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain,
     )
 
 
-def _symbols(chain: MarkovChain) -> set[Any]:
-    return {s for e in chain.transitions.values() for s in e.free_symbols}
+def _symbols(chain: MarkovChain) -> set[sympy.Symbol]:
+    return {s for e in chain._expressions.values() for s in getattr(e, "free_symbols", ())}

@@ -15,7 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING
+
+from tcpdynamics.solvers.problems import Edge
+
+from ..parameters import Value
+
+if TYPE_CHECKING:
+    import sympy
 
 #: Terms of a nested sum.
 _BLOCK = 64
@@ -36,7 +43,7 @@ def recovers(n: int, early_retransmit: bool) -> bool:
     return n >= 4 or (early_retransmit and n >= 2)
 
 
-def timeout_chance(n: int, p: Any, early_retransmit: bool = False) -> Any:
+def timeout_chance(n: int, p: Value, early_retransmit: bool = False) -> Value:
     """P(timeout | a window of n packets is sent), without cancellation.
 
     Examples
@@ -50,17 +57,17 @@ def timeout_chance(n: int, p: Any, early_retransmit: bool = False) -> Any:
     return some_lost(n, p)
 
 
-def some_lost(n: int, p: Any) -> Any:
+def some_lost(n: int, p: Value) -> Value:
     """1 - q^n = P(at least one of n packets is lost), without cancellation."""
     return p * sum((1 - p) ** j for j in range(n))
 
 
 def window_transitions(
-    p: Any, w_max: int, early_retransmit: bool, timeout_to: Mapping[int, str]
-) -> dict[tuple[str, str], Any]:
+    p: sympy.Expr, w_max: int, early_retransmit: bool, timeout_to: Mapping[int, str]
+) -> dict[Edge, sympy.Expr]:
     """Transitions out of S_2 ... S_W; `timeout_to[n]` is the state that a timeout in S_n leads to."""
     q = 1 - p
-    moves: dict[tuple[str, str], Any] = {}
+    moves: dict[Edge, sympy.Expr] = {}
     weighted = _partial_sums([j * q ** (j - 1) for j in range(1, w_max + 1)])
     for n in range(2, w_max + 1):
         here = f"S{n}"
@@ -73,17 +80,17 @@ def window_transitions(
     return moves
 
 
-def _partial_sums(terms: list[Any]) -> list[Any]:
+def _partial_sums(terms: list[sympy.Expr]) -> list[sympy.Expr]:
     """Running sums that SymPy does not flatten: each is an addition or two more than the last, so W windows cost O(W).
 
     In blocks, for SymPy walks nested sums by recursion.
     """
     import sympy
 
-    def nested(total: Any, term: Any) -> Any:
+    def nested(total: sympy.Expr, term: sympy.Expr) -> sympy.Expr:
         return sympy.Add(total, term, evaluate=False)
 
-    sums: list[Any] = []
+    sums: list[sympy.Expr] = []
     before, inside = None, None
     for i, term in enumerate(map(sympy.sympify, terms)):
         inside = nested(inside, term) if i % _BLOCK else term
@@ -94,17 +101,17 @@ def _partial_sums(terms: list[Any]) -> list[Any]:
 
 
 def window_deliveries(
-    p: Any, w_max: int, early_retransmit: bool, timeout_to: Mapping[int, str]
-) -> dict[tuple[str, str], dict[int, Any]]:
+    p: sympy.Expr, w_max: int, early_retransmit: bool, timeout_to: Mapping[int, str]
+) -> dict[Edge, dict[int, sympy.Expr]]:
     """Joint law of the next state and the packets that arrive, out of S_2 ... S_W.
 
     A copy sent by fast retransmit counts where it arrives, so that a window which loses one packet and
     repairs it delivers n.
     """
     q = 1 - p
-    law: dict[tuple[str, str], dict[int, Any]] = {}
+    law: dict[Edge, dict[int, sympy.Expr]] = {}
 
-    def add(source: str, target: str, packets: int, chance: Any) -> None:
+    def add(source: str, target: str, packets: int, chance: sympy.Expr) -> None:
         cell = law.setdefault((source, target), {})
         cell[packets] = cell.get(packets, 0) + chance
 

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import Map
 
 from ..model import Model
-from ..parameters import Number, parameter
+from ..parameters import Number, Value, parameter
 from .recursion import OC3, PHI, PSI, SOURCE, Array, clip, least, numpy_values, over_grid, to_python
+
+if TYPE_CHECKING:
+    import sympy
+    import xarray as xr
 
 #: Link -> the group that crosses this one only.
 _OTHER = {1: "weight_2", 3: "weight_3"}
@@ -61,7 +65,7 @@ class _TwoLinks(Model):
 
     # -- closed forms --------------------------------------------------------------------------------------
 
-    def equilibrium(self) -> dict[str, Any]:
+    def equilibrium(self) -> dict[str, Value]:
         """The fixed point of windows, feedbacks and queues.
 
         Returns
@@ -76,7 +80,7 @@ class _TwoLinks(Model):
         rest = {"Upsilon_1": up_1, "Upsilon_3": up_3} | _network(v, up_1, up_3)
         return {k: to_python(x) for k, x in rest.items()}
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> float | xr.DataArray:
         """> 0 iff small deviations of both links decay (away from a tie of the two feedbacks).
 
         The tight link has the multiplier 1 - phi - psi, the other lies between that and 1: the condition is that
@@ -100,11 +104,11 @@ class _TwoLinks(Model):
         """One less the multiplier of the link that is not tight, where the tight one has no buffer."""
         raise NotImplementedError
 
-    def _rest(self, v: dict[str, Any]) -> tuple[Any, Any]:
+    def _rest(self, v: dict[str, Value]) -> tuple[Value, Value]:
         """Upsilon_1 and Upsilon_3 at rest."""
         raise NotImplementedError
 
-    def _unconstrained(self, v: Mapping[str, Any]) -> tuple[Any, Any]:
+    def _unconstrained(self, v: Mapping[str, Value]) -> tuple[Value, Value]:
         """f0 of both links: what each would feed back if all its flows obeyed it."""
         spare = v["psi"] / (v["phi"] + v["psi"])
         return (
@@ -134,7 +138,7 @@ class _TwoLinks(Model):
             fixed_points=[dict(zip(("Upsilon_1", "Upsilon_3"), self._rest(v), strict=True))],
         )
 
-    def _fed(self, commanded: Any, window: Any) -> Any:
+    def _fed(self, commanded: sympy.Expr, window: sympy.Expr) -> sympy.Expr:
         """What the bracket of eq. (3) holds."""
         raise NotImplementedError
 
@@ -155,19 +159,19 @@ class TRefwaTwoLinksCommanded(_TwoLinks):
     (0.899, 0.386)
     """
 
-    def surplus(self, link: int = 1) -> Any:
+    def surplus(self, link: int = 1) -> Value:
         """Window that L1 (or, with 3, L3) would carry with an empty queue, less its BDP [packets].
 
         The link is full iff this is >= 0; below, its utilisation is 1 + surplus/BDP.
         """
         return to_python(self._surplus(numpy_values(self), link))
 
-    def _surplus(self, v: Mapping[str, Any], link: int) -> Any:
+    def _surplus(self, v: Mapping[str, Value], link: int) -> Value:
         alone, bdp = v[_OTHER[link]], v[f"bdp_{link}"]
         offered = (bdp + v["psi"] / v["phi"] * v[f"buffer_{link}"]) / (v["weight_1"] + alone)
         return v["weight_1"] * least(*self._unconstrained(v)) + alone * offered - bdp
 
-    def least_buffer(self) -> Any:
+    def least_buffer(self) -> Value:
         """b = B1/BDP1 = B3/BDP3 from which on L1 is full, if L3 is tight for group 1 [1]; inf for psi = 0.
 
         The model's own buffers are not used.
@@ -179,7 +183,7 @@ class TRefwaTwoLinksCommanded(_TwoLinks):
         with np.errstate(divide="ignore"):
             return to_python((v["bdp_1"] - crossing - own) / slope)
 
-    def _rest(self, v: dict[str, Any]) -> tuple[Any, Any]:
+    def _rest(self, v: dict[str, Value]) -> tuple[Value, Value]:
         tight = least(*self._unconstrained(v))
         rest = []
         for k, other in _OTHER.items():
@@ -191,7 +195,7 @@ class TRefwaTwoLinksCommanded(_TwoLinks):
             rest.append(least(empty, queued / (v["phi"] + v["psi"] * share)))
         return rest[0], rest[1]
 
-    def _fed(self, commanded: Any, window: Any) -> Any:
+    def _fed(self, commanded: sympy.Expr, window: sympy.Expr) -> sympy.Expr:
         return commanded
 
     def _loose_gain(self, v: Mapping[str, Array], link: int) -> Array:
@@ -215,7 +219,7 @@ class TRefwaTwoLinksMeasured(_TwoLinks):
     1.0
     """
 
-    def _rest(self, v: dict[str, Any]) -> tuple[Any, Any]:
+    def _rest(self, v: dict[str, Value]) -> tuple[Value, Value]:
         free = self._unconstrained(v)
         tight = least(*free)
         rest = []
@@ -225,7 +229,7 @@ class TRefwaTwoLinksMeasured(_TwoLinks):
             rest.append(total * (f0 + v["weight_1"] / v[other] * (f0 - tight)))
         return rest[0], rest[1]
 
-    def _fed(self, commanded: Any, window: Any) -> Any:
+    def _fed(self, commanded: sympy.Expr, window: sympy.Expr) -> sympy.Expr:
         return window
 
     def _loose_gain(self, v: Mapping[str, Array], link: int) -> Array:
@@ -233,7 +237,7 @@ class TRefwaTwoLinksMeasured(_TwoLinks):
         return (v["phi"] + v["psi"] * (v[f"buffer_{link}"] > 0)) * own / (v["weight_1"] + own)
 
 
-def _network(v: dict[str, Any], up_1: Any, up_3: Any) -> dict[str, Any]:
+def _network(v: dict[str, Value], up_1: Value, up_3: Value) -> dict[str, Value]:
     """What two commands make of the network, in numbers or symbols."""
     f = {1: up_1 / (v["weight_1"] + v["weight_2"]), 3: up_3 / (v["weight_1"] + v["weight_3"])}
     obeyed = least(f[1], f[3])
@@ -247,7 +251,7 @@ def _network(v: dict[str, Any], up_1: Any, up_3: Any) -> dict[str, Any]:
     return network
 
 
-def _clipped(x: Any, high: Any) -> Any:
+def _clipped(x: Value, high: Value) -> Value:
     if hasattr(x, "free_symbols"):
         return clip(x, 0, high)
     return -least(-least(x, high), 0 * x)

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 
-from ..parameters import Number, broadcast, parameter, setting
+from ..parameters import Complex, Number, Value, broadcast, parameter, setting
 from .recursion import (
     Array,
     TRefwaModel,
@@ -34,14 +34,17 @@ from .recursion import (
     trinomial_margin,
 )
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 
 class _Commanded(TRefwaModel):
     """e(n+1) = (1 - phi) e(n) + psi (B - Q), whatever queue is seen."""
 
-    def _rest(self, v: Mapping[str, Any]) -> dict[str, Any]:
+    def _rest(self, v: Mapping[str, Value]) -> dict[str, Value]:
         return {"e": v["psi"] * v["buffer"] / (v["phi"] + v["psi"])}
 
-    def any_delay_margin(self) -> Any:
+    def any_delay_margin(self) -> float | xr.DataArray:
         """1 - |1 - phi| - psi: where it is > 0, every mix of whole delays of the queue is stable.
 
         A root z with |z| >= 1 of z - (1 - phi) = -psi sum s_i z^(-d_i) would give |z| - |1 - phi| <= psi. Where
@@ -78,17 +81,17 @@ class TRefwaWindow(_Commanded, reading="window"):
     25.0
     """
 
-    def conditions(self) -> tuple[Any, ...]:
+    def conditions(self) -> tuple[Value, ...]:
         """Each is > 0 iff the reading is stable: phi, 2 - phi - psi. Takes SymPy expressions too."""
         v = broadcast(self)
         return v["phi"], 2 - v["phi"] - v["psi"]
 
-    def multiplier(self) -> Any:
+    def multiplier(self) -> Value:
         """1 - phi - psi, by which a small deviation is multiplied in each interval."""
         v = broadcast(self)
         return 1 - v["phi"] - v["psi"]
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z - (1 - phi - psi)."""
         return z - self.multiplier()
 
@@ -133,13 +136,13 @@ class TRefwaDelayed(_Commanded, reading="delayed"):
         "d", "interval", "age of the queue seen", low=0, low_open=False, integer=True, default=1
     )
 
-    def critical_psi(self) -> Any:
+    def critical_psi(self) -> float | xr.DataArray:
         """The upper end of the stable psi at this phi and delay: float, or DataArray over the grid."""
         return over_grid(
             self, lambda v: critical_gain(1 - v["phi"], v["delay"]), "critical_psi", "largest stable gain"
         )
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z^(d+1) - (1 - phi) z^d + psi."""
         v = broadcast(self)
         return (z - (1 - v["phi"])) * z ** v["delay"] + v["psi"]
@@ -232,7 +235,7 @@ class TRefwaMixed(_Commanded, reading="mixed"):
             mixed[int(d)] = mixed.get(int(d), 0.0) + s
         return mixed
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z^(D+1) - (1 - phi) z^D + psi sum s_i z^(D - d_i), D the longest delay."""
         v, mix = broadcast(self), self.mix()
         longest = max(mix)

@@ -14,15 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, Delayed
 
 from ..formulas import exp
-from ..parameters import Number, broadcast, parameter
+from ..parameters import Complex, Number, Value, broadcast, parameter
 from .recursion import Array, TRefwaModel, both_delayed_critical, over_grid, queue_delayed_critical
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,11 @@ class _Continuous(TRefwaModel):
 
     delay: Number = parameter("\\tau", "1", "delay, in mean RTTs", low=0.0, low_open=False, default=1.0)
 
-    def critical_psi(self) -> Any:
+    def critical_psi(self) -> float | xr.DataArray:
         """The upper end of the stable psi at this phi and delay (inf without delay): float, or DataArray."""
         return over_grid(self, self._critical, "critical_psi", "largest stable gain")
 
-    def _rest(self, v: Mapping[str, Any]) -> dict[str, Any]:
+    def _rest(self, v: Mapping[str, Value]) -> dict[str, Value]:
         return {"e": 0 * v["buffer"], "Q": v["buffer"]}
 
     def _margin(self, v: Mapping[str, Array]) -> Array:
@@ -91,7 +94,7 @@ class TRefwaContinuous(_Continuous, reading="continuous"):
     (True, True)
     """
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z^2 + (phi z + psi) exp(-tau z)."""
         v = broadcast(self)
         return z**2 + (v["phi"] * z + v["psi"]) * exp(-v["delay"] * z)
@@ -117,7 +120,7 @@ class TRefwaQueueDelayed(_Continuous, reading="queue-delayed"):
     (1.775, 0.5)
     """
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z^2 + phi z + psi exp(-tau z)."""
         v = broadcast(self)
         return z**2 + v["phi"] * z + v["psi"] * exp(-v["delay"] * z)

@@ -7,9 +7,10 @@ the abstract's "bandwidth ... in proportion with their RTTs" is a slip of the pe
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from tcpdynamics.solvers.problems import DomainError
 
 from ..model import Model
-from ..parameters import parameter, setting
+from ..parameters import is_labelled, parameter, setting
 from .recursion import SOURCE
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 #: Eq. (1) takes the logarithm of milliseconds.
 MILLISECOND = 1e-3
+
+#: Numbers in the wrapping in which they came.
+Wrapped: TypeAlias = "float | NDArray[Any] | xr.DataArray"
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,13 @@ class RttCode(Model):
         """r = 2^(1/K): upper over lower end of a cell, 1.116 for K = 6.3."""
         return math.exp2(1 / self.k)
 
-    def encode(self, rtt: Any) -> Any:
+    @overload
+    def encode(self, rtt: float) -> int: ...
+    @overload
+    def encode(self, rtt: Sequence[float] | NDArray[Any]) -> NDArray[Any]: ...
+    @overload
+    def encode(self, rtt: xr.DataArray) -> xr.DataArray: ...
+    def encode(self, rtt: Wrapped | Sequence[float]) -> Wrapped:
         """Code of each round-trip time.
 
         Parameters
@@ -102,18 +112,36 @@ class RttCode(Model):
         codes = np.clip(np.floor(self.k * np.log2(values / MILLISECOND)), 0, self.top).astype(int)
         return _like(rtt, codes)
 
-    def cell(self, code: Any) -> tuple[Any, Any]:
+    @overload
+    def cell(self, code: float) -> tuple[float, float]: ...
+    @overload
+    def cell(self, code: Sequence[float] | NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def cell(self, code: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]: ...
+    def cell(self, code: Wrapped | Sequence[float]) -> tuple[Wrapped, Wrapped]:
         """Lower and upper end of the round-trip times with a code [s]."""
         c = self._codes(code)
         low, high = (MILLISECOND * np.exp2((c + i) / self.k) for i in (0, 1))
         return _like(code, low), _like(code, high)
 
-    def decode(self, code: Any) -> Any:
+    @overload
+    def decode(self, code: float) -> float: ...
+    @overload
+    def decode(self, code: Sequence[float] | NDArray[Any]) -> NDArray[Any]: ...
+    @overload
+    def decode(self, code: xr.DataArray) -> xr.DataArray: ...
+    def decode(self, code: Wrapped | Sequence[float]) -> Wrapped:
         """RTT_alpha of eq. (2), the middle of the cell [s]."""
         low, high = self.cell(code)
         return (low + high) / 2
 
-    def decode_minimax(self, code: Any) -> Any:
+    @overload
+    def decode_minimax(self, code: float) -> float: ...
+    @overload
+    def decode_minimax(self, code: Sequence[float] | NDArray[Any]) -> NDArray[Any]: ...
+    @overload
+    def decode_minimax(self, code: xr.DataArray) -> xr.DataArray: ...
+    def decode_minimax(self, code: Wrapped | Sequence[float]) -> Wrapped:
         """The value with the least largest relative error in the cell: 2 l h/(l + h), the harmonic mean [s]."""
         low, high = self.cell(code)
         return 2 * low * high / (low + high)
@@ -132,7 +160,13 @@ class RttCode(Model):
         """Largest relative error of `decode_minimax`: (r - 1)/(r + 1), the least that any decoder can have."""
         return (self.ratio - 1) / (self.ratio + 1)
 
-    def relative_error(self, rtt: Any) -> Any:
+    @overload
+    def relative_error(self, rtt: float) -> float: ...
+    @overload
+    def relative_error(self, rtt: Sequence[float] | NDArray[Any]) -> NDArray[Any]: ...
+    @overload
+    def relative_error(self, rtt: xr.DataArray) -> xr.DataArray: ...
+    def relative_error(self, rtt: Wrapped | Sequence[float]) -> Wrapped:
         """decode(encode(rtt))/rtt - 1 [1]. Beyond `longest()` it goes to -1, below 1 ms it grows without bound."""
         values = np.asarray(rtt, dtype=float)
         return _like(rtt, np.asarray(self.decode(self.encode(values))) / values - 1)
@@ -167,7 +201,7 @@ class RttCode(Model):
         half = math.log(self.ratio) / 2
         return math.tanh(half) / half
 
-    def _codes(self, code: Any) -> Any:
+    def _codes(self, code: Wrapped | Sequence[float]) -> NDArray[Any]:
         codes = np.asarray(code)
         bad = (codes != np.floor(codes)) | (codes < 0) | (codes > self.top)
         if bad.any():
@@ -175,9 +209,9 @@ class RttCode(Model):
         return codes
 
 
-def _like(template: Any, values: Any) -> Any:
+def _like(template: Wrapped | Sequence[float], values: NDArray[Any]) -> Wrapped:
     """Values in the wrapping of a template: a number, an array or a DataArray."""
-    if hasattr(template, "dims"):
+    if is_labelled(template):
         return template.copy(data=values).drop_attrs()
     return np.asarray(values)[()].item() if np.ndim(values) == 0 else values
 
@@ -316,7 +350,7 @@ class TRefwaGroups(Model):
             raise DomainError(f"burst must be a finite number >= 0 in s, got {burst!r}")
         return np.minimum(1.0, (self.average_rtt() + burst) / self._rtt)
 
-    def _by_group(self, values: Any, units: str, meaning: str) -> xr.DataArray:
+    def _by_group(self, values: Array, units: str, meaning: str) -> xr.DataArray:
         import xarray as xr
 
         coords = {

@@ -11,21 +11,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 
-from ..parameters import Number, broadcast, parameter
+from ..parameters import Complex, Number, Value, broadcast, parameter
 from .recursion import Array, TRefwaModel, schur_cohn_margin
+
+if TYPE_CHECKING:
+    import sympy
 
 
 @dataclass(frozen=True)
 class _Integrating(TRefwaModel):
     """e(n+1) = (1 - phi) e(n) + psi (B - Q(n)), and a queue."""
 
-    def conditions(self) -> tuple[Any, ...]:
+    def conditions(self) -> tuple[Value, ...]:
         """Each is > 0 iff the reading is stable (Jury). Takes SymPy expressions too."""
         return self._conditions(broadcast(self))
 
@@ -37,7 +40,7 @@ class _Integrating(TRefwaModel):
         """The same with a queue of B at most. Its fixed point lies on the switch, where no linearisation exists."""
         return self._map(cut=True)
 
-    def _rest(self, v: Mapping[str, Any]) -> dict[str, Any]:
+    def _rest(self, v: Mapping[str, Value]) -> dict[str, Value]:
         return {"e": 0 * v["buffer"], "Q": v["buffer"]}
 
     def _margin(self, v: Mapping[str, Array]) -> Array:
@@ -47,7 +50,7 @@ class _Integrating(TRefwaModel):
     def _conditions(self, v: Mapping[str, Any]) -> tuple[Any, ...]:
         raise NotImplementedError
 
-    def _added(self, e: Any, following: Any) -> Any:
+    def _added(self, e: sympy.Expr, following: sympy.Expr) -> sympy.Expr:
         """The excess that joins the queue in an interval, in symbols."""
         return e
 
@@ -79,7 +82,7 @@ class TRefwaIntegrating(_Integrating, reading="integrating"):
     (0.5, 1.0, 1.5)
     """
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z^2 - (2 - phi) z + 1 - phi + psi."""
         v = broadcast(self)
         return (z - (1 - v["phi"])) * (z - 1) + v["psi"]
@@ -102,7 +105,7 @@ class TRefwaIntegratingSemiImplicit(_Integrating, reading="semi-implicit"):
     (0.5, 1.5, 0.5)
     """
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z^2 - (2 - phi - psi) z + 1 - phi."""
         v = broadcast(self)
         return (z - (1 - v["phi"])) * (z - 1) + v["psi"] * z
@@ -111,7 +114,7 @@ class TRefwaIntegratingSemiImplicit(_Integrating, reading="semi-implicit"):
         phi, psi = v["phi"], v["psi"]
         return psi, phi, 4 - 2 * phi - psi  # phi < 2 follows
 
-    def _added(self, e: Any, following: Any) -> Any:
+    def _added(self, e: sympy.Expr, following: sympy.Expr) -> sympy.Expr:
         return following
 
 
@@ -135,7 +138,7 @@ class TRefwaIntegratingDelayed(_Integrating, reading="integrating-delayed"):
         "d", "interval", "delay of the windows", low=0, low_open=False, integer=True, default=1
     )
 
-    def conditions(self) -> tuple[Any, ...]:
+    def conditions(self) -> tuple[Value, ...]:
         """Each is > 0 iff the reading is stable, for a delay of one (Jury). Takes SymPy expressions too."""
         v = broadcast(self)
         if np.any(v["delay"] != 1):
@@ -144,7 +147,7 @@ class TRefwaIntegratingDelayed(_Integrating, reading="integrating-delayed"):
             )
         return self._conditions(v)
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z^(d+2) - (2 - phi) z^(d+1) + (1 - phi) z^d + psi."""
         v = broadcast(self)
         return (z - (1 - v["phi"])) * (z - 1) * z ** v["delay"] + v["psi"]
@@ -166,7 +169,7 @@ class TRefwaIntegratingDelayed(_Integrating, reading="integrating-delayed"):
             margin[at] = schur_cohn_margin(coefficients)
         return margin
 
-    def _added(self, e: Any, following: Any) -> Any:
+    def _added(self, e: sympy.Expr, following: sympy.Expr) -> sympy.Expr:
         import sympy
 
         return sympy.Symbol("e_d", real=True)

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tcpdynamics.solvers.problems import Delayed, Map
 
-from ..parameters import Number, broadcast, parameter
+from ..parameters import Complex, Number, Value, broadcast, parameter
 from .recursion import Array, TRefwaModel, clip, least, off_the_end, over_grid
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -43,16 +46,16 @@ class TRefwaMeasured(TRefwaModel, reading="measured"):
         "d", "interval", "age of the measurement", low=0, low_open=False, integer=True, default=1
     )
 
-    def critical_sum(self) -> Any:
+    def critical_sum(self) -> float | xr.DataArray:
         """2 cos(d pi/(2d+1)): the largest phi + psi that is stable. Float, or DataArray over the grid."""
         return over_grid(self, lambda v: _levin_may(v["delay"]), "critical_sum", "largest stable phi + psi")
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z^(d+1) - z^d + phi + psi."""
         v = broadcast(self)
         return (z - 1) * z ** v["delay"] + v["phi"] + v["psi"]
 
-    def _rest(self, v: Mapping[str, Any]) -> dict[str, Any]:
+    def _rest(self, v: Mapping[str, Value]) -> dict[str, Value]:
         return {"e": v["psi"] * v["buffer"] / (v["phi"] + v["psi"])}
 
     def _margin(self, v: Mapping[str, Array]) -> Array:
@@ -91,12 +94,12 @@ class TRefwaMeasuredRtt(TRefwaModel, reading="measured-rtt"):
     (100.0, 0.5)
     """
 
-    def conditions(self) -> tuple[Any, ...]:
+    def conditions(self) -> tuple[Value, ...]:
         """Each is > 0 iff the reading is stable: psi, 2 - psi. Takes SymPy expressions too."""
         psi = broadcast(self)["psi"]
         return psi, 2 - psi
 
-    def cut_margin(self) -> Any:
+    def cut_margin(self) -> float | xr.DataArray:
         """> 0 iff `cut_map` comes back to B from both sides: phi > 0, psi > 0 and not both > 1 with
         (phi - 1)(psi - 1) >= 1. Float, or DataArray over the grid of the parameters.
         """
@@ -108,11 +111,11 @@ class TRefwaMeasuredRtt(TRefwaModel, reading="measured-rtt"):
 
         return over_grid(self, margin, "cut_margin", "stability margin with a buffer that loses packets")
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z - (1 - psi)."""
         return z - (1 - broadcast(self)["psi"])
 
-    def _rest(self, v: Mapping[str, Any]) -> dict[str, Any]:
+    def _rest(self, v: Mapping[str, Value]) -> dict[str, Value]:
         return {"e": v["buffer"]}
 
     def _margin(self, v: Mapping[str, Array]) -> Array:
@@ -156,7 +159,7 @@ class TRefwaBiased(TRefwaModel, reading="biased"):
 
     rtt_error: Number = parameter("\\delta", "1", "relative error of the mean RTT", low=-1.0, default=0.0)
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """z - (1 - phi - psi), or z - (1 - phi) where the queue is empty or full."""
         v = broadcast(self)
         e = self._rest(v)["e"]
@@ -172,7 +175,7 @@ class TRefwaBiased(TRefwaModel, reading="biased"):
         both = 1 - np.maximum(outside - 1, 0) * np.maximum(inside - 1, 0)
         return off_the_end(v, np.where(end, both, 2 - gain))
 
-    def _rest(self, v: Mapping[str, Any]) -> dict[str, Any]:
+    def _rest(self, v: Mapping[str, Value]) -> dict[str, Value]:
         """The middle one of the roots of three falling lines: for an empty queue, for Q = e, for a full one."""
         shift = v["rtt_error"] * v["bdp"]
         inside = (v["psi"] * v["buffer"] + v["phi"] * shift) / (v["phi"] + v["psi"])

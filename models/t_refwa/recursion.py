@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from tcpdynamics.solvers.problems import DomainError
 
 from ..model import Model, Problem
-from ..parameters import Number, broadcast, parameter
+from ..parameters import Complex, Number, Value, broadcast, is_labelled, parameter
 
 if TYPE_CHECKING:
     import sympy
+    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -71,11 +72,11 @@ class TRefwaModel(TRefwaLink, family="t-refwa"):
 
     # -- what readings give --------------------------------------------------------------------------------
 
-    def characteristic(self, z: Any) -> Any:
+    def characteristic(self, z: Complex) -> Complex:
         """Characteristic function of the linearised recursion at z, a number, array or SymPy symbol."""
         raise NotImplementedError
 
-    def _rest(self, v: Mapping[str, Any]) -> dict[str, Any]:
+    def _rest(self, v: Mapping[str, Value]) -> dict[str, Value]:
         """Fixed point of the states, in numbers or in symbols."""
         raise NotImplementedError
 
@@ -85,7 +86,7 @@ class TRefwaModel(TRefwaLink, family="t-refwa"):
 
     # -- closed forms --------------------------------------------------------------------------------------
 
-    def stability_margin(self) -> Any:
+    def stability_margin(self) -> float | xr.DataArray:
         """Distance to the boundary of the class's condition, in the gains: > 0 stable, 0 marginal, < 0 unstable.
 
         Returns
@@ -94,7 +95,7 @@ class TRefwaModel(TRefwaLink, family="t-refwa"):
         """
         return over_grid(self, self._margin, "stability_margin", "stability margin")
 
-    def equilibrium(self) -> dict[str, Any]:
+    def equilibrium(self) -> dict[str, Value]:
         """The fixed point: e, Q and Upsilon [packets], floats, DataArrays or SymPy expressions.
 
         Where phi = psi = 0 every window is at rest, and the result is nan.
@@ -133,14 +134,14 @@ def off_the_end(v: Mapping[str, Array], margin: Array) -> Array:
     return np.where(v["phi"] > 0, np.minimum(v["phi"], margin), 0.0)
 
 
-def clip(x: Any, low: Any, high: Any) -> Any:
+def clip(x: sympy.Expr, low: sympy.Expr, high: sympy.Expr) -> sympy.Expr:
     """x, or the end of [low, high] that it passed."""
     import sympy
 
     return sympy.Max(low, sympy.Min(x, high))
 
 
-def least(first: Any, *others: Any) -> Any:
+def least(first: Value, *others: Value) -> Value:
     """The smallest of numbers, arrays, DataArrays or SymPy expressions, elementwise."""
     symbolic = [x.free_symbols for x in (first, *others) if hasattr(x, "free_symbols")]
     if symbolic:
@@ -152,7 +153,7 @@ def least(first: Any, *others: Any) -> Any:
     return reduce(np.minimum, others, first)
 
 
-def numpy_values(model: Model) -> dict[str, Any]:
+def numpy_values(model: Model) -> dict[str, Value]:
     """As `broadcast`, with NumPy's floats, which divide by zero without an error."""
     v = broadcast(model)
     if any(hasattr(x, "free_symbols") for x in v.values()):
@@ -160,14 +161,14 @@ def numpy_values(model: Model) -> dict[str, Any]:
     return {k: np.float64(x) if isinstance(x, float | int) else x for k, x in v.items()}
 
 
-def to_python(x: Any) -> Any:
+def to_python(x: Value) -> Value:
     """A NumPy number as Python's; anything else as it is."""
     return x.item() if isinstance(x, np.generic) else x
 
 
 def over_grid(
     model: Model, function: Callable[[Mapping[str, Array]], Array], name: str, meaning: str, unit: str = "1"
-) -> Any:
+) -> float | xr.DataArray:
     """An elementwise function of a model's parameters: a float, or a DataArray over their grid.
 
     Raises
@@ -185,7 +186,7 @@ def over_grid(
 
     import xarray as xr
 
-    arrays = dict(zip(values, xr.broadcast(*values.values()), strict=True))
+    arrays = dict(zip(values, xr.broadcast(*filter(is_labelled, values.values())), strict=True))
     first = next(iter(arrays.values()))
     flat = {k: np.asarray(a.values, dtype=float).ravel() for k, a in arrays.items()}
     result = first.copy(data=function(flat).reshape(first.shape)).rename(name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from tcpdynamics.solvers.problems import Map
 
 from ..parameters import Number, parameter
 from .recursion import OC3, Array, TRefwaLink, clip, over_grid
+
+if TYPE_CHECKING:
+    import sympy
+    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -28,14 +32,14 @@ class _Limited(TRefwaLink):
         "D", "packet", "largest window that the flows use", low=0.0, low_open=False, default=OC3 / 2
     )
 
-    def windup(self) -> Any:
+    def windup(self) -> float | xr.DataArray:
         """How much an Upsilon beyond `demand` is pushed up in each interval [packets].
 
         phi (BDP - D) + psi (B - Q), at least 0: where it is 0 the flows can use what the law gives them.
         """
         return over_grid(self, _push, "windup", "growth of an unused window in an interval", "packet")
 
-    def _bounded(self, following: Any) -> Any:
+    def _bounded(self, following: sympy.Expr) -> sympy.Expr:
         """What becomes of the next command, in symbols."""
         return following
 
@@ -88,7 +92,7 @@ class TRefwaLimitedClamped(_Limited):
 
     limit: Number = parameter("L", "packet", "largest command; BDP + B if not given", low=0.0, default=None)
 
-    def command(self) -> Any:
+    def command(self) -> float | xr.DataArray:
         """Upsilon at rest [packets]: the limit if the flows cannot use the fixed point of the law, else that."""
 
         def rest(v: Mapping[str, Array]) -> Array:
@@ -108,11 +112,11 @@ class TRefwaLimitedClamped(_Limited):
         rest = sympy.Piecewise((sympy.Min(free, self._limit()), reached), (self._limit(), True))
         return self._map(fixed_points=[{"Upsilon": rest}])
 
-    def _limit(self) -> Any:
+    def _limit(self) -> sympy.Expr:
         s = self.symbols()
         return s.get("limit", s["bdp"] + s["buffer"])
 
-    def _bounded(self, following: Any) -> Any:
+    def _bounded(self, following: sympy.Expr) -> sympy.Expr:
         import sympy
 
         return sympy.Min(following, self._limit())

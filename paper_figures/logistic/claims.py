@@ -19,6 +19,7 @@ from tcpdynamics.models import (
     per_flow,
 )
 from tcpdynamics.solvers import eigenvalues, trajectory
+from tcpdynamics.solvers.problems import OdeModel
 from tcpdynamics.solvers.stability.bifurcation import bifurcation
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
@@ -52,7 +53,7 @@ def claims() -> list[Claim]:
 
 def convergence_time() -> Claim:
     flow = Logistic(epsilon=EPSILON, capacity=1.0, start=0.1)
-    time = flow.time_to(0.9, 0.99)
+    time = float(flow.time_to(0.9, 0.99))
     reached = float(trajectory(flow, [time]).w.values[-1])
     return Claim(
         "time", "section 3.2", "T = ln(cb/((1-c)(1-b)))/epsilon, whatever K",
@@ -221,7 +222,7 @@ def who_survives() -> Claim:
 def equation_nine() -> Claim:
     K = per_flow([10.0, 15.0])
     common = {"flows": 2, "epsilon": EPSILON, "gamma": GAMMA, "capacity": K}
-    models = {
+    models: dict[str, OdeModel] = {
         "R1": LotkaVolterraWindows(**common),
         "R2": LotkaVolterraLink(**common, link=15.0),
         "R3": LotkaVolterraThroughput(**common, link=15.0),

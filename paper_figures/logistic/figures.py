@@ -31,6 +31,8 @@ from ..registry import figure
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from tcpdynamics.models.lotka_volterra.equilibrium import Reading
+
 PAPER = "T. Iguchi, G. Hasegawa, M. Murata, A New Congestion Control Mechanism of TCP with Inline Network Measurement"
 
 #: The paper's gains, and what its figures take.
@@ -100,7 +102,7 @@ def fig8(points: int = 51) -> xr.Dataset:
     K = per_flow([xr.DataArray(np.minimum(a, links), {"link": links}, "link") for a in ACCESS])
     bottleneck = xr.DataArray(links, {"link": links}, "link")
     common = {"flows": 2, "epsilon": EPSILON, "gamma": GAMMA, "capacity": K}
-    models: dict[str, Any] = {
+    models: dict[str, Reading] = {
         "R1": LotkaVolterraWindows(**common),
         "R2": LotkaVolterraLink(**common, link=bottleneck),
         "R3": LotkaVolterraThroughput(**common, link=bottleneck),
@@ -118,7 +120,7 @@ def fig8(points: int = 51) -> xr.Dataset:
 def charts(points: int = 61) -> dict[str, xr.Dataset]:
     """Stability charts, with the paper's gains inside: delayed logistic; five flows with stale measurements."""
     epsilon = np.linspace(0.1, 3.0, points)
-    models: dict[str, Any] = {
+    models: dict[str, LogisticDelayed | LotkaVolterraStale] = {
         "logistic": LogisticDelayed(epsilon=epsilon, delay=np.linspace(0.02, 2.0, points)),
         "lotka_volterra": LotkaVolterraStale(flows=5, epsilon=epsilon, gamma=np.linspace(0.02, 0.98, points)),
     }

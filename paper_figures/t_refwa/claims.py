@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from ..ledger import BEYOND, CONDITIONS, FAILS, HOLDS, Claim, listed, near
 from .figures import PHI, PSI, published
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SEED = 20240607
 
@@ -212,7 +216,9 @@ def any_delay() -> Claim:
     )  # fmt: skip
 
 
-def _mixed_radius(phi: Any, psi: Any, delays: tuple[int, ...], shares: Any) -> Any:
+def _mixed_radius(
+    phi: NDArray[np.float64], psi: NDArray[np.float64], delays: tuple[int, ...], shares: Iterable[float]
+) -> Any:
     """Largest root of z^(D+1) - (1-phi) z^D + psi sum s_i z^(D-d_i), by companion matrices."""
     longest = max(delays)
     companion = np.zeros((phi.size, longest + 1, longest + 1))
@@ -226,7 +232,7 @@ def _mixed_radius(phi: Any, psi: Any, delays: tuple[int, ...], shares: Any) -> A
 def better_gains() -> Claim:
     radius = [float(spectral_radius(TRefwaDelayed(phi=1.0, psi=0.5, delay=d))) for d in range(7)]
     law = [0.5 ** (1 / (d + 1)) for d in range(7)]
-    rest = TRefwaDelayed(phi=1.0, psi=0.5).equilibrium()["Q"] / TRefwaDelayed().buffer
+    rest = TRefwaDelayed(phi=1.0, psi=0.5).equilibrium()["Q"] / TRefwaDelayed().values()["buffer"]
     return Claim(
         "better", "section III", "(1.5, 0.5)",
         "phi = 1, psi = 0.5 is stable at every delay, with radius 0.5^(1/(d+1)), and settles at Q = B/3",
@@ -274,7 +280,7 @@ def xcp_parabola() -> Claim:
     phi = np.linspace(0.05, alpha * (1 - 1e-6), 12)
     abscissa = [float(spectral_abscissa(TRefwaContinuous(phi=p, psi=np.sqrt(2) * p**2))) for p in phi]
     end = float(spectral_abscissa(TRefwaContinuous(phi=alpha, psi=np.sqrt(2) * alpha**2)))
-    most = float(TRefwaContinuous(phi=np.linspace(0.9, 1.0, 2001)).critical_psi().max())
+    most = float(np.max(TRefwaContinuous(phi=np.linspace(0.9, 1.0, 2001)).critical_psi()))
     return Claim(
         "xcp", "(the analysis of XCP)", "0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2",
         "that parabola lies inside the stable region and ends on its boundary at (0.5554, 0.4362); the region "
@@ -329,7 +335,7 @@ def two_bottlenecks_measured() -> Claim:
     )  # fmt: skip
 
 
-def _utilisation(kind: Any, buffer: float) -> float:
+def _utilisation(kind: type[TRefwaTwoLinksCommanded | TRefwaTwoLinksMeasured], buffer: float) -> float:
     """Of L1 after 4000 intervals, at gains that converge (0.75, 0.25): the fixed point depends on their ratio only."""
     model = kind(phi=0.75, psi=0.25, bdp_1=100.0, bdp_3=100.0, buffer_1=buffer, buffer_3=buffer)
     return float(trajectory(model, [4000]).utilisation_1.values[-1])

@@ -33,6 +33,7 @@ from ..registry import figure
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+
 PAPER = "T. Taleb et al., A Fair TCP-Based Congestion Avoidance Approach for One-to-Many Private Networks"
 
 #: Readings of eq. (3), by the name that the charts and the command line have for them.

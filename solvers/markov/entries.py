@@ -17,7 +17,7 @@ from tcpdynamics.errors import bare, shown
 from tcpdynamics.limits import check_memory
 
 from ..grid import Grid, make_grid
-from ..problems import ChainError, Edge, MarkovChain
+from ..problems import ChainError, ChainModel, Edge, Expression, MarkovChain
 from ..programs.straightline import RATIONAL, Builder, Program, run, run_blocks
 from ..programs.wide_floats import Unfolded
 from ..results import Status, raise_if_failed, reason
@@ -29,7 +29,7 @@ _PRIME = 2**61 - 1
 MAX_HELD = 20_000
 
 
-def as_chain(problem: Any, *more: Any) -> MarkovChain:
+def as_chain(problem: MarkovChain | ChainModel, *more: Expression) -> MarkovChain:
     """A chain, or a model that has one.
 
     Raises ChainError for a parameter that neither the chain uses nor one of `more` expressions.
@@ -167,7 +167,7 @@ def _is_one(builder: Builder, steps: list[int]) -> bool:
 
 def expressions_of(chain: MarkovChain) -> Expressions:
     """The expressions of a symbolic chain, by which its programs are kept."""
-    return Expressions(chain.labels, _distinct(chain.transitions), _distinct(chain.holding))
+    return Expressions(chain.labels, _distinct(chain._expressions), _distinct(chain.holding))
 
 
 def _distinct(expressions: Mapping[Any, Any]) -> tuple[Any, ...]:
@@ -316,7 +316,7 @@ def checked_matrix(chain: MarkovChain) -> Any:
     """A numeric chain's matrix, CSR or dense floats, after all checks of its rows."""
     from .structure import check_rows, checked_csr
 
-    matrix = chain.transitions
+    matrix = chain._matrix
     matrix = checked_csr(matrix) if hasattr(matrix, "tocsr") else np.asarray(matrix, dtype=np.float64)
     check_rows(matrix, chain.labels)
     return matrix
@@ -343,7 +343,8 @@ def scalars_of(chain: MarkovChain) -> tuple[tuple[str, float], ...]:
     """The parameters that holding times may depend on: those with one value."""
     if not chain.holding:
         return ()
-    return tuple(sorted((k, float(v)) for k, v in chain.parameters.items() if np.ndim(v) == 0))
+    parameters: Mapping[str, Any] = chain.parameters
+    return tuple(sorted((k, float(v)) for k, v in parameters.items() if np.ndim(v) == 0))
 
 
 @lru_cache(maxsize=32)

@@ -338,6 +338,22 @@ def sojourn(problem: MarkovChain | ChainModel, states: Collection[str], *, longe
         `probability` (*parameter dimensions, length), `longer` (*parameter dimensions) [1], `visits`
         [1/epoch]: how often such a
         stay begins.
+
+    Raises
+    ------
+    ChainError
+        States that are not in the chain, or all of them.
+    DomainError
+        A longest length that is no whole number of epochs from 1 to 10^6.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import MarkovChain
+    >>> p = sympy.Symbol("p")
+    >>> chain = MarkovChain({("on", "off"): p, ("off", "on"): 2 * p}, {"p": 0.25})
+    >>> sojourn(chain, ["off"], longest=2).probability.values.tolist()
+    [0.5, 0.25]
     """
     from .stationary import stationary
 

@@ -14,6 +14,7 @@ from tcpdynamics.limits import check_work
 
 from ..grid import make_grid
 from ..problems import BalanceModel, ChainError, DomainError, MarkovChain, RewardBalance
+from ..problems.numbers import dimensions
 from ..programs.straightline import Program
 from ..programs.wide_floats import solve_blocks
 from ..results import Status, raise_if_failed, solved
@@ -50,6 +51,17 @@ def self_consistent(
         A target that is not a finite positive number; a window that is not a whole number of epochs.
     LimitError
         A window over more epochs, transitions and points than one request may take, before the roots are searched for.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import MarkovChain, Reward, RewardBalance
+    >>> p = sympy.Symbol("p")
+    >>> chain = MarkovChain({("up", "down"): p, ("down", "up"): 1})
+    >>> reward = Reward({("up", "up"): {1: 1 - p}, ("up", "down"): {0: p}, ("down", "up"): {0: 1}})
+    >>> balance = RewardBalance(chain, "p", reward, target=[0.25, 0.5], bounds=(1e-9, 1 - 1e-9))
+    >>> self_consistent(balance).root.values.round(9).tolist()  # (1 - p)/(1 + p)
+    [0.6, 0.333333333]
     """
     balance = problem if isinstance(problem, RewardBalance) else getattr(problem, "balance", lambda: None)()
     if not isinstance(balance, RewardBalance):
@@ -87,7 +99,7 @@ def self_consistent(
         jain, nothing = np.where(fine, 1.0, np.nan), np.where(fine, 0.0, np.nan)
         busy = np.flatnonzero((root > 0) & fine)
         if busy.size:
-            swept = {k: v for k, v in fixed.items() if np.ndim(others[k]) > 0} | {balance.unknown: root}
+            swept = {k: v for k, v in fixed.items() if dimensions(others[k]) > 0} | {balance.unknown: root}
             points = {k: xr.DataArray(v[busy], dims="point") for k, v in swept.items()}
             sums = windowed(chain.at(**points), balance.reward, window)
             jain[busy], nothing[busy] = sums.jain.values, sums.nothing.values
@@ -101,8 +113,8 @@ def _check_window(chain: MarkovChain, window: int, points: int) -> None:
     """Refuse a window before the roots are searched for, which may take long. Raises DomainError, LimitError."""
     check_length("window", window)
     check_work(
-        f"a window of {window:,} epochs of {len(chain.transitions):,} transitions at {points:,} points",
-        12.0 * window * len(chain.transitions) * points,
+        f"a window of {window:,} epochs of {len(chain._expressions):,} transitions at {points:,} points",
+        12.0 * window * len(chain._expressions) * points,
         "give a shorter window or fewer targets",
     )
 

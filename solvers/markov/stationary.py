@@ -128,6 +128,13 @@ def sensitivity(
     xarray.Dataset
         `derivative` (*parameter dimensions, state), summing to zero over `state`, and `status`.
 
+    Raises
+    ------
+    ChainError
+        A numeric chain, a parameter that is not in it, or, with `throw`, a point that failed.
+    DomainError
+        An order that is no whole number from 1 to 6.
+
     Examples
     --------
     >>> import sympy
@@ -228,7 +235,7 @@ def check_exact(program: Program, *more: str) -> None:
 def _symbols(chain: MarkovChain, program: Program) -> list[Any]:
     symbols = {
         s
-        for e in (*chain.transitions.values(), *chain.holding.values())
+        for e in (*chain._expressions.values(), *chain.holding.values())
         for s in getattr(e, "free_symbols", ())
     }
     return sorted((s for s in symbols if s.name in program.inputs), key=lambda s: str(s.name))
@@ -330,21 +337,21 @@ def _result(
 
 def _state_coordinate(chain: MarkovChain) -> Any:
     if chain.states is None and not chain.is_symbolic:
-        return np.arange(chain.transitions.shape[0])
+        return np.arange(chain._matrix.shape[0])
     return np.array(chain.labels)
 
 
 def _numeric(chain: MarkovChain) -> xr.Dataset:
     import scipy.sparse as sp
 
-    if sp.issparse(chain.transitions):
+    if sp.issparse(chain._matrix):
         from .sparse import stationary_sparse
 
-        pi = stationary_sparse(chain.transitions, chain.states)
+        pi = stationary_sparse(chain._matrix, chain.states)
     else:
         from .dense import stationary_dense
 
-        pi = stationary_dense(np.asarray(chain.transitions, dtype=np.float64), chain.states)
+        pi = stationary_dense(np.asarray(chain._matrix, dtype=np.float64), chain.states)
     return _result(chain, SINGLE, {"probability": _probability(SINGLE, pi[:, None])})
 
 

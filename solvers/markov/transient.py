@@ -133,6 +133,11 @@ def spectral_gap(problem: MarkovChain | ChainModel, *, throw: bool = False) -> x
         Absolute error about 1e-13 for chains far from defective; a gap below 1e-12 is not resolved and gives a status,
         unless the chain never forgets (a periodic chain, or one with two closed classes: gap 0).
 
+    Raises
+    ------
+    ChainError
+        Holding times that are no whole numbers, or, with `throw`, a point that failed.
+
     Examples
     --------
     >>> import sympy
@@ -143,7 +148,7 @@ def spectral_gap(problem: MarkovChain | ChainModel, *, throw: bool = False) -> x
     0.5
     """
     chain = as_chain(problem)
-    if not chain.is_symbolic and chain.transitions.shape[0] > DENSE_EIGENVALUES:
+    if not chain.is_symbolic and chain._matrix.shape[0] > DENSE_EIGENVALUES:
         second, grid, status = _largest_of_sparse(chain)
         if throw and status.any():
             raise ChainError(f"{Status.NOT_CONVERGED.sentence}: the largest eigenvalues lie too close")

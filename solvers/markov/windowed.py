@@ -228,7 +228,7 @@ def _check_reward(reward: Any) -> None:
 
 def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[Any, ...]:
     """The chain's transitions as events; those that the reward does not mention earn nothing."""
-    events: Events = {edge: {0: e} for edge, e in chain.transitions.items()}
+    events: Events = {edge: {0: e} for edge, e in chain._expressions.items()}
     if isinstance(reward, Reward):
         for edge, law in reward.joint.items():
             if edge not in events and edge[0] != edge[1]:

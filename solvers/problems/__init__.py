@@ -17,7 +17,15 @@ from .chain import RewardBalance as RewardBalance
 from .motion import DDE as DDE
 from .motion import ODE as ODE
 from .motion import TIME as TIME
+from .motion import DdeModel as DdeModel
 from .motion import Delayed as Delayed
 from .motion import Dynamics as Dynamics
 from .motion import Map as Map
+from .motion import MapModel as MapModel
+from .motion import MotionModel as MotionModel
+from .motion import OdeModel as OdeModel
+from .numbers import Expression as Expression
+from .numbers import Numbers as Numbers
+from .numbers import Parameter as Parameter
+from .numbers import StateValue as StateValue
 from .tables import tabulated as tabulated

@@ -7,19 +7,26 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from tcpdynamics.errors import ChainError, bare, shown
 
-from .numbers import real_array
+from .numbers import Expression, Parameter, real_array
 from .used import check_used
 from .words import expression_text, problem_text, value_text
 
 if TYPE_CHECKING:
     import sympy
+    from numpy.typing import NDArray
+    from scipy import sparse
 
 #: A transition is named by the labels of the states that it leaves and enters.
 Edge = tuple[str, str]
+
+#: Probabilities by edge, or all of them as a square matrix.
+Transitions: TypeAlias = (
+    "Mapping[Edge, Expression] | NDArray[Any] | Sequence[Sequence[float]] | sparse.sparray"
+)
 
 #: Levels of an expression: each takes several frames of Python's stack, which has a thousand.
 MAX_DEPTH = 150
@@ -36,9 +43,17 @@ class Reward:
         are listed too: the expressions of one source sum to one.
     name, units : str
         For the labels of results.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> p = sympy.Symbol("p")
+    >>> delivered = Reward({("up", "up"): {1: 1 - p}, ("up", "down"): {0: p}, ("down", "up"): {0: 1}})
+    >>> delivered.mean()
+    {'up': 1 - p}
     """
 
-    joint: Mapping[Edge, Mapping[int, sympy.Expr]]
+    joint: Mapping[Edge, Mapping[int, Expression]]
     name: str = "reward"
     units: str = "1"
 
@@ -48,9 +63,9 @@ class Reward:
             for chance in law.values():
                 _check_expression(edge, chance, known_depths)
 
-    def mean(self) -> dict[str, sympy.Expr]:
+    def mean(self) -> dict[str, Expression]:
         """Expected reward of the next step, state by state."""
-        total: dict[str, Any] = {}
+        total: dict[str, Expression] = {}
         for (source, _), law in self.joint.items():
             for reward, chance in law.items():
                 if reward:
@@ -94,13 +109,13 @@ class MarkovChain:
       p = 0.25
     """
 
-    transitions: Any
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    transitions: Transitions
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     states: Sequence[str] | None = None
-    holding: Mapping[str, sympy.Expr] = field(default_factory=dict)
+    holding: Mapping[str, Expression] = field(default_factory=dict)
     domain: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     name: str = "MarkovChain"
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.transitions, list | tuple):
@@ -116,22 +131,22 @@ class MarkovChain:
                 raise ChainError(f"transitions must be a square matrix, got shape {tuple(shape)}")
             if self.states is not None and len(self.states) != shape[0]:
                 raise ChainError(f"{len(self.states)} labels given for {shape[0]} states")
-            check_matrix_kind(self.transitions)
+            check_matrix_kind(self._matrix)
             if self.parameters or self.holding:
                 raise ChainError("a numeric chain has neither parameters nor holding times")
         elif not self.transitions:
             raise ChainError("a chain needs at least one transition")
         else:
-            for edge in self.transitions:
+            for edge in self._expressions:
                 if not (isinstance(edge, tuple) and len(edge) == 2 and all(isinstance(s, str) for s in edge)):
                     raise ChainError(
                         f"a transition is named by two labels (source, target), got {shown(edge)}"
                     )
             known_depths: dict[int, int] = {}
-            for name, expression in (*self.transitions.items(), *self.holding.items()):
+            for name, expression in (*self._expressions.items(), *self.holding.items()):
                 _check_expression(name, expression, known_depths)
             known = set(self.labels)
-            for source, target in self.transitions:
+            for source, target in self._expressions:
                 for state in (source, target):
                     if state not in known:
                         raise ChainError(
@@ -156,23 +171,34 @@ class MarkovChain:
         return problem_text(
             "MarkovChain",
             self.name,
-            f"{len(self.labels):,} states, {len(self.transitions):,} transitions",
+            f"{len(self.labels):,} states, {len(self._expressions):,} transitions",
             (f"{left}: {expression_text(right)}" for left, right in self.equations.items()),
             (f"{name} = {value_text(value)}" for name, value in self.parameters.items()),
         )
 
     @property
-    def equations(self) -> dict[str, Any]:
+    def equations(self) -> dict[str, Expression]:
         """What defines a symbolic chain: transition -> probability, holding time -> epochs."""
         if not self.is_symbolic:
             return {}
-        moves = {f"{source} -> {target}": e for (source, target), e in self.transitions.items()}
+        moves = {f"{source} -> {target}": e for (source, target), e in self._expressions.items()}
         return moves | {f"epochs in {state}": e for state, e in self.holding.items()}
 
     @property
     def is_symbolic(self) -> bool:
         """True when transitions are expressions, False when they are a matrix."""
-        return isinstance(self.transitions, Mapping) and not hasattr(self.transitions, "shape")
+        return _has_edges(self.transitions)
+
+    @property
+    def _expressions(self) -> Mapping[Edge, Expression]:
+        """Transitions of a symbolic chain, none of a numeric one."""
+        return self.transitions if _has_edges(self.transitions) else {}
+
+    @property
+    def _matrix(self) -> sparse.sparray | NDArray[Any]:
+        """Transitions of a numeric chain."""
+        matrix: Any = self.transitions
+        return matrix
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -180,25 +206,25 @@ class MarkovChain:
         if self.states is not None:
             return tuple(self.states)
         if self.is_symbolic:
-            return tuple(dict.fromkeys(state for edge in self.transitions for state in edge))
-        return tuple(str(i) for i in range(self.transitions.shape[0]))
+            return tuple(dict.fromkeys(state for edge in self._expressions for state in edge))
+        return tuple(str(i) for i in range(self._matrix.shape[0]))
 
     def _takes_no_time(self, state: str) -> bool:
         return bool(self.holding.get(state, 1) == 0)
 
-    def check_parameters(self, *more: Any) -> None:
+    def check_parameters(self, *more: Expression) -> None:
         """Raise ChainError for a parameter that no entry uses, nor one of `more` expressions, nor the domain."""
         if self.is_symbolic:
-            used = (*self.transitions.values(), *self.holding.values(), *more)
+            used = (*self._expressions.values(), *self.holding.values(), *more)
             check_used(self.parameters, self.domain, used, ChainError)
 
     def declared(self, parameters: Iterable[str]) -> MarkovChain:
         """The same chain, that keeps these parameters as labels of its points though its entries do not use them."""
-        used = {s.name for e in self.transitions.values() for s in getattr(e, "free_symbols", ())}
+        used = {s.name for e in self._expressions.values() for s in getattr(e, "free_symbols", ())}
         labels = {k: (-math.inf, math.inf) for k in parameters if k not in used}
         return replace(self, domain={**labels, **self.domain})
 
-    def at(self, **parameters: Any) -> MarkovChain:
+    def at(self, **parameters: Parameter) -> MarkovChain:
         """The same chain with other values of its parameters, by symbol name."""
         return replace(self, parameters={**self.parameters, **parameters})
 
@@ -208,6 +234,11 @@ class ChainModel(Protocol):
 
     def chain(self) -> MarkovChain:
         """The chain at the model's parameters."""
+
+
+def _has_edges(transitions: object) -> TypeGuard[Mapping[Edge, Expression]]:
+    """Whether transitions stand by their edges; a sparse matrix may be a mapping too."""
+    return isinstance(transitions, Mapping) and not hasattr(transitions, "shape")
 
 
 def check_matrix_kind(matrix: Any) -> None:
@@ -221,7 +252,7 @@ def check_matrix_kind(matrix: Any) -> None:
         )
 
 
-def _check_expression(name: Any, expression: Any, depth: dict[int, int]) -> None:
+def _check_expression(name: object, expression: object, depth: dict[int, int]) -> None:
     """Finite numbers and SymPy expressions of numbers only: a string is never evaluated."""
     if isinstance(expression, Real) and not isinstance(expression, bool):
         number: Any = expression
@@ -233,7 +264,7 @@ def _check_expression(name: Any, expression: Any, depth: dict[int, int]) -> None
         raise ChainError(f"{shown(name)} must have a number or a SymPy expression, got {shown(expression)}")
 
 
-def _check_symbolic(name: Any, expression: Any, depth: dict[int, int]) -> None:
+def _check_symbolic(name: object, expression: sympy.Expr, depth: dict[int, int]) -> None:
     """Raise ChainError unless it is a real number once its symbols have values; without recursion.
 
     `depth` has what is known of parts that expressions share.
@@ -242,7 +273,7 @@ def _check_symbolic(name: Any, expression: Any, depth: dict[int, int]) -> None:
 
     no_numbers = (sympy.oo, -sympy.oo, sympy.zoo, sympy.nan, sympy.I)
     whole = isinstance(expression, sympy.Expr)
-    stack: list[tuple[Any, bool]] = [(expression, False)]
+    stack: list[tuple[sympy.Basic, bool]] = [(expression, False)]
     while stack and whole:
         part, entered = stack.pop()
         below = [a for a in getattr(part, "args", ()) if hasattr(a, "args")]
@@ -281,12 +312,21 @@ class RewardBalance:
         unknown is zero: demand never fills the supply.
     idle : iterable of str
         States in which the chain is silent; their total time is reported.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> p = sympy.Symbol("p")
+    >>> chain = MarkovChain({("up", "down"): p, ("down", "up"): 1})
+    >>> reward = Reward({("up", "up"): {1: 1 - p}, ("up", "down"): {0: p}, ("down", "up"): {0: 1}})
+    >>> RewardBalance(chain, "p", reward, target=0.5, bounds=(1e-9, 1 - 1e-9)).unknown
+    'p'
     """
 
     chain: MarkovChain
     unknown: str
     reward: Reward
-    target: Any
+    target: Parameter
     bounds: tuple[float, float]
     idle: Iterable[str] = ()
 

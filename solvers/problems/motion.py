@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Protocol, Self, TypeAlias
 
 from tcpdynamics.errors import DynamicsError, shown
 
-from .numbers import real_array
+from .numbers import Expression, Parameter, StateValue, real_array
 from .words import expression_text, problem_text, value_text
-
-if TYPE_CHECKING:
-    import sympy
 
 #: The symbol of time (of the step's number, for a map).
 TIME = "t"
@@ -33,10 +30,16 @@ class Delayed:
         Label of a state or of an output.
     by : number or SymPy expression in the parameters
         The delay, >= 0, in the problem's unit of time; whole steps for a map.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> Delayed("w", 2 * sympy.Symbol("delay"))
+    Delayed(of='w', by=2*delay)
     """
 
     of: str
-    by: Any
+    by: Expression
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -72,17 +75,17 @@ class Dynamics:
         What is needed to build the problem again; stored with each result.
     """
 
-    rhs: Mapping[str, sympy.Expr]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    start: Mapping[str, Any] = field(default_factory=dict)
-    outputs: Mapping[str, sympy.Expr] = field(default_factory=dict)
+    rhs: Mapping[str, Expression]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    start: Mapping[str, StateValue] = field(default_factory=dict)
+    outputs: Mapping[str, Expression] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     meanings: Mapping[str, str] = field(default_factory=dict)
     time_units: str = "s"
-    fixed_points: Sequence[Mapping[str, Any]] = ()
+    fixed_points: Sequence[Mapping[str, Expression]] = ()
     domain: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     name: str = ""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.rhs:
@@ -135,7 +138,7 @@ class Dynamics:
         )
 
     @property
-    def equations(self) -> dict[str, Any]:
+    def equations(self) -> dict[str, Expression | str]:
         """What defines the motion: rate of change (next value, for a map), delayed value, output -> expression."""
         next_value = isinstance(self, Map)
         rates = {f"{s}(n + 1)" if next_value else f"d{s}/dt": e for s, e in self.rhs.items()}
@@ -152,14 +155,14 @@ class Dynamics:
         """State labels in the order of results."""
         return tuple(self.rhs)
 
-    def at(self, **parameters: Any) -> Self:
+    def at(self, **parameters: Parameter) -> Self:
         """The same problem with other values of its parameters, by symbol name."""
         unknown = set(parameters) - set(self.parameters)
         if unknown:
             raise DynamicsError(f"no parameter {min(unknown)!r}; there are {', '.join(self.parameters)}")
         return replace(self, parameters={**self.parameters, **parameters})
 
-    def starting(self, start: Mapping[str, Any]) -> Self:
+    def starting(self, start: Mapping[str, StateValue]) -> Self:
         """The same problem from other initial values; what is not named keeps its own."""
         return replace(self, start={**self.start, **start})
 
@@ -208,7 +211,7 @@ class DDE(Dynamics):
     """
 
     delayed: Mapping[str, Delayed] = field(default_factory=dict)
-    history: Mapping[str, sympy.Expr] = field(default_factory=dict)
+    history: Mapping[str, Expression] = field(default_factory=dict)
     name: str = "DDE"
 
     def __post_init__(self) -> None:
@@ -236,7 +239,32 @@ class Map(Dynamics):
     name: str = "Map"
 
 
-def _distinct(kinds: Mapping[str, Mapping[str, Any]]) -> None:
+class OdeModel(Protocol):
+    """A model that has an ordinary differential equation."""
+
+    def ode(self) -> ODE:
+        """The equation at the model's parameters."""
+
+
+class DdeModel(Protocol):
+    """A model that has a delay differential equation."""
+
+    def dde(self) -> DDE:
+        """The equation at the model's parameters."""
+
+
+class MapModel(Protocol):
+    """A model that has a map."""
+
+    def map(self) -> Map:
+        """The map at the model's parameters."""
+
+
+#: A model that has a problem of motion.
+MotionModel: TypeAlias = OdeModel | DdeModel | MapModel
+
+
+def _distinct(kinds: Mapping[str, Mapping[str, object]]) -> None:
     kind_of: dict[str, str] = {}
     for kind, names in kinds.items():
         for name in names:
@@ -265,7 +293,7 @@ def _check_vectors(labels: Iterable[str]) -> None:
             )
 
 
-def _check(label: str, expression: Any, allowed: set[str], what: str) -> None:
+def _check(label: str, expression: object, allowed: set[str], what: str) -> None:
     """Numbers and SymPy expressions only: a string is never evaluated."""
     if isinstance(expression, Real) and not isinstance(expression, bool):
         return

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import DomainError, bare, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    import sympy
+    import xarray as xr
+
+#: A 1-D array, which is one dimension of a grid, or a DataArray, which brings its own.
+Numbers: TypeAlias = "Sequence[float] | NDArray[Any] | xr.DataArray"
+
+#: A parameter: one number, or several.
+Parameter: TypeAlias = "float | Fraction | Numbers"
+
+#: An equation's right side, a probability, a delay.
+Expression: TypeAlias = "sympy.Expr | float | Fraction"
+
+#: A value of a state: numbers as for a parameter, or an expression in the parameters.
+StateValue: TypeAlias = "Parameter | sympy.Expr"
 
 
 def real_array(name: str, value: Any, *, error: type[Exception] = DomainError) -> NDArray[np.float64]:
@@ -58,6 +77,11 @@ def real_array(name: str, value: Any, *, error: type[Exception] = DomainError) -
         np.ravel(value)[:50].tolist() if hasattr(value, "dtype") else value
     )  # an array's repr has many lines
     raise error(f"{label} must be real numbers, got {shown(short)}")
+
+
+def dimensions(value: Any) -> int:
+    """`np.ndim` of a parameter; NumPy's types know neither fractions nor quantities."""
+    return np.ndim(value)
 
 
 def _objects(values: Any) -> Any:

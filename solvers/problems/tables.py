@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tcpdynamics.errors import DomainError, shown
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 1000
 
 
-def tabulated(argument: Any, times: ArrayLike, values: ArrayLike) -> sympy.Expr:
+def tabulated(argument: sympy.Expr, times: ArrayLike, values: ArrayLike) -> sympy.Expr:
     """The straight lines through (times, values), constant before the first and after the last.
 
     For right-hand sides, outputs and histories. Trajectories end a step at each row, so that the lines are met
@@ -66,7 +66,7 @@ def tabulated(argument: Any, times: ArrayLike, values: ArrayLike) -> sympy.Expr:
     at = sympy.sympify(argument)
     later = [at >= sympy.Float(begin) for begin in x]
 
-    def chosen(before: float, column: Any) -> Any:
+    def chosen(before: float, column: NDArray[np.float64]) -> sympy.Expr:
         """One constant a line: the sides of the switches choose it, so that nothing is added up along the table."""
         pieces = [(sympy.Float(v), c) for v, c in zip(column, later, strict=True)]
         return sympy.Piecewise(*reversed(pieces), (sympy.Float(before), True), evaluate=False)
@@ -74,7 +74,7 @@ def tabulated(argument: Any, times: ArrayLike, values: ArrayLike) -> sympy.Expr:
     return chosen(y[0], y) + chosen(0.0, slopes) * (at - chosen(x[0], x))
 
 
-def _column(name: str, values: Any) -> Any:
+def _column(name: str, values: ArrayLike) -> NDArray[np.float64]:
     column = real_array(f"{name} of a table", values)
     if column.ndim != 1 or not np.isfinite(column).all():
         raise DomainError(f"{name} of a table must be a 1-D array of finite numbers, got {shown(values)}")

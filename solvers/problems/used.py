@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from typing import Any
 
 from tcpdynamics.errors import bare, shown
 
 
 def check_used(
-    parameters: Iterable[str], declared: Collection[str], expressions: Iterable[Any], error: type[Exception]
+    parameters: Iterable[str],
+    declared: Collection[str],
+    expressions: Iterable[object],
+    error: type[Exception],
 ) -> None:
     """Raise `error` for a parameter that is neither declared nor a symbol of an expression.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ LINES, WIDTH = 6, 100
 EQUATIONS, PARTS = 100, 500
 
 
-def expression_text(expression: Any) -> str:
+def expression_text(expression: object) -> str:
     """A number or a SymPy expression as text, unless it is very long.
 
     Examples
@@ -30,19 +29,19 @@ def expression_text(expression: Any) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _symbolic_text(expression: Any) -> str:
+def _symbolic_text(expression: Hashable) -> str:
     from sympy import preorder_traversal
 
     parts = sum(1 for _ in islice(preorder_traversal(expression), PARTS + 1))
     return str(expression) if parts <= PARTS else f"an expression of more than {PARTS} parts"
 
 
-def equations_text(equations: Mapping[str, Any]) -> dict[str, str]:
+def equations_text(equations: Mapping[str, object]) -> dict[str, str]:
     """The first equations of a problem: what stands on the left -> what stands on the right."""
     return {str(left): expression_text(right) for left, right in islice(equations.items(), EQUATIONS)}
 
 
-def value_text(value: Any) -> str:
+def value_text(value: object) -> str:
     """A parameter in a few words: its value, or its ends and how many values it has.
 
     Examples

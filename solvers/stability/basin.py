@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import bare, real, shown, whole
 
 from ..equations import System, Variables, as_problem, compile_system, quantities, to_variables
-from ..problems import DDE, ODE, DomainError, DynamicsError, Map
+from ..problems import DDE, ODE, DomainError, DynamicsError, Map, MotionModel, Numbers
 from ..problems.numbers import real_array
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .attracting_rest import resting_points
@@ -36,8 +36,8 @@ SAME_POINT, SAME_CYCLE = 1e-6, 1e-3
 
 
 def basin(
-    problem: Any,
-    starts: Mapping[str, Any],
+    problem: ODE | DDE | Map | MotionModel,
+    starts: Mapping[str, Numbers],
     *,
     transient: float | None = None,
     keep: float | None = None,
@@ -100,14 +100,14 @@ def basin(
     >>> basin(double_well, {"x": [-2.0, -0.1, 0.0, 0.1]}).equilibrium_index.values.tolist()
     [0, 0, 1, 2]
     """
-    problem = as_problem(problem, DDE, ODE, Map)
+    dynamics = as_problem(problem, DDE, ODE, Map)
     _check_starts(starts)
-    system = compile_system(problem.starting(starts))
-    base = compile_system(problem.starting(dict.fromkeys(starts, 0.0)))
+    system = compile_system(dynamics.starting(starts))
+    base = compile_system(dynamics.starting(dict.fromkeys(starts, 0.0)))
     max_period = whole("max_period", max_period, 1)
     if real("floor", floor, 0, 1) == 1:
         raise DomainError(f"floor must lie in [0, 1), got {floor:g}")
-    is_map = isinstance(problem, Map)
+    is_map = isinstance(dynamics, Map)
     of = of or system.labels[0]
     if is_map:
         ends = _of_map(system, of, transient, keep, max_period)
@@ -115,15 +115,15 @@ def basin(
         ends = _of_flow(system, FlowSettings(of, transient, keep, samples, max_period, rtol, atol))
     if throw and ends.status.any():
         at = int(np.flatnonzero(ends.status)[0])
-        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {reason(ends.status[at])}")
-    warn_if_most_failed(f"basin of {problem.name}", ends.status)
+        raise DynamicsError(f"{dynamics.name} failed at {system.grid.point(at)}: {reason(ends.status[at])}")
+    warn_if_most_failed(f"basin of {dynamics.name}", ends.status)
     transient, keep = ends.times
     settings = {"transient": transient, "keep": keep, "max_period": max_period, "floor": floor, "of": of}
     data = _variables(system, base, of, ends, floor)
-    return as_dataset(data, system.grid.coords, provenance(problem, "basin", **settings))
+    return as_dataset(data, system.grid.coords, provenance(dynamics, "basin", **settings))
 
 
-def _check_starts(starts: Any) -> None:
+def _check_starts(starts: object) -> None:
     if not isinstance(starts, Mapping):
         raise DomainError(f"starts must be a mapping state -> 1-D array, got {shown(starts)}")
     for name, values in starts.items():

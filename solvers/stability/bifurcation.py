@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import whole
 
 from ..equations import System, as_problem, compile_system, to_variables
-from ..problems import DDE, ODE, DynamicsError, Map
+from ..problems import DDE, ODE, DynamicsError, Map, MotionModel, StateValue
 from ..results import as_dataset, provenance, reason, status_variable
 from .failing import warn_if_most_failed
 from .flow_attractors import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, FlowOrbits, FlowSettings, flow_orbits
@@ -23,12 +23,12 @@ Array = NDArray[np.float64]
 
 
 def bifurcation(
-    problem: Any,
+    problem: ODE | DDE | Map | MotionModel,
     parameter: str | None = None,
     *,
     transient: float | None = None,
     keep: float | None = None,
-    start: Mapping[str, Any] | None = None,
+    start: Mapping[str, StateValue] | None = None,
     max_period: int = 64,
     of: str | None = None,
     samples: int = 2000,
@@ -97,16 +97,16 @@ def bifurcation(
     >>> bifurcation(logistic).cycle_length.values.tolist()
     [1, 2, 4, 3, 0]
     """
-    problem = as_problem(problem, DDE, ODE, Map)
+    dynamics = as_problem(problem, DDE, ODE, Map)
     if start:
-        problem = problem.starting(start)
-    system = compile_system(problem)
+        dynamics = dynamics.starting(start)
+    system = compile_system(dynamics)
     dims = system.grid.dims
     if parameter is not None and parameter not in dims:
         raise DynamicsError(f"{parameter!r} is not swept; swept are: {', '.join(dims) or 'none'}")
     max_period = whole("max_period", max_period, 1)
     along = parameter or (dims[0] if dims else "")
-    if isinstance(problem, Map):
+    if isinstance(dynamics, Map):
         orbits = map_orbits(system, transient, keep, max_period)
         data = _of_map(system, orbits)
         settings: dict[str, Any] = {"transient": orbits.transient, "keep": orbits.keep}
@@ -119,10 +119,10 @@ def bifurcation(
     status = data["status"].values.ravel()
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
-        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {reason(status[at])}")
-    warn_if_most_failed(f"bifurcation of {problem.name}", status)
+        raise DynamicsError(f"{dynamics.name} failed at {system.grid.point(at)}: {reason(status[at])}")
+    warn_if_most_failed(f"bifurcation of {dynamics.name}", status)
     settings["max_period"] = max_period
-    attrs = provenance(problem, "bifurcation", **settings) | {"parameter": along}
+    attrs = provenance(dynamics, "bifurcation", **settings) | {"parameter": along}
     return as_dataset(data, system.grid.coords, attrs)
 
 

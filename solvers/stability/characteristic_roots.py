@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import xarray as xr
 
 from tcpdynamics.errors import whole
 
-from ..problems import DDE, ODE, DynamicsError
+from ..problems import DDE, ODE, DdeModel, DynamicsError, OdeModel
 from ..results import as_dataset, provenance, status_variable
+from .operating_point import At
 from .spectra import root_variable, roots_at
 
 
-def characteristic_roots(problem: Any, at: Any = None, *, count: int = 10, throw: bool = False) -> xr.Dataset:
+def characteristic_roots(
+    problem: ODE | DDE | OdeModel | DdeModel, at: At | None = None, *, count: int = 10, throw: bool = False
+) -> xr.Dataset:
     """The rightmost roots of det(z - A_0 - sum_k A_k e^(-z tau_k)) = 0, proved to be the rightmost.
 
     Equations that fall apart into scalar ones with one delay (all of one state; systems whose matrices commute, such

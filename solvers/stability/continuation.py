@@ -15,8 +15,8 @@ from tcpdynamics.errors import real, shown, whole
 from tcpdynamics.limits import check_work
 
 from ..equations import as_problem, compile_system, to_variables
-from ..problems import DomainError, Dynamics, DynamicsError, Map
-from ..problems.numbers import real_array
+from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map, MotionModel
+from ..problems.numbers import dimensions, real_array
 from ..results import as_dataset, provenance
 from .branch import Branch
 from .equilibria_search import newton
@@ -34,7 +34,7 @@ _SPARE = 6
 
 
 def continuation(
-    problem: Any,
+    problem: ODE | DDE | Map | MotionModel,
     parameter: str,
     bounds: tuple[float, float],
     *,
@@ -138,9 +138,10 @@ def _check(
     if parameter not in problem.parameters:
         raise DynamicsError(f"no parameter {parameter!r}; there are {', '.join(problem.parameters)}")
     for name, value in problem.parameters.items():
-        if name != parameter and np.ndim(value) > 0:
+        if name != parameter and dimensions(value) > 0:
             raise DynamicsError(
-                f"continuation follows {parameter} alone, but {name} has {np.size(value)} values; give one number"
+                f"continuation follows {parameter} alone, but {name} has {np.size(np.asarray(value))} values; "
+                "give one number"
             )
     ends = real_array(f"bounds of {parameter}", bounds)
     if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] == ends[1]:

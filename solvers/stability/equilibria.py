@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import bare, shown, whole
 
 from ..equations import System, as_problem, compile_system, quantities, to_variables
-from ..problems import Dynamics, DynamicsError, Map
+from ..problems import DDE, ODE, Dynamics, DynamicsError, Map, MotionModel
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .equilibria_search import check_search, search
 from .leading_roots import margin
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 def equilibria(
-    problem: Any,
+    problem: ODE | DDE | Map | MotionModel,
     box: Mapping[str, tuple[float, float]] | None = None,
     *,
     starts: int = 64,

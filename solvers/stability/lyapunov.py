@@ -15,7 +15,7 @@ from tcpdynamics.errors import real, whole
 from tcpdynamics.limits import check_memory
 
 from ..equations import System, as_problem, compile_system
-from ..problems import DDE, ODE, TIME, DynamicsError, Map
+from ..problems import DDE, ODE, TIME, DynamicsError, Map, MotionModel, StateValue
 from ..programs.straightline import Program
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .failing import warn_if_most_failed
@@ -28,13 +28,13 @@ Array = NDArray[np.float64]
 
 
 def lyapunov(
-    problem: Any,
+    problem: ODE | DDE | Map | MotionModel,
     *,
     count: int = 1,
     time: float | None = None,
     transient: float | None = None,
     batches: int = 20,
-    start: Mapping[str, Any] | None = None,
+    start: Mapping[str, StateValue] | None = None,
     seed: int = 0,
     rtol: float = 1e-6,
     max_steps: int = 10_000_000,
@@ -104,17 +104,17 @@ def lyapunov(
     >>> lyapunov(logistic, time=100_000).exponent.sel(direction=1).round(2).values.tolist()  # ln(1/2), ln 2
     [-0.69, 0.69]
     """
-    problem = as_problem(problem, DDE, ODE, Map)
+    dynamics = as_problem(problem, DDE, ODE, Map)
     if start:
-        problem = problem.starting(start)
-    system = compile_system(problem)
+        dynamics = dynamics.starting(start)
+    system = compile_system(dynamics)
     check_motion(f"exponents at {system.size:,} points", system, 100.0, 7.0 * (1 + system.rhs.arithmetic))
-    own = None if isinstance(problem, Map) else scales(system)
+    own = None if isinstance(dynamics, Map) else scales(system)
     count, batches, span, before = _check_lengths(system, own, count, time, transient, batches)
     seed, max_steps = whole("seed", seed, 0), whole("max_steps", max_steps, 1, 2**62)
     rtol = real("rtol", rtol, 1e-14, 0.1)
     batch = span / batches
-    if isinstance(problem, Map):
+    if isinstance(dynamics, Map):
         batch, before = np.ceil(batch), np.ceil(before)
     _check_work(system, own, count, before + batch * batches, batches, max_steps)
     sums, status = np.zeros((system.size, batches, count)), np.zeros(system.size, np.uint8)
@@ -131,9 +131,9 @@ def lyapunov(
     mean[status != 0] = error[status != 0] = np.nan
     if throw and status.any():
         at = int(np.flatnonzero(status)[0])
-        raise DynamicsError(f"{problem.name} failed at {system.grid.point(at)}: {reason(status[at])}")
-    warn_if_most_failed(f"lyapunov of {problem.name}", status)
-    dims, units = ("direction", *system.grid.dims), f"1/{problem.time_units}"
+        raise DynamicsError(f"{dynamics.name} failed at {system.grid.point(at)}: {reason(status[at])}")
+    warn_if_most_failed(f"lyapunov of {dynamics.name}", status)
+    dims, units = ("direction", *system.grid.dims), f"1/{dynamics.time_units}"
 
     def variable(values: Array, name: str) -> Any:
         return (dims, system.grid.unflatten(values.T), {"units": units, "long_name": name})
@@ -147,7 +147,7 @@ def lyapunov(
     lengths = {"time": one_or_range(span), "transient": one_or_range(before)}
     settings = lengths | {"batches": batches, "seed": seed, "rtol": rtol}
     coords = system.grid.coords | {"direction": order}
-    return as_dataset(data, coords, provenance(problem, "lyapunov", count=count, **settings))
+    return as_dataset(data, coords, provenance(dynamics, "lyapunov", count=count, **settings))
 
 
 def _rests_on_switch(system: System) -> NDArray[np.bool_]:

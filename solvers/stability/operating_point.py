@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import xarray as xr
@@ -14,8 +14,8 @@ from tcpdynamics.errors import bare
 
 from ..equations import System, as_problem, compile_system, quantities
 from ..grid import RESERVED
-from ..problems import Dynamics, DynamicsError
-from ..problems.numbers import real_array
+from ..problems import Dynamics, DynamicsError, MotionModel, StateValue
+from ..problems.numbers import dimensions, real_array
 from ..results import Status
 from .equilibria_search import search
 from .leading_roots import leading_roots, margin
@@ -23,9 +23,12 @@ from .rest import closed_forms
 
 Array = NDArray[np.float64]
 
+#: Where to linearise: a value for every state, or a Dataset of `equilibria` with one of them selected.
+At: TypeAlias = Mapping[str, StateValue] | xr.Dataset
+
 
 def operating_point(
-    problem: Any, at: Any = None, *kinds: type[Dynamics]
+    problem: Dynamics | MotionModel | System, at: At | None = None, *kinds: type[Dynamics]
 ) -> tuple[System, Array, NDArray[np.uint8]]:
     """Compile a problem and find the states at which it is to be linearised.
 
@@ -66,14 +69,14 @@ def operating_point(
     return system, states, status
 
 
-def _start_at(problem: Dynamics, at: Any) -> dict[str, Any]:
+def _start_at(problem: Dynamics, at: At) -> dict[str, StateValue]:
     """`at` by state label, without coordinates that are not dimensions of a grid."""
     vectors = quantities(problem.labels)
     if isinstance(at, xr.Dataset):
         at = {str(k): v for k, v in at.data_vars.items() if k in vectors}
     if not isinstance(at, Mapping):
         raise DynamicsError(f"at must map each state to a value, got {type(at).__name__}")
-    out: dict[str, Any] = {}
+    out: dict[str, StateValue] = {}
     for name, value in at.items():
         if name in problem.labels:
             out[name] = _start_value(name, value)
@@ -92,7 +95,7 @@ def _start_at(problem: Dynamics, at: Any) -> dict[str, Any]:
     return out
 
 
-def _start_value(label: str, value: Any) -> Any:
+def _start_value(label: str, value: StateValue) -> StateValue:
     if isinstance(value, xr.DataArray):
         array = value.drop_vars([c for c in RESERVED if c in value.coords and c not in value.dims])
         return array.rename(f"at_{label}") if array.ndim else float(real_array(f"at of {label}", array))
@@ -104,11 +107,11 @@ def _start_value(label: str, value: Any) -> Any:
     return xr.DataArray(values, {f"at_{label}": values}, (f"at_{label}",), f"at_{label}")
 
 
-def scalar_start(problem: Dynamics) -> dict[str, Any]:
+def scalar_start(problem: Dynamics) -> dict[str, StateValue]:
     """One initial value a state: of arrays the first, as a start for a search."""
     return {
         k: v
-        if hasattr(v, "free_symbols") or np.ndim(v) == 0
+        if hasattr(v, "free_symbols") or dimensions(v) == 0
         else float(real_array(f"start of {k}", v).flat[0])
         for k, v in problem.start.items()
     }

@@ -9,17 +9,19 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from ..equations import System
-from ..problems import DDE, ODE, DynamicsError, Map
+from ..problems import DDE, ODE, DdeModel, Dynamics, DynamicsError, Map, MapModel, MotionModel, OdeModel
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .leading_roots import linear_roots, switched
-from .operating_point import operating_point
+from .operating_point import At, operating_point
 from .switch_programs import has_switches
 from .switches import linearisation
 
 Array = NDArray[Any]
 
 
-def eigenvalues(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Dataset:
+def eigenvalues(
+    problem: ODE | Map | OdeModel | MapModel, at: At | None = None, *, throw: bool = False
+) -> xr.Dataset:
     """All eigenvalues of the linearisation of an ODE or a map.
 
     A map with delays is taken by its companion matrix, so it has one eigenvalue more for each state and step of delay.
@@ -71,7 +73,9 @@ def eigenvalues(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Data
     return as_dataset(data, coords=system.grid.coords, attrs=provenance(system.problem, "eigenvalues"))
 
 
-def spectral_abscissa(problem: Any, at: Any = None, *, throw: bool = False) -> xr.DataArray:
+def spectral_abscissa(
+    problem: ODE | DDE | OdeModel | DdeModel, at: At | None = None, *, throw: bool = False
+) -> xr.DataArray:
     """Largest real part among the eigenvalues of an ODE or the characteristic roots of a DDE: stable where < 0.
 
     Parameters
@@ -97,7 +101,7 @@ def spectral_abscissa(problem: Any, at: Any = None, *, throw: bool = False) -> x
     return _field(system, roots[:, 0].real, "spectral_abscissa", status)
 
 
-def spectral_radius(problem: Any, at: Any = None, *, throw: bool = False) -> xr.DataArray:
+def spectral_radius(problem: Map | MapModel, at: At | None = None, *, throw: bool = False) -> xr.DataArray:
     """Largest modulus among the eigenvalues of a map: stable where < 1.
 
     Parameters
@@ -122,7 +126,9 @@ def spectral_radius(problem: Any, at: Any = None, *, throw: bool = False) -> xr.
     return _field(system, np.abs(roots[:, 0]), "spectral_radius", status)
 
 
-def convergence(problem: Any, at: Any = None, *, throw: bool = False) -> xr.Dataset:
+def convergence(
+    problem: ODE | DDE | Map | MotionModel, at: At | None = None, *, throw: bool = False
+) -> xr.Dataset:
     """How a point of rest is approached in the end, from the root that decides over stability.
 
     Parameters
@@ -192,7 +198,7 @@ def _exponent(z: Array, is_map: bool) -> Array:
 
 
 def roots_at(
-    problem: Any, at: Any, count: int | None, throw: bool, *kinds: type[Any]
+    problem: Dynamics | MotionModel, at: At | None, count: int | None, throw: bool, *kinds: type[Dynamics]
 ) -> tuple[System, Array, Array, NDArray[np.uint8], Array | None]:
     """Leading roots of the linearisation where `at` says.
 

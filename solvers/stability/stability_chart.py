@@ -15,13 +15,13 @@ from tcpdynamics.limits import check_memory
 
 from ..equations import POINT, System, as_problem
 from ..grid import Grid, flat
-from ..problems import DDE, ODE, DomainError, DynamicsError, Map
+from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map, MotionModel
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .attracting_rest import refine
 from .boundary import Boundary
 from .boundary import trace as find_boundary
 from .leading_roots import linear_roots, switched
-from .operating_point import operating_point
+from .operating_point import At, operating_point
 from .rest import rests
 from .switch_programs import has_switches
 from .switched_verdict import growth
@@ -40,9 +40,9 @@ VERDICTS = {-1: "stable", 0: "marginal", 1: "unstable", 2: "unknown"}
 
 
 def stability_chart(
-    problem: Any,
+    problem: ODE | DDE | Map | MotionModel,
     *,
-    at: Any = None,
+    at: At | None = None,
     trace: bool = True,
     tolerance: float = 1e-10,
     throw: bool = False,
@@ -233,7 +233,7 @@ def _verdicts(system: System, points: _Points) -> dict[str, Any]:
     return data
 
 
-def _margin(model: Any, values: Mapping[str, Any]) -> xr.DataArray | None:
+def _margin(model: Any, values: Mapping[str, xr.DataArray]) -> xr.DataArray | None:
     """The model's closed-form margin, with some of its fields replaced; None where it has none."""
     method = getattr(model, "stability_margin", None)
     if not callable(method):
@@ -268,7 +268,7 @@ def _compare_margin(system: System, margin: xr.DataArray, verdict: xr.DataArray)
     }
 
 
-def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: float) -> Boundary:
+def _boundary(system: System, at: At | None, value: Array, error: Array, tolerance: float) -> Boundary:
     grid, varying = system.grid, system.swept
     known = np.isfinite(value)
     sign = -1.0 if known.any() and not (value[known] < -error[known]).any() else 1.0
@@ -297,7 +297,7 @@ def _boundary(system: System, at: Any, value: Array, error: Array, tolerance: fl
 
 
 def boundary_of(
-    problem: Any, chart: xr.Dataset, *, at: Any = None, tolerance: float = 1e-10
+    problem: Dynamics | MotionModel, chart: xr.Dataset, *, at: At | None = None, tolerance: float = 1e-10
 ) -> dict[str, xr.Variable]:
     """The boundary of a chart that was solved without it, such as the blocks of a sweep put together.
 
@@ -330,11 +330,13 @@ def boundary_of(
     dims, shape = tuple(map(str, chart.verdict.dims)), chart.verdict.shape
     swept = {k: chart[k] for k in own.parameters if k in chart.coords and chart[k].ndim}
     fixed = {k: v for k, v in own.parameters.items() if k not in swept}
-    if {d for array in swept.values() for d in array.dims} != set(dims) or any(map(np.ndim, fixed.values())):
+    if {d for array in swept.values() for d in array.dims} != set(dims) or any(
+        np.asarray(v).ndim for v in fixed.values()
+    ):
         return {}
     what = f"the boundary between {chart.verdict.size:,} points"
     check_memory(what, 8.0 * (8 + len(swept)) * chart.verdict.size, "sweep a smaller grid")
-    first = {k: float(np.ravel(own.parameters[k])[0]) for k in swept}
+    first = {k: float(np.asarray(own.parameters[k]).ravel()[0]) for k in swept}
     system, _, _ = operating_point(own.at(**first), at)
     if system.grid.dims:  # `at` brings a dimension of its own
         return {}
@@ -354,7 +356,7 @@ def _signed(chart: xr.Dataset) -> Array:
     return np.where(verdict == 2, np.nan, np.where(kept, value, verdict))
 
 
-def _crossings(problem: Any, system: System, boundary: Boundary) -> dict[str, Any]:
+def _crossings(problem: Dynamics | MotionModel, system: System, boundary: Boundary) -> dict[str, Any]:
     grid = system.grid
     own = {k: boundary.at(v) for k, v in system.swept.items() if k in system.problem.parameters}
     dims = grid.dims
@@ -384,6 +386,20 @@ def _crossings(problem: Any, system: System, boundary: Boundary) -> dict[str, An
 
 def boundary_curves(chart: xr.Dataset) -> list[xr.Dataset]:
     """The boundary of a chart with two dimensions as curves, each along `crossing`; closed ones end where they began.
+
+    Parameters
+    ----------
+    chart : Dataset of `stability_chart` with the traced boundary
+
+    Returns
+    -------
+    list of xarray.Dataset
+        The variables of the chart along `crossing`, one Dataset a curve; empty where there is no boundary.
+
+    Raises
+    ------
+    DynamicsError
+        A chart without a boundary that was traced over two dimensions.
 
     Examples
     --------

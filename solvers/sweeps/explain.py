@@ -140,11 +140,26 @@ def explain(store: str | Path, *, verify: bool = False) -> Explanation:
     verify : bool
         Read every chunk and hold it against its hash.
 
+    Returns
+    -------
+    Explanation
+        Printed, it is a page of text.
+
     Raises
     ------
     StoreError
         A file that is not there, is damaged, or is not a result of this package; one that asks for more memory than
         one request may have, or that holds what no sweep writes (links, other formats, other codecs).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tcpdynamics.solvers import sweep
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = sweep(lambda block: {"area": block["a"] ** 2}, {"a": [1.0, 2.0]}, store=f"{folder}/x.zarr")
+    ...     page = explain(f"{folder}/x.zarr")
+    >>> page.points, page.done, page.resumable
+    (2, 2, False)
     """
     path = local_path(store)
     try:

@@ -18,7 +18,7 @@ from tcpdynamics.errors import StoreError
 from tcpdynamics.limits import check_memory
 
 from ..grid import MAX_POINTS
-from ..problems import DynamicsError
+from ..problems import DynamicsError, Parameter
 from .blocks import MAX_STORED, Blocks, cut
 from .fingerprint import fingerprint, name_of
 from .netcdf_store import NetCdfStore, parts_of
@@ -33,7 +33,7 @@ Progress = Callable[[int, int, float], None]
 
 def sweep(
     work: Work,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Parameter] | None = None,
     *,
     store: str | Path | None = None,
     block: int | None = None,
@@ -43,7 +43,7 @@ def sweep(
     retry: bool = False,
     progress: Progress | None = None,
     throw: bool = False,
-    about: Mapping[str, Any] | None = None,
+    about: Mapping[str, object] | None = None,
     version: str = "",
 ) -> xr.Dataset:
     """Call `work` for every block of a grid and collect what it gives.

@@ -6,16 +6,24 @@ import dataclasses
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import xarray as xr
 
 from tcpdynamics.errors import InputError
 
-from ..problems import DomainError, Dynamics, DynamicsError
+from ..problems import DomainError, Dynamics, DynamicsError, MarkovChain
 from ..results import provenance
 from .fingerprint import name_of
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+#: A problem with parameters, or a model: a dataclass with numbers and arrays among its fields.
+Swept: TypeAlias = "Dynamics | MarkovChain | DataclassInstance"
+#: Called as `solver(problem, **settings)`.
+Solver: TypeAlias = Callable[..., xr.Dataset | xr.DataArray]
 
 
 @dataclass(frozen=True)
@@ -29,9 +37,9 @@ class ProblemWork:
     settings : mapping
     """
 
-    problem: Any
-    solver: Callable[..., Any]
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    problem: Swept
+    solver: Solver
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -58,7 +66,7 @@ class ProblemWork:
         points = {k: xr.DataArray(v, dims="point") for k, v in block.items()}
         own = {k: points[k] for k, v in self._own.items() if np.ndim(v)}
         if _is_problem(self.problem):
-            here = self.problem.at(**own)
+            here: Any = self.problem.at(**own)
             if self._starts:
                 here = here.starting({label: points[f"start_{label}"] for label in self._starts})
         else:
@@ -87,7 +95,8 @@ class ProblemWork:
         """
         from ..stability.stability_chart import boundary_of
 
-        wanted = {k: v for k, v in self.settings.items() if k in ("at", "tolerance")}
+        problem: Any = self.problem
+        wanted: dict[str, Any] = {k: v for k, v in self.settings.items() if k in ("at", "tolerance")}
         if (
             "verdict" not in result
             or not {"abscissa", "radius"} & {*result}
@@ -95,7 +104,7 @@ class ProblemWork:
         ):
             return {}
         try:
-            return boundary_of(self.problem, result, **wanted)
+            return boundary_of(problem, result, **wanted)
         except (InputError, TypeError) as error:
             warnings.warn(f"the boundary of the chart is left out: {error}", stacklevel=2)
             return {}
@@ -177,11 +186,11 @@ def _states(problem: Any) -> int:
     return 1
 
 
-def _is_problem(problem: Any) -> bool:
+def _is_problem(problem: object) -> TypeGuard[Dynamics | MarkovChain]:
     return hasattr(problem, "at") and hasattr(problem, "parameters")
 
 
-def sweep_of(problem: Any, solver: Callable[..., Any], /, **settings: Any) -> ProblemWork:
+def sweep_of(problem: Swept, solver: Solver, /, **settings: object) -> ProblemWork:
     """Work for `sweep`: a solver at every point of a problem's (or a model's) parameters.
 
     Parameters
@@ -197,6 +206,11 @@ def sweep_of(problem: Any, solver: Callable[..., Any], /, **settings: Any) -> Pr
     -------
     ProblemWork
         Brings its own `parameters` and `about`: `sweep(sweep_of(problem, solver), store="x.zarr")`.
+
+    Raises
+    ------
+    TypeError
+        Neither a problem with parameters nor a model.
 
     Examples
     --------

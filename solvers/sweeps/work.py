@@ -16,7 +16,7 @@ from ..problems import DynamicsError
 from ..results import NOT_YET, Status
 
 #: What `work` is: block of parameters -> variables along the dimension "point".
-Work = Callable[[dict[str, NDArray[Any]]], Any]
+Work = Callable[[dict[str, NDArray[Any]]], Mapping[str, object] | xr.Dataset]
 
 _LONGEST = 300
 

@@ -12,6 +12,7 @@ from tcpdynamics.limits import check_memory
 
 from ..equations import System, compile_system
 from ..problems import TIME, DynamicsError, Map
+from ..problems.numbers import dimensions
 
 Array = NDArray[np.float64]
 
@@ -112,7 +113,7 @@ def first_order(problem: Map) -> Map:
             rhs[_register(of, k)] = sympy.Symbol(_register(of, k - 1)) if k > 1 else _now(problem, of)
             for point in (start, *points):
                 if of in problem.outputs:  # a fixed point gives every state, `start` perhaps not
-                    if all(np.ndim(v) == 0 for v in point.values()):
+                    if all(dimensions(v) == 0 for v in point.values()):
                         point[_register(of, k)] = _put(problem.outputs[of], point)
                 elif of in point:
                     point[_register(of, k)] = point[of]

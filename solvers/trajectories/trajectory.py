@@ -19,8 +19,8 @@ from tcpdynamics.limits import check_memory, check_work
 
 from ..equations import System, as_problem, compile_system, to_variables
 from ..grid import span
-from ..problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map
-from ..problems.numbers import real_array
+from ..problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map, MotionModel, StateValue
+from ..problems.numbers import dimensions, real_array
 from ..programs.straightline import Builder
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .by_scipy import METHODS, follow, is_stiff
@@ -63,10 +63,10 @@ NATIVE_FROM = 2000
 
 
 def trajectory(
-    problem: Any,
+    problem: ODE | DDE | Map | MotionModel,
     times: ArrayLike,
     *,
-    start: Mapping[str, Any] | None = None,
+    start: Mapping[str, StateValue] | None = None,
     rtol: float = 1e-8,
     atol: float = 0.0,
     max_steps: int = STEPS_BY_DEFAULT,
@@ -221,7 +221,7 @@ def _ends_of_histories(problem: Dynamics) -> dict[str, Any]:
     }
 
 
-def _check_max_step(max_step: Any) -> float:
+def _check_max_step(max_step: float | None) -> float:
     if max_step is None:
         return math.inf
     try:
@@ -259,7 +259,7 @@ def _check_times(times: ArrayLike, problem: Dynamics) -> Array:
 def _check_size(problem: Dynamics, ticks: Array) -> None:
     """What the request takes at least, before its grid is made."""
     starts = {
-        f"start_{k}": v for k, v in problem.start.items() if np.ndim(v) and not hasattr(v, "free_symbols")
+        f"start_{k}": v for k, v in problem.start.items() if dimensions(v) and not hasattr(v, "free_symbols")
     }
     points = math.prod(span({**problem.parameters, **starts})[1].values())
     recorded = len(problem.labels) + len(problem.outputs)

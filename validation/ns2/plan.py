@@ -55,6 +55,12 @@ class Plan:
     ----------
     lost : mapping
         Index of a link -> the packets to lose there, counted from 0 in the order of arrival.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.packet import Bottleneck
+    >>> plan(Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50)), seed=1).nodes
+    ('r1', 'r2', 's0', 'd0')
     """
 
     nodes: tuple[str, ...]
@@ -71,6 +77,10 @@ def plan(scenario: Scenario, seed: int) -> Plan:
     scenario : Scenario
     seed : int
         Of the starts, ends and sizes that are drawn. They are not the draws of `simulate` with that seed.
+
+    Returns
+    -------
+    Plan
 
     Raises
     ------

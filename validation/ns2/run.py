@@ -34,6 +34,11 @@ MAX_OUTPUT = 2_000_000_000
 def installed() -> bool:
     """Whether ns-2 can be run.
 
+    Returns
+    -------
+    bool
+        Whether there is a command `ns`.
+
     Examples
     --------
     >>> isinstance(installed(), bool)
@@ -74,6 +79,12 @@ def run_ns2(
         If ns-2 cannot follow the scenario.
     Ns2Error
         If ns-2 is missing, fails or takes too long.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.packet import Bottleneck, Flows
+    >>> scenario = Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50), duration=20.0, warm_up=2.0)
+    >>> result = run_ns2(scenario) if installed() else None
     """
     seed = scenario.seed if seed is None else seed
     check("seed", seed, 0, 2**128, "give a whole number", whole=True)

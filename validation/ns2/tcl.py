@@ -41,6 +41,10 @@ def tcl(scenario: Scenario, seed: int | None = None) -> str:
         Of the random choices. Default: the scenario's own. With a single flow and nothing random it is not
         passed on, so that the flow's clock has the phase that ns-2 draws by default.
 
+    Returns
+    -------
+    str
+
     Raises
     ------
     ScenarioError

@@ -130,6 +130,13 @@ def replicate(
         As `simulate`; also with `record`, for recordings differ in length, and without any seed.
     Interrupted
         On Ctrl-C, once a replication is complete; its `result` holds these.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.packet import Bottleneck, Flows
+    >>> scenario = Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50), duration=20.0, warm_up=2.0)
+    >>> dict(replicate(scenario, seeds=2).goodput.sizes)
+    {'replication': 2, 'flow': 1}
     """
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario)

@@ -32,6 +32,11 @@ class Drop:
     packet : int
         The `packet`-th packet (from 0) that arrives at `link`, of any flow and kind; as ns-2's
         ErrorModel/List on that link.
+
+    Examples
+    --------
+    >>> Drop(segment=100).transmission
+    1
     """
 
     flow: int = 0
@@ -76,6 +81,11 @@ class Record:
         they may have changed.
     queues : float or None
         Packets and bytes in each link's queue, every so many seconds; 0: at each arrival.
+
+    Examples
+    --------
+    >>> Record(sends=True, windows=0.1).names
+    ('sends', 'windows')
     """
 
     sends: bool = False

@@ -99,6 +99,16 @@ class Flows:
     clock_phase : float, optional
         Where the clock's tick stands at time 0 [s]. Default: drawn from the scenario's seed for each flow; but for a
         single flow with ns2, what ns-2 draws with its default seed.
+
+    Raises
+    ------
+    ScenarioError
+        A value out of bounds, or values that cannot stand together.
+
+    Examples
+    --------
+    >>> Flows(count=10, rtt="200ms").rtt
+    0.2
     """
 
     count: int = 1

@@ -55,6 +55,16 @@ class Link:
         within its flow.
     duplex : bool
         Also make the link from `target` to `source`, with the same properties and a queue of its own.
+
+    Raises
+    ------
+    ScenarioError
+        A value out of bounds, or text with a unit that is not known.
+
+    Examples
+    --------
+    >>> Link("sender", "router", rate="10Mbit/s", delay="5ms", buffer=50).rate
+    10000000.0
     """
 
     source: str
@@ -130,6 +140,16 @@ class Bottleneck:
     ----------
     rate, buffer, loss
         As in `Link`.
+
+    Raises
+    ------
+    ScenarioError
+        As for `Link`.
+
+    Examples
+    --------
+    >>> Bottleneck(rate="10Mbit/s", buffer=50).rate
+    10000000.0
     """
 
     rate: float = in_unit("bit/s", default=1e6)

@@ -44,6 +44,14 @@ _TOKEN = re.compile(
 def load_scenario(path: str | Path) -> Scenario:
     """Read a scenario from a TOML file; see the ready ones for the shape.
 
+    Parameters
+    ----------
+    path : path of the file
+
+    Returns
+    -------
+    Scenario
+
     Raises
     ------
     ScenarioError
@@ -51,6 +59,11 @@ def load_scenario(path: str | Path) -> Scenario:
         or a value out of bounds.
     OSError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> load_scenario(ready_scenarios()["sub_packet"]).name
+    'sub_packet'
     """
     return parse_scenario(load_table(path))
 
@@ -144,11 +157,25 @@ def _check_depth(text: str) -> None:
             )
 
 
-def parse_scenario(table: Mapping[str, Any]) -> Scenario:
+def parse_scenario(table: Mapping[str, object]) -> Scenario:
     """Build a scenario from nested mappings with units as text, such as a TOML table.
 
     A table `topology` with a `kind` (dumbbell, star, parking_lot, two_paths) stands for the links that the
     function of that name in `topologies` makes.
+
+    Parameters
+    ----------
+    table : mapping key -> value
+        Numbers in SI units, or text such as "200ms"; docs/scenarios.md lists the keys.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    ScenarioError
+        An unknown key, a unit that is not known, or a value out of bounds.
 
     Examples
     --------
@@ -262,6 +289,10 @@ def _short(key: object) -> str:
 
 def ready_scenarios() -> dict[str, Path]:
     """The scenarios that come with the package: name -> path of its TOML file.
+
+    Returns
+    -------
+    dict, in the order of the names
 
     Examples
     --------
