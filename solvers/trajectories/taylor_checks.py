@@ -28,10 +28,15 @@ from .taylor_switches import ROUNDING, roundings
 PLACES = 16
 #: Slopes may differ by as many tolerances; the slopes of a good step, by about its order.
 AGREEMENT = 100.0
-#: Most halvings of a step. Where slopes still differ, the step keeps its first length: it is not the series' fault.
-MOST_HALVINGS = 16
-#: Rows of the room that checks need: differences, values, slopes of the series, scales, rounding errors.
-APART, VALUE, SLOPE, SCALE, BLUR = range(5)
+#: Most halvings of a step: numbers have no more. One that changes no state has had enough of them: where slopes still
+#: differ then, the equations have no value there, and the step keeps its first length.
+MOST_HALVINGS = 1000
+#: Where a series says nothing of a state that leaves zero, a step is this share of the whole way.
+FIRST_SHARE = 2.0**-40
+#: Added to tolerances, as in `step_lengths`: numbers below it have few digits.
+FLOOR = 1e-280
+#: Rows of the room that checks need: differences, values, slopes of the series, rounding errors.
+APART, VALUE, SLOPE, BLUR = range(4)
 
 
 @inner
@@ -139,13 +144,14 @@ def _differences(
 
 @inner
 def _disagrees(
-    T: Any, E: Any, states: Any, watched: Any, of_switches: Any, work: Any, length: Any, rtol: Any, atol: Any, lane: Any
+    T: Any, E: Any, states: Any, watched: Any, of_switches: Any, work: Any, length: Any, first: Any, rtol: Any,
+    atol: Any, lane: Any,
 ) -> Any:  # fmt: skip
     """Whether slopes or watched values differ by more than their tolerance and their rounding errors.
 
     The tolerance is relative to a state and to what its series changes by, and to the terms of a switch's argument. A
-    state that is zero and whose series stays so is measured by what the equations change it by, in the first step on
-    whose other states they agree.
+    state that is zero and whose series stays so has no size: the step is then a small share of the first one, after
+    which the state is not zero any more.
     """
     n = states.shape[0]
     for i in range(n + watched.shape[0]):
@@ -153,20 +159,23 @@ def _disagrees(
         scale = abs(T[s, 0, lane]) + length * work[SLOPE, i, lane]
         if n <= i < n + of_switches:
             scale = max(scale, E[s, lane])
-        if i < n and scale == 0.0:
-            continue
         apart = (
             max(work[APART, i, lane] - work[BLUR, i, lane], 0.0) if work[APART, i, lane] < np.inf else np.inf
         )
-        if not apart * (length if i < n else 1.0) <= AGREEMENT * (atol + rtol * scale):
+        if i < n and scale == 0.0 and apart < np.inf and length <= FIRST_SHARE * first:
+            continue
+        if not apart * (length if i < n else 1.0) <= AGREEMENT * (atol + rtol * scale) + FLOOR:
             return True
-    for i in range(n):
-        if T[states[i], 0, lane] == 0.0 and work[SLOPE, i, lane] == 0.0:
-            if work[SCALE, i, lane] < 0.0:
-                work[SCALE, i, lane] = length * work[VALUE, i, lane]
-            if not work[APART, i, lane] * length <= AGREEMENT * (atol + rtol * work[SCALE, i, lane]):
-                return True
     return False
+
+
+@inner
+def _moves_nothing(T: Any, states: Any, length: Any, lane: Any) -> Any:
+    """Whether a step is so short that no state changes but for rounding."""
+    for i in range(states.shape[0]):
+        if length * abs(T[states[i], 1, lane]) > 2.0**-50 * abs(T[states[i], 0, lane]):
+            return False
+    return True
 
 
 @inner
@@ -220,7 +229,7 @@ def ends_agree(
     """
     n, slot, top = states.shape[0], (order + 1) * ROW, order * ROW
     series, there = T.ctypes.data, V.ctypes.data
-    floor, share, at = AGREEMENT * atol, AGREEMENT * rtol, rows.ctypes.data
+    floor, share, at = AGREEMENT * atol + FLOOR, AGREEMENT * rtol, rows.ctypes.data
     count, one, value, slopes = at + ROW, at + 2 * ROW, at + 3 * ROW, at + 4 * ROW
     for lane in range(LANES):
         rows[0, lane] = lengths[lane] if suspect[lane] else 0.0
@@ -264,7 +273,7 @@ def check_steps(
     V : (slots, 1, LANES) room for values within the step; those of constants are there
     R : (slots, LANES) room for rounding errors
     suspect (LANES,), lengths (LANES,) : which lanes are checked, and their steps, shortened here
-    rows (5 + states, LANES), work (5, states + watched, LANES) : room
+    rows (5 + states, LANES), work (4, states + watched, LANES) : room
     """
     if ends_agree(
         code1, inside, T, V, E, sides, lags, states, rhs, watched, of_switches, moves, delayed, clock, order, rtol,
@@ -281,28 +290,37 @@ def check_steps(
             blank = blank or T[watched[i], order, lane] == 0.0
         if blank and suspect[lane] and _is_blind(T, states, rhs, watched, moves, clock, order, lane):
             places = PLACES
-    work[SCALE, :, :] = -1.0
     for halving in range(MOST_HALVINGS):
         _differences(
             code1, inside, T, V, sides, lags, states, rhs, watched, delayed, clock, order, suspect, lengths, rows,
             work, places,
         )  # fmt: skip
-        wrong = False
-        for lane in range(LANES):
-            if suspect[lane]:
-                suspect[lane] = _disagrees(
-                    T, E, states, watched, of_switches, work, lengths[lane], rtol, atol, lane
-                )
-                wrong = wrong or suspect[lane]
-        if not wrong:
-            return
-        _note_roundings(
-            code0, code1, T, V, R, inputs, states, rhs, watched, delayed, clock, order, rows, work
-        )
-        for lane in range(LANES):
-            if suspect[lane]:
-                suspect[lane] = _disagrees(
-                    T, E, states, watched, of_switches, work, lengths[lane], rtol, atol, lane
-                )
+        for blurred in range(2):
+            wrong = False
+            for lane in range(LANES):
                 if suspect[lane]:
-                    lengths[lane] = 0.5 * lengths[lane] if halving + 1 < MOST_HALVINGS else rows[3, lane]
+                    suspect[lane] = _disagrees(
+                        T,
+                        E,
+                        states,
+                        watched,
+                        of_switches,
+                        work,
+                        lengths[lane],
+                        rows[3, lane],
+                        rtol,
+                        atol,
+                        lane,
+                    )
+                    wrong = wrong or suspect[lane]
+            if not wrong:
+                return
+            if not blurred:
+                _note_roundings(
+                    code0, code1, T, V, R, inputs, states, rhs, watched, delayed, clock, order, rows, work
+                )
+        for lane in range(LANES):
+            if suspect[lane]:
+                lengths[lane] *= 0.5
+                if halving + 1 == MOST_HALVINGS or _moves_nothing(T, states, lengths[lane], lane):
+                    suspect[lane], lengths[lane] = False, rows[3, lane]

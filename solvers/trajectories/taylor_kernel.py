@@ -42,6 +42,8 @@ from .taylor_switches import next_switch, roundings
 
 #: A switch that changes sides more often than this at one moment does not let go of the motion.
 MOST_FLIPS = 4
+#: As many steps in a row that are shorter than the rounding of time end at a pole or a jump of the equations.
+MOST_STUCK = 100
 
 _SOURCES = stamp_of(Path(__file__).parent.glob("taylor_*.py"))
 _entry: Callable[..., Any] = partial(kept_on_disk, stamp=_SOURCES, **OPTIONS)
@@ -111,7 +113,7 @@ def integrate(
     mine = np.full(LANES, -1)
     running = np.zeros(LANES, np.bool_)
     next_time = np.zeros(LANES, np.int64)
-    steps = np.zeros(LANES, np.int64)
+    steps, stuck = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
     H = np.zeros((capacity, LANES, past.shape[0], order + 1))
     begins, lengths = np.zeros((capacity, LANES)), np.zeros((capacity, LANES))
     rests = np.zeros((capacity, LANES))
@@ -131,7 +133,7 @@ def integrate(
     moves = moving_slots(code2, slots, states, clock, delayed)
     watched, of_switches = watched_slots(states, followed, guards, moves)
     V, R, rows = np.zeros((slots, 1, LANES)), np.zeros((slots, LANES)), np.zeros((5 + states.shape[0], LANES))
-    checks, suspect = np.zeros((5, states.shape[0] + watched.shape[0], LANES)), np.zeros(LANES, np.bool_)
+    checks, suspect = np.zeros((4, states.shape[0] + watched.shape[0], LANES)), np.zeros(LANES, np.bool_)
     base, slot = T.ctypes.data, (order + 1) * ROW
     upcoming, active = low, 0
     while stop[0] == 0:
@@ -142,6 +144,7 @@ def integrate(
             m = upcoming
             upcoming += 1
             mine[lane], running[lane], now[lane], steps[lane], next_time[lane] = m, True, begin, 0, 0
+            stuck[lane] = 0
             rest[lane] = 0.0
             active += 1
             fresh = True
@@ -227,6 +230,11 @@ def integrate(
                     lengths_now[lane] = not_back(fading, T, order, lane, lengths_now[lane])
         for lane in range(LANES):
             suspect[lane] = False
+            if running[lane] and lengths_now[lane] < 0.0:
+                lengths_now[lane] = length_beyond(
+                    code0, code1, code2, T, E, W, sizes, nothing, states, rhs, inputs, fixed, fading, followed,
+                    guards, order, rtol, atol, stride, lane,
+                )  # fmt: skip
             if running[lane] and lengths_now[lane] > 0.0:
                 final = times[times.shape[0] - 1] - now[lane] - rest[lane]
                 length = min(lengths_now[lane], max_step, final)
@@ -248,12 +256,7 @@ def integrate(
             if not running[lane]:
                 continue
             m = mine[lane]
-            if lengths_now[lane] < 0.0:
-                lengths_now[lane] = length_beyond(
-                    code0, code1, code2, T, E, W, sizes, nothing, states, rhs, inputs, fixed, fading, followed,
-                    guards, order, rtol, atol, stride, lane,
-                )  # fmt: skip
-            length = lengths_now[lane]
+            length = lengths_now[lane] if stuck[lane] < MOST_STUCK else -1.0
             level, radius = SOFT, length
             if length < 0.0 or (delayed.shape[0] and reach[lane] <= 0.0) or steps[lane] >= max_steps:
                 status[m] = reason_of_end(T, states, stride, lane) if length < 0.0 else STEPS
@@ -337,6 +340,7 @@ def integrate(
                     for k in range(order + 1):
                         H[p, lane, v, k] = T[past[v], k, lane]
             h[lane] = length
+            stuck[lane] = stuck[lane] + 1 if guard < 0 and now[lane] + length == now[lane] else 0
             if past.shape[0]:
                 now[lane], rest[lane] = later(now[lane], rest[lane], length)
             else:

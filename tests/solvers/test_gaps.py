@@ -127,3 +127,67 @@ def test_what_outgrows_numbers_is_no_result() -> None:
     run = trajectory(ODE(rhs={"x": 1 / (1 + y), "y": y}, start={"x": 0.0, "y": 1.0}), [700.0, 800.0])
     assert int(run.status) == Status.OVERFLOW
     assert np.isfinite(run.y.values[0]) and np.isnan(run.y.values[1])
+
+
+def hill(power: int) -> float:
+    """The integral of 1/(1 + y^n) over all y > 0."""
+    return math.pi / power / math.sin(math.pi / power)
+
+
+@pytest.mark.parametrize(("power", "end"), [(8, 1e3), (14, 1e6), (30, 1e5)])
+def test_a_way_that_is_far_longer_than_its_features(power: int, end: float) -> None:
+    assert integral(1 / (1 + y**power), 0.0, end) == pytest.approx(hill(power), rel=1e-6)
+
+
+@pytest.mark.parametrize("power", [10, 14, 20, 30])
+@pytest.mark.parametrize("end", [2.0, 100.0, 1e8])
+def test_a_state_that_leaves_zero_late(power: int, end: float) -> None:
+    """x' = y^n from y = 0: nothing in the series of x; the way ends, or turns, long before the first step would."""
+    bounded = sympy.Piecewise((y**power, y < 1), (0, True))
+    assert integral(bounded, 0.0, end) == pytest.approx(1 / (power + 1), rel=1e-6)
+    stops = ODE(rhs={"x": y**power, "y": sympy.Piecewise((1, y < 1), (0, True))}, start={"x": 0.0, "y": 0.0})
+    assert trajectory(stops, [end]).x.item() == pytest.approx(end - 1 + 1 / (power + 1), rel=1e-6)
+    many = trajectory(ODE(rhs={"x": y**power, "y": ONE}, start={"x": 0.0, "y": 0.0}), [0.5, 1.0, 10.0])
+    np.testing.assert_allclose(
+        many.x.values, np.array([0.5, 1.0, 10.0]) ** (power + 1) / (power + 1), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "exact"),
+    [
+        (1 / (1 + y**8) + 1 / (1 + sympy.exp(1000 * (1 + x))), hill(8)),
+        (1 / (1 + y**8) + 1 / (1 + sympy.exp(1000 * z)), hill(8)),
+        (1 / (1 + y**14) + 1 / (1 + sympy.exp(1000 * z)), hill(14)),
+    ],
+)
+def test_numbers_beyond_floats_do_not_switch_the_check_off(rate: sympy.Expr, exact: float) -> None:
+    problem = ODE(rhs={"x": rate, "y": ONE, "z": 0 * z}, start={"x": 0.0, "y": 0.0, "z": 1.0})
+    assert trajectory(problem, [1000.0]).x.item() == pytest.approx(exact, rel=1e-6)
+
+
+def test_what_dies_out_needs_no_more_steps_than_what_does_not() -> None:
+    """States that decay below all numbers: their last digits are nobody's concern."""
+    decays = [
+        ({"x": x * (1 - x - 2 * y), "y": y * (1 - 2 * x - y)}, {"x": 0.5, "y": 0.4}, 1e4),
+        ({"x": -x, "y": -(y**2)}, {"x": 1.0, "y": 1.0}, 1e4),
+        ({"x": x * sympy.log(x)}, {"x": 0.5}, 100.0),
+    ]
+    for rhs, start, end in decays:
+        assert int(trajectory(ODE(rhs=rhs, start=start), [end], max_steps=5000).status) == 0
+
+
+@pytest.mark.parametrize(
+    ("rhs", "start", "end"),
+    [
+        ({"x": 2 * sympy.log(1 + x**5) - 1}, {"x": 0.5}, 10.0),
+        ({"x": sympy.log(3 - t)}, {"x": 0.0}, 5.0),
+        ({"x": 1 / (y - 1), "y": ONE}, {"x": 0.0, "y": 0.0}, 3.0),
+        ({"x": -1 / (1 + x)}, {"x": 1.0}, 5.0),
+    ],
+)
+def test_where_equations_end_the_motion_does_and_soon(
+    rhs: dict[str, sympy.Expr], start: dict[str, float], end: float
+) -> None:
+    run = trajectory(ODE(rhs=rhs, start=start), [end], max_steps=5000)
+    assert int(run.status) in (Status.SINGULAR, Status.OVERFLOW) and np.isnan(run.x.item())
