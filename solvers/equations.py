@@ -18,6 +18,7 @@ from .grid import Grid, make_grid
 from .problems import DDE, ODE, TIME, ChainError, Delayed, DomainError, Dynamics, DynamicsError, Map
 from .problems.motion import ENTRY
 from .problems.numbers import real_array
+from .problems.words import domain_text
 from .programs.straightline import BLOCK, Builder, Program, _plan, _run_plan, differentiate, run_blocks
 
 Array = NDArray[np.float64]
@@ -474,7 +475,7 @@ def _check_values(problem: Dynamics, grid: Grid) -> None:
         values = np.atleast_1d(value)
         bad = ~(np.isfinite(values) & (values > low) & (values < high))
         if bad.any():
-            bounds = f" in ({low:g}, {high:g})" if name in problem.domain else ""
+            bounds = f" in {domain_text(low, high)}" if name in problem.domain else ""
             raise DomainError(f"{name} must be a finite number{bounds}, got {values[bad][0]:g}")
 
 

@@ -18,6 +18,7 @@ from tcpdynamics.limits import check_memory
 
 from ..grid import Grid, make_grid
 from ..problems import ChainError, Edge, MarkovChain
+from ..problems.words import domain_text
 from ..programs.straightline import RATIONAL, Builder, Program, run, run_blocks
 from ..programs.wide_floats import Unfolded
 from ..results import Status, raise_if_failed, reason
@@ -434,7 +435,7 @@ def describe_point(chain: MarkovChain, point: Mapping[str, float], status: int) 
     where = bare(", ".join(f"{k} = {v:g}" for k, v in point.items()), 200)
     for name, (low, high) in chain.domain.items():
         if name in point and not low < point[name] < high:
-            return f"{bare(name)} must lie in ({low:g}, {high:g}), got {point[name]:g}"
+            return f"{bare(name)} must lie in {domain_text(low, high)}, got {point[name]:g}"
     entries = entries_of(expressions_of(chain), ergodic=False)
     moves = [(i, j, step) for i, row in entries.rows.items() for j, step in row.items()]
     moves += [(i, i, step) for i, step in entries.loops.items()]
