@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 from tcpdynamics.errors import DynamicsError, shown
 
 from .numbers import real_array
+from .used import check_used
 from .words import expression_text, problem_text, value_text
 
 if TYPE_CHECKING:
@@ -122,6 +124,7 @@ class Dynamics:
                         f"{label} delays the output {delayed.of!r}, which itself holds delayed values; "
                         "make it a state or write it out"
                     )
+        self._check_parameters()
 
     def __repr__(self) -> str:
         start = (f"{label} = {value_text(value)}" for label, value in self.start.items())
@@ -142,6 +145,15 @@ class Dynamics:
         now = "n" if next_value else TIME
         delayed = {k: f"{lag.of}({now} - {expression_text(lag.by)})" for k, lag in self._lagged.items()}
         return rates | delayed | dict(self.outputs)
+
+    def _check_parameters(self) -> None:
+        """Raise DynamicsError for a parameter that nothing uses and that has no domain."""
+        delays = (delayed.by for delayed in self._lagged.values())
+        points = (value for point in self.fixed_points for value in point.values())
+        mappings = (self.rhs, self.outputs, self.start, getattr(self, "history", {}))
+        others = (*self.rhs, *self._lagged, TIME)
+        used = chain(*(m.values() for m in mappings), delays, points)
+        check_used(self.parameters, self.domain, used, DynamicsError, others)
 
     @property
     def _lagged(self) -> Mapping[str, Delayed]:

@@ -10,7 +10,11 @@ from tcpdynamics.errors import bare, shown
 
 
 def check_used(
-    parameters: Iterable[str], declared: Collection[str], expressions: Iterable[Any], error: type[Exception]
+    parameters: Iterable[str],
+    declared: Collection[str],
+    expressions: Iterable[Any],
+    error: type[Exception],
+    others: Iterable[str] = (),
 ) -> None:
     """Raise `error` for a parameter that is neither declared nor a symbol of an expression.
 
@@ -21,6 +25,7 @@ def check_used(
     parameters : names that have a value
     declared : names that are known without an expression
     expressions : numbers and SymPy expressions, looked at only as far as is needed
+    others : names of symbols that are no parameters: states and time
 
     Examples
     --------
@@ -37,6 +42,7 @@ def check_used(
             return
         known |= {symbol.name for symbol in getattr(expression, "free_symbols", ())}
         unknown = [name for name in unknown if name not in known]
+    known -= set(others)
     if not unknown or not known:
         return
     wrong = str(unknown[0])
