@@ -30,6 +30,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.look import BLACK, BLUE, COLOURS, GREEN, LEGEND_BELOW, ORANGE, PURPLE, RED, SKY
+from tcpdynamics.errors import shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull
 from tcpdynamics.solvers import self_consistent, stationary, windowed
@@ -37,7 +38,7 @@ from tcpdynamics.solvers.problems import DomainError
 
 from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..statistics import mean_interval
-from .comparison import Comparison, Verdict, grade_distance
+from .comparison import Comparison, Verdict, check_length, grade_distance
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -119,8 +120,9 @@ class SubPacketChainVsPackets(Comparison):
     slice: float = 20.0
 
     def __post_init__(self) -> None:
-        if not self.flows or any(n < 1 for n in self.flows):
-            raise DomainError(f"flows must list whole numbers >= 1, got {list(self.flows)}")
+        check_length("flows", self.flows)
+        if any(n < 1 for n in self.flows):
+            raise DomainError(f"flows must list whole numbers >= 1, got {shown(list(self.flows))}")
         if self.replications < 2:
             raise DomainError(f"replications must be at least 2 for an interval, got {self.replications}")
 
