@@ -268,6 +268,11 @@ def add_runs(out: NDArray[np.float64], rows: NDArray[np.int64], values: NDArray[
         out[rows[first]] += np.add.reduceat(values, first, axis=0)
 
 
+def stored(chain: MarkovChain) -> int:
+    """Entries that a numeric chain's matrix holds."""
+    return int(getattr(chain.transitions, "nnz", chain.transitions.shape[0] ** 2))
+
+
 def entrywise(chain: MarkovChain) -> Entrywise:
     """Evaluate a chain's entries over its grid. Chains with holding times are made explicit first."""
     if not chain.is_symbolic:
