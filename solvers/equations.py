@@ -475,7 +475,7 @@ def _check_values(problem: Dynamics, grid: Grid) -> None:
         values = np.atleast_1d(value)
         bad = ~(np.isfinite(values) & (values > low) & (values < high))
         if bad.any():
-            bounds = f" in {domain_text(low, high)}" if name in problem.domain else ""
+            bounds = f" in {domain_text(low, high)}" if np.isfinite([low, high]).any() else ""
             raise DomainError(f"{name} must be a finite number{bounds}, got {values[bad][0]:g}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -173,7 +174,12 @@ class Dynamics:
 
     def starting(self, start: Mapping[str, Any]) -> Self:
         """The same problem from other initial values; what is not named keeps its own."""
-        return replace(self, start={**self.start, **start})
+        return self.changed(start={**self.start, **start})
+
+    def changed(self, **attributes: Any) -> Self:
+        """The same problem with other attributes; parameters that are then used nowhere stay as labels."""
+        labels = {name: (-math.inf, math.inf) for name in self.parameters if name not in self.domain}
+        return replace(self, **{"domain": {**labels, **self.domain}} | attributes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

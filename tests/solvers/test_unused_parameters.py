@@ -20,8 +20,12 @@ from tcpdynamics.solvers import (
     MarkovChain,
     Reward,
     RewardBalance,
+    bifurcation,
+    continuation,
+    equilibria,
     self_consistent,
     sensitivity,
+    spectral_abscissa,
     stationary,
     windowed,
 )
@@ -106,3 +110,19 @@ def test_every_place_of_a_parameter_counts(where: dict[str, Any]) -> None:
 
 def test_parameters_of_equations_without_any_label_the_points() -> None:
     assert ODE(rhs={"w": -W}, parameters={"run": [1, 2]}, start={"w": 1.0}).parameters["run"] == [1, 2]
+
+
+def test_what_a_solver_leaves_out_is_no_misspelt_name() -> None:
+    """Delays become registers, starts are replaced: their parameters stay, and span their dimensions."""
+    size, delay, past = sympy.symbols("size delay past")
+    known = {"rate": 0.5, "size": [0.2, 0.4], "delay": 1.0}
+    back = Map(
+        rhs={"w": W + RATE * W * (1 - past)}, delayed={"past": Delayed("w", delay)}, parameters=known,
+        start={"w": size}, fixed_points=[{"w": 1}],
+    )  # fmt: skip
+    assert back.starting({"w": 0.5}).parameters == known
+    assert bifurcation(back).cycle_length.dims == ("size",)
+    ode = ODE(rhs={"w": RATE * W * (1 - W)}, parameters={"rate": 0.5, "size": [0.2, 0.4]}, start={"w": size})
+    assert equilibria(ode, {"w": (0.1, 2)}).sizes["size"] == 2
+    assert spectral_abscissa(ode, {"w": 1}).sizes["size"] == 2
+    continuation(ode.at(size=0.2), "rate", (0.5, 1.0), start={"w": 1})

@@ -14,7 +14,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -164,7 +163,7 @@ def disturbed(
         "start": start,
         "outputs": {**problem.outputs, **deviation},
     }
-    return replace(problem, **changed | ({"history": {}} if hasattr(problem, "history") else {}))
+    return problem.changed(**changed | ({"history": {}} if hasattr(problem, "history") else {}))
 
 
 def operations(points: float, states: float, horizon: float, step: float) -> float:
