@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import shown
+from tcpdynamics.limits import check_memory
 from tcpdynamics.solvers.problems import DomainError
 
 if TYPE_CHECKING:
@@ -418,6 +419,8 @@ def _checked(x: Allocations, axis: int) -> Floats:
     held = getattr(getattr(x, "variable", None), "_data", x)
     if isinstance(held, np.ma.MaskedArray):
         raise DomainError("x is a masked array, and every user needs a value; fill or drop what is masked")
+    many = math.prod(getattr(x, "shape", ()))
+    check_memory(f"the rates of {many:,} users", 48.0 * many, "give fewer, or take them in parts")
     try:
         kind = np.asarray(x).dtype.kind
         if kind in "cbSUmM" or (

@@ -32,6 +32,7 @@ from .problems import (
 )
 from .problems.motion import ENTRY
 from .problems.numbers import dimensions, real_array
+from .problems.words import domain_text
 from .programs.straightline import BLOCK, Builder, Program, _plan, _run_plan, differentiate, run_blocks
 
 Array = NDArray[np.float64]
@@ -489,7 +490,7 @@ def _check_values(problem: Dynamics, grid: Grid) -> None:
         values = np.atleast_1d(value)
         bad = ~(np.isfinite(values) & (values > low) & (values < high))
         if bad.any():
-            bounds = f" in ({low:g}, {high:g})" if name in problem.domain else ""
+            bounds = f" in {domain_text(low, high)}" if np.isfinite([low, high]).any() else ""
             raise DomainError(f"{name} must be a finite number{bounds}, got {values[bad][0]:g}")
 
 

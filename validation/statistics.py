@@ -11,6 +11,8 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
+from tcpdynamics.limits import check_memory
+
 
 def mean_interval(x: xr.DataArray, dim: str = "replication", level: float = 0.95) -> xr.Dataset:
     """Mean over independent replications with Student's interval.
@@ -375,6 +377,7 @@ def _shares(x: xr.DataArray, dim: str, name: str) -> xr.DataArray:
         raise ValueError(
             f"{name} must hold at least 2 replications along {dim!r}, got {x.sizes[dim]}; run more seeds"
         )
+    _check_size(x, name)
     x = x.transpose(dim, ...).astype(float)
     total = x.sum([d for d in x.dims if d != dim], skipna=False)
     if not (np.isfinite(x.values).all() and (x.values >= 0).all() and (total.values > 0).all()):
@@ -535,12 +538,18 @@ def _check_series(x: xr.DataArray, dim: str, level: float) -> None:
         raise ValueError(f"x must be finite, got {bad} values that are not; drop or fill them")
 
 
+def _check_size(x: xr.DataArray, name: str) -> None:
+    """Refuse more numbers than fit in memory a few times, before any is copied. Raises LimitError."""
+    check_memory(f"{x.size:,} numbers of {name}", 32.0 * x.size, "give fewer, or take them in parts")
+
+
 def _moments(
     x: xr.DataArray, dim: str, level: float, name: str
 ) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Count, mean and variance of the values that are there; NaN where fewer than two are."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie in (0, 1), got {level}; a percentage? divide by 100")
+    _check_size(x, name)
     if dim not in x.dims:
         raise ValueError(
             f"{name} has no dimension {dim!r}, only {', '.join(map(str, x.dims)) or 'none'}; name one of them"

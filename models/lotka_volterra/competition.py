@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tcpdynamics.limits import check_memory
 from tcpdynamics.solvers.problems import DomainError, DynamicsError
 from tcpdynamics.solvers.problems.numbers import dimensions
 
@@ -48,9 +50,13 @@ def per_flow(values: Sequence[float | xr.DataArray]) -> xr.DataArray:
     """
     import xarray as xr
 
+    what, many = f"values of {len(values):,} flows", len(values)
+    check_memory(what, 4000.0 * many, "give fewer flows, or one number for flows alike")
     arrays = [v if isinstance(v, xr.DataArray) else xr.DataArray(v) for v in values]
     if not arrays or any("flow" in a.dims for a in arrays):
         raise DomainError("give one value for each flow, at least one, none with a dimension `flow`")
+    points = math.prod({dim: size for a in arrays for dim, size in a.sizes.items()}.values())
+    check_memory(f"{what} at {points:,} points", 16.0 * many * points, "sweep fewer of them, or together")
     joined = xr.concat(xr.broadcast(*arrays), dim="flow")
     return joined.assign_coords(flow=np.arange(1, len(arrays) + 1))
 

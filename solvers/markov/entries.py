@@ -18,6 +18,7 @@ from tcpdynamics.limits import check_memory
 
 from ..grid import Grid, make_grid
 from ..problems import ChainError, ChainModel, Edge, Expression, MarkovChain
+from ..problems.words import domain_text
 from ..programs.straightline import RATIONAL, Builder, Program, run, run_blocks
 from ..programs.wide_floats import Unfolded
 from ..results import Status, raise_if_failed, reason
@@ -267,6 +268,17 @@ def add_runs(out: NDArray[np.float64], rows: NDArray[np.int64], values: NDArray[
         out[rows[first]] += np.add.reduceat(values, first, axis=0)
 
 
+def numeric_states(chain: MarkovChain) -> int:
+    """States of a numeric chain, before its matrix is read."""
+    matrix: Any = chain.transitions
+    return int(matrix.shape[0])
+
+
+def stored(chain: MarkovChain) -> int:
+    """Entries that a numeric chain's matrix holds."""
+    return int(getattr(chain.transitions, "nnz", numeric_states(chain) ** 2))
+
+
 def entrywise(chain: MarkovChain) -> Entrywise:
     """Evaluate a chain's entries over its grid. Chains with holding times are made explicit first."""
     if not chain.is_symbolic:
@@ -435,7 +447,7 @@ def describe_point(chain: MarkovChain, point: Mapping[str, float], status: int) 
     where = bare(", ".join(f"{k} = {v:g}" for k, v in point.items()), 200)
     for name, (low, high) in chain.domain.items():
         if name in point and not low < point[name] < high:
-            return f"{bare(name)} must lie in ({low:g}, {high:g}), got {point[name]:g}"
+            return f"{bare(name)} must lie in {domain_text(low, high)}, got {point[name]:g}"
     entries = entries_of(expressions_of(chain), ergodic=False)
     moves = [(i, j, step) for i, row in entries.rows.items() for j, step in row.items()]
     moves += [(i, i, step) for i, step in entries.loops.items()]

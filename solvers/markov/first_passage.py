@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Sized
 from functools import lru_cache
 from numbers import Integral
 from typing import Any
@@ -30,8 +30,10 @@ from .entries import (
     explicit,
     expressions_of,
     grid_of,
+    numeric_states,
     origin,
     refuse_failed,
+    stored,
 )
 from .reduction import absorbing_solve, reduce_states
 
@@ -92,6 +94,10 @@ def first_passage(
     (4.0, array([0.25  , 0.4375]))
     """
     chain = as_chain(problem)
+    if not chain.is_symbolic:
+        _check_dense(chain)
+    if times is not None:
+        whole_times(times)
     goal = _targets(chain, target)
     if chain.is_symbolic:
         program = _passage_program(expressions_of(chain), goal)
@@ -199,6 +205,15 @@ def _check_reachable(edges: NDArray[np.int64], goal: Collection[int], labels: Se
         )
 
 
+def _check_dense(chain: MarkovChain) -> None:
+    """Refuse a numeric chain whose elimination would take too long. Raises ChainError."""
+    n = numeric_states(chain)
+    if n > MAX_DENSE:
+        raise ChainError(
+            f"passage times of a numeric chain fill its matrix: at most {MAX_DENSE:,} states, got {n:,}"
+        )
+
+
 def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[Any]]:
     """The same elimination on rows of numbers that neither under- nor overflow."""
     from scipy.sparse import csr_array
@@ -207,10 +222,6 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
 
     e = entrywise(chain)
     n = e.stay.shape[0]
-    if n > MAX_DENSE:
-        raise ChainError(
-            f"passage times of a numeric chain fill its matrix: at most {MAX_DENSE:,} states, got {n:,}"
-        )
     others = np.setdiff1d(np.arange(n), goal)
     _check_reachable(np.column_stack([e.sources, e.targets]), goal, chain.labels)
     mean, variance = np.zeros((n, 1)), np.zeros((n, 1))
@@ -251,10 +262,19 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
     return mean, variance
 
 
+def number_of(times: Any) -> int:
+    """How many times there are, without an array of them."""
+    return len(times) if isinstance(times, Sized) and not hasattr(times, "dtype") else int(np.size(times))
+
+
 def whole_times(times: Sequence[int]) -> NDArray[np.int64]:
     """Check a list of epochs: whole numbers, none missing, increasing, within MAX_TIME."""
     if isinstance(times, np.ma.MaskedArray):
         raise DomainError("times are a masked array, and no time may be missing; give times.compressed()")
+    if number_of(times) > MAX_TIME + 1:  # looked at before anything is made of them
+        raise DomainError(
+            f"times must be at most {MAX_TIME + 1:,} numbers, got {number_of(times):,}; ask for fewer"
+        )
     t = np.atleast_1d(np.asarray(times))
     truths = isinstance(times, Sequence) and any(isinstance(x, bool | np.bool_) for x in times)
     if truths or t.size == 0 or t.dtype.kind not in "iu" or (t < 0).any() or (np.diff(t) <= 0).any():
@@ -298,8 +318,19 @@ def _distribution(
 def check_epochs(e: Entrywise, epochs: int, times: int) -> None:
     """Refuse more epoch-by-epoch work, or more rows to keep, than one request may take."""
     states, size = e.stay.shape
+    check_epochs_of(states, e.sources.size, size, epochs, times)
+
+
+def check_numeric_epochs(chain: MarkovChain, epochs: int, times: int) -> None:
+    """As `check_epochs`, before the entries of a large matrix are looked at one by one."""
+    if not chain.is_symbolic:
+        check_epochs_of(numeric_states(chain), stored(chain), 1, epochs, times)
+
+
+def check_epochs_of(states: int, transitions: int, size: int, epochs: int, times: int) -> None:
+    """What `check_epochs` refuses, by the sizes alone. Raises LimitError."""
     what = f"{epochs:,} epochs of a chain with {states:,} states at {size:,} points"
-    check_work(what, 4.0 * epochs * (e.sources.size + states) * size, "ask for fewer points or earlier times")
+    check_work(what, 4.0 * epochs * (transitions + states) * size, "ask for fewer points or earlier times")
     check_memory(
         f"{times:,} times of {states:,} states at {size:,} points",
         16.0 * times * states * size,

@@ -17,6 +17,7 @@ from tcpdynamics.limits import check_memory, check_work
 
 from ..grid import SINGLE, Grid
 from ..problems import ChainError, ChainModel, DomainError, MarkovChain
+from ..problems.words import domain_text
 from ..programs.straightline import Program, run
 from ..programs.wide_floats import Unfolded, differentiate_unfolded, redo, solve_blocks
 from ..results import Status, solved
@@ -443,7 +444,7 @@ def _exact_problem(chain: MarkovChain, point: dict[str, Fraction]) -> str | None
     """The message for a point outside the chain's domain, or None."""
     for name, (low, high) in chain.domain.items():
         if name in point and not low < point[name] < high:
-            return f"{name} must lie in ({low:g}, {high:g}), got {float(point[name]):g}"
+            return f"{name} must lie in {domain_text(low, high)}, got {float(point[name]):g}"
     values = {k: float(v) for k, v in point.items()}
     _, status = _law(chain, _float_program(expressions_of(chain)), Grid((), (), {}, values), "numpy", False)
     return describe_point(chain, values, int(status[0])) if status[0] else None

@@ -10,13 +10,13 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare, shown
-from tcpdynamics.limits import check_work
+from tcpdynamics.limits import MAX_WORK, check_work
 
 from ..grid import SINGLE, Grid
 from ..problems import ChainError, ChainModel, MarkovChain
 from ..results import Status, solved
-from .entries import Entrywise, as_chain, checked_matrix, entrywise, explicit, refuse_failed
-from .first_passage import MAX_TIME, SCALE, check_epochs, whole_times
+from .entries import Entrywise, as_chain, checked_matrix, entrywise, explicit, numeric_states, refuse_failed
+from .first_passage import MAX_TIME, SCALE, check_epochs, check_numeric_epochs, whole_times
 
 #: Chains up to this size get all their eigenvalues; larger sparse ones the few largest.
 DENSE_EIGENVALUES = 2000
@@ -58,11 +58,14 @@ def transient(
     """
     chain = as_chain(problem)
     t = whole_times(times)
+    if not chain.is_symbolic:
+        n = numeric_states(chain)
+        check_numeric_epochs(chain, min(int(t[-1]), _one_by_one(n)), t.size)
     labels = explicit(chain).labels
     e = entrywise(chain)
     if throw:
         refuse_failed(chain, e.grid, e.status)
-    check_epochs(e, min(int(t[-1]), 64 if len(labels) <= 500 else MAX_TIME), t.size)
+    check_epochs(e, min(int(t[-1]), _one_by_one(len(labels))), t.size)
     now = np.repeat(SCALE * _start(start, labels)[:, None], e.grid.size, axis=1)
     rows = np.empty((t.size, len(labels), e.grid.size))
     elapsed = 0
@@ -81,6 +84,11 @@ def transient(
         settings={"start": start},
         coords={"time": ("time", t, {"units": "epoch"}), "state": np.array(labels)},
     )
+
+
+def _one_by_one(states: int) -> int:
+    """Most epochs that are taken one by one: small chains have powers of their matrix."""
+    return 64 if states <= 500 else MAX_TIME
 
 
 def _start(start: str | Mapping[str, float], labels: Sequence[str]) -> NDArray[np.float64]:
@@ -227,7 +235,10 @@ def _largest_of_sparse(chain: MarkovChain) -> tuple[NDArray[Any], Grid, NDArray[
     matrix = checked_matrix(chain)
     status = np.zeros(1, dtype=np.uint8)
     try:
-        values = eigs(sp.csr_array(matrix).T, k=4, which="LM", return_eigenvectors=False)
+        # A restart multiplies some 20 vectors; where that many do not suffice, more would take hours.
+        restarts = int(MAX_WORK / (20.0 * (matrix.nnz + 20 * matrix.shape[0])))
+        restarts = min(max(restarts, 1), 10 * matrix.shape[0])
+        values = eigs(sp.csr_array(matrix).T, k=4, which="LM", return_eigenvectors=False, maxiter=restarts)
         second = np.sort(np.abs(values))[-2]
     except ArpackNoConvergence:
         second, status[0] = np.nan, Status.NOT_CONVERGED

@@ -85,6 +85,8 @@ def windowed(
     chain = as_chain(problem, *(chance for law in joint.values() for chance in law.values()))
     check_length("length", length)
     _check_reward(reward)
+    if not chain.is_symbolic:
+        _check_numeric(chain, length)
     law = _laws(chain, reward)
     grid, status = law.grid, law.status
     if throw:
@@ -312,6 +314,16 @@ def _with_stays(
         raise DomainError(f"rewards must be finite numbers, got {largest:g}")
     unit = 2.0 ** min(int(np.frexp(largest)[1]), 1023) if largest else 1.0
     return _Law(grid, status, rows[:, 0], rows[:, 1], rewards / unit, chances, pi, unit)
+
+
+def _check_numeric(chain: MarkovChain, length: int) -> None:
+    """Refuse a matrix of too many transitions before they are looked at one by one. Raises LimitError."""
+    from .entries import stored
+
+    events = stored(chain)
+    what = f"a window of {length:,} epochs of a matrix of {events:,} entries"
+    check_memory(what, 400.0 * events, "ask for a smaller chain")
+    check_work(what, 12.0 * length * events, "ask for a shorter window or a smaller chain")
 
 
 def _numeric_law(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:

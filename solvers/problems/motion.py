@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from numbers import Real
-from typing import Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 from tcpdynamics.errors import DynamicsError, shown
 
 from .numbers import Expression, Parameter, StateValue, real_array
+from .used import check_used
 from .words import expression_text, problem_text, value_text
 
 #: The symbol of time (of the step's number, for a map).
@@ -125,6 +128,7 @@ class Dynamics:
                         f"{label} delays the output {delayed.of!r}, which itself holds delayed values; "
                         "make it a state or write it out"
                     )
+        self._check_parameters()
 
     def __repr__(self) -> str:
         start = (f"{label} = {value_text(value)}" for label, value in self.start.items())
@@ -146,6 +150,15 @@ class Dynamics:
         delayed = {k: f"{lag.of}({now} - {expression_text(lag.by)})" for k, lag in self._lagged.items()}
         return rates | delayed | dict(self.outputs)
 
+    def _check_parameters(self) -> None:
+        """Raise DynamicsError for a parameter that nothing uses and that has no domain."""
+        delays = (delayed.by for delayed in self._lagged.values())
+        points = (value for point in self.fixed_points for value in point.values())
+        mappings = (self.rhs, self.outputs, self.start, getattr(self, "history", {}))
+        others = (*self.rhs, *self._lagged, TIME)
+        used = chain(*(m.values() for m in mappings), delays, points)
+        check_used(self.parameters, self.domain, used, DynamicsError, others)
+
     @property
     def _lagged(self) -> Mapping[str, Delayed]:
         return getattr(self, "delayed", {})
@@ -164,7 +177,13 @@ class Dynamics:
 
     def starting(self, start: Mapping[str, StateValue]) -> Self:
         """The same problem from other initial values; what is not named keeps its own."""
-        return replace(self, start={**self.start, **start})
+        return self.changed(start={**self.start, **start})
+
+    def changed(self, **attributes: Any) -> Self:
+        """The same problem with other attributes; parameters that are then used nowhere stay as labels."""
+        labels = {name: (-math.inf, math.inf) for name in self.parameters if name not in self.domain}
+        attributes.setdefault("domain", {**labels, **self.domain})
+        return replace(self, **attributes)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

@@ -13,6 +13,7 @@ def check_used(
     declared: Collection[str],
     expressions: Iterable[object],
     error: type[Exception],
+    others: Iterable[str] = (),
 ) -> None:
     """Raise `error` for a parameter that is neither declared nor a symbol of an expression.
 
@@ -23,6 +24,7 @@ def check_used(
     parameters : names that have a value
     declared : names that are known without an expression
     expressions : numbers and SymPy expressions, looked at only as far as is needed
+    others : names of symbols that are no parameters: states and time
 
     Examples
     --------
@@ -39,6 +41,7 @@ def check_used(
             return
         known |= {symbol.name for symbol in getattr(expression, "free_symbols", ())}
         unknown = [name for name in unknown if name not in known]
+    known -= set(others)
     if not unknown or not known:
         return
     wrong = str(unknown[0])

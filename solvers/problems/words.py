@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
@@ -55,6 +56,30 @@ def value_text(value: object) -> str:
     if array.ndim == 0 or array.dtype.kind not in "iuf" or not array.size:
         return bare(array.item() if array.ndim == 0 else value, WIDTH)
     return f"{array.min():g} to {array.max():g}, {array.size:,} values"
+
+
+def domain_text(low: float, high: float) -> str:
+    """An open interval as people write it: an end that lies a rounding beyond a short number stands for that number.
+
+    Problems have open domains, and a model's closed end moves out a little (`models.parameters.open_interval`).
+
+    Examples
+    --------
+    >>> domain_text(0.0, math.inf), domain_text(-2.2250738585072014e-308, math.nextafter(1.0, 2.0))
+    ('(0, inf)', '[0, 1]')
+    """
+    least, most = _closed_end(low, math.inf), _closed_end(high, -math.inf)
+    left = f"({low:g}" if least is None else f"[{least:g}"
+    right = f"{high:g})" if most is None else f"{most:g}]"
+    return f"{left}, {right}"
+
+
+def _closed_end(end: float, inward: float) -> float | None:
+    """The short number that lies a rounding inside of an end; None where the end itself is short."""
+    if 0 < abs(end) < 1e-290 and (end < 0) == (inward > 0):
+        return 0.0
+    within = math.nextafter(end, inward)
+    return within if len(repr(within)) + 4 < len(repr(end)) else None
 
 
 def problem_text(kind: str, name: str, summary: str, *groups: Iterable[str]) -> str:

@@ -147,7 +147,7 @@ def _check(
     if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] == ends[1]:
         raise DomainError(f"bounds of {parameter} must be two different finite numbers, got {shown(bounds)}")
     real("step", step, 0, 1, above=True, error=DynamicsError)
-    compile_system(replace(problem.at(**{parameter: ends}), start={}))  # checks the domain
+    compile_system(problem.at(**{parameter: ends}).changed(start={}))  # checks the domain
     return float(ends[0]), float(ends[1])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,13 +75,13 @@ def equilibria(
     starts = whole("starts", starts, 1, 1 << 20, error=DynamicsError)
     seed = whole("seed", seed, 0, error=DynamicsError)
     if box is None and dynamics.fixed_points:
-        method, system = "closed form", compile_system(replace(dynamics, start={}))
+        method, system = "closed form", compile_system(dynamics.changed(start={}))
         states, valid = closed_forms(system)
         states = np.where(valid, states, np.nan)
         joined = np.zeros(system.size, bool)
     else:
         method = "search around the initial values" if box is None else "search in the box"
-        system = compile_system(replace(dynamics, start=scalar_start(dynamics)))
+        system = compile_system(dynamics.changed(start=scalar_start(dynamics)))
         check_search(system, starts)
         states, joined = search(system, _bounds(system, box), starts, seed)
     count = np.isfinite(states[0]).sum(axis=1)

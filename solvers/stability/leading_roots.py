@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_work
+
 from ..equations import System
 from ..problems import DynamicsError, Map
 from .delay_roots import in_chunks, rightmost_roots
@@ -137,6 +139,7 @@ def linear_roots(
     system: System, base: Array, past: Array, tau: Array, count: int | None
 ) -> tuple[Array, Array, Array]:
     """Leading roots of linearisations with these matrices; as `leading_roots`."""
+    _check_roots(system, base, past, tau)
     if isinstance(system.problem, Map):
         return multipliers(base, past, tau, count)
     if past.shape[1] == 0:
@@ -144,6 +147,18 @@ def linear_roots(
     if count is None:
         raise DynamicsError("a delay equation has infinitely many roots: say how many are wanted")
     return rightmost_roots(base, past, tau, count)
+
+
+def _check_roots(system: System, base: Array, past: Array, tau: Array) -> None:
+    """Refuse more eigenvalues than one request may take. Raises LimitError."""
+    m, n = base.shape[:2]
+    rows = np.full(m, float(n))
+    if isinstance(system.problem, Map) and past.shape[1]:
+        rows *= 1 + np.where((past != 0).any(axis=(2, 3)), tau, 0).max(axis=1)
+    what = f"roots of {n:,} states at {m:,} points"
+    check_work(
+        what, 25.0 * float((rows**3).sum()), "ask for fewer points, or sweep them in blocks to a store"
+    )
 
 
 def margin(system: System, roots: Array) -> Array:

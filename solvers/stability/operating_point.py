@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,7 +56,7 @@ def operating_point(
     else:
         problem = as_problem(problem, *kinds)
         start = scalar_start(problem) if at is None else _start_at(problem, at)
-        system = compile_system(replace(problem, start=start))
+        system = compile_system(problem.changed(start=start))
     if at is not None:
         states, status = system.start_values(), np.zeros(system.size, np.uint8)
     elif system.problem.fixed_points:

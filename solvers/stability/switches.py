@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory
+
 from ..equations import System
 from ..problems import TIME, Map
 from .switch_programs import (
@@ -93,9 +95,14 @@ def linearisation(
     ([-5.0, -2.0], [-1.0, 1.0])
     """
     n, m = states.shape
+    lags = len(system.equations.groups)
     if not m:
-        lags = len(system.equations.groups)
         return (np.empty((0, n, n)), np.empty((0, lags, n, n)), np.empty((0, lags))), []
+    check_memory(
+        f"linearisations of {n:,} states at {m:,} points",
+        24.0 * m * n**2 * (1 + lags),
+        "ask for fewer points",
+    )
     base, past, tau = system.jacobians(states, points)
     number = switches_of(system)[0]
     if not number:

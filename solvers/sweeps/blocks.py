@@ -85,6 +85,15 @@ class Blocks:
             out[name] = np.broadcast_to(part, sides).reshape(-1).copy()
         return out
 
+    def sample(self, count: int) -> dict[str, NDArray[Any]]:
+        """Parameter -> (count,) array: points drawn from the whole grid, the same each time."""
+        at = np.unravel_index(np.random.default_rng(0).integers(self.points, size=count), self.shape or (1,))
+        out = {}
+        for name, column in self.columns.items():
+            place = tuple(i if n > 1 else 0 for i, n in zip(at, column.shape, strict=False))
+            out[name] = np.broadcast_to(column[place], count).copy()
+        return out
+
     def numbers(self, block: int) -> NDArray[np.int64]:
         """Places of a block's points in the grid, counted with the last dimension fastest."""
         axes = [np.arange(s.start, s.stop, dtype=np.int64) for s in self.window(block)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from itertools import islice
@@ -15,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.errors import StoreError
-from tcpdynamics.limits import check_memory
+from tcpdynamics.limits import SweepLimitError, check_memory, parts_of_sweep
 
 from ..grid import MAX_POINTS
 from ..problems import DynamicsError, Parameter
@@ -24,8 +25,12 @@ from .fingerprint import fingerprint, name_of
 from .netcdf_store import NetCdfStore, parts_of
 from .plain_files import local_path
 from .store import Header, MemoryStore, Store, header_of
+from .sweep_of import ProblemWork
 from .work import Layout, Outcome, Work, check_alike, run_block
 from .zarr_store import ZarrStore
+
+#: Most points at which the work of a sweep is estimated.
+_SAMPLE = 16
 
 #: Called with points done, points in all, and the seconds that the rest will take at the speed so far.
 Progress = Callable[[int, int, float], None]
@@ -94,7 +99,8 @@ def sweep(
     StoreError
         A store that holds another sweep, or whose headers are damaged. Nothing is overwritten.
     LimitError
-        Results that need more memory than one request may have, refused before the second block is computed.
+        More work than a day's (`sweep_of`: the solver's own estimate, at a few points of the grid), refused before the
+        first block; results that need more memory than one request may have, before the second.
     DomainError, DynamicsError
         A grid that is too large; work that does not give one value a point.
 
@@ -122,6 +128,7 @@ def sweep(
     header = _header(work, blocks, dict(about or getattr(work, "about", {})), version)
     target = _open(path, blocks, header, resume, retry)
     try:
+        _check_total(work, blocks, ~target.done)
         clock = _Clock(blocks, target.done, progress)
         for number, outcome in _in_order_of_layout(work, blocks, target, executor, in_flight):
             target.write(number, outcome)
@@ -159,6 +166,23 @@ def _open(path: Path | None, blocks: Blocks, header: Header, resume: bool, retry
     if path.suffix == ".zarr":
         return ZarrStore(path, blocks, header, retry)
     return NetCdfStore(path, blocks, header, retry)
+
+
+def _check_total(work: Work, blocks: Blocks, missing: Any) -> None:
+    """Refuse more work than one sweep may do, by what the solver itself expects at a few points of the grid.
+
+    Solves those few, one in 64 at most: an estimate may need what comes before. Raises SweepLimitError.
+    """
+    points = blocks.points * float(np.mean(missing))
+    few = min(_SAMPLE, int(points // 64))
+    if few and isinstance(work, ProblemWork):
+        try:
+            with parts_of_sweep(points / few), warnings.catch_warnings(action="ignore"):
+                work(blocks.sample(few))
+        except SweepLimitError:
+            raise
+        except Exception:  # the blocks will say it, point by point
+            return
 
 
 def _in_order_of_layout(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,7 +117,7 @@ def first_order(problem: Map) -> Map:
                 elif of in point:
                     point[_register(of, k)] = point[of]
     outputs = {label: _put(e, values) for label, e in problem.outputs.items()}
-    return replace(problem, rhs=rhs, outputs=outputs, start=start, fixed_points=points, delayed={})
+    return problem.changed(rhs=rhs, outputs=outputs, start=start, fixed_points=points, delayed={})
 
 
 def _register(of: str, k: int) -> str:

@@ -6,14 +6,49 @@ Belongs to no room: every folder may import it, and it imports none of them.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from tcpdynamics.errors import LimitError, shown
 
 #: Elementary operations of one request: about three hours on one core.
 MAX_WORK = 1e13
 
+#: A sweep, which a kill does not cost, may do so many times that: more than a day on one core.
+SWEEP = 10.0
+
 #: Bytes that one request may hold at a time.
 MAX_MEMORY = 8e9
+
+#: How many parts like the one in hand the request has (`parts_of_sweep`).
+_PARTS = ContextVar("_PARTS", default=1.0)
+
+
+class SweepLimitError(LimitError):
+    """A sweep whose parts are too many; each alone would be allowed."""
+
+
+@contextmanager
+def parts_of_sweep(parts: float) -> Iterator[None]:
+    """Inside, what `check_work` is asked about is one of so many parts of a sweep: all of them count.
+
+    Examples
+    --------
+    >>> with parts_of_sweep(1e6):
+    ...     check_work("200 steps", 1e5, "give fewer")
+    >>> try:
+    ...     with parts_of_sweep(1e6):
+    ...         check_work("200 steps", 1e9, "give fewer")
+    ... except LimitError as error:
+    ...     print(error)
+    1e+06 times 200 steps need about 1e+15 operations, at most 1e+14 are allowed in a sweep; give fewer
+    """
+    token = _PARTS.set(parts)
+    try:
+        yield
+    finally:
+        _PARTS.reset(token)
 
 
 def check_work(what: str, operations: float, advice: str) -> None:
@@ -27,7 +62,12 @@ def check_work(what: str, operations: float, advice: str) -> None:
     ...     print(error)
     10^9 chains of 100 states need about 1e+15 operations, at most 1e+13 are allowed; give fewer points
     """
-    bound = _bound("TCPDYNAMICS_MAX_WORK", MAX_WORK)
+    bound, parts = _bound("TCPDYNAMICS_MAX_WORK", MAX_WORK), _PARTS.get()
+    if parts > 1 and not operations * parts <= SWEEP * bound:
+        raise SweepLimitError(
+            f"{parts:.3g} times {what} need about {operations * parts:.2g} operations, "
+            f"at most {SWEEP * bound:.2g} are allowed in a sweep; {advice}"
+        )
     if not operations <= bound:
         raise LimitError(
             f"{what} need about {operations:.2g} operations, at most {bound:.2g} are allowed; {advice}"

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from tcpdynamics import models
 from tcpdynamics.apps.choice import CHAIN, FAMILIES, MOTION, views_of
 from tcpdynamics.models.model import Model
-from tcpdynamics.models.parameters import describe
+from tcpdynamics.models.parameters import describe, interval, open_interval
 from tcpdynamics.solvers import DomainError, DynamicsError, spectral_abscissa, spectral_radius
 from tcpdynamics.solvers.problems import Dynamics, Map
+from tcpdynamics.solvers.problems.words import domain_text
 
 MODELS = [cls for cls in vars(models).values() if isinstance(cls, type) and issubclass(cls, Model)]
 
@@ -258,3 +259,9 @@ def test_units_agree(cls: type[Model]) -> None:
 def test_the_command_has_each_reading() -> None:
     for family, about in FAMILIES.items():
         assert about.readings == {c.reading: c.__name__ for c in MODELS if c.family == family and c.reading}
+
+
+@of_each(MODELS)
+def test_a_domain_reads_like_the_interval_that_it_was_made_of(cls: type[Model]) -> None:
+    for row in (row for row in describe(cls) if "inf]" not in row["interval"]):  # infinity is in no domain
+        assert domain_text(*open_interval(row)) == interval(row)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from tcpdynamics.solvers import (
     ODE,
     ChainError,
     Delayed,
+    DomainError,
     Map,
     MarkovChain,
     Reward,
@@ -23,6 +26,7 @@ from tcpdynamics.solvers import (
     trajectory,
     transient,
 )
+from tcpdynamics.solvers.problems.words import domain_text
 
 p = sympy.Symbol("p", positive=True)
 COIN = {("a", "b"): p, ("b", "a"): 1 - p}
@@ -134,3 +138,31 @@ def test_results_of_a_users_own_problem_hold_its_equations() -> None:
     result = trajectory(ODE(rhs={"w": -w}, start={"w": 1.0}, units={"w": "packet"}), [0, 1])
     assert json.loads(result.attrs["equations"]) == {"dw/dt": "-w"}
     assert json.loads(result.attrs["units"]) == {"w": "packet"}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (-sys.float_info.min, math.inf, "[0, inf)"),
+        (-1e-300, 1.0, "[0, 1)"),
+        (-5e-324, 5e-324, "[0, 0]"),
+        (0.0, math.nextafter(0.5, 1), "(0, 0.5]"),
+        (math.nextafter(-3, -4), math.nextafter(12, 13), "[-3, 12]"),
+        (-math.inf, 1e-300, "(-inf, 0]"),
+        (1e-300, 0.1 + 0.2, "(1e-300, 0.3]"),
+        (1 / 3, 2 / 3, "(0.333333, 0.666667)"),
+    ],
+)
+def test_a_domain_reads_as_a_person_writes_it(low: float, high: float, text: str) -> None:
+    assert domain_text(low, high) == text
+    r, w = sympy.symbols("r w")
+    growth = ODE(rhs={"w": r * w}, parameters={"r": high + 1}, start={"w": 1}, domain={"r": (low, high)})
+    coin = MarkovChain({("a", "b"): r, ("b", "a"): 0.5}, {"r": 2.0}, domain={"r": (low, min(high, 1.5))})
+    if high < math.inf:
+        with pytest.raises(DomainError) as error:
+            trajectory(growth, [1.0])
+        assert f"in {text}, got" in str(error.value)
+    for setting in ("throw", "exact"):
+        with pytest.raises(ChainError) as error:
+            stationary(coin, **{setting: True})
+        assert f"must lie in {domain_text(low, min(high, 1.5))}, got" in str(error.value)

@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 from tcpdynamics.errors import LimitError
 from tcpdynamics.models import LotkaVolterraWindows, PftkFull, SubPacketFull, per_flow
 from tcpdynamics.solvers import (
+    ODE,
     DomainError,
     MarkovChain,
     StoreError,
@@ -36,6 +37,7 @@ from tcpdynamics.solvers import (
     stationary,
     sweep,
     sweep_of,
+    trajectory,
 )
 from tcpdynamics.solvers.problems import DynamicsError
 from tcpdynamics.solvers.sweeps.blocks import cut
@@ -693,3 +695,53 @@ def test_an_interrupt_keeps_finished_blocks(tmp_path: Path, name: str) -> None:
         assert process.wait(60) == 0
     report = explain(tmp_path / name, verify=True)
     assert (report.done, report.blocks_done, report.damaged) == (4, 2, ())
+
+
+def forced(points: int) -> ODE:
+    """Growth at so many rates."""
+    rate, w = sympy.symbols("rate w")
+    return ODE(rhs={"w": rate * w}, parameters={"rate": np.linspace(-2, -1, points)}, start={"w": 1.0})
+
+
+def test_a_sweep_is_refused_as_a_whole_before_its_first_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each block alone would be allowed; a sweep may do ten times what a request may."""
+    work = sweep_of(forced(6400), trajectory, times=np.linspace(0, 1, 51))
+    each = 20.0 * 51  # what `trajectory` expects of a point
+    blocks: list[int] = []
+    for share, refused in ((0.099, True), (0.101, False)):
+        monkeypatch.setenv("TCPDYNAMICS_MAX_WORK", repr(share * 6400 * each))
+        done = partial(
+            sweep, work, store=tmp_path / "x.zarr", progress=lambda *about: blocks.append(about[0])
+        )
+        if refused:
+            with pytest.raises(
+                LimitError, match=r"400 times .* need about .* are allowed in a sweep; ask for"
+            ):
+                done()
+            assert not blocks and not any(tmp_path.iterdir())
+        else:
+            assert not done().status.values.any()
+    monkeypatch.setenv("TCPDYNAMICS_MAX_WORK", "1")  # there is nothing left to be done
+    assert not sweep(work, store=tmp_path / "x.zarr").status.values.any()
+
+
+def test_a_million_points_of_an_hour_in_all_are_begun_and_of_a_year_are_not(tmp_path: Path) -> None:
+    problem, ticks = forced(1_000_000), np.linspace(0, 1, 101)
+
+    def stop(*_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep(sweep_of(problem, trajectory, times=ticks), store=tmp_path / "a.zarr", block=10, progress=stop)
+    with pytest.raises(LimitError, match="allowed in a sweep"):
+        sweep(sweep_of(problem, trajectory, times=np.linspace(0, 1, 10_000_000)), store=tmp_path / "b.zarr")
+
+
+def test_a_sample_of_a_grid_has_its_points() -> None:
+    grid = {"a": np.arange(5.0), "b": np.arange(7), "c": 3.0}
+    sample = cut(grid, block=4).sample(20)
+    assert {k: v.shape for k, v in sample.items()} == dict.fromkeys("abc", (20,))
+    assert len(set(sample["a"])) == 5 and len(set(sample["b"])) > 4 and set(sample["c"]) == {3.0}
+    assert cut({"c": 2.0}).sample(1)["c"].tolist() == [2.0]

@@ -6,10 +6,13 @@ import sys
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tcpdynamics.errors import LimitError
+from tcpdynamics.errors import DomainError, LimitError
 from tcpdynamics.paper_figures.sub_packet.figures import fig9
+from tcpdynamics.validation import comparisons
+from tcpdynamics.validation.comparisons.comparison import Comparison
 from tcpdynamics.validation.comparisons.packets_vs_ns2 import CASES, PacketsVsNs2
 
 
@@ -39,3 +42,71 @@ def test_all_runs_of_a_comparison_count(index: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("TCPDYNAMICS_MAX_WORK", repr(10 * work))
     with pytest.raises(RuntimeError, match="begun"):
         comparison.run()
+
+
+#: Comparison -> settings, each of which alone asks for too much.
+TOO_MUCH: dict[str, list[dict[str, Any]]] = {
+    "LogisticVsFluid": [
+        {"rounds": 10**9},
+        {"horizon": 1e15},
+        {"epsilon": np.linspace(0.1, 3, 10_000), "delay": np.linspace(0, 1, 10_000)},
+    ],
+    "LotkaVolterraVsFluid": [
+        {"rounds": 10**9},
+        {"horizon": 1e15},
+        {"flows": (10**7,)},
+        {"flows": (2000,)},
+        {"flows": range(2, 500)},
+    ],
+    "MisraVsLinearisation": [{"rounds": 10**9}, {"horizon": 1e15}, {"rtt": 1e-12}],
+    "TRefwaMapVsFluid": [{"rounds": 10**9}, {"intervals": 10**12}, {"intervals": 10**5}],
+}
+CASES_TOO_MUCH = [(name, settings) for name, all_of in TOO_MUCH.items() for settings in all_of]
+
+
+def _fluid(name: str, **settings: Any) -> Comparison:
+    comparison: Comparison = getattr(comparisons, name)(**settings)
+    return comparison
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"), CASES_TOO_MUCH, ids=lambda x: x if isinstance(x, str) else next(iter(x))
+)
+def test_a_fluid_comparison_is_refused_before_anything_runs(
+    name: str, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules[type(_fluid(name)).__module__]
+    for runs in ("measure", "characteristic_roots", "stability_chart", "SampledWindow", "MarkedFlows"):
+        monkeypatch.setattr(module, runs, _run, raising=False)
+    with pytest.raises(LimitError, match=r"need about .* operations, at most 1e\+13 are allowed; give"):
+        _fluid(name, **settings).run()
+    for allowed in ({}, _fluid(name).quick):
+        with pytest.raises(RuntimeError, match="begun"):
+            _fluid(name, **allowed).run()
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_the_bound_of_a_fluid_comparison_is_the_environments(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TCPDYNAMICS_MAX_WORK", "1e6")
+    with pytest.raises(LimitError, match=r"at most 1e\+06 are allowed"):
+        _fluid(name, **_fluid(name).quick).run()
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("LogisticVsFluid", "epsilon"),
+        ("LogisticVsFluid", "delay"),
+        ("LotkaVolterraVsFluid", "flows"),
+        ("MisraVsLinearisation", "ratio"),
+        ("SubPacketChainVsPackets", "flows"),
+        ("TRefwaMapVsFluid", "gains"),
+        ("TRefwaMapVsFluid", "lags"),
+    ],
+)
+def test_a_setting_lists_some_values_and_not_too_many(name: str, setting: str) -> None:
+    for values in ((), range(1, 10**9)):
+        with pytest.raises(DomainError, match=f"{setting} must list 1 to 10,000 values, got {len(values):,}"):
+            _fluid(name, **{setting: values})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics import __version__
+from tcpdynamics.errors import DomainError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -34,6 +35,12 @@ class Verdict(StrEnum):
 #: An interval that holds zero is called agreement if it is no wider than this, to either side.
 WIDEST = 0.01
 RULE = f"differs: the interval misses zero; agrees: it holds zero and reaches {WIDEST:.0%} at most"
+
+#: Values that a setting may list.
+MOST_VALUES = 10_000
+
+#: Simulations by which an interval is divided.
+PARTS = 8
 
 _KINDS: dict[str, type[Comparison]] = {}
 
@@ -87,6 +94,20 @@ class Comparison(ABC):
     ) -> tuple[float, float, float]:
         """Where decay turns to growth, by `rounds` divisions of the interval; see `critical_value`."""
         return critical_value(rates, low, high, rounds=self.rounds)
+
+
+def check_length(name: str, values: Sized) -> None:
+    """Refuse a setting that lists nothing, or more than is ever shown. Raises DomainError.
+
+    Examples
+    --------
+    >>> check_length("flows", range(10**9))
+    Traceback (most recent call last):
+    ...
+    tcpdynamics.errors.DomainError: flows must list 1 to 10,000 values, got 1,000,000,000
+    """
+    if not 1 <= len(values) <= MOST_VALUES:
+        raise DomainError(f"{name} must list 1 to {MOST_VALUES:,} values, got {len(values):,}")
 
 
 def kind_of(result: xr.Dataset) -> type[Comparison]:
@@ -175,7 +196,12 @@ def _first_case(cases: Sequence[tuple[Any, Verdict]], otherwise: Verdict) -> Any
 
 
 def critical_value(
-    rates: Callable[[Array], tuple[Array, Array]], low: float, high: float, *, rounds: int = 4, parts: int = 8
+    rates: Callable[[Array], tuple[Array, Array]],
+    low: float,
+    high: float,
+    *,
+    rounds: int = 4,
+    parts: int = PARTS,
 ) -> tuple[float, float, float]:
     """Where decay turns to growth, by repeated division of an interval: `parts` + 1 simulations a round.
 

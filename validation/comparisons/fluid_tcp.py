@@ -16,19 +16,23 @@ import xarray as xr
 
 from tcpdynamics.charts.comparisons import measured_points, spectrum_lines, two_panels
 from tcpdynamics.charts.look import COLOURS
+from tcpdynamics.errors import shown
+from tcpdynamics.limits import check_work
 from tcpdynamics.models import FluidTcpProportional, FluidTcpRed, TcpLinearisation
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
 
 from ..fluid import MarkedFlows
-from .comparison import Comparison, against, counts, roots_against
-from .oscillation import SIZE, exponents, measure
+from .comparison import PARTS, Comparison, against, check_length, counts, roots_against
+from .oscillation import SIZE, exponents, measure, operations
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 FLUIDS = ("proportional", "varying delay", "RED")
 PREDICTIONS = ("exact", "simplified")
+#: Samples of a trajectory in a round trip.
+_PER_RTT = 20
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,9 @@ class MisraVsLinearisation(Comparison):
     horizon: float = 40.0
 
     def __post_init__(self) -> None:
-        if not self.ratio or min(self.ratio) <= 0:
-            raise DomainError(f"ratio must list numbers > 0, got {tuple(self.ratio)!r}")
+        check_length("ratio", self.ratio)
+        if min(self.ratio) <= 0:
+            raise DomainError(f"ratio must list numbers > 0, got {shown(list(self.ratio))}")
 
     def linearisation(self, fluid: str) -> TcpLinearisation:
         """Transfer functions at the operating point."""
@@ -97,10 +102,22 @@ class MisraVsLinearisation(Comparison):
             `critical_predicted`, `critical_gap` (relative) and its interval, `critical_verdict`; `hollot_gain`, the
             largest gain of Hollot's sufficient condition.
         """
+        self._check_work()
         parts = [self._fluid(fluid) for fluid in FLUIDS]
         result = xr.concat(parts, xr.Variable("fluid", list(FLUIDS)))
         result.attrs = self.attributes()
         return result
+
+    def _check_work(self) -> None:
+        """Refuse what takes too long in all, before the first trajectory. Raises LimitError."""
+        points, runs = len(self.ratio) + self.rounds * (PARTS + 1), 1 + self.rounds
+        step = self.rtt / _PER_RTT
+        varying = 2.5 * 0.6 * self.horizon / step * (1e5 * runs + 350.0 * points)  # as measured
+        check_work(
+            f"trajectories over {self.horizon:g} s at {points:,} gains, with round trips of {self.rtt:g} s,",
+            operations(points, 2 + 3, self.horizon, step) + varying,
+            "give a shorter horizon, or fewer ratios or rounds",
+        )
 
     def _fluid(self, fluid: str) -> xr.Dataset:
         near = self.linearisation(fluid)
@@ -139,7 +156,7 @@ class MisraVsLinearisation(Comparison):
                     for k, v in (("decay", -exponent.real), ("frequency", exponent.imag), ("error", error))
                 }
             )
-        oscillation = measure(self.model(fluid, gains).dde(), self.horizon, self.rtt / 20)
+        oscillation = measure(self.model(fluid, gains).dde(), self.horizon, self.rtt / _PER_RTT)
         oscillation = oscillation[["decay", "frequency", "error"]].reset_coords(drop=True)
         dim = oscillation.decay.dims[0]
         return oscillation.drop_vars(dim).rename({dim: "ratio"})
@@ -161,8 +178,8 @@ class MisraVsLinearisation(Comparison):
             return np.stack([window / W[:, None] - 1, queue / q[:, None] - 1])[..., ::every]
 
         step = self.rtt / 10
-        exponent, error = exponents(runs(20, SIZE), runs(20, SIZE / 2), step)
-        coarse = runs(10, SIZE / 2)
+        exponent, error = exponents(runs(_PER_RTT, SIZE), runs(_PER_RTT, SIZE / 2), step)
+        coarse = runs(_PER_RTT // 2, SIZE / 2)
         rough, _ = exponents(coarse, coarse, step)
         return exponent, np.maximum(error, np.abs(exponent - rough))
 

@@ -10,17 +10,21 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.comparisons import critical_points, measured_points, spectrum_lines, two_panels
+from tcpdynamics.limits import check_work
 from tcpdynamics.models import LogisticDelayed
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DDE, DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from ..fluid import Crowd
-from .comparison import Comparison, counts, critical_variables, roots_against
-from .oscillation import measure
+from .comparison import PARTS, Comparison, check_length, counts, critical_variables, roots_against
+from .oscillation import measure, operations
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+#: Between the samples of a trajectory [RTT].
+_STEP = 0.02
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,9 @@ class LogisticVsFluid(Comparison):
     horizon: float = 40.0
 
     def __post_init__(self) -> None:
-        if not self.epsilon or min(self.epsilon) <= 0 or not self.delay or min(self.delay) < 0:
+        check_length("epsilon", self.epsilon)
+        check_length("delay", self.delay)
+        if min(self.epsilon) <= 0 or min(self.delay) < 0:
             raise DomainError("epsilon must list numbers > 0 and delay numbers >= 0")
 
     def fluid(self, epsilon: Any, delay: Any) -> DDE:
@@ -67,8 +73,9 @@ class LogisticVsFluid(Comparison):
             `critical_predicted`, where the traced chart ends; `critical_closed`, pi/(2 epsilon); `critical_verdict`.
             `deviation` over `time`: the trajectories.
         """
+        self._check_work()
         epsilon, delay = list(self.epsilon), list(self.delay)
-        oscillation = measure(self.fluid(epsilon, delay), self.horizon, 0.02)
+        oscillation = measure(self.fluid(epsilon, delay), self.horizon, _STEP)
         oscillation = oscillation.assign_coords(
             epsilon=epsilon, delay=delay
         )  # whatever the fluid makes of them
@@ -85,6 +92,16 @@ class LogisticVsFluid(Comparison):
         result["critical_closed"] = ("epsilon", closed, {"units": "RTT", "long_name": "pi/(2 epsilon)"})
         result.attrs = self.attributes()
         return result
+
+    def _check_work(self) -> None:
+        """Refuse what takes too long in all, before the first trajectory. Raises LimitError."""
+        points, many = len(self.epsilon) * len(self.delay), len(self.epsilon)
+        divided = many * self.rounds * operations(PARTS + 1, 1, 80.0, 0.05)
+        check_work(
+            f"trajectories over {self.horizon:g} RTT at {points:,} points, with {self.rounds:,} rounds,",
+            operations(points, 1, self.horizon, _STEP) + divided,
+            "give a shorter horizon, or fewer epsilon, delays or rounds",
+        )
 
     def _critical(self, epsilon: float) -> tuple[float, float, float]:
         def rates(delay: Any) -> Any:

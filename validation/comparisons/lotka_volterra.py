@@ -21,6 +21,8 @@ import xarray as xr
 
 from tcpdynamics.charts.comparisons import two_panels
 from tcpdynamics.charts.look import COLOURS, VERDICT_COLOURS
+from tcpdynamics.errors import shown
+from tcpdynamics.limits import check_work
 from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraDelayed
 from tcpdynamics.models.formulas import delay_roots
 from tcpdynamics.solvers import characteristic_roots
@@ -28,8 +30,16 @@ from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from ..fluid import Crowd
-from .comparison import Comparison, counts, critical_value, critical_variables, roots_against
-from .oscillation import measure
+from .comparison import (
+    PARTS,
+    Comparison,
+    check_length,
+    counts,
+    critical_value,
+    critical_variables,
+    roots_against,
+)
+from .oscillation import measure, operations
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -39,6 +49,8 @@ FLUIDS = ("all old", "others old", "queue")
 MODES = ("sum", "difference")
 #: Delays between which the critical one is sought [RTT].
 SHORTEST, LONGEST = 0.2, 6.0
+#: Length of the trajectories that tell whether it is, and between the samples of any [RTT].
+_LONG, _STEP = 80.0, 0.05
 
 
 @dataclass(frozen=True)
@@ -70,8 +82,9 @@ class LotkaVolterraVsFluid(Comparison):
     horizon: float = 60.0
 
     def __post_init__(self) -> None:
-        if not self.flows or min(self.flows) < 2:
-            raise DomainError(f"flows must list whole numbers >= 2, got {tuple(self.flows)!r}")
+        check_length("flows", self.flows)
+        if min(self.flows) < 2:
+            raise DomainError(f"flows must list whole numbers >= 2, got {shown(list(self.flows))}")
 
     def fluid(self, name: str, flows: int, delay: Any) -> Crowd:
         """What is simulated."""
@@ -91,6 +104,7 @@ class LotkaVolterraVsFluid(Comparison):
             nothing grows up to 6 RTT), `critical_predicted` from the traced chart (inf where it has no boundary),
             `critical_verdict`; `critical_r1`, what reading R1 gives for it in closed form.
         """
+        self._check_work()
         rows, critical, expected, r1 = [], [], [], []
         for name in FLUIDS:
             for n in self.flows:
@@ -118,11 +132,25 @@ class LotkaVolterraVsFluid(Comparison):
         result.attrs = self.attributes()
         return result
 
+    def _check_work(self) -> None:
+        """Refuse what takes too long in all, before the first trajectory. Raises LimitError."""
+        each = [
+            len(MODES) * operations(1, n, self.horizon, _STEP)
+            + (self.rounds + 1) * operations(PARTS + 1, n, _LONG, _STEP)
+            + 5e5 * float(n) ** 3  # the chart, as measured
+            for n in self.flows
+        ]
+        check_work(
+            f"trajectories of up to {max(self.flows):,} flows over {self.horizon:g} RTT, with {self.rounds:,} rounds,",
+            len(FLUIDS) * sum(each),
+            "give fewer flows or rounds, or a shorter horizon",
+        )
+
     def _modes(self, name: str, n: int) -> xr.Dataset:
         crowd = self.fluid(name, n, self.delay)
         apart = {"N[1]": 1.0, "N[2]": -1.0}
         both = [
-            measure(crowd.dde(), self.horizon, 0.05, direction=direction)[["decay", "frequency", "error"]]
+            measure(crowd.dde(), self.horizon, _STEP, direction=direction)[["decay", "frequency", "error"]]
             for direction in (None, apart)
         ]
         oscillation = xr.concat([b.reset_coords(drop=True) for b in both], xr.Variable("mode", list(MODES)))
@@ -143,7 +171,7 @@ class LotkaVolterraVsFluid(Comparison):
 
     def _critical(self, name: str, n: int) -> tuple[float, float, float]:
         def rates(delay: Any) -> Any:
-            oscillation = measure(self.fluid(name, n, delay).dde(), 80.0, 0.05)
+            oscillation = measure(self.fluid(name, n, delay).dde(), _LONG, _STEP)
             return oscillation.decay.values, oscillation.error.values
 
         return critical_value(rates, SHORTEST, LONGEST, rounds=self.rounds + 1)

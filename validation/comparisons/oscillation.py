@@ -14,13 +14,13 @@ References
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory
 from tcpdynamics.solvers import trajectory
 from tcpdynamics.solvers.problems import DynamicsError
 
@@ -163,7 +163,18 @@ def disturbed(
         "start": start,
         "outputs": {**problem.outputs, **deviation},
     }
-    return replace(problem, **changed | ({"history": {}} if hasattr(problem, "history") else {}))
+    return problem.changed(**changed | ({"history": {}} if hasattr(problem, "history") else {}))
+
+
+def operations(points: float, states: float, horizon: float, step: float) -> float:
+    """What `measure` takes at so many points, beforehand: fits of all states, and two trajectories.
+
+    Examples
+    --------
+    >>> operations(points=10, states=1, horizon=40.0, step=0.02)
+    104000000.0
+    """
+    return points * states * (1e7 + 200.0 * horizon / step)
 
 
 def measure(
@@ -187,6 +198,7 @@ def measure(
         `decay` = -Re z and `frequency` = |Im z| [1/time] with `error`, the half-width of the interval of either;
         `deviation`, the trajectories of the larger disturbance.
     """
+    check_memory(f"{horizon / step:,.3g} samples", 32.0 * horizon / step, "ask for a shorter horizon")
     times = step * np.arange(round(horizon / step) + 1)
     run = trajectory(disturbed(problem, direction=direction, scale=scale), times, rtol=1e-13, atol=1e-15)
     deviation = run.deviation.transpose("flow", "disturbance", ..., "time")

@@ -41,7 +41,7 @@ from tcpdynamics.solvers.problems import DomainError
 from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..packet.scenario.fields import in_unit, read_texts
 from ..statistics import mean_interval
-from .comparison import Comparison, Verdict, grade_distance
+from .comparison import Comparison, Verdict, check_length, grade_distance
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -163,6 +163,7 @@ class SubPacketChainVsPackets(Comparison):
 
     def __post_init__(self) -> None:
         read_texts(self)
+        check_length("flows", self.flows)
         if np.ndim(self.flows) != 1 or not len(self.flows) or not all(map(_is_count, self.flows)):
             raise DomainError(f"flows must list whole numbers >= 1, got {shown(self.flows)}")
         object.__setattr__(self, "flows", tuple(int(n) for n in self.flows))

@@ -17,14 +17,16 @@ import xarray as xr
 
 from tcpdynamics import models
 from tcpdynamics.charts.look import BLACK, COLOURS
+from tcpdynamics.errors import shown
+from tcpdynamics.limits import check_work
 from tcpdynamics.models.t_refwa.recursion import PHI, PSI
 from tcpdynamics.solvers import characteristic_roots, eigenvalues
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
 from ..fluid import SampledWindow
-from .comparison import Comparison, counts, critical_variables, grade
-from .oscillation import SAFETY, measure, slowest
+from .comparison import PARTS, Comparison, check_length, counts, critical_variables, grade
+from .oscillation import SAFETY, measure, operations, slowest
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -53,6 +55,10 @@ READINGS: dict[str, Any] = {
 }
 #: Disturbance, and the share of it below which rounding takes over.
 SIZE, SMALLEST = 1e-3, 1e-8
+#: Length of a trajectory of the continuous control, and between its samples [RTT_avg].
+_CONTINUOUS = 40.0, 0.02
+#: Halvings of the interval that holds a reach.
+_HALVINGS = 40
 
 
 @dataclass(frozen=True)
@@ -94,8 +100,12 @@ class TRefwaMapVsFluid(Comparison):
     intervals: int = 80
 
     def __post_init__(self) -> None:
-        if not self.gains or any(phi < 0 or psi <= 0 for phi, psi in self.gains):
-            raise DomainError(f"gains must list pairs with phi >= 0 and psi > 0, got {self.gains!r}")
+        check_length("gains", self.gains)
+        check_length("lags", self.lags)
+        if any(phi < 0 or psi <= 0 for phi, psi in self.gains):
+            raise DomainError(
+                f"gains must list pairs with phi >= 0 and psi > 0, got {shown(list(self.gains))}"
+            )
 
     def fluid(self, name: str, phi: float, psi: float, room: float | None = None) -> SampledWindow:
         """The simulation of a case; `room` is what the buffer really holds [packet]."""
@@ -120,6 +130,7 @@ class TRefwaMapVsFluid(Comparison):
             the window map gives, with `reach_predicted`. Over `step`: `cycle`, the queue [B] at the published gains
             from an empty network.
         """
+        self._check_work()
         gains = xr.DataArray([f"({a:g}, {b:g})" for a, b in self.gains], dims="gains")
         names, readings = list(FLUIDS), list(READINGS)
         pairs = [[self._multiplier(name, *g) for g in self.gains] for name in names]
@@ -156,10 +167,23 @@ class TRefwaMapVsFluid(Comparison):
         result.attrs = self.attributes()
         return result
 
+    def _check_work(self) -> None:
+        """Refuse what takes too long in all, before the first simulation. Raises LimitError."""
+        runs = len(self.gains) + self.rounds * (PARTS + 1)
+        routers = len(FLUIDS) - 1
+        intervals = routers * (runs * self.intervals + 500.0) + len(self.lags) * _HALVINGS * 7.0 + 200.0
+        fits = routers * runs * float(self.intervals) ** 3
+        continuous = runs * operations(1, 2, *_CONTINUOUS)
+        check_work(
+            f"{runs:,} runs of {self.intervals:,} intervals on {routers} routers, and {len(self.lags):,} lags,",
+            3e5 * intervals + fits + continuous,
+            "give fewer intervals, gains, lags or rounds",
+        )
+
     def _multiplier(self, name: str, phi: float, psi: float) -> tuple[complex, float]:
         if name == "continuous control":
             model = models.TRefwaContinuous(phi=phi, psi=psi, bdp=self.bdp, buffer=self.buffer)
-            oscillation = measure(model.dde(), 40.0, 0.02, scale={"e": self.buffer, "Q": self.buffer})
+            oscillation = measure(model.dde(), *_CONTINUOUS, scale={"e": self.buffer, "Q": self.buffer})
             z = complex(-float(oscillation.decay), float(oscillation.frequency))
             return complex(np.exp(z)), float(oscillation.error) * float(np.exp(z.real))
         moved = self._moved(name, phi, psi)
@@ -239,7 +263,7 @@ class TRefwaMapVsFluid(Comparison):
         for lag in self.lags:
             router = SampledWindow(phi=phi, psi=psi, bdp=self.bdp, buffer=self.buffer, lags=(lag,))
             low, high = 0.0, self.buffer - rest
-            for _ in range(40):
+            for _ in range(_HALVINGS):
                 middle = (low + high) / 2
                 run = router.run(excess=rest + middle, intervals=6)
                 e, gap = rest + middle, 0.0

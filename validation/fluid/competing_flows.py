@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tcpdynamics.limits import check_work
 from tcpdynamics.solvers.problems import DDE, Delayed, DomainError
 
 
@@ -59,6 +60,7 @@ class Crowd:
         import sympy
 
         n = self.flows
+        check_work(f"equations of {n:,} flows", 1e5 * float(n) ** 2, "give fewer flows, or use alike_dde()")
         now = [sympy.Symbol(f"N[{i}]", positive=True) for i in range(1, n + 1)]
         old = [sympy.Symbol(f"N_d[{i}]", positive=True) for i in range(1, n + 1)]
         return self._dde(now, old, 1)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_memory, check_work
 from tcpdynamics.solvers.problems import DomainError
 
 Array = NDArray[np.float64]
@@ -64,6 +65,9 @@ class MarkedFlows:
         )))  # fmt: skip
         if not 0 < step < T.min() / 2:
             raise DomainError(f"step must lie in (0, half the round trip), got {step!r} s")
+        what = f"{horizon / step:,.3g} steps at {T.size:,} points"
+        check_memory(what, 32.0 * horizon / step * T.size, "give a shorter horizon or fewer points")
+        check_work(what, horizon / step * (1e5 + 350.0 * T.size), "give a shorter horizon")
         count = round(horizon / step)
         state = np.empty((count + 1, 2, T.size))
         slope = np.zeros_like(state)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.limits import check_work
 from tcpdynamics.solvers.problems import DomainError
 
 Array = NDArray[np.float64]
@@ -86,6 +87,8 @@ class SampledWindow:
         queue : float, optional
             Q(0) [packet]. Default: what `excess` leaves in the queue of ACK-clocked senders.
         """
+        what = f"{intervals:,} intervals of {len(self.lags):,} groups"
+        check_work(what, 1e6 * intervals * len(self.lags), "give fewer intervals")
         return _Link(self, excess, max(excess, 0.0) if queue is None else queue).follow(intervals)
 
 
