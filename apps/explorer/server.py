@@ -145,7 +145,7 @@ def _routes(server: Any, local_only: bool) -> None:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "data.nc"
             write_netcdf(file, page.dataset(values))
-                return send_file(io.BytesIO(file.read_bytes()), "application/x-netcdf", True, f"{slug}.nc")
+            return send_file(io.BytesIO(file.read_bytes()), "application/x-netcdf", True, f"{slug}.nc")
 
 
 def serve(host: str, port: int) -> None:
