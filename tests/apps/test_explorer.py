@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 import xarray as xr
 from axe_playwright_python.sync_playwright import Axe
+from browser import chromium
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tcpdynamics.apps.explorer.export import export
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.models import fairness
 from tcpdynamics.solvers.programs.straightline import run
-from tests.browser import chromium
 
 PAGES = tuple(pages())
 #: The browser waits as long for a picture [ms]; machines may be busy.
