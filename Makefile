@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo "make report   solve the models, run the comparisons, write report/index.html"
 	@echo "make test     lint, type-check and test"
-	@echo "make explore  the interactive explorer (not there yet)"
+	@echo "make explore  the interactive explorer, in a browser"
 	@echo "make bench    the benchmarks, ours beside the peers"
 	@echo "make slow     the tests that take minutes: long fuzz runs, thousands of cases"
 	@echo "make bounds   the tests with every array access of compiled code checked"

@@ -33,17 +33,10 @@ def cli() -> None:
     """Solve, sweep and check models of TCP congestion control."""
 
 
-@cli.command()
-def explore() -> None:
-    """Open the interactive explorer (not available yet)."""
-    raise click.UsageError(
-        "the explorer is not available yet; `tcpdynamics report --output FILE.html` writes a page with the same models"
-    )
-
-
 def _register() -> None:
     from .bifurcation import bifurcation
     from .explain import explain
+    from .explore import explore
     from .figures import figures
     from .report import report
     from .simulate import simulate
@@ -52,7 +45,18 @@ def _register() -> None:
     from .trajectory import trajectory
     from .validate import validate
 
-    commands = (stationary, stability, trajectory, bifurcation, simulate, validate, report, figures, explain)
+    commands = (
+        stationary,
+        stability,
+        trajectory,
+        bifurcation,
+        simulate,
+        validate,
+        report,
+        figures,
+        explain,
+        explore,
+    )
     for command in commands:
         cli.add_command(command)
 

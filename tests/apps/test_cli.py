@@ -188,10 +188,10 @@ def test_validate_prints_a_verdict_for_each_case() -> None:
         assert sum(len(row[v]) for v in ("agrees", "close", "differs", "no answer")) == 2
 
 
-def test_explore_is_not_there_yet() -> None:
-    done = tcpdynamics("explore")
+def test_explore_lets_nobody_in_by_chance() -> None:
+    done = tcpdynamics("explore", "--host", "0.0.0.0")
     assert done.returncode == 2
-    assert "not available yet" in done.stderr
+    assert "--host 0.0.0.0 lets other machines in; add --open-to-others" in done.stderr
 
 
 HOSTILE_WORDS = [

@@ -1,0 +1,45 @@
+"""`tcpdynamics explore`: the interactive explorer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to answer on.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8050, show_default=True, help="Port to answer on."
+)
+@click.option("--open-to-others", is_flag=True, help="Allow an address that other machines reach.")
+@click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+              help="Write the pages as files that open from disk, and end.")  # fmt: skip
+def explore(host: str, port: int, open_to_others: bool, folder: Path | None) -> None:
+    """Open the interactive explorer in a browser: sliders, and pictures that follow them."""
+    if folder is not None:
+        from tcpdynamics.apps.explorer.export import export
+
+        try:
+            files = export(folder)
+        except FileExistsError as error:
+            raise click.UsageError(str(error)) from None
+        click.echo(f"{len(files)} pages written; open {folder / 'index.html'}")
+        return
+    try:
+        from tcpdynamics.apps.explorer.server import is_loopback, serve
+    except ImportError as error:
+        raise click.UsageError(
+            f"the explorer needs {error.name}: pip install 'tcpdynamics[explorer]'"
+        ) from None
+    if not is_loopback(host) and not open_to_others:
+        raise click.UsageError(
+            f"--host {host} lets other machines in; add --open-to-others if that is meant, or leave --host out"
+        )
+    click.echo(f"the explorer is at http://{host}:{port}/ (Ctrl-C ends it)")
+    try:
+        serve(host, port)
+    except OSError as error:
+        raise click.UsageError(
+            f"port {port} cannot be used ({error.strerror}); choose another with --port"
+        ) from None

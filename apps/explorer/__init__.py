@@ -1,0 +1,1 @@
+"""The interactive explorer: pages that compute models where they are looked at."""

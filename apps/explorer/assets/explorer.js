@@ -1,0 +1,405 @@
+// The pages' common part: controls, pictures, the address, downloads. A page's own script says what is computed:
+//   explorer.page(slug, { draw(values, functions, figures) {...} })
+// Pictures that move are drawn by uPlot (under a millisecond for 18 curves; Plotly takes 20 to 110); what is kept
+// (PNG, SVG) by Plotly, from the same numbers.
+"use strict";
+
+const explorer = (() => {
+  const drawings = {}, printed = {}, waiting = {};
+  const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#888888"];
+
+  const element = (tag, attributes = {}, ...children) => {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);
+    }
+    node.append(...children);
+    return node;
+  };
+
+  const GREEK = { varepsilon: "ε", epsilon: "ε", gamma: "γ", phi: "φ", psi: "ψ", tau: "τ", delta: "δ", kappa: "κ" };
+  const symbol = (text) => text.replace(/\\([a-z]+)/g, (_, name) => GREEK[name] || name).replace(/[{}]/g, "");
+  const shown = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(5))) : String(x));
+  const title = (name, unit) => (unit && unit !== "1" ? `${name} [${unit}]` : name);
+
+  // ---- functions that the library printed --------------------------------------------------------------------
+  const register = (slug, key, made) => {
+    printed[`${slug}/${key}`] = made;
+    (waiting[`${slug}/${key}`] || []).forEach((done) => done(made));
+    delete waiting[`${slug}/${key}`];
+  };
+  const keyOf = (p, values) => [p.name, ...p.shape.map((k) => String(values[k]))].join("-");
+  /** The function, at once where it is there, else a promise of it. */
+  const load = (spec, p, values) => {
+    const key = keyOf(p, values), whole = `${spec.slug}/${key}`;
+    if (printed[whole]) return printed[whole];
+    return new Promise((resolve) => {
+      if (!waiting[whole]) {
+        waiting[whole] = [];
+        document.head.append(element("script", { src: `${spec.functions}${spec.slug}/${key}.js` }));
+      }
+      waiting[whole].push(resolve);
+    });
+  };
+
+  // ---- pictures ----------------------------------------------------------------------------------------------
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind}], marker, log}). */
+  class Curves {
+    constructor(spec, box) { this.spec = spec; this.box = box; this.plot = null; this.key = ""; }
+
+    show(data) {
+      this.data = data;
+      const key = JSON.stringify([data.series.map((s) => [s.name, s.kind]), data.xTitle, data.yTitle, data.log, data.range, data.labels]);
+      const rows = data.series.some((s) => s.kind === "bars") ? this.beside(data) : [data.x, ...data.series.map((s) => s.y)];
+      if (key !== this.key || !this.plot) this.make(key, rows);
+      else this.plot.setData(rows);
+      if (this.table && this.table.open) this.fill();
+    }
+
+    /** Bars side by side: each at a place of its own around its x. */
+    beside(data) {
+      const k = data.series.length, x = [], rows = data.series.map(() => []);
+      data.x.forEach((at, i) => data.series.forEach((s, j) => {
+        x.push(at + ((j - (k - 1) / 2) * 0.8) / k);
+        rows.forEach((row, r) => row.push(r === j ? s.y[i] : null));
+      }));
+      return [x, ...rows];
+    }
+
+    make(key, rows) {
+      const data = this.data, figure = this;
+      this.key = key;
+      if (this.plot) this.plot.destroy();
+      const series = data.series.map((s, i) => {
+        const colour = COLOURS[i % COLOURS.length];
+        const one = { label: s.name, stroke: colour, width: 2, points: { show: s.kind === "points", size: 7, fill: colour } };
+        if (s.kind === "points") one.paths = () => null;
+        if (s.kind === "bars") {
+          one.fill = colour;
+          one.points = { show: false };
+          one.paths = uPlot.paths.bars({ size: [0.9, 60] });
+        }
+        return one;
+      });
+      const ink = style("--ink"), faint = style("--line");
+      const axis = (label) => ({ label, stroke: ink, grid: { stroke: faint, width: 1 }, ticks: { stroke: faint }, labelSize: 24, font: "13px sans-serif", labelFont: "13px sans-serif" });
+      const mark = (u) => {
+        const x = figure.data.marker;
+        if (x === undefined) return;
+        const at = Math.round(u.valToPos(x, "x", true));
+        u.ctx.save();
+        u.ctx.strokeStyle = ink;
+        u.ctx.setLineDash([4, 4]);
+        u.ctx.beginPath();
+        u.ctx.moveTo(at, u.bbox.top);
+        u.ctx.lineTo(at, u.bbox.top + u.bbox.height);
+        u.ctx.stroke();
+        u.ctx.restore();
+      };
+      this.plot = new uPlot({
+        width: this.box.clientWidth || 520, height: 300,
+        scales: { x: { time: false, range: data.xRange ? () => figure.data.xRange : undefined }, y: { distr: data.log ? 3 : 1, range: data.range ? () => figure.data.range : undefined } },
+        axes: [data.xRange ? { ...axis(data.xTitle), incrs: [1, 2, 5, 10, 20, 50, 100], values: data.labels ? (u, at) => at.map((x) => figure.data.labels[x - 1] || "") : undefined } : axis(data.xTitle), { ...axis(data.yTitle), size: 64 }],
+        series: [{ label: data.xTitle, value: (u, v) => (v === null ? "" : shown(v)) }, ...series.map((s) => ({ ...s, value: (u, v) => (v === null || v === undefined ? "" : shown(v)) }))],
+        cursor: { sync: data.linked ? { key: data.linked, setSeries: false } : undefined, drag: { x: !data.pick, y: false } },
+        hooks: { draw: [mark] },
+      }, rows, this.box);
+      const { over } = this.plot;
+      const at = (event) => {
+        const box = over.getBoundingClientRect();
+        figure.data.pick(this.plot.posToVal(event.clientX - box.left, "x"), this.plot.posToVal(event.clientY - box.top, "y"));
+      };
+      if (!data.pick) return;
+      over.addEventListener("pointerdown", at);
+      over.addEventListener("pointermove", (event) => event.buttons && at(event));
+    }
+
+    rows() {
+      return [[this.data.xTitle, ...this.data.series.map((s) => s.name)],
+        ...Array.from(this.data.x, (x, i) => [this.data.labels ? this.data.labels[i] : x, ...this.data.series.map((s) => s.y[i])])];
+    }
+
+    resize() { if (this.plot) this.plot.setSize({ width: this.box.clientWidth, height: 300 }); }
+    redraw() { if (this.plot) { this.key = ""; this.show(this.data); } }
+
+    /** The same numbers as a Plotly figure. */
+    kept() {
+      const data = this.data;
+      return {
+        data: data.series.map((s, i) => ({
+          x: Array.from(data.x), y: Array.from(s.y), name: s.name, type: s.kind === "bars" ? "bar" : "scatter",
+          mode: s.kind === "points" ? "markers" : "lines", marker: { color: COLOURS[i % 7] }, line: { color: COLOURS[i % 7] },
+        })),
+        layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle } },
+          yaxis: { title: { text: data.yTitle }, type: data.log ? "log" : "linear" }, legend: { orientation: "h", y: -0.25 } },
+      };
+    }
+
+    fill() {
+      const rows = this.rows();
+      this.table.querySelector("table").replaceChildren(
+        element("thead", {}, element("tr", {}, ...rows[0].map((w) => element("th", { scope: "col" }, w)))),
+        element("tbody", {}, ...rows.slice(1, 401).map((row) => element("tr", {}, ...row.map((x) => element("td", {}, typeof x === "number" ? shown(x) : String(x)))))),
+      );
+    }
+  }
+
+  /** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows}). */
+  class Diagram extends Curves {
+    show(data) {
+      this.data = data;
+      const n = data.states.length, centre = 170, radius = 128;
+      const place = data.states.map((_, i) => [centre + radius * Math.sin((2 * Math.PI * i) / n), centre - radius * Math.cos((2 * Math.PI * i) / n)]);
+      const largest = Math.max(...data.flows, 1e-300);
+      const parts = data.edges.map(([a, b], k) => {
+        const width = 6 * Math.sqrt(data.flows[k] / largest);
+        if (a === b || width < 0.25) return "";
+        const [x1, y1] = place[a], [x2, y2] = place[b];
+        const bend = 0.16, mx = (x1 + x2) / 2 + bend * (y2 - y1), my = (y1 + y2) / 2 - bend * (x2 - x1);
+        return `<path d="M${x1.toFixed(1)},${y1.toFixed(1)}Q${mx.toFixed(1)},${my.toFixed(1)} ${x2.toFixed(1)},${y2.toFixed(1)}" fill="none" stroke="#0072B2" stroke-opacity="0.55" stroke-width="${width.toFixed(2)}"/>`;
+      });
+      data.states.forEach((name, i) => {
+        const size = 4 + 26 * Math.sqrt(data.pi[i]);
+        const [x, y] = place[i], out = 1 + (size + 14) / radius;
+        const lx = centre + (x - centre) * out, ly = centre + (y - centre) * out;
+        parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size.toFixed(1)}" fill="#D55E00"><title>${name}: ${shown(data.pi[i])}</title></circle>`);
+        parts.push(`<text x="${lx.toFixed(1)}" y="${ly.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor">${name}</text>`);
+      });
+      this.box.innerHTML = `<svg viewBox="-20 -20 380 380" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`;
+      if (this.table && this.table.open) this.fill();
+    }
+
+    rows() { return [["state", "probability"], ...this.data.states.map((s, i) => [s, this.data.pi[i]])]; }
+    resize() {}
+    redraw() {}
+    kept() {
+      return { data: [{ x: this.data.states, y: this.data.pi, type: "bar" }], layout: { title: { text: this.spec.title }, yaxis: { title: { text: "probability" } } } };
+    }
+  }
+
+  const ticks = ([low, high]) => {
+    const rough = (high - low) / 5, unit = 10 ** Math.floor(Math.log10(rough));
+    const step = unit * [1, 2, 5, 10].find((m) => m * unit >= rough);
+    return Array.from({ length: Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1 }, (_, i) => (Math.ceil(low / step - 1e-9) + i) * step);
+  };
+
+  /** A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash, points}], pick}). */
+  class Plane extends Curves {
+    show(data) {
+      this.data = data;
+      const [W, H, left, bottom, top, right] = [520, 330, 58, 46, 8, 10];
+      const [xl, xh] = data.xRange, [yl, yh] = data.yRange;
+      const px = (x) => left + ((x - xl) / (xh - xl)) * (W - left - right), py = (y) => H - bottom - ((y - yl) / (yh - yl)) * (H - bottom - top);
+      const text = (x, y, word, more = "") => `<text x="${x}" y="${y}" font-size="12" fill="currentColor" ${more}>${word}</text>`;
+      const parts = [`<clipPath id="in-${this.spec.name}"><rect x="${left}" y="${top}" width="${W - left - right}" height="${H - bottom - top}"/></clipPath>`];
+      for (const t of ticks(data.xRange)) parts.push(`<path d="M${px(t)},${top}V${H - bottom}" stroke="var(--line)"/>`, text(px(t), H - bottom + 16, shown(t), 'text-anchor="middle"'));
+      for (const t of ticks(data.yRange)) parts.push(`<path d="M${left},${py(t)}H${W - right}" stroke="var(--line)"/>`, text(left - 6, py(t) + 4, shown(t), 'text-anchor="end"'));
+      parts.push(text((left + W - right) / 2, H - 10, data.xTitle, 'text-anchor="middle"'), text(0, 0, data.yTitle, `text-anchor="middle" transform="translate(14,${(H - bottom + top) / 2}) rotate(-90)"`), `<g clip-path="url(#in-${this.spec.name})">`);
+      data.lines.forEach((line, i) => {
+        const colour = COLOURS[i % 7];
+        if (line.points) line.x.forEach((x, k) => parts.push(`<circle cx="${px(x).toFixed(1)}" cy="${py(line.y[k]).toFixed(1)}" r="6" fill="${colour}"/>`));
+        else {
+          let d = "", pen = "M";
+          for (let k = 0; k < line.x.length; k++) {
+            if (!Number.isFinite(line.y[k])) { pen = "M"; continue; }
+            d += `${pen}${px(line.x[k]).toFixed(1)},${Math.max(-9999, Math.min(9999, py(line.y[k]))).toFixed(1)}`;
+            pen = "L";
+          }
+          parts.push(`<path d="${d}" fill="none" stroke="${colour}" stroke-width="2" ${line.dash ? 'stroke-dasharray="6 4"' : ""}/>`);
+        }
+      });
+      parts.push("</g>");
+      const legend = data.lines.map((line, i) => `<span><i style="background:${COLOURS[i % 7]}"></i>${line.name}</span>`).join("");
+      this.box.innerHTML = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg><p class="legend">${legend}</p>`;
+      if (data.pick) {
+        const svg = this.box.firstChild;
+        svg.style.cursor = "crosshair";
+        const at = (event) => {
+          const box = svg.getBoundingClientRect(), scale = Math.max(W / box.width, H / box.height);
+          const x = (event.clientX - box.left - (box.width - W / scale) / 2) * scale, y = (event.clientY - box.top - (box.height - H / scale) / 2) * scale;
+          data.pick(xl + ((x - left) / (W - left - right)) * (xh - xl), yl + ((H - bottom - y) / (H - bottom - top)) * (yh - yl));
+        };
+        svg.addEventListener("pointerdown", at);
+        svg.addEventListener("pointermove", (event) => event.buttons && at(event));
+      }
+      if (this.table && this.table.open) this.fill();
+    }
+
+    rows() {
+      return [["line", this.data.xTitle, this.data.yTitle], ...this.data.lines.flatMap((line) => Array.from(line.x, (x, i) => [line.name, x, line.y[i]]))];
+    }
+
+    resize() {}
+    redraw() {}
+    kept() {
+      const data = this.data;
+      return {
+        data: data.lines.map((line, i) => ({ x: Array.from(line.x), y: Array.from(line.y), name: line.name, mode: line.points ? "markers" : "lines", line: { color: COLOURS[i % 7], dash: line.dash ? "dash" : "solid" }, marker: { color: COLOURS[i % 7] } })),
+        layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle }, range: data.xRange }, yaxis: { title: { text: data.yTitle }, range: data.yRange }, legend: { orientation: "h", y: -0.25 } },
+      };
+    }
+  }
+
+  const KINDS = { curves: Curves, diagram: Diagram, plane: Plane };
+
+  // ---- downloads ---------------------------------------------------------------------------------------------
+  const save = (name, text, type) => {
+    const link = element("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  const csv = (rows) => rows.map((row) => row.map((x) => (/[",\n]/.test(x) ? `"${String(x).replaceAll('"', '""')}"` : x)).join(",")).join("\r\n") + "\r\n";
+  const plotly = (spec) => new Promise((resolve) => {
+    if (window.Plotly) resolve(window.Plotly);
+    else document.head.append(element("script", { src: spec.plotly, onload: () => resolve(window.Plotly) }));
+  });
+
+  // ---- a page ------------------------------------------------------------------------------------------------
+  const readAddress = (spec) => {
+    const values = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
+    const complaints = [];
+    for (const [name, word] of new URLSearchParams(location.search || location.hash.slice(1))) {
+      const c = spec.controls.find((one) => one.name === name);
+      const x = /^[-+]?[0-9.]+(e[-+]?[0-9]+)?$/i.test(word) ? Number(word) : NaN;
+      if (!c) complaints.push(`this page has no ${name.slice(0, 40)}; it has ${spec.controls.map((one) => one.name).join(", ")}`);
+      else if (!(x >= c.low && x <= c.high) || (c.step === 1 && x !== Math.floor(x))) {
+        complaints.push(`${name} must be a ${c.step === 1 ? "whole " : ""}number in [${c.low}, ${c.high}], got ${word.slice(0, 40)}; ${c.start} is shown`);
+      } else values[name] = x;
+    }
+    return [values, complaints];
+  };
+
+  const mount = (root, spec) => {
+    const drawing = drawings[spec.slug];
+    const [values, complaints] = spec.values ? [{ ...spec.values }, spec.complaints] : readAddress(spec);
+    const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
+    const figures = {}, outputs = {};
+    const controls = element("form", { class: "controls", "aria-label": "Parameters", onsubmit: (event) => event.preventDefault() });
+    let timer = 0, own = location.hash;
+    if (!spec.values) onhashchange = () => location.hash !== own && mount(root, spec);
+
+    const address = () => {
+      const changed = spec.controls.filter((c) => values[c.name] !== c.start).map((c) => `${c.name}=${values[c.name]}`);
+      const words = changed.join("&");
+      if (spec.values) history.replaceState(null, "", location.pathname + (words ? `?${words}` : ""));
+      else { // a file's address keeps its path
+        own = words ? `#${words}` : "";
+        if (location.hash !== own) location.replace(own || "#");
+      }
+    };
+    const code = element("pre", { tabindex: "0" });
+    const showCode = async () => {
+      if (spec.code) code.textContent = await (await fetch(`${spec.code}${spec.slug}?${new URLSearchParams(values)}`)).text();
+    };
+    const draw = () => {
+      const functions = {}, missing = [];
+      for (const p of spec.printed) {
+        const f = load(spec, p, values);
+        if (f instanceof Promise) missing.push(f); else functions[p.name] = f;
+      }
+      if (missing.length) {
+        root.classList.add("old"); // the old picture stays, marked, until the answer is there
+        Promise.all(missing).then(draw);
+        return;
+      }
+      root.classList.remove("old");
+      drawing.draw(values, functions, figures, set);
+      root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
+    };
+    const changed = () => {
+      draw();
+      clearTimeout(timer);
+      timer = setTimeout(() => { address(); if (more.open) showCode(); }, 200);
+    };
+
+    /** Move sliders to values that were picked in a picture, within their bounds. */
+    const set = (picked) => {
+      for (const [name, x] of Object.entries(picked)) {
+        const c = spec.controls.find((one) => one.name === name);
+        values[name] = Number(Math.min(c.high, Math.max(c.low, x)).toPrecision(4));
+        outputs[name](values[name]);
+      }
+      changed();
+    };
+
+    for (const c of spec.controls) {
+      const id = `control-${c.name}`, scale = c.log ? Math.log10 : (x) => x, back = c.log ? (x) => 10 ** x : (x) => x;
+      const [low, high] = [scale(c.low), scale(c.high)];
+      const slider = element("input", { type: "range", id, min: low, max: high, step: c.log ? (high - low) / 500 : c.step, value: scale(values[c.name]) });
+      const number = element("input", { type: "number", class: "exact", min: c.low, max: c.high, step: "any", value: values[c.name], "aria-label": `${c.meaning}, exact value` });
+      slider.addEventListener("input", () => {
+        const x = back(Number(slider.value));
+        values[c.name] = c.step === 1 ? Math.round(x) : Number(x.toPrecision(6));
+        number.value = values[c.name];
+        changed();
+      });
+      number.addEventListener("change", () => {
+        const x = Number(number.value);
+        if (number.value === "" || !(x >= c.low && x <= c.high) || (c.step === 1 && x !== Math.floor(x))) {
+          said.textContent = `${c.name} must be a ${c.step === 1 ? "whole " : ""}number in [${c.low}, ${c.high}]`;
+          number.value = values[c.name];
+          return;
+        }
+        said.textContent = "";
+        values[c.name] = x;
+        slider.value = scale(x);
+        changed();
+      });
+      controls.append(element("div", { class: "control" },
+        element("label", { for: id }, title(c.meaning, c.unit), " ", element("i", {}, symbol(c.symbol))), slider, number));
+      outputs[c.name] = (x) => { number.value = x; slider.value = scale(x); };
+    }
+
+    const grid = element("div", { class: "figures" });
+    for (const f of spec.figures) {
+      const box = element("div", { class: "picture", role: "img", "aria-label": f.alt });
+      const figure = new KINDS[f.kind](f, box);
+      figures[f.name] = figure;
+      figure.table = element("details", { ontoggle: () => figure.table.open && figure.fill() },
+        element("summary", {}, "Numbers"), element("div", { class: "scroll", tabindex: "0" }, element("table")));
+      const name = `${spec.slug}-${f.name}`;
+      const image = (format) => async () => (await plotly(spec)).downloadImage(figure.kept(), { format, filename: name, width: 900, height: 560 });
+      grid.append(element("section", { class: "figure", "aria-label": f.title }, element("h2", {}, f.title), box,
+        element("p", { class: "actions" },
+          element("button", { type: "button", onclick: image("png") }, "PNG"),
+          element("button", { type: "button", onclick: image("svg") }, "SVG"),
+          element("button", { type: "button", onclick: () => save(`${name}.csv`, csv(figure.rows()), "text/csv") }, "CSV")),
+        figure.table));
+    }
+    const guess = element("input", { type: "checkbox", id: "guess", onchange: () => root.classList.toggle("guess", guess.checked) });
+    const more = element("details", { class: "code", ontoggle: () => more.open && showCode() }, element("summary", {}, "Show the code"), code);
+    const netcdf = element("button", { type: "button", onclick: () => { location.href = `${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`; } }, "NetCDF");
+    root.replaceChildren(
+      element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said, controls,
+      element("p", { class: "guess-first" }, guess, element("label", { for: "guess" }, " Guess first: hide the pictures until you have a guess")),
+      grid, ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
+      ...spec.notes.map((note) => element("p", { class: "note" }, note)),
+    );
+    draw();
+    addEventListener("resize", () => Object.values(figures).forEach((f) => f.resize()));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => Object.values(figures).forEach((f) => f.redraw()));
+    return values;
+  };
+
+  /** x from low to high in n values, both ends included. */
+  const between = (low, high, n) => Float64Array.from({ length: n }, (_, i) => low + ((high - low) * i) / (n - 1));
+
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title };
+})();
+
+// What Dash calls when the address changes.
+window.dash_clientside = Object.assign({}, window.dash_clientside, {
+  explorer: {
+    open(spec) {
+      const root = document.getElementById("page");
+      if (!spec || !root) return null;
+      document.querySelectorAll("header a").forEach((a) => (a.id === `to-${spec.slug}` ? a.setAttribute("aria-current", "page") : a.removeAttribute("aria-current")));
+      if (spec.missing) root.textContent = spec.missing;
+      else explorer.mount(root, spec);
+      return spec.slug || "";
+    },
+  },
+});

@@ -1,0 +1,202 @@
+"""What a page of the explorer is: a question, controls, pictures, and the code that gives the same numbers.
+
+Controls take symbol, unit, meaning and domain from the models' own fields. What moves with a slider is computed in the
+page, by functions that the library printed (`solvers.programs.javascript`); `assets/explorer.js` draws it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tcpdynamics.errors import DomainError, InputError
+from tcpdynamics.models.model import Model
+from tcpdynamics.models.parameters import describe
+from tcpdynamics.quantities import only_number
+from tcpdynamics.solvers.programs.javascript import PRELUDE, javascript
+from tcpdynamics.solvers.programs.straightline import Program
+
+Values = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Control:
+    """A slider.
+
+    Attributes
+    ----------
+    name, symbol, unit, meaning : str
+        `name` is the word of the command line and of the page's address.
+    low, high, start : float
+        In `unit`.
+    step : float
+        Between neighbouring values; whole numbers have 1.
+    log : bool
+        Whether the slider moves in decades.
+    """
+
+    name: str
+    symbol: str
+    unit: str
+    meaning: str
+    low: float
+    high: float
+    start: float
+    step: float
+    log: bool = False
+
+    def read(self, text: str) -> float:
+        """A value from an address, read as the command reads it.
+
+        Raises
+        ------
+        InputError
+            No number, outside [low, high], or no whole number where it must be one.
+        """
+        value = only_number(f"`{self.name}`", text, self.unit)
+        if not self.low <= value <= self.high:
+            raise DomainError(
+                f"`{self.name}` must lie in [{self.low:g}, {self.high:g}] on this page, got {value:g}"
+            )
+        if self.step == 1 and value != math.floor(value):
+            raise DomainError(f"`{self.name}` must be a whole number, got {value:g}")
+        return value
+
+
+def control(
+    model: type[Model], name: str, low: float, high: float, start: float, step: float = 0.0, log: bool = False
+) -> Control:
+    """A slider for a field of a model.
+
+    Raises
+    ------
+    ValueError
+        The slider would reach values that the model refuses.
+
+    Examples
+    --------
+    >>> from tcpdynamics.models import SubPacketFull
+    >>> control(SubPacketFull, "w_max", 4, 12, 6).meaning
+    'largest window'
+    """
+    row = next(r for r in describe(model) if r["name"] == name)
+    below = row["low"] is not None and (low < row["low"] or (row["low_open"] and low == row["low"]))
+    above = row["high"] is not None and (high > row["high"] or (row["high_open"] and high == row["high"]))
+    if below or above:
+        raise ValueError(f"the slider of {name} must stay within {row['interval']}, got [{low:g}, {high:g}]")
+    step = step or (1.0 if row["integer"] else (high - low) / 500)
+    return Control(name, row["symbol"], row["unit"], row["meaning"], low, high, start, step, log)
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A function that the library prints for the page.
+
+    Attributes
+    ----------
+    name : str
+        What the page's script calls it.
+    shape : tuple of str
+        Controls, in whole steps, that shape the program; the others are inputs of the function.
+    make : callable
+        Values of the shape -> (program, names of its inputs in order, what the script must know beside it).
+    """
+
+    name: str
+    shape: tuple[str, ...]
+    make: Callable[[Values], tuple[Program, tuple[str, ...], dict[str, Any]]]
+
+    def key(self, values: Values) -> str:
+        """The name of the function for these values."""
+        return "-".join([self.name, *(f"{values[k]:g}" for k in self.shape)])
+
+    def script(self, slug: str, values: Values) -> str:
+        """The function as a script that registers it under its key."""
+        import json
+
+        program, inputs, about = self.make(values)
+        about = about | {"inputs": inputs, "size": len(program.outputs)}
+        return (
+            f'explorer.register("{slug}", "{self.key(values)}", (() => {{\n"use strict";\n{PRELUDE}'
+            f"{javascript(program, inputs)}\nreturn {{ run, ...{json.dumps(about)} }};\n}})());\n"
+        )
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture: its name, what it shows, and how it reads aloud."""
+
+    name: str
+    title: str
+    alt: str
+    kind: str = "curves"  # or "diagram"
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page; `apps/explorer/pages/` has a file for each.
+
+    Attributes
+    ----------
+    slug, title, question : str
+        `slug` is the page's address and the name of its script in `assets/pages/`.
+    controls, figures, printed : tuples
+    code : callable
+        Values -> the lines of Python that give the same numbers.
+    dataset : callable
+        Values -> xarray.Dataset, what is downloaded.
+    command : callable, optional
+        Values -> the command line that gives the same numbers, where there is one.
+    notes : tuple of str
+        Sentences below the pictures: what the models mean and where they hold.
+    """
+
+    slug: str
+    title: str
+    question: str
+    controls: tuple[Control, ...]
+    figures: tuple[Figure, ...]
+    printed: tuple[Printed, ...]
+    code: Callable[[Values], str]
+    dataset: Callable[[Values], Any]
+    command: Callable[[Values], str] | None = None
+    notes: tuple[str, ...] = ()
+
+    def start(self) -> dict[str, float]:
+        """Values of the controls on a fresh page."""
+        return {c.name: c.start for c in self.controls}
+
+    def read(self, words: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
+        """Values from the words of an address, and a sentence for each that was refused (its default is taken)."""
+        values, complaints = self.start(), []
+        for c in self.controls:
+            if c.name in words:
+                try:
+                    values[c.name] = c.read(words[c.name])
+                except InputError as error:
+                    complaints.append(f"{error}; {c.start:g} is shown")
+        unknown = sorted(set(words) - set(values))
+        if unknown:
+            complaints.append(f"this page has no {unknown[0][:40]!r}; it has {', '.join(values)}")
+        return values, complaints
+
+    def shapes(self, printed: Printed) -> Iterator[dict[str, float]]:
+        """All values of the controls that shape a function."""
+        controls = [next(c for c in self.controls if c.name == k) for k in printed.shape]
+        for values in itertools.product(*(range(int(c.low), int(c.high) + 1) for c in controls)):
+            yield dict(zip(printed.shape, map(float, values), strict=True))
+
+    def spec(self) -> dict[str, Any]:
+        """What the script must know of the page, as JSON."""
+        return {
+            "slug": self.slug,
+            "title": self.title,
+            "question": self.question,
+            "controls": [asdict(c) for c in self.controls],
+            "figures": [asdict(f) for f in self.figures],
+            "printed": [{"name": p.name, "shape": list(p.shape)} for p in self.printed],
+            "notes": list(self.notes),
+        }

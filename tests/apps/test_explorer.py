@@ -1,0 +1,298 @@
+"""The explorer in a real browser: pages load, sliders move pictures, links restore them, files open from disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from axe_playwright_python.sync_playwright import Axe
+from browser import chromium
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tcpdynamics.apps.explorer.export import export
+from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.models import fairness
+from tcpdynamics.solvers.programs.straightline import run
+
+PAGES = tuple(pages())
+#: The browser waits as long for a picture [ms]; machines may be busy.
+PATIENCE = 60_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield instance
+        instance.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "tcpdynamics", "explore", "--port", str(port)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+    )
+    assert process.stdout is not None and str(port) in process.stdout.readline()
+    address = f"http://127.0.0.1:{port}"
+    _wait_for(address)
+    yield address
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    process.stdout.close()
+
+
+def get(address: str, host: str = "") -> tuple[int, bytes]:
+    """Code and body of an answer."""
+    request = urllib.request.Request(address, headers={"Host": host} if host else {})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def _wait_for(address: str) -> None:
+    for _ in range(1200):
+        try:
+            get(address)
+            return
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+    raise AssertionError("the server does not answer")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "pages"
+    export(folder)
+    return folder
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Page]:
+    """A fresh tab; what its console says at the level of an error fails the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    said: list[str] = []
+    page.on(
+        "console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: said.append(str(error)))
+    yield page
+    context.close()
+    assert said == []
+
+
+def opened(page: Page, address: str) -> None:
+    """Open a page and wait until its pictures are drawn."""
+    page.goto(address)
+    page.wait_for_function(
+        "() => document.querySelector('.picture svg, .picture canvas') && !document.querySelector('main.old')"
+    )
+
+
+def numbers(page: Page, picture: int = 0) -> list[list[str]]:
+    """The table behind a picture."""
+    details = page.locator(".figure > details").nth(picture)
+    if details.get_attribute("open") is None:
+        details.locator("summary").click()
+    page.wait_for_function(
+        "(i) => document.querySelectorAll('.figure > details')[i].querySelector('td')", arg=picture
+    )
+    return details.evaluate(
+        "(d) => [...d.querySelectorAll('tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+    )
+
+
+def move(page: Page, name: str, value: float) -> None:
+    page.locator(f"#control-{name}").evaluate(
+        "(slider, x) => { slider.value = x; slider.dispatchEvent(new Event('input')); }", value
+    )
+
+
+@pytest.mark.parametrize("slug", PAGES)
+def test_a_page_loads_and_a_slider_moves_its_picture(tab: Page, server: str, slug: str) -> None:
+    opened(tab, f"{server}/{slug}")
+    assert tab.locator("header a[aria-current]").inner_text() == pages()[slug].title
+    assert tab.locator(".figure").count() == len(pages()[slug].figures)
+    before = numbers(tab)
+    control = next(c for c in pages()[slug].controls if c.step != 1)
+    move(tab, control.name, control.low + 0.7 * (control.high - control.low))
+    tab.wait_for_function("() => location.search !== ''")
+    assert numbers(tab) != before
+
+
+@pytest.mark.parametrize("slug", PAGES)
+def test_a_link_opens_the_same_picture_in_a_fresh_browser(
+    tab: Page, browser: Browser, server: str, slug: str
+) -> None:
+    opened(tab, f"{server}/{slug}")
+    for control in pages()[slug].controls:
+        move(tab, control.name, control.low + 0.3 * (control.high - control.low))
+    tab.wait_for_function("() => location.search !== '' && !document.querySelector('main.old')")
+    tab.wait_for_timeout(500)  # the address follows a fifth of a second after the last move
+    shown = numbers(tab)
+    other = browser.new_page()
+    other.set_default_timeout(PATIENCE)
+    opened(other, tab.url)
+    assert numbers(other) == shown
+    other.close()
+
+
+@pytest.mark.parametrize("slug", PAGES)
+def test_files_open_from_disk_with_the_same_numbers(tab: Page, server: str, files: Path, slug: str) -> None:
+    opened(tab, f"{server}/{slug}")
+    served = [numbers(tab, i) for i in range(len(pages()[slug].figures))]
+    opened(tab, (files / f"{slug}.html").as_uri())
+    assert [numbers(tab, i) for i in range(len(served))] == served
+    control = pages()[slug].controls[0]
+    opened(tab, (files / f"{slug}.html").as_uri() + f"#{control.name}={control.high:g}")
+    assert float(tab.locator(f"#control-{control.name} + input").input_value()) == control.high
+
+
+@pytest.mark.parametrize("slug", PAGES)
+def test_exported_pages_are_small_and_ask_nobody(files: Path, slug: str) -> None:
+    size = (files / f"{slug}.html").stat().st_size
+    size += sum(f.stat().st_size for f in (files / "functions" / slug).rglob("*.js"))
+    assert size < 2_000_000
+    assert "http" not in (files / f"{slug}.html").read_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("slug", PAGES)
+def test_a_page_is_accessible_and_fits_a_telephone(
+    browser: Browser, files: Path, slug: str, scheme: Any
+) -> None:
+    page = browser.new_page(viewport={"width": 380, "height": 800}, color_scheme=scheme)
+    page.set_default_timeout(PATIENCE)
+    opened(page, (files / f"{slug}.html").as_uri())
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 380
+    violations = Axe().run(page).response["violations"]
+    serious = [v for v in violations if v["impact"] in ("serious", "critical")]
+    assert [(v["id"], [n["html"][:200] for n in v["nodes"]][:3]) for v in serious] == []
+    page.close()
+
+
+HOSTILE = {
+    "loss=nan": "`loss`", "loss=1e999": "`loss`", "loss=-1": "`loss` must lie in", "w_max=6.5": "whole number",
+    "w_max=100000000": "`w_max` must lie in", "loss=%3Cscript%3Ealert(1)%3C/script%3E": "`loss`",
+    "loss=%F0%9F%98%80": "`loss`", "%3Cimg+src%3Dx+onerror%3Dalert(1)%3E=1": "this page has no",
+    "__proto__=1": "this page has no", "loss=" + "9" * 3000: "`loss`", "loss=" + "9" * 100_000: "longer than 4096",
+    "&".join(f"a{i}=1" for i in range(500)): "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_addresses_show_one_sentence_and_the_default(tab: Page, server: str, words: str) -> None:
+    opened(tab, f"{server}/sub-packet?{words}")
+    said = tab.locator(".complaint").inner_text()
+    assert HOSTILE[words] in said and len(said) < 400
+    assert tab.locator("#control-loss").input_value() == "0.1"
+
+
+REFUSED = {
+    "/functions/sub-packet/full-6.js": 404, "/functions/sub-packet/full-6-3000.js": 404,
+    "/functions/nothing/full-6-3.js": 404, "/code/sub-packet?loss=7": 400, "/netcdf/nothing": 404,
+}  # fmt: skip
+
+
+def test_a_strange_page_or_name_is_refused(server: str) -> None:
+    for path, code in REFUSED.items():
+        assert get(f"{server}{path}")[0] == code
+    assert get(server, "example.org")[0] == 403
+
+
+@pytest.mark.parametrize("slug", PAGES)
+def test_a_download_opens_again_and_the_code_runs(server: str, tmp_path: Path, slug: str) -> None:
+    query = "&".join(f"{k}={v!r}" for k, v in pages()[slug].start().items())
+    file = tmp_path / "data.nc"
+    file.write_bytes(get(f"{server}/netcdf/{slug}?{query}")[1])
+    with xr.open_dataset(file) as dataset:
+        assert dataset.sizes
+    text = get(f"{server}/code/{slug}?{query}")[1].decode()
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout.strip()
+    if pages()[slug].command is None:
+        return
+    command = text.strip().splitlines()[-1].removeprefix("# tcpdynamics ").split()
+    subprocess.run([sys.executable, "-m", "tcpdynamics", *command], capture_output=True, check=True)
+
+
+def test_bars_are_the_librarys_numbers(tab: Page, server: str) -> None:
+    page = pages()["sub-packet"]
+    opened(tab, f"{server}/sub-packet?loss=0.27&stages=2&base_timeout=3.5")
+    values = page.start() | {"loss": 0.27, "stages": 2.0, "base_timeout": 3.5}
+    expected = page.dataset(values).sel(chain="full", loss=0.27).sent.values
+    shown = [float(row[2]) for row in numbers(tab)[1:]]
+    np.testing.assert_allclose(shown, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["approximate", "full", "exact"])
+def test_printed_chains_observe_what_the_model_observes(kind: str) -> None:
+    page = pages()["sub-packet"]
+    values = page.start() | {"loss": 0.31, "base_timeout": 4.5}
+    printed = next(p for p in page.printed if p.name == kind)
+    program, inputs, _ = printed.make(values)
+    row = run(program, dict(zip(inputs, (0.31, 4.5), strict=True)))
+    model = page.dataset(values).sel(chain=kind, loss=0.31)
+    W = int(values["w_max"])
+    np.testing.assert_allclose(row[: W + 1], model.sent.values, rtol=1e-12)
+    np.testing.assert_allclose(row[W + 2], model.goodput.item(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("flows", [2, 3, 8])
+def test_printed_indices_are_the_librarys(flows: int) -> None:
+    page = pages()["fairness"]
+    rng = np.random.default_rng(flows)
+    program, inputs, _ = page.printed[0].make({"flows": float(flows)})
+    for _ in range(20):
+        x = rng.exponential(size=flows)
+        jain, ratio, entropy, gini, hoover, geometric, least, *ordered = run(
+            program, dict(zip(inputs, x, strict=True))
+        )
+        assert jain == pytest.approx(fairness.jain(x)) and ratio == pytest.approx(fairness.min_max_ratio(x))
+        assert entropy * np.log(flows) == pytest.approx(fairness.entropy(x))
+        assert (1 - gini, 1 - hoover) == pytest.approx((fairness.gini(x), fairness.hoover(x)))
+        assert 1 - geometric == pytest.approx(fairness.atkinson(x, 1.0))
+        assert jain >= least * (1 - 1e-12) and ordered == sorted(ordered)
+
+
+def test_motions_in_the_page_are_the_librarys(tab: Page, server: str) -> None:
+    page = pages()["lotka-volterra"]
+    opened(tab, f"{server}/lotka-volterra?delay=0.7&flows=3")
+    motion = page.dataset(page.start() | {"delay": 0.7, "flows": 3.0})
+    rows = numbers(tab)[1:]
+    shown = np.array([[float(x) for x in row[1:]] for row in rows]).T
+    np.testing.assert_allclose(shown, motion.N.transpose("flow", "time").values, rtol=1e-4, atol=1e-4)
+
+
+def test_pictures_are_saved(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/sub-packet")
+    for word, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg"), ("CSV", b"packets")):
+        with tab.expect_download() as download:
+            tab.locator(".figure").first.get_by_text(word, exact=True).click()
+        assert Path(download.value.path()).read_bytes().startswith(start)
+
+
+def test_specs_are_json() -> None:
+    for page in pages().values():
+        assert json.loads(json.dumps(page.spec()))["slug"] == page.slug
