@@ -179,11 +179,11 @@ class Dynamics:
         """The same problem from other initial values; what is not named keeps its own."""
         return self.changed(start={**self.start, **start})
 
-    def changed(self, **attributes: Any) -> Self:
+    def changed(self, **attributes: object) -> Self:
         """The same problem with other attributes; parameters that are then used nowhere stay as labels."""
         labels = {name: (-math.inf, math.inf) for name in self.parameters if name not in self.domain}
-        attributes.setdefault("domain", {**labels, **self.domain})
-        return replace(self, **attributes)
+        whole: dict[str, Any] = {"domain": {**labels, **self.domain}, **attributes}
+        return replace(self, **whole)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
