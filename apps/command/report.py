@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from tcpdynamics.errors import OutputError
 
 from ..files import check_replaceable, check_writable, write_text
 from .options import force_option
+from .progress import Steps
 
 
 @click.command()
@@ -40,7 +42,13 @@ def report(output: Path, quick: bool, force: bool) -> None:
         raise OutputError(f"cannot make the folder {output.parent}: {error.strerror or error}") from None
     check_writable(output)
     check_replaceable(output, force, "report")
-    from ..report.build import build
+    from ..report.equations import beside
+    from ..report.steps import Progress
 
-    write_text(output, build(quick, lambda step: click.echo(f"  {step} ...", err=True)))
+    began, tell = time.perf_counter(), Progress(quick, Steps())
+    with beside(quick, tell) as equations:
+        from ..report.build import page  # loads for a second, while the equations are begun
+
+        text = page(quick, tell, equations, began)
+    write_text(output, text)
     click.echo(f"wrote {output.resolve()}; open it in a browser")

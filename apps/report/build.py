@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpdynamics import __version__, paper_figures
+from tcpdynamics import __version__
 from tcpdynamics.charts.chains import sent_against_loss
 from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.paper_figures import ledger
-from tcpdynamics.paper_figures.registry import PAPERS
 from tcpdynamics.paper_figures.sub_packet import figures as paper
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation.comparisons import packets_vs_ns2 as ns2
 from tcpdynamics.validation.comparisons.sub_packet import (
@@ -30,45 +30,48 @@ from tcpdynamics.validation.comparisons.sub_packet import (
 )
 from tcpdynamics.validation.packet import simulate
 
-from .stability import section as stability_section
+from .equations import Equations, beside
+from .steps import Progress, Tell, step
 
 if TYPE_CHECKING:
     import xarray as xr
 
 POINTS = 1_000_000
+#: Seeds of comparisons with ns-2 in the quick report.
+QUICK_SEEDS = 4
 _VERSIONS = ("numpy", "scipy", "sympy", "numba", "xarray", "jax", "plotly")
 
 
-def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> str:
+def build(quick: bool = False, show: Callable[[float, str], None] = lambda *_: None) -> str:
     """Solve, simulate, compare, and render.
 
     Parameters
     ----------
     quick : bool
         Short simulations: wider intervals, same page.
-    say : callable
-        Gets the name of each step, for a progress line.
+    show : callable
+        Gets the share of the whole that is done, and the name of the step, for a progress line.
 
     Returns
     -------
     str, the page
     """
+    began, tell = time.perf_counter(), Progress(quick, show)
+    with beside(quick, tell) as equations:
+        return page(quick, tell, equations, began)
+
+
+def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: float) -> str:
+    """Simulate, wait for the equations, and render; `began` is the time since which `time.perf_counter` counts."""
     import jinja2
     from plotly.offline import get_plotlyjs
 
-    began = time.perf_counter()
-    say("solving the sub-packet chain")
-    solved = _solve()
-    # Simulated packets leave the interpreter's lock to others: what only solves equations runs beside them.
-    beside = ThreadPoolExecutor(1)
-    equations = beside.submit(_equations, quick, say)
-    try:
-        main, result, others = _packets(quick, say)
-        judged, tied, tied_exact = _against_ns2(say)
-        stability, stability_lines, tables = equations.result()
-    finally:
-        beside.shutdown(wait=False, cancel_futures=True)
-    say("writing the page")
+    with step("solving the sub-packet chain", tell):
+        solved = _solve()
+    main = paper.fig9(quick)
+    result, others, (judged, tied, tied_exact) = _packets(main, quick, tell)
+    (stability, stability_lines), claims = equations()
+    tables = [_claims(paper, rows) for paper, rows in claims.items()]
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
     drawn = {
@@ -125,36 +128,50 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
 
 
 def _packets(
-    quick: bool, say: Callable[[str], None]
-) -> tuple[SubPacketChainVsPackets, xr.Dataset, list[tuple[str, xr.Dataset]]]:
-    """Fig. 9 as a comparison and its result, and the results of Figs. 10 and 11 with their titles."""
-    say("simulating Fig. 9")
-    main = paper.fig9(quick)
-    result = main.run()
-    others = []
-    for comparison in paper.fig10(quick):
-        rate = f"{comparison.rate / 1e3:g} kbit/s"
-        say(f"simulating Fig. 10, {rate}")
-        others.append((f"Fig. 10: {rate}, {comparison.buffer} packets of buffer", comparison.run()))
-    say("simulating Fig. 11, mixed RTTs")
-    others.append(("Fig. 11: RTTs of 200 to 400 ms in eight groups", paper.fig11(quick).run()))
-    return main, result, others
+    main: SubPacketChainVsPackets, quick: bool, tell: Tell
+) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset]]:
+    """Results of Fig. 9; of Figs. 10 and 11 with their titles; of comparisons with ns-2.
+
+    Two at a time: while one is simulated without the interpreter's lock, another is evaluated.
+    """
+    others = [
+        (
+            f"Fig. 10: {c.rate / 1e3:g} kbit/s, {c.buffer} packets of buffer",
+            f"Fig. 10, {c.rate / 1e3:g} kbit/s",
+            c,
+        )
+        for c in paper.fig10(quick)
+    ]
+    mixed = ("Fig. 11: RTTs of 200 to 400 ms in eight groups", "Fig. 11, mixed RTTs", paper.fig11(quick))
+    others.append(mixed)
+
+    def run(figure: str, comparison: SubPacketChainVsPackets) -> xr.Dataset:
+        with step(f"simulating {figure}", tell):
+            return comparison.run()
+
+    pool = ThreadPoolExecutor(2)
+    try:
+        first = pool.submit(run, "Fig. 9", main)
+        rest = [pool.submit(run, figure, comparison) for _, figure, comparison in reversed(others)]
+        judged = pool.submit(_against_ns2, quick, tell)
+        titles = [title for title, _, _ in others]
+        return (
+            first.result(),
+            [(title, run.result()) for title, run in zip(titles, reversed(rest), strict=True)],
+            judged.result(),
+        )
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _against_ns2(say: Callable[[str], None]) -> tuple[xr.Dataset, xr.Dataset, xr.Dataset]:
+def _against_ns2(quick: bool, tell: Tell) -> list[xr.Dataset]:
     """Packets beside ns-2: cases without exact ties; those with, on the grid of times and in double precision."""
-    say("comparing packets with ns-2")
-    judged, exact = (ns2.PacketsVsNs2(cases=cases).run(live=False) for cases in (ns2.CASES, ns2.TIED))
-    return judged, ns2.PacketsVsNs2(cases=ns2.TIED, exact=False).run(live=False), exact
-
-
-def _equations(
-    quick: bool, say: Callable[[str], None]
-) -> tuple[str, list[dict[str, str]], list[dict[str, Any]]]:
-    """All that needs no packets: sections on stability with their lines for the summary, and the papers' claims."""
-    html, lines = stability_section(quick, say)
-    say("checking the papers' statements")
-    return html, lines, [_claims(paper) for paper in PAPERS]
+    seeds = QUICK_SEEDS if quick else ns2.PacketsVsNs2.seeds
+    with step("comparing packets with ns-2", tell):
+        return [
+            ns2.PacketsVsNs2(cases=cases, exact=exact, seeds=seeds).run(live=False)
+            for cases, exact in tracked([(ns2.CASES, True), (ns2.TIED, False), (ns2.TIED, True)])
+        ]
 
 
 def _solve() -> dict[str, Any]:
@@ -277,9 +294,8 @@ _NAMES = {
 }
 
 
-def _claims(paper: str) -> dict[str, Any]:
+def _claims(paper: str, rows: list[ledger.Claim]) -> dict[str, Any]:
     """A paper's statements with their verdicts, and how many have which."""
-    rows = paper_figures.claims(paper)
     return {
         "id": paper,
         "paper": _NAMES[paper],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -17,47 +15,37 @@ from tcpdynamics.validation.comparisons import (
     MisraVsLinearisation,
     TRefwaMapVsFluid,
 )
+from tcpdynamics.validation.comparisons.comparison import Comparison
+
+from .steps import Tell, step
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    import xarray as xr
+
+#: HTML without the figures' library, and lines for the summary.
+Section = tuple[str, list[dict[str, str]]]
 
 _VERDICT_COLOURS = {"stable": "agrees", "marginal": "close", "unstable": "differs"}
 
 
-def section(
-    quick: bool = False, say: Callable[[str], None] = lambda _: None
-) -> tuple[str, list[dict[str, str]]]:
+def section(quick: bool, tell: Tell) -> Section:
     """The sections as HTML without figures' library, for the page to hold, and lines for its summary.
 
     Parameters
     ----------
     quick : bool
         Coarser charts and fewer simulations.
-    say : callable
-        Gets the name of each step, for a progress line.
+    tell : callable
+        Gets the name of each step and the share of it that is done.
     """
     import jinja2
 
-    say("drawing Figs. 1, 2 and 8 of the logistic paper")
-    drawn = {
-        "iguchi1": logistic_figures.draw_fig1(logistic_figures.fig1()),
-        "iguchi2": logistic_figures.draw_fig2(logistic_figures.fig2()),
-        "iguchi8": logistic_figures.draw_fig8(logistic_figures.fig8()),
-    }
-    say("charting stability")
-    points = 101 if quick else 151
-    charts = logistic_figures.charts(points)
     epsilon, gamma = logistic_figures.EPSILON, logistic_figures.GAMMA
-    drawn["chart_logistic"] = stability_figure(
-        charts["logistic"],
-        marks=[{"epsilon": epsilon, "delay": 1.0, "name": f"ε = {epsilon}, one round trip old"}],
-    )
-    drawn["chart_lotka_volterra"] = stability_figure(
-        charts["lotka_volterra"],
-        marks=[{"epsilon": epsilon, "gamma": gamma, "name": f"ε = {epsilon}, \u03b3 = {gamma}"}],
-    )
-    drawn["chart_trefwa"] = t_refwa_figures.draw(t_refwa_figures.charts(points))
-    compared = _comparisons(quick, say)
+    with step("drawing the papers' figures and charts", tell):
+        charts = logistic_figures.charts(101 if quick else 151)
+        drawn = _figures(charts, t_refwa_figures.charts(101 if quick else 151))
+    compared = _comparisons(quick, tell)
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         resources.files("tcpdynamics.apps.report.templates")
         .joinpath("report_stability.html.j2")
@@ -99,18 +87,36 @@ def section(
     return html, lines
 
 
-def _comparisons(quick: bool, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    flows = (2, 3, 5) if quick else (2, 3, 5, 10)
-    cases: list[tuple[str, Any, str]] = [
-        ("Logistic control, old measurement", LogisticVsFluid(), "logistic"),
-        ("Lotka-Volterra control", LotkaVolterraVsFluid(flows=flows), "lotka-volterra"),
-        ("T-REFWA's maps and a router on a real queue", TRefwaMapVsFluid(), "t-refwa"),
-        ("Fluid TCP on a marking link", MisraVsLinearisation(), "misra"),
-    ]
+def _figures(charts: dict[str, xr.Dataset], readings: dict[str, xr.Dataset]) -> dict[str, go.Figure]:
+    """The papers' figures and the charts, by name."""
+    epsilon, gamma = logistic_figures.EPSILON, logistic_figures.GAMMA
+    old = {"epsilon": epsilon, "delay": 1.0, "name": f"ε = {epsilon}, one round trip old"}
+    published = {"epsilon": epsilon, "gamma": gamma, "name": f"ε = {epsilon}, \u03b3 = {gamma}"}
+    return {
+        "iguchi1": logistic_figures.draw_fig1(logistic_figures.fig1()),
+        "iguchi2": logistic_figures.draw_fig2(logistic_figures.fig2()),
+        "iguchi8": logistic_figures.draw_fig8(logistic_figures.fig8()),
+        "chart_logistic": stability_figure(charts["logistic"], marks=[old]),
+        "chart_lotka_volterra": stability_figure(charts["lotka_volterra"], marks=[published]),
+        "chart_trefwa": t_refwa_figures.draw(readings),
+    }
+
+
+#: Title, comparison, name of its figure, name of its step.
+_COMPARISONS: list[tuple[str, type[Comparison], str, str]] = [
+    ("Logistic control, old measurement", LogisticVsFluid, "logistic", "logistic control"),
+    ("Lotka-Volterra control", LotkaVolterraVsFluid, "lotka-volterra", "Lotka-Volterra control"),
+    ("T-REFWA's maps and a router on a real queue", TRefwaMapVsFluid, "t-refwa", "T-REFWA"),
+    ("Fluid TCP on a marking link", MisraVsLinearisation, "misra", "TCP on a marking link"),
+]
+
+
+def _comparisons(quick: bool, tell: Tell) -> list[dict[str, Any]]:
     sections = []
-    for title, comparison, name in cases:
-        say(f"comparing with fluids: {title}")
-        result = comparison.run()
+    for title, kind, name, words in _COMPARISONS:
+        comparison = kind(**kind.quick) if quick else kind()
+        with step(f"comparing with fluids: {words}", tell):
+            result = comparison.run()
         sections.append(
             {
                 "title": title,
@@ -138,9 +144,3 @@ def _published(row: dict[str, Any]) -> dict[str, Any]:
         "colour": _VERDICT_COLOURS[row["verdict"]],
         "rest": f"{row['rest']:.2f}",
     }
-
-
-def _verdict_of(paragraphs: list[str]) -> str:
-    """The first sentence that counts what agrees."""
-    sentences = re.split(r"\. (?=[A-Z])", " ".join(paragraphs))
-    return next((s for s in sentences if " agree" in s), sentences[0]).rstrip(".")

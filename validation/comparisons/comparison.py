@@ -14,6 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics import __version__
+from tcpdynamics.progress import tracked
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -197,7 +198,7 @@ def critical_value(
     >>> bool(low <= np.sqrt(2) <= high), high - low < 1e-3
     (True, True)
     """
-    for _ in range(rounds):
+    for _ in tracked(range(rounds)):
         values = np.linspace(low, high, parts + 1)
         decay, error = rates(values)
         turns = np.flatnonzero((decay[:-1] > 0) != (decay[1:] > 0))

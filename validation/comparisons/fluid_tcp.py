@@ -17,6 +17,7 @@ import xarray as xr
 from tcpdynamics.charts.comparisons import measured_points, spectrum_lines, two_panels
 from tcpdynamics.charts.look import COLOURS
 from tcpdynamics.models import FluidTcpProportional, FluidTcpRed, TcpLinearisation
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
 
@@ -97,7 +98,7 @@ class MisraVsLinearisation(Comparison):
             `critical_predicted`, `critical_gap` (relative) and its interval, `critical_verdict`; `hollot_gain`, the
             largest gain of Hollot's sufficient condition.
         """
-        parts = [self._fluid(fluid) for fluid in FLUIDS]
+        parts = [self._fluid(fluid) for fluid in tracked(FLUIDS)]
         result = xr.concat(parts, xr.Variable("fluid", list(FLUIDS)))
         result.attrs = self.attributes()
         return result

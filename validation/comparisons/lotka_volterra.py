@@ -23,6 +23,7 @@ from tcpdynamics.charts.comparisons import two_panels
 from tcpdynamics.charts.look import COLOURS, VERDICT_COLOURS
 from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraDelayed
 from tcpdynamics.models.formulas import delay_roots
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
@@ -92,8 +93,8 @@ class LotkaVolterraVsFluid(Comparison):
             `critical_verdict`; `critical_r1`, what reading R1 gives for it in closed form.
         """
         rows, critical, expected, r1 = [], [], [], []
-        for name in FLUIDS:
-            for n in self.flows:
+        for name in tracked(FLUIDS):
+            for n in tracked(self.flows):
                 rows.append(self._modes(name, n))
                 critical.append(self._critical(name, n))
                 expected.append(self._chart(name, n))
