@@ -15,7 +15,7 @@ from tcpdynamics.validation.comparisons import (
     MisraVsLinearisation,
     TRefwaMapVsFluid,
 )
-from tcpdynamics.validation.comparisons.comparison import Comparison
+from tcpdynamics.validation.comparisons.comparison import Comparison, counts
 
 from .steps import Tell, step
 
@@ -51,7 +51,9 @@ def section(quick: bool, tell: Tell) -> Section:
         .joinpath("report_stability.html.j2")
         .read_text(encoding="utf-8")
     )
+    published = [_published(row) for row in t_refwa_figures.published()]
     disagreements = sum(int(chart.disagreements) for chart in charts.values())
+    count = sum(chart.verdict.size for chart in charts.values())
     html = template.render(
         figures={name: _html(name, figure) for name, figure in drawn.items()},
         logistic_paper="Iguchi, Hasegawa and Murata",
@@ -61,25 +63,25 @@ def section(quick: bool, tell: Tell) -> Section:
         start=f"{logistic_figures.START:g}",
         fairness_time=f"{float(LotkaVolterraWindows(flows=2, epsilon=epsilon, gamma=gamma).fairness_time()):.1f}",
         disagreements=disagreements,
+        count=f"{count:,}",
         phi=t_refwa_figures.PHI,
         psi=t_refwa_figures.PSI,
-        published=[_published(row) for row in t_refwa_figures.published()],
+        published=published,
+        **{verdict: [row["verdict"] for row in published].count(verdict) for verdict in _VERDICT_COLOURS},
         comparisons=compared,
-    )
-    count = sum(
-        chart.sizes[a] * chart.sizes[b] for chart in charts.values() for a, b in [tuple(chart.sizes)[:2]]
     )
     lines = [
         {
-            "text": f"Stability charts: root and closed form disagree at {disagreements} of {count:,} points.",
+            "text": "Stability charts: characteristic roots and closed form disagree at "
+            f"{disagreements} of {count:,} points.",
             "anchor": "stability",
             "more": "Charts",
         }
     ]
     lines += [
         {
-            "text": f"{c['title']}: {c['paragraphs'][0].split('. ')[0]}.",
-            "anchor": "motion",
+            "text": f"{c['title']}: {c['answer'][0].lower()}{c['answer'][1:]}",
+            "anchor": f"fluid-{c['name']}",
             "more": "Comparison",
         }
         for c in compared
@@ -120,11 +122,26 @@ def _comparisons(quick: bool, tell: Tell) -> list[dict[str, Any]]:
         sections.append(
             {
                 "title": title,
+                "name": name,
+                "answer": _answer(name, result),
                 "paragraphs": comparison.paragraph(result).split("\n\n"),
                 "figure": _html(f"fluid-{name}", comparison.figure(result)),
             }
         )
     return sections
+
+
+def _answer(name: str, result: xr.Dataset) -> str:
+    """What a comparison says, in one sentence."""
+    if name == "t-refwa":
+        return (
+            "What a router commands, and when, decides which reading of eq. (3) holds; critical gains beside the "
+            f"expected reading's: {counts(result.critical_verdict)}."
+        )
+    if name == "misra":
+        exact, simple = (counts(result.verdict.sel(prediction=p)) for p in ("exact", "simplified"))
+        return f"Decay rates and frequencies beside the exact linearisation: {exact}; beside the simplified one: {simple}."
+    return f"Decay rates and frequencies beside the characteristic roots: {counts(result.verdict)}."
 
 
 def _html(name: str, figure: go.Figure) -> Any:

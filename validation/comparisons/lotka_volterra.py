@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.comparisons import two_panels
-from tcpdynamics.charts.look import COLOURS, VERDICT_COLOURS
+from tcpdynamics.charts.look import BLACK, COLOURS, VERDICT_COLOURS
 from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraDelayed
 from tcpdynamics.models.formulas import delay_roots
 from tcpdynamics.progress import tracked
@@ -180,7 +180,8 @@ class LotkaVolterraVsFluid(Comparison):
                 panels.add_trace(
                     go.Scatter(x=flows, y=decay.measured.values, mode="markers", showlegend=False,
                                marker={"color": [VERDICT_COLOURS[v] for v in decay.verdict.values], "size": 8},
-                               text=[str(v) for v in decay.verdict.values], error_y={"array": decay.error.values}),
+                               text=[str(v) for v in decay.verdict.values],
+                               error_y={"array": decay.error.values, "color": BLACK}),
                     row=1, col=1,
                 )  # fmt: skip
             known = part.critical_predicted.where(np.isfinite(part.critical_predicted))

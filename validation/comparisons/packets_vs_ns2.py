@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.charts.look import VERDICT_COLOURS
+from tcpdynamics.charts.look import BLACK, VERDICT_COLOURS
 from tcpdynamics.errors import NoRecordError
 from tcpdynamics.limits import check_work
 from tcpdynamics.progress import tracked
@@ -196,7 +196,7 @@ class PacketsVsNs2(Comparison):
                     error_x={
                         "array": (part["high"] / size - middle).values,
                         "arrayminus": (middle - part["low"] / size).values,
-                        "thickness": 1,
+                        "thickness": 1, "color": BLACK,
                     },
                     showlegend=False,
                 ),
