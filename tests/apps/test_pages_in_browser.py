@@ -88,7 +88,9 @@ const contrasts = [...document.querySelectorAll("p, li, td, th, h1, h2, h3, summ
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   });
 parent.postMessage(JSON.stringify({
-  wide, beyond, scrolls, contrast: Math.min(...contrasts), page: light(number(getComputedStyle(document.body).backgroundColor)),
+  wide, beyond, scrolls, over: [...document.querySelectorAll(".js-plotly-plot")].filter(figure =>
+    figure.querySelector(".main-svg").getBoundingClientRect().bottom > figure.closest(".plot").getBoundingClientRect().bottom + 1)
+    .map(figure => figure.id), contrast: Math.min(...contrasts), page: light(number(getComputedStyle(document.body).backgroundColor)),
   columns: [...document.querySelectorAll(".js-plotly-plot")].map(figure => new Set(
     [...Object.keys(figure._fullLayout)].filter(key => /^xaxis\\d*$/.test(key)).map(key => figure._fullLayout[key].domain[0])).size),
 }), "*");
@@ -111,7 +113,7 @@ def test_the_report_fits_and_is_legible(browser, tmp_path, quick_report, width, 
     page, console = measured(browser, tmp_path, quick_report, width, dark)
     assert console == []
     assert page["wide"] == width and (page["page"] < 0.1) == dark
-    assert page["beyond"] == [] and page["scrolls"] == []
+    assert page["beyond"] == [] and page["scrolls"] == [] and page["over"] == []
     assert page["contrast"] >= 4.5
     # Panels side by side where there is room, else below one another.
     assert set(page["columns"]) == {1} if width == 390 else max(page["columns"]) == 4
