@@ -26,13 +26,15 @@ from .progress import Steps
 @click.option(
     "--quick",
     is_flag=True,
-    help="A look in half a minute: 3 loads, 5 runs of 300 s each instead of 8 of 5000 s, coarser charts.",
+    help="A look in about 20 s: fewer loads, 5 runs of 300 s each instead of 8 of 5000 s, fewer seeds beside ns-2, "
+    "shorter comparisons with fluids, coarser charts.",
 )
 @force_option
 def report(output: Path, quick: bool, force: bool) -> None:
     """Write the report: one self-contained HTML page.
 
-    It solves the models and runs the comparisons: two to three minutes on two idle cores, more on a busy machine.
+    It solves the models and runs the comparisons: about two minutes on two idle cores, more on a busy machine, and
+    about another minute the first time, to compile.
     """
     if output.suffix.lower() not in (".html", ".htm"):
         raise OutputError(f"cannot write {output}: the report is a page; give a name that ends in .html")

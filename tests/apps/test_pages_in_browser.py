@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -53,57 +54,28 @@ def test_the_plot_page_draws_four_figures(browser, tmp_path):
     assert not re.search(r'<(?:script|link|img)[^>]+(?:src|href)="https?:', dom)
 
 
-#: A window as narrow as a phone's, which the browser's own cannot be.
+#: A window of any width: the browser's own cannot be as narrow as a phone's.
 FRAME = """<body style="margin: 0"><iframe src="report.html" style="border: 0; width: {}px; height: 900px"></iframe>
 <script>onmessage = message => {{
-  const result = document.createElement("div"); result.id = "measured"; result.textContent = message.data; document.body.append(result);
+  const result = document.createElement("div");
+  Object.assign(result, {{ id: "measured", textContent: message.data }});
+  document.body.append(result);
 }};</script></body>"""
+MEASURE = Path(__file__).with_name("measure_page.js").read_text()
 
-#: Measures the page: what reaches beyond it, columns of panels, and the least contrast of a text with its background.
-MEASURE = """
-const wide = document.documentElement.clientWidth;
-for (const part of document.querySelectorAll("details")) part.open = true;
-const holder = element => element.closest(".wide, pre");
-const visible = element => element.getClientRects().length && !element.closest("script, style, .modebar, #js-plotly-tester");
-const beyond = [...document.body.querySelectorAll("*")].filter(visible).filter(element => {
-  const box = element.getBoundingClientRect(), room = holder(element);
-  return !room && !element.closest("defs, clipPath, .plot-container g.plot") && box.width > 0 && (box.right > wide + 1 || box.left < -1);
-}).map(element => `${element.tagName}.${element.getAttribute("class")}: ${element.textContent.slice(0, 60)}`);
-const scrolls = [...document.querySelectorAll(".wide")].filter(box => box.scrollWidth > box.clientWidth + 1)
-  .map(box => box.textContent.slice(0, 60));
-const number = text => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
-const light = ([r, g, b]) => [r, g, b].map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-  .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-const back = element => {
-  for (; element; element = element.parentElement) {
-    const colour = number(getComputedStyle(element).backgroundColor);
-    if (colour.length === 3 || colour[3] > 0.5) return colour;
-  }
-  return [255, 255, 255];
-};
-const contrasts = [...document.querySelectorAll("p, li, td, th, h1, h2, h3, summary, a, code, pre, dd, dt, caption, .plot text")]
-  .filter(visible).map(element => {
-    const style = getComputedStyle(element), svg = element.tagName === "text";
-    const a = light(number(svg ? style.fill : style.color)), b = light(back(svg ? element.closest("div") : element));
-    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  });
-parent.postMessage(JSON.stringify({
-  wide, beyond, scrolls, over: [...document.querySelectorAll(".js-plotly-plot")].filter(figure =>
-    figure.querySelector(".main-svg").getBoundingClientRect().bottom > figure.closest(".plot").getBoundingClientRect().bottom + 1)
-    .map(figure => figure.id), contrast: Math.min(...contrasts), page: light(number(getComputedStyle(document.body).backgroundColor)),
-  columns: [...document.querySelectorAll(".js-plotly-plot")].map(figure => new Set(
-    [...Object.keys(figure._fullLayout)].filter(key => /^xaxis\\d*$/.test(key)).map(key => figure._fullLayout[key].domain[0])).size),
-}), "*");
-"""
 
 def measured(browser, folder, text, width, dark):
-    """What `MEASURE` says of a page, and what is on the console."""
-    script = f"<script>addEventListener('load', () => setTimeout(() => {{ {MEASURE} }}, 2000))</script></body>"
+    """What `measure_page.js` says of a page, and what is on the console."""
+    script = (
+        f"<script>addEventListener('load', () => setTimeout(() => {{ {MEASURE} }}, 2000))</script></body>"
+    )
     (folder / "report.html").write_text(text.replace("</body>", script), encoding="utf-8")
     frame = folder / "frame.html"
     frame.write_text(FRAME.format(width))
     scheme = [f"--blink-settings=preferredColorScheme={0 if dark else 1}"]
-    dom, console = shown(browser, frame, folder / "profile", "--window-size=1400,1000", "--hide-scrollbars", *scheme)
+    dom, console = shown(
+        browser, frame, folder / "profile", "--window-size=1400,1000", "--hide-scrollbars", *scheme
+    )
     return json.loads(html.unescape(re.search(r'<div id="measured">(.*?)</div>', dom, re.S)[1])), console
 
 
