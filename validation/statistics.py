@@ -559,12 +559,8 @@ def _moments(
             f"{name} must hold at least 2 replications along {dim!r}, got {x.sizes[dim]}; run more seeds"
         )
     count = x.count(dim)
-    n = count.where(count >= 2)
-    return n, x.mean(dim).where(count >= 2), _variance(x, dim, n)
-
-
-def _variance(x: xr.DataArray, dim: str, n: xr.DataArray) -> xr.DataArray:
-    return ((x - x.mean(dim)) ** 2).sum(dim) / (n - 1)
+    n, mean = count.where(count >= 2), x.mean(dim)
+    return n, mean.where(count >= 2), ((x - mean) ** 2).sum(dim) / (n - 1)
 
 
 def _dataset(parts: dict[str, xr.DataArray], x: xr.DataArray, level: float) -> xr.Dataset:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tcpdynamics.interrupts import advising
+from tcpdynamics.progress import listening
 
 from ..choice import Chosen
 from ..outputs import solve_to_store
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from tcpdynamics.solvers.sweeps.sweep_of import Solver, Swept
 
-#: Seconds between two lines of progress, and before the first sign of work whose length is not known.
+#: Seconds between two lines of progress, and before the first.
 _EVERY = 10.0
 _FIRST = 2.0
 
@@ -44,19 +45,55 @@ class Silent:
     def say(self, text: str) -> None: ...
 
 
-class _Lines(Silent):
-    """A line now and then, where standard error is a file."""
+class _Line(Silent):
+    """The share done, once it is known, and the seconds so far: now and then, and on a terminal each second anew."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.next = text, time.monotonic() + _EVERY
+    def __init__(self, text: str, terminal: bool = False) -> None:
+        self.text, self.terminal, self.share = text, terminal, ""
+        self.start = time.monotonic()
+        self.next, self.turn = self.start + _FIRST, threading.Lock()
 
     def __call__(self, share: float) -> None:
-        if time.monotonic() >= self.next:
-            self.next = time.monotonic() + _EVERY
-            click.echo(f"{self.text}: {share:.0%}", err=True)
+        self.share = f"{share:.0%} done, "
+        if not self.terminal:
+            self.beat()
 
     def say(self, text: str) -> None:
         self.text = text
+
+    def beat(self) -> None:
+        """Write the line, if it is time to."""
+        with self.turn:
+            now = time.monotonic()
+            if now < self.next:
+                return
+            self.next = now + (1.0 if self.terminal else _EVERY)
+            line = f"{self.text}: {self.share}{now - self.start:.0f} s so far"
+            click.echo(f"\r{line}\x1b[K" if self.terminal else line, err=True, nl=not self.terminal)
+
+    def erase(self) -> None:
+        """Clear what a terminal shows."""
+        if self.terminal and self.next > self.start + _FIRST:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+@contextmanager
+def _beating(line: _Line) -> Iterator[_Line]:
+    """A thread writes the line, whatever the main thread is busy with."""
+    done = threading.Event()
+
+    def beat() -> None:
+        while not done.wait(max(0.02, line.next - time.monotonic())):
+            line.beat()
+
+    thread = threading.Thread(target=beat, name="signs of life", daemon=True)
+    thread.start()
+    try:
+        yield line
+    finally:
+        done.set()
+        thread.join(1.0)
+        line.erase()
 
 
 class _Bar(Silent):
@@ -79,7 +116,8 @@ def progress_line(text: str) -> Iterator[Silent]:
         yield Silent()
         return
     if not sys.stderr.isatty():
-        yield _Lines(text)
+        with _beating(_Line(text)) as line:
+            yield line
         return
     from rich.console import Console
     from rich.progress import Progress
@@ -90,28 +128,26 @@ def progress_line(text: str) -> Iterator[Silent]:
 
 @contextmanager
 def working(text: str) -> Iterator[None]:
-    """Signs of life for work whose share done is not known: the seconds so far, from the third second on."""
+    """Signs of life from the third second on: the seconds so far and, where loops are `tracked`, the share done."""
     if sys.stderr is None:
         yield
         return
-    done, terminal = threading.Event(), sys.stderr.isatty()
-
-    def report() -> None:
-        start, pause = time.monotonic(), _FIRST
-        while not done.wait(pause):
-            line = f"{text}: {time.monotonic() - start:.0f} s so far"
-            click.echo(f"\r{line}" if terminal else line, err=True, nl=not terminal)
-            pause = 1.0 if terminal else _EVERY
-        if terminal and time.monotonic() - start >= _FIRST:
-            click.echo("\r\x1b[K", err=True, nl=False)
-
-    thread = threading.Thread(target=report, name="signs of life", daemon=True)
-    thread.start()
-    try:
+    with _beating(_Line(text, sys.stderr.isatty())) as line, listening(line):
         yield
-    finally:
-        done.set()
-        thread.join(1.0)
+
+
+class Steps:
+    """A line for each step of a long command when it begins, and each ten seconds, with the share of the whole."""
+
+    def __init__(self) -> None:
+        self.begun: set[str] = set()
+        self.next = 0.0
+
+    def __call__(self, share: float, step: str) -> None:
+        if step not in self.begun or time.monotonic() >= self.next:
+            self.begun.add(step)
+            self.next = time.monotonic() + _EVERY
+            click.echo(f"  {share:4.0%}  {step} ...", err=True)
 
 
 def sweep_to_store(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from tcpdynamics.errors import OutputError
 
 from ..files import check_replaceable, check_writable, write_text
 from .options import force_option
+from .progress import Steps
 
 
 @click.command()
@@ -24,13 +26,15 @@ from .options import force_option
 @click.option(
     "--quick",
     is_flag=True,
-    help="A look in half a minute: 3 loads, 5 runs of 300 s each instead of 8 of 5000 s, coarser charts.",
+    help="A look in about 20 s: fewer loads, 5 runs of 300 s each instead of 8 of 5000 s, fewer seeds beside ns-2, "
+    "shorter comparisons with fluids, coarser charts.",
 )
 @force_option
 def report(output: Path, quick: bool, force: bool) -> None:
     """Write the report: one self-contained HTML page.
 
-    It solves the models and runs the comparisons: two to three minutes on two idle cores, more on a busy machine.
+    It solves the models and runs the comparisons: about two minutes on two idle cores, more on a busy machine, and
+    about another minute the first time, to compile.
     """
     if output.suffix.lower() not in (".html", ".htm"):
         raise OutputError(f"cannot write {output}: the report is a page; give a name that ends in .html")
@@ -40,7 +44,13 @@ def report(output: Path, quick: bool, force: bool) -> None:
         raise OutputError(f"cannot make the folder {output.parent}: {error.strerror or error}") from None
     check_writable(output)
     check_replaceable(output, force, "report")
-    from ..report.build import build
+    from ..report.equations import beside
+    from ..report.steps import Progress
 
-    write_text(output, build(quick, lambda step: click.echo(f"  {step} ...", err=True)))
+    began, tell = time.perf_counter(), Progress(quick, Steps())
+    with beside(quick, tell) as equations:
+        from ..report.build import page  # loads for a second, while the equations are begun
+
+        text = page(quick, tell, equations, began)
+    write_text(output, text)
     click.echo(f"wrote {output.resolve()}; open it in a browser")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import platform
 import time
 from collections.abc import Callable
@@ -14,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tcpdynamics import __version__, paper_figures
+from tcpdynamics import __version__
 from tcpdynamics.charts.chains import sent_against_loss
 from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.paper_figures import ledger
-from tcpdynamics.paper_figures.registry import PAPERS
 from tcpdynamics.paper_figures.sub_packet import figures as paper
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation.comparisons import packets_vs_ns2 as ns2
+from tcpdynamics.validation.comparisons.comparison import counts
 from tcpdynamics.validation.comparisons.sub_packet import (
     AGREES,
     CLOSE,
@@ -30,48 +32,53 @@ from tcpdynamics.validation.comparisons.sub_packet import (
 )
 from tcpdynamics.validation.packet import simulate
 
-from .stability import section as stability_section
+from .equations import Equations, beside
+from .steps import Progress, Tell, step
 
 if TYPE_CHECKING:
     import xarray as xr
 
 POINTS = 1_000_000
+#: Silences of so many epochs are called long.
+SILENCE = 16
+#: Seeds of comparisons with ns-2 in the quick report.
+QUICK_SEEDS = 4
 _VERSIONS = ("numpy", "scipy", "sympy", "numba", "xarray", "jax", "plotly")
 
 
-def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> str:
+def build(quick: bool = False, show: Callable[[float, str], None] = lambda *_: None) -> str:
     """Solve, simulate, compare, and render.
 
     Parameters
     ----------
     quick : bool
         Short simulations: wider intervals, same page.
-    say : callable
-        Gets the name of each step, for a progress line.
+    show : callable
+        Gets the share of the whole that is done, and the name of the step, for a progress line.
 
     Returns
     -------
     str, the page
     """
+    began, tell = time.perf_counter(), Progress(quick, show)
+    with beside(quick, tell) as equations:
+        return page(quick, tell, equations, began)
+
+
+def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: float) -> str:
+    """Simulate, wait for the equations, and render; `began` is the time since which `time.perf_counter` counts."""
     import jinja2
     from plotly.offline import get_plotlyjs
 
-    began = time.perf_counter()
-    say("solving the sub-packet chain")
-    main = paper.fig9(quick)
-    solved = _solve(main)
-    # Simulated packets leave the interpreter's lock to others: what only solves equations runs beside them.
-    beside = ThreadPoolExecutor(1)
-    equations = beside.submit(_equations, quick, say)
-    try:
-        result, others = _packets(main, quick, say)
-        judged, tied, tied_exact = _against_ns2(say)
-        stability, stability_lines, tables = equations.result()
-    finally:
-        beside.shutdown(wait=False, cancel_futures=True)
-    say("writing the page")
+    with step("solving the sub-packet chain", tell):
+        main = paper.fig9(quick)
+        solved = _solve(main)
+    result, others, (judged, tied, tied_exact) = _packets(main, quick, tell)
+    (stability, stability_lines), claims = equations()
+    tables = [_claims(paper, rows) for paper, rows in claims.items()]
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
+    answers = _answers(result, busiest, judged)
     drawn = {
         "solved": solved.pop("figure"),
         "fig9": main.figure(result),
@@ -109,7 +116,7 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         close=CLOSE,
         verdicts=[_verdicts(title, r) for title, r in [("Fig. 9: 1 Mbit/s, 200 ms", result), *others]],
         claims=tables,
-        summary=_summary(result, judged, stability_lines, tables),
+        summary=_summary(answers, stability_lines, tables),
         stability=Markup(stability),
         judged=[
             _judged("No exact ties", judged),
@@ -123,39 +130,57 @@ def build(quick: bool = False, say: Callable[[str], None] = lambda _: None) -> s
         what_you_ran=json.dumps(json.loads(ran.attrs["what_you_ran"]), indent=2),
         warning=ran.attrs["warning"],
         seconds=f"{time.perf_counter() - began:.0f}",
+        processors=os.cpu_count() or 1,
+        seeds=QUICK_SEEDS if quick else ns2.PacketsVsNs2.seeds,
+        answers=answers,
     )
 
 
 def _packets(
-    main: SubPacketChainVsPackets, quick: bool, say: Callable[[str], None]
-) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]]]:
-    """The result of Fig. 9, and those of Figs. 10 and 11 with their titles."""
-    say("simulating Fig. 9")
-    result = main.run()
-    others = []
-    for comparison in paper.fig10(quick):
-        rate = f"{comparison.rate / 1e3:g} kbit/s"
-        say(f"simulating Fig. 10, {rate}")
-        others.append((f"Fig. 10: {rate}, {comparison.buffer} packets of buffer", comparison.run()))
-    say("simulating Fig. 11, mixed RTTs")
-    others.append(("Fig. 11: RTTs of 200 to 400 ms in eight groups", paper.fig11(quick).run()))
-    return result, others
+    main: SubPacketChainVsPackets, quick: bool, tell: Tell
+) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset]]:
+    """Results of Fig. 9; of Figs. 10 and 11 with their titles; of comparisons with ns-2.
+
+    Two at a time: while one is simulated without the interpreter's lock, another is evaluated.
+    """
+    others = [
+        (
+            f"Fig. 10: {c.rate / 1e3:g} kbit/s, {c.buffer} packets of buffer",
+            f"Fig. 10, {c.rate / 1e3:g} kbit/s",
+            c,
+        )
+        for c in paper.fig10(quick)
+    ]
+    mixed = ("Fig. 11: RTTs of 200 to 400 ms in eight groups", "Fig. 11, mixed RTTs", paper.fig11(quick))
+    others.append(mixed)
+
+    def run(figure: str, comparison: SubPacketChainVsPackets) -> xr.Dataset:
+        with step(f"simulating {figure}", tell):
+            return comparison.run()
+
+    pool = ThreadPoolExecutor(2)
+    try:
+        first = pool.submit(run, "Fig. 9", main)
+        rest = [pool.submit(run, figure, comparison) for _, figure, comparison in reversed(others)]
+        judged = pool.submit(_against_ns2, quick, tell)
+        titles = [title for title, _, _ in others]
+        return (
+            first.result(),
+            [(title, run.result()) for title, run in zip(titles, reversed(rest), strict=True)],
+            judged.result(),
+        )
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _against_ns2(say: Callable[[str], None]) -> tuple[xr.Dataset, xr.Dataset, xr.Dataset]:
+def _against_ns2(quick: bool, tell: Tell) -> list[xr.Dataset]:
     """Packets beside ns-2: cases without exact ties; those with, on the grid of times and in double precision."""
-    say("comparing packets with ns-2")
-    judged, exact = (ns2.PacketsVsNs2(cases=cases).run(live=False) for cases in (ns2.CASES, ns2.TIED))
-    return judged, ns2.PacketsVsNs2(cases=ns2.TIED, exact=False).run(live=False), exact
-
-
-def _equations(
-    quick: bool, say: Callable[[str], None]
-) -> tuple[str, list[dict[str, str]], list[dict[str, Any]]]:
-    """All that needs no packets: sections on stability with their lines for the summary, and the papers' claims."""
-    html, lines = stability_section(quick, say)
-    say("checking the papers' statements")
-    return html, lines, [_claims(paper) for paper in PAPERS]
+    seeds = QUICK_SEEDS if quick else ns2.PacketsVsNs2.seeds
+    with step("comparing packets with ns-2", tell):
+        return [
+            ns2.PacketsVsNs2(cases=cases, exact=exact, seeds=seeds).run(live=False)
+            for cases, exact in tracked([(ns2.CASES, True), (ns2.TIED, False), (ns2.TIED, True)])
+        ]
 
 
 def _solve(main: SubPacketChainVsPackets) -> dict[str, Any]:
@@ -207,7 +232,7 @@ def _judged(title: str, result: xr.Dataset) -> dict[str, Any]:
         "rows": rows,
         "agree": agree,
         "of": len(rows),
-        "level": f"{result.attrs['level']:.0%}",
+        "level": f"{100 * result.attrs['level']:g} %",
     }
 
 
@@ -279,9 +304,8 @@ _NAMES = {
 }
 
 
-def _claims(paper: str) -> dict[str, Any]:
+def _claims(paper: str, rows: list[ledger.Claim]) -> dict[str, Any]:
     """A paper's statements with their verdicts, and how many have which."""
-    rows = paper_figures.claims(paper)
     return {
         "id": paper,
         "paper": _NAMES[paper],
@@ -291,14 +315,40 @@ def _claims(paper: str) -> dict[str, Any]:
     }
 
 
-def _summary(
-    result: xr.Dataset, judged: xr.Dataset, stability: list[dict[str, str]], tables: list[dict[str, Any]]
-) -> list[dict[str, str]]:
-    """The page in ten lines: what each part says, and where it is."""
+def _answers(result: xr.Dataset, busiest: int, judged: xr.Dataset) -> dict[str, str]:
+    """One sentence for each section on packets."""
     rows = {(row["link"], row["chain"]): row for row in summary(result)}
-    loads = result.sizes["flows"]
     near = {key: len(row["agrees"]) + len(row["close"]) for key, row in rows.items()}
     against = _judged("", judged)
+    at = result.sel(flows=busiest)
+    law = SubPacketExact(loss=float(at.loss.sel(link="independent")), collapse=2).silence_lengths()
+    long = float(law.probability.values[law.length.values >= SILENCE].sum())
+    tail, ideal = (
+        float(at.silence_tail.sel(link=link, length=SILENCE)) for link in ("drop-tail", "independent")
+    )
+    equal, spread = (
+        float(abs(result.loss_predicted - result.loss.sel(link=link)).max())
+        for link in ("drop-tail", "spread")
+    )
+    return {
+        "fig9": f"The printed sub-packet chain is within {CLOSE:g} of simulated packets at "
+        f"{near['drop-tail', 'full']} of {result.sizes['flows']} loads with equal round-trip times, at "
+        f"{near['spread', 'full']} with times spread by 5 %, and at "
+        f"{near['independent', 'full']} where its assumptions hold.",
+        "silence": f"With {busiest} flows, {tail:.1%} of silences last {SILENCE} epochs or longer under drop-tail and "
+        f"{ideal:.1%} where losses are independent; the exact chain with two successes says {long:.1%}.",
+        "loss": f"With a timeout of 2 RTT the prediction is off by at most {equal:.3f} for equal round-trip times and "
+        f"{spread:.3f} for times spread by 5 %.",
+        "verdicts": f"In Fig. 9, over all loads, links and chains: {counts(result.verdict)}.",
+        "judge": f"The packet simulator agrees with ns-2.35 in {against['agree']} of {against['of']} quantities of "
+        f"crowded links ({against['level']} intervals).",
+    }
+
+
+def _summary(
+    answers: dict[str, str], stability: list[dict[str, str]], tables: list[dict[str, Any]]
+) -> list[dict[str, str]]:
+    """The page in ten lines: what each part says, and where it is."""
     lines = [
         {
             "text": f"{table['paper']}: {table['counts']}.",
@@ -308,19 +358,7 @@ def _summary(
         for table in tables
     ]
     lines += [
-        {
-            "text": f"The printed sub-packet chain is within {CLOSE:g} of simulated packets at "
-            f"{near['drop-tail', 'full']} of {loads} loads with equal round-trip times, at "
-            f"{near['spread', 'full']} with times spread by 5 %, and at "
-            f"{near['independent', 'full']} where its assumptions hold.",
-            "anchor": "fig9",
-            "more": "Fig. 9",
-        },
-        {
-            "text": f"The packet simulator agrees with ns-2.35 in {against['agree']} of {against['of']} quantities of "
-            f"crowded links ({against['level']} intervals).",
-            "anchor": "judge",
-            "more": "Judge",
-        },
+        {"text": answers["fig9"], "anchor": "fig9", "more": "Fig. 9"},
+        {"text": answers["judge"], "anchor": "judge", "more": "Against ns-2"},
     ]
     return lines + stability

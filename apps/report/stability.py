@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -17,56 +15,46 @@ from tcpdynamics.validation.comparisons import (
     MisraVsLinearisation,
     TRefwaMapVsFluid,
 )
+from tcpdynamics.validation.comparisons.comparison import Comparison, counts
+
+from .steps import Tell, step
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    import xarray as xr
     from markupsafe import Markup
 
-    from tcpdynamics.validation.comparisons.comparison import Comparison
+#: HTML without the figures' library, and lines for the summary.
+Section = tuple[str, list[dict[str, str]]]
 
 _VERDICT_COLOURS = {"stable": "agrees", "marginal": "close", "unstable": "differs"}
 
 
-def section(
-    quick: bool = False, say: Callable[[str], None] = lambda _: None
-) -> tuple[str, list[dict[str, str]]]:
+def section(quick: bool, tell: Tell) -> Section:
     """The sections as HTML without figures' library, for the page to hold, and lines for its summary.
 
     Parameters
     ----------
     quick : bool
         Coarser charts and fewer simulations.
-    say : callable
-        Gets the name of each step, for a progress line.
+    tell : callable
+        Gets the name of each step and the share of it that is done.
     """
     import jinja2
 
-    say("drawing Figs. 1, 2 and 8 of the logistic paper")
-    drawn = {
-        "iguchi1": logistic_figures.draw_fig1(logistic_figures.fig1()),
-        "iguchi2": logistic_figures.draw_fig2(logistic_figures.fig2()),
-        "iguchi8": logistic_figures.draw_fig8(logistic_figures.fig8()),
-    }
-    say("charting stability")
-    points = 101 if quick else 151
-    charts = logistic_figures.charts(points)
     epsilon, gamma = logistic_figures.EPSILON, logistic_figures.GAMMA
-    drawn["chart_logistic"] = stability_figure(
-        charts["logistic"],
-        marks=[{"epsilon": epsilon, "delay": 1.0, "name": f"ε = {epsilon}, one round trip old"}],
-    )
-    drawn["chart_lotka_volterra"] = stability_figure(
-        charts["lotka_volterra"],
-        marks=[{"epsilon": epsilon, "gamma": gamma, "name": f"ε = {epsilon}, \u03b3 = {gamma}"}],
-    )
-    drawn["chart_trefwa"] = t_refwa_figures.draw(t_refwa_figures.charts(points))
-    compared = _comparisons(quick, say)
+    with step("drawing the papers' figures and charts", tell):
+        charts = logistic_figures.charts(101 if quick else 151)
+        drawn = _figures(charts, t_refwa_figures.charts(101 if quick else 151))
+    compared = _comparisons(quick, tell)
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         resources.files("tcpdynamics.apps.report.templates")
         .joinpath("report_stability.html.j2")
         .read_text(encoding="utf-8")
     )
+    published = [_published(row) for row in t_refwa_figures.published()]
     disagreements = sum(int(chart.disagreements) for chart in charts.values())
+    count = sum(chart.verdict.size for chart in charts.values())
     html = template.render(
         figures={name: _html(name, figure) for name, figure in drawn.items()},
         logistic_paper="Iguchi, Hasegawa and Murata",
@@ -76,25 +64,25 @@ def section(
         start=f"{logistic_figures.START:g}",
         fairness_time=f"{float(LotkaVolterraWindows(flows=2, epsilon=epsilon, gamma=gamma).fairness_time()):.1f}",
         disagreements=disagreements,
+        count=f"{count:,}",
         phi=t_refwa_figures.PHI,
         psi=t_refwa_figures.PSI,
-        published=[_published(row) for row in t_refwa_figures.published()],
+        published=published,
+        **{verdict: [row["verdict"] for row in published].count(verdict) for verdict in _VERDICT_COLOURS},
         comparisons=compared,
-    )
-    count = sum(
-        chart.sizes[a] * chart.sizes[b] for chart in charts.values() for a, b in [tuple(chart.sizes)[:2]]
     )
     lines = [
         {
-            "text": f"Stability charts: root and closed form disagree at {disagreements} of {count:,} points.",
+            "text": "Stability charts: characteristic roots and closed form disagree at "
+            f"{disagreements} of {count:,} points.",
             "anchor": "stability",
             "more": "Charts",
         }
     ]
     lines += [
         {
-            "text": f"{c['title']}: {c['paragraphs'][0].split('. ')[0]}.",
-            "anchor": "motion",
+            "text": f"{c['title']}: {c['answer'][0].lower()}{c['answer'][1:]}",
+            "anchor": f"fluid-{c['name']}",
             "more": "Comparison",
         }
         for c in compared
@@ -102,26 +90,62 @@ def section(
     return html, lines
 
 
-def _comparisons(quick: bool, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    flows = (2, 3, 5) if quick else (2, 3, 5, 10)
-    cases: list[tuple[str, Comparison, str]] = [
-        ("Logistic control, old measurement", LogisticVsFluid(), "logistic"),
-        ("Lotka-Volterra control", LotkaVolterraVsFluid(flows=flows), "lotka-volterra"),
-        ("T-REFWA's maps and a router on a real queue", TRefwaMapVsFluid(), "t-refwa"),
-        ("Fluid TCP on a marking link", MisraVsLinearisation(), "misra"),
-    ]
+def _figures(charts: dict[str, xr.Dataset], readings: dict[str, xr.Dataset]) -> dict[str, go.Figure]:
+    """The papers' figures and the charts, by name."""
+    epsilon, gamma = logistic_figures.EPSILON, logistic_figures.GAMMA
+    old = {"epsilon": epsilon, "delay": 1.0, "name": f"ε = {epsilon}, one round trip old"}
+    published = {"epsilon": epsilon, "gamma": gamma, "name": f"ε = {epsilon}, \u03b3 = {gamma}"}
+    return {
+        "iguchi1": logistic_figures.draw_fig1(logistic_figures.fig1()),
+        "iguchi2": logistic_figures.draw_fig2(logistic_figures.fig2()),
+        "iguchi8": logistic_figures.draw_fig8(logistic_figures.fig8()),
+        "chart_logistic": stability_figure(charts["logistic"], marks=[old]),
+        "chart_lotka_volterra": stability_figure(charts["lotka_volterra"], marks=[published]),
+        "chart_trefwa": t_refwa_figures.draw(readings),
+    }
+
+
+#: Title, comparison, name of its figure, name of its step.
+_COMPARISONS: list[tuple[str, type[Comparison], str, str]] = [
+    ("Logistic control, old measurement", LogisticVsFluid, "logistic", "logistic control"),
+    ("Lotka-Volterra control", LotkaVolterraVsFluid, "lotka-volterra", "Lotka-Volterra control"),
+    ("T-REFWA's maps and a router on a real queue", TRefwaMapVsFluid, "t-refwa", "T-REFWA"),
+    ("Fluid TCP on a marking link", MisraVsLinearisation, "misra", "TCP on a marking link"),
+]
+
+
+def _comparisons(quick: bool, tell: Tell) -> list[dict[str, Any]]:
     sections = []
-    for title, comparison, name in cases:
-        say(f"comparing with fluids: {title}")
-        result = comparison.run()
+    for title, kind, name, words in _COMPARISONS:
+        shorter = (
+            quick and kind is not TRefwaMapVsFluid
+        )  # which is short as it is, and decides less when shorter
+        comparison = kind(**kind.quick) if shorter else kind()
+        with step(f"comparing with fluids: {words}", tell):
+            result = comparison.run()
         sections.append(
             {
                 "title": title,
+                "name": name,
+                "answer": _answer(name, result),
                 "paragraphs": comparison.paragraph(result).split("\n\n"),
                 "figure": _html(f"fluid-{name}", comparison.figure(result)),
             }
         )
     return sections
+
+
+def _answer(name: str, result: xr.Dataset) -> str:
+    """What a comparison says, in one sentence."""
+    if name == "t-refwa":
+        return (
+            "What a router commands, and when, decides which reading of eq. (3) holds; critical gains beside the "
+            f"expected reading's: {counts(result.critical_verdict)}."
+        )
+    if name == "misra":
+        exact, simple = (counts(result.verdict.sel(prediction=p)) for p in ("exact", "simplified"))
+        return f"Decay rates and frequencies: {exact} with the exact linearisation; with the simplified one, {simple}."
+    return f"Decay rates and frequencies beside the characteristic roots: {counts(result.verdict)}."
 
 
 def _html(name: str, figure: go.Figure) -> Markup:
@@ -141,9 +165,3 @@ def _published(row: dict[str, Any]) -> dict[str, Any]:
         "colour": _VERDICT_COLOURS[row["verdict"]],
         "rest": f"{row['rest']:.2f}",
     }
-
-
-def _verdict_of(paragraphs: list[str]) -> str:
-    """The first sentence that counts what agrees."""
-    sentences = re.split(r"\. (?=[A-Z])", " ".join(paragraphs))
-    return next((s for s in sentences if " agree" in s), sentences[0]).rstrip(".")

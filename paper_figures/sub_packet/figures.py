@@ -76,5 +76,5 @@ def _length(quick: bool, flows: bool = True) -> dict[str, Any]:
 
 
 def _scaled(rate: float, quick: bool) -> tuple[int, ...]:
-    loads = (40, 100, 300) if quick else (40, 80, 100, 200, 300)
+    loads = (100, 300) if quick else (40, 80, 100, 200, 300)
     return tuple(round(n * rate / 1e6) for n in loads)

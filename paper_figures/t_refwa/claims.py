@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from tcpdynamics.models import (
     RttCode,
@@ -309,7 +310,7 @@ def queue_only() -> Claim:
 
 def two_bottlenecks() -> Claim:
     buffers = [0.0, 10.0, 38.0, 39.0]
-    used = [_utilisation(TRefwaTwoLinksCommanded, b) for b in buffers]
+    used = _utilisation(TRefwaTwoLinksCommanded, buffers)
     least = TRefwaTwoLinksCommanded(bdp_1=100.0, bdp_3=100.0, buffer_1=0.0, buffer_3=0.0).least_buffer()
     return Claim(
         "two links", "section IV, Fig. 5", "feedbacks grow until the first bottleneck is fully used",
@@ -326,7 +327,7 @@ def two_bottlenecks() -> Claim:
 
 
 def two_bottlenecks_measured() -> Claim:
-    used = [_utilisation(TRefwaTwoLinksMeasured, b) for b in (0.0, 10.0)]
+    used = _utilisation(TRefwaTwoLinksMeasured, [0.0, 10.0])
     return Claim(
         "two links, measured", "section IV, Fig. 5", "feedbacks grow until the first bottleneck is fully used",
         "with the measured window in eq. (3) both links are full whatever the buffer",
@@ -335,7 +336,11 @@ def two_bottlenecks_measured() -> Claim:
     )  # fmt: skip
 
 
-def _utilisation(kind: type[TRefwaTwoLinksCommanded | TRefwaTwoLinksMeasured], buffer: float) -> float:
+def _utilisation(
+    kind: type[TRefwaTwoLinksCommanded | TRefwaTwoLinksMeasured], buffers: list[float]
+) -> list[float]:
     """Of L1 after 4000 intervals, at gains that converge (0.75, 0.25): the fixed point depends on their ratio only."""
-    model = kind(phi=0.75, psi=0.25, bdp_1=100.0, bdp_3=100.0, buffer_1=buffer, buffer_3=buffer)
-    return float(trajectory(model, [4000]).utilisation_1.values[-1])
+    each = xr.DataArray(buffers, dims="buffer")
+    model = kind(phi=0.75, psi=0.25, bdp_1=100.0, bdp_3=100.0, buffer_1=each, buffer_3=each)
+    used = trajectory(model, [4000]).utilisation_1.isel(time=-1)
+    return [float(share) for share in used.values]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import real
 from tcpdynamics.limits import check_memory
+from tcpdynamics.progress import tracked
 
 from ..equations import POINT, System, as_problem
 from ..grid import Grid, flat
@@ -35,6 +36,9 @@ _ROUNDED = 1e-4
 
 #: Numbers in the matrices of one block of points, 160 MB.
 BLOCK_NUMBERS = 20_000_000
+
+#: Points of one block at most, so that the share done is known.
+BLOCK_POINTS = 100_000
 
 VERDICTS = {-1: "stable", 0: "marginal", 1: "unstable", 2: "unknown"}
 
@@ -171,8 +175,8 @@ def _measure(system: System, states: Array, status: NDArray[Any]) -> _Points:
     code, exact = np.asarray(status, np.uint8).copy(), np.ones(size, bool)
     side = np.full((size, 2), np.nan) if has_switches(system) else None
     fine = np.flatnonzero(status == 0)
-    block = max(1, BLOCK_NUMBERS // (n * n * (1 + len(system.delayed))))
-    for low in range(0, fine.size, block):
+    block = max(1, min(BLOCK_POINTS, BLOCK_NUMBERS // (n * n * (1 + len(system.delayed)))))
+    for low in tracked(range(0, fine.size, block)):
         points = fine[low : low + block]
         here = np.ascontiguousarray(states[:, points])
         (base, past, tau), groups = linearisation(system, here, points)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from tcpdynamics.apps.command.main import cli, main
+from tcpdynamics.apps.report.build import build
 from tcpdynamics.interrupts import heard
 
 
@@ -23,6 +24,12 @@ def answer() -> Callable[..., str]:
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def quick_report() -> str:
+    """The page of `report --quick`."""
+    return build(quick=True)
 
 
 @pytest.fixture

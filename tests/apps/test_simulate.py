@@ -458,6 +458,7 @@ def test_nothing_is_said_where_nobody_looks(small: str) -> None:
 
 def test_progress_goes_to_standard_error_line_by_line(tmp_path, monkeypatch):
     monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "_FIRST", 0.0)
     scenario = tmp_path / "long.toml"
     scenario.write_text(
         SCENARIO.replace("40s", "16000s")

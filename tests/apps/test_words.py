@@ -5,19 +5,25 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from tcpdynamics.apps.choice import CHAIN, choose, entries, names
 from tcpdynamics.apps.command import progress
 from tcpdynamics.apps.command.main import cli
+from tcpdynamics.apps.report import steps
 from tcpdynamics.errors import InputError
+from tcpdynamics.progress import listening, tracked
+from tcpdynamics.validation.comparisons.packets_vs_ns2 import PacketsVsNs2
 
 APPS = Path(__file__).resolve().parents[2] / "apps"
 
@@ -163,6 +169,72 @@ def test_work_of_unknown_length_shows_signs_of_life(
     with progress.working("quick work"):
         pass
     assert capsys.readouterr() == ("", "solving: 0 s so far\n")
+
+
+def test_signs_of_life_say_the_share_where_loops_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_FIRST", 0.05)
+    with progress.working("comparing"):
+        for _ in tracked("ab"):
+            for _ in tracked(range(2)):
+                time.sleep(0.04)
+    assert re.fullmatch(r"comparing: (25|50|75)% done, 0 s so far\n", capsys.readouterr().err)
+
+
+def _comparison(name: str, **settings: Any) -> Callable[[], Any]:
+    from tcpdynamics.validation import comparisons
+
+    kind = getattr(comparisons, name)
+    return lambda: kind(**(kind.quick | settings)).run()
+
+
+def _chart() -> None:
+    from tcpdynamics.models import LogisticDelayed
+    from tcpdynamics.solvers.stability.stability_chart import stability_chart
+
+    stability_chart(
+        LogisticDelayed(epsilon=np.linspace(0.1, 3, 500), delay=np.linspace(0, 2, 401)), trace=False
+    )
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        _comparison("LogisticVsFluid", epsilon=(1.0, 2.0), delay=(0.3,)),
+        _comparison("LotkaVolterraVsFluid", flows=(2,), rounds=1),
+        _comparison("TRefwaMapVsFluid", gains=((1.5, 0.5),), rounds=1, lags=(0.5,)),
+        _comparison("MisraVsLinearisation", ratio=(0.8,), rounds=1, horizon=20.0),
+        _comparison("SubPacketChainVsPackets", flows=(20,), duration=40.0, warm_up=10.0, replications=2),
+        lambda: PacketsVsNs2(cases=("wide", "star"), seeds=2).run(live=False),
+        _chart,
+    ],
+    ids=["logistic", "lotka-volterra", "t-refwa", "misra", "sub-packet", "ns2", "chart"],
+)
+def test_long_work_says_which_share_is_done(work: Callable[[], Any]) -> None:
+    """It grows to 1, over a value between: what `validate`, `figures` and charts show while they work."""
+    shares: list[float] = []
+    with listening(shares.append):
+        work()
+    assert len(shares) >= 2 and shares == sorted(set(shares)) and shares[-1] == 1.0
+
+
+def test_a_loop_that_nobody_listens_to_is_plain() -> None:
+    assert list(tracked("ab")) == ["a", "b"] and list(tracked("")) == []
+
+
+def test_the_report_says_which_share_is_done(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each step when it begins, with the share of the whole; all steps done are the whole."""
+    show, shares = progress.Steps(), []
+    tell = steps.Progress(True, lambda share, name: (shares.append(share), show(share, name))[0])
+    for name in steps.SECONDS:
+        with steps.step(name, tell):
+            for _ in tracked("ab"):
+                pass
+    assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] == pytest.approx(1.0)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("  ")[-1] for line in lines] == [f"{name} ..." for name in steps.SECONDS]
+    assert all(re.match(r" +\d+%  ", line) for line in lines)
 
 
 def test_the_first_compilation_is_announced_once(

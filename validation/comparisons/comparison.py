@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics import __version__
 from tcpdynamics.errors import DomainError
+from tcpdynamics.progress import tracked
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -223,7 +224,7 @@ def critical_value(
     >>> bool(low <= np.sqrt(2) <= high), high - low < 1e-3
     (True, True)
     """
-    for _ in range(rounds):
+    for _ in tracked(range(rounds)):
         values = np.linspace(low, high, parts + 1)
         decay, error = rates(values)
         turns = np.flatnonzero((decay[:-1] > 0) != (decay[1:] > 0))

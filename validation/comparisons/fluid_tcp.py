@@ -19,6 +19,7 @@ from tcpdynamics.charts.look import COLOURS
 from tcpdynamics.errors import shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import FluidTcpProportional, FluidTcpRed, TcpLinearisation
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
 
@@ -103,7 +104,7 @@ class MisraVsLinearisation(Comparison):
             largest gain of Hollot's sufficient condition.
         """
         self._check_work()
-        parts = [self._fluid(fluid) for fluid in FLUIDS]
+        parts = [self._fluid(fluid) for fluid in tracked(FLUIDS)]
         result = xr.concat(parts, xr.Variable("fluid", list(FLUIDS)))
         result.attrs = self.attributes()
         return result

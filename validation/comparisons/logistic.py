@@ -12,6 +12,7 @@ import xarray as xr
 from tcpdynamics.charts.comparisons import critical_points, measured_points, spectrum_lines, two_panels
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import LogisticDelayed
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DDE, DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
@@ -84,7 +85,7 @@ class LogisticVsFluid(Comparison):
         result = roots_against(oscillation, roots).assign(
             deviation=oscillation.deviation.isel(flow=0, drop=True)
         )
-        critical = [self._critical(e) for e in epsilon]
+        critical = [self._critical(e) for e in tracked(epsilon)]
         result = result.assign(
             critical_variables(critical, self._chart(), {"epsilon": epsilon}, "RTT", "critical delay")
         )

@@ -20,11 +20,12 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.comparisons import two_panels
-from tcpdynamics.charts.look import COLOURS, VERDICT_COLOURS
+from tcpdynamics.charts.look import BLACK, COLOURS, VERDICT_COLOURS
 from tcpdynamics.errors import shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraDelayed
 from tcpdynamics.models.formulas import delay_roots
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import characteristic_roots
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
@@ -106,8 +107,8 @@ class LotkaVolterraVsFluid(Comparison):
         """
         self._check_work()
         rows, critical, expected, r1 = [], [], [], []
-        for name in FLUIDS:
-            for n in self.flows:
+        for name in tracked(FLUIDS):
+            for n in tracked(self.flows):
                 rows.append(self._modes(name, n))
                 critical.append(self._critical(name, n))
                 expected.append(self._chart(name, n))
@@ -207,7 +208,8 @@ class LotkaVolterraVsFluid(Comparison):
                 panels.add_trace(
                     go.Scatter(x=flows, y=decay.measured.values, mode="markers", showlegend=False,
                                marker={"color": [VERDICT_COLOURS[v] for v in decay.verdict.values], "size": 8},
-                               text=[str(v) for v in decay.verdict.values], error_y={"array": decay.error.values}),
+                               text=[str(v) for v in decay.verdict.values],
+                               error_y={"array": decay.error.values, "color": BLACK}),
                     row=1, col=1,
                 )  # fmt: skip
             known = part.critical_predicted.where(np.isfinite(part.critical_predicted))

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.charts.look import VERDICT_COLOURS
+from tcpdynamics.charts.look import BLACK, VERDICT_COLOURS
 from tcpdynamics.errors import NoRecordError
 from tcpdynamics.limits import check_work
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers.problems import DomainError
 
 from ..ns2 import installed, run_ns2, tcl
@@ -168,7 +169,7 @@ class PacketsVsNs2(Comparison):
             self.seeds * sum(self.scenario(case).work for case in self.cases),
             "give fewer cases or seeds, or shorten them",
         )
-        parts = [self._case(self.scenario(case), live) for case in self.cases]
+        parts = [self._case(self.scenario(case), live) for case in tracked(self.cases)]
         result = xr.concat(parts, xr.Variable("case", list(self.cases)))
         result = result.assign_coords(quantity_unit=("quantity", list(QUANTITIES.values())))
         provenance = "run for this comparison" if live else "as recorded with ns-2.35"
@@ -195,7 +196,7 @@ class PacketsVsNs2(Comparison):
                     error_x={
                         "array": (part["high"] / size - middle).values,
                         "arrayminus": (middle - part["low"] / size).values,
-                        "thickness": 1,
+                        "thickness": 1, "color": BLACK,
                     },
                     showlegend=False,
                 ),

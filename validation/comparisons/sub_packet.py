@@ -35,6 +35,7 @@ from tcpdynamics.charts.look import BLACK, BLUE, COLOURS, GREEN, LEGEND_BELOW, O
 from tcpdynamics.errors import shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import self_consistent, stationary, windowed
 from tcpdynamics.solvers.problems import DomainError
 
@@ -280,10 +281,11 @@ class SubPacketChainVsPackets(Comparison):
         """
         self._check_work()
         cases = []
-        for n in self.flows:
+        for n in tracked(self.flows):
             drop_tail = replicate(self.scenario("drop-tail", n), self.replications)
             runs = {"drop-tail": drop_tail} | {
-                link: replicate(self.scenario(link, n, drop_tail), self.replications) for link in LINKS[1:]
+                link: replicate(self.scenario(link, n, drop_tail), self.replications)
+                for link in tracked(LINKS[1:])
             }
             cases.append(
                 xr.concat([self._case(runs[link]) for link in LINKS], xr.Variable("link", list(LINKS)))

@@ -20,6 +20,7 @@ from tcpdynamics.charts.look import BLACK, COLOURS
 from tcpdynamics.errors import shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models.t_refwa.recursion import PHI, PSI
+from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import characteristic_roots, eigenvalues
 from tcpdynamics.solvers.problems import DomainError
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
@@ -218,7 +219,7 @@ class TRefwaMapVsFluid(Comparison):
 
     def _critical(self, names: list[str]) -> dict[str, xr.DataArray]:
         critical, expected = [], []
-        for name in names:
+        for name in tracked(names):
 
             def rates(phis: Any, name: str = name) -> Any:
                 both = [self._multiplier(name, float(phi), self.psi) for phi in phis]

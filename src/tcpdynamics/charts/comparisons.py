@@ -74,7 +74,7 @@ def critical_points(panels: Any, x: Any, part: xr.Dataset, line_x: Any, line_y: 
             marker={"color": [VERDICT_COLOURS[v] for v in part.critical_verdict.values], "size": 10},
             error_y={
                 "array": (part.critical_high - part.critical).values,
-                "arrayminus": (part.critical - part.critical_low).values, "symmetric": False,
+                "arrayminus": (part.critical - part.critical_low).values, "symmetric": False, "color": BLACK,
             },
             text=[str(v) for v in part.critical_verdict.values],
         ),

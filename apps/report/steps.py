@@ -1,0 +1,50 @@
+"""How far the report is: each step with its share of the whole, whichever process works on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tcpdynamics.progress import listening
+
+#: Called with a step's name and the share of the step that is done.
+Tell = Callable[[str, float], None]
+
+#: Seconds of one core that each step takes, in the report and in the quick one. They only weigh the steps.
+SECONDS = {
+    "solving the sub-packet chain": (2, 2),
+    "simulating Fig. 9": (85, 4),
+    "simulating Fig. 10, 250 kbit/s": (14, 2),
+    "simulating Fig. 10, 500 kbit/s": (30, 2),
+    "simulating Fig. 11, mixed RTTs": (85, 4),
+    "comparing packets with ns-2": (10, 4),
+    "drawing the papers' figures and charts": (2, 2),
+    "comparing with fluids: logistic control": (1, 1),
+    "comparing with fluids: Lotka-Volterra control": (6, 2),
+    "comparing with fluids: T-REFWA": (3, 1),
+    "comparing with fluids: TCP on a marking link": (6, 2),
+    "checking the papers' statements": (7, 7),
+}
+
+
+class Progress:
+    """Adds up the steps that two processes and several threads tell of."""
+
+    def __init__(self, quick: bool, show: Callable[[float, str], None]) -> None:
+        self.weights = {name: seconds[quick] for name, seconds in SECONDS.items()}
+        self.parts = dict.fromkeys(SECONDS, 0.0)
+        self.show = show
+
+    def __call__(self, step: str, part: float) -> None:
+        self.parts[step] = part
+        done = sum(self.weights[name] * self.parts[name] for name in SECONDS)
+        self.show(done / sum(self.weights.values()), step)
+
+
+@contextmanager
+def step(name: str, tell: Tell) -> Iterator[None]:
+    """One step: it begins, its loops say how far they are, it is done."""
+    tell(name, 0.0)
+    with listening(lambda share: tell(name, share)):
+        yield
+    tell(name, 1.0)

@@ -1,0 +1,65 @@
+"""Which share of some work is done: loops say it, and a command or the report shows it.
+
+Belongs to no room: every folder may import it, and it imports none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+#: Who gets the share, and the part of the whole that the present item of the innermost loop is.
+_span: ContextVar[tuple[Callable[[float], None], float, float] | None] = ContextVar("span", default=None)
+
+
+@contextmanager
+def listening(listener: Callable[[float], None]) -> Iterator[None]:
+    """Inside, `tracked` loops of this thread call `listener` with the share of the work that is done, in [0, 1].
+
+    Examples
+    --------
+    >>> shares = []
+    >>> with listening(shares.append):
+    ...     for case in tracked("ab"):
+    ...         for seed in tracked(range(2)):
+    ...             pass
+    >>> shares
+    [0.25, 0.5, 0.75, 1.0]
+    """
+    last = 0.0
+
+    def grow(share: float) -> None:
+        nonlocal last
+        if share > last:
+            last = share
+            listener(share)
+
+    token = _span.set((grow, 0.0, 1.0))
+    try:
+        yield
+    finally:
+        _span.reset(token)
+
+
+def tracked(items: Sequence[_T]) -> Iterator[_T]:
+    """The items, one after the other. The loop says how many are done; a loop inside it divides its item's share.
+
+    A loop over one item says nothing: it may be one of several pieces of the work around it.
+    """
+    span = _span.get()
+    if span is None or len(items) < 2:
+        yield from items
+        return
+    grow, low, high = span
+    ends = [low + (high - low) * k / len(items) for k in range(len(items))] + [high]
+    try:
+        for number, item in enumerate(items):
+            _span.set((grow, ends[number], ends[number + 1]))
+            yield item
+            grow(ends[number + 1])
+    finally:
+        _span.set(span)
