@@ -166,7 +166,7 @@ def _solve(
 
 def _warn_of_failures(result: xr.Dataset, growth: xr.Dataset | None) -> None:
     """A line where most points failed."""
-    from tcpdynamics.solvers.stability.failing import most_failed
+    from tcpdynamics.solvers.results import most_failed
 
     parts = {"the diagram": result} | ({} if growth is None else {"the Lyapunov exponents": growth})
     for what, part in parts.items():

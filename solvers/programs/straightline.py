@@ -203,6 +203,25 @@ class Builder:
         return Program(ops, tuple(new[i] for i in outputs))
 
 
+def hold(program: Program, sides: Mapping[int, bool]) -> tuple[Builder, list[int]]:
+    """A program with some switches held: Max and Min at their first operand where True, a step at 1 where True.
+
+    Returns
+    -------
+    builder : Builder, holding the steps
+    place : where each step of the program now stands
+    """
+    builder, place = Builder(), list[int]()
+    for i, op in enumerate(program.ops):
+        if i not in sides:
+            place.append(builder._replay(op, place))
+        elif op.kind == "step":
+            place.append(builder.const(int(sides[i])))
+        else:
+            place.append(place[op.a if sides[i] else op.b])
+    return builder, place
+
+
 def slope_of(builder: Builder, kind: str, a: int, value: int) -> int:
     """The derivative of an elementary function (exp, log, sin, cos, tanh, atan) at step `a`, where it is `value`."""
     one = builder.const(1)
@@ -267,6 +286,27 @@ def differentiate(program: Program, wrt: str) -> Program:
             side = builder.apply("step", builder.sub(a, b) if op.kind == "max" else builder.sub(b, a))
             slope.append(builder.add(db, builder.mul(side, builder.sub(da, db))))
     return builder.build([slope[i] for i in program.outputs])
+
+
+def with_partials(program: Program, inputs: Sequence[str]) -> Program:
+    """The outputs, then the derivatives of each of them by these inputs.
+
+    Examples
+    --------
+    >>> b = Builder()
+    >>> product = b.build([b.mul(b.input("x"), b.input("y"))])
+    >>> run(with_partials(product, "xy"), {"x": 2.0, "y": 3.0})
+    [6.0, 3.0, 2.0]
+    """
+    builder = Builder()
+    placed = builder.extend(program)
+    values = [placed[i] for i in program.outputs]
+    columns = []
+    for name in inputs:
+        slope = differentiate(program, name)
+        placed = builder.extend(slope)
+        columns.append([placed[i] for i in slope.outputs])
+    return builder.build([*values, *(c[i] for i in range(len(values)) for c in columns)])
 
 
 def run(

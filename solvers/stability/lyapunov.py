@@ -17,11 +17,9 @@ from tcpdynamics.limits import check_memory
 from ..equations import System, as_problem, compile_system
 from ..problems import DDE, ODE, TIME, DynamicsError, Map
 from ..programs.straightline import Program
-from ..results import Status, as_dataset, provenance, reason, status_variable
-from .failing import warn_if_most_failed
+from ..results import Status, as_dataset, provenance, reason, status_variable, warn_if_most_failed
+from .leading_roots import sides
 from .rest import solves
-from .switch_programs import has_switches
-from .switches import sides
 from .time_scales import Scales, check_motion, one_or_range, scales
 
 Array = NDArray[np.float64]
@@ -153,7 +151,7 @@ def lyapunov(
 def _rests_on_switch(system: System) -> NDArray[np.bool_]:
     """(size,) whether the orbit begins at rest on a switch, where its deviations have no single linearisation."""
     out = np.zeros(system.size, bool)
-    if has_switches(system):
+    if system.equations.switches:
         states = system.start_values()
         rest = np.flatnonzero(solves(system, states))
         for group in sides(system, np.ascontiguousarray(states[:, rest]), rest):
