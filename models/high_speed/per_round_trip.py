@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -17,12 +18,10 @@ from ..parameters import as_parameter, parameter
 
 RFC3649 = "RFC 3649, section 5"
 
+loss_parameter = partial(parameter, "p", "1", "loss probability of a packet", low=0.0, high=1.0)
+
 #: Nodes of a Gauss-Legendre rule: rounding error is reached for windows whose b(w) is above 10^-3.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-
-
-def loss_parameter() -> Any:
-    return parameter("p", "1", "loss probability of a packet", low=0.0, high=1.0)
 
 
 @dataclass(frozen=True)
