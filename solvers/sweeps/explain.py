@@ -17,10 +17,11 @@ from tcpdynamics.errors import StoreError, shown
 
 from ..results import NOT_YET, Status, reason
 from .blocks import MAX_STORED
+from .integrity import check_block, check_skeleton, is_complete
 from .netcdf_rules import not_whole
 from .netcdf_store import open_netcdf, parts_of
 from .plain_files import brief, local_path
-from .records import check_block, check_skeleton, ends, is_complete, read_array
+from .records import ends, read_array
 from .store import FORMAT
 from .zarr_rules import Contents, chunk_key, examine
 

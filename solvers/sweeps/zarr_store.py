@@ -21,9 +21,10 @@ import xarray as xr
 from tcpdynamics.errors import StoreError
 
 from ..results import NOT_YET
-from . import records
 from .blocks import Blocks
+from .integrity import check_block, check_skeleton, is_complete, skeleton, table_of
 from .plain_files import MAX_JSON, lock_folder, remove_partial, remove_unfinished, to_disk, write_whole
+from .records import COMPLETE, FIRST, SKELETON, hash_chunk, read_array, read_block, sealed
 from .store import Header, check_layout, check_same, failure_table, layout_of, plain, status_attrs
 from .work import Layout, Outcome
 from .zarr_rules import NUMBERS, RECORDS, TABLE, Contents, chunk_key, examine, read_root
@@ -113,7 +114,7 @@ class ZarrStore:
                 "reasons": outcome.reasons,
                 "chunks": hashes,
             }
-            write_whole(self._record(block), records.sealed(self._seal, record)[0], durable=False)
+            write_whole(self._record(block), sealed(self._seal, record)[0], durable=False)
             self._fresh.append(self._record(block))
             if time.monotonic() - self._flushed > FLUSH_SECONDS:
                 self._flush()
@@ -171,8 +172,8 @@ class ZarrStore:
             )
         (folder / "zarr.json").write_bytes(root)
         (folder / RECORDS).mkdir()
-        content, self._seal = records.sealed(records.FIRST, records.skeleton(folder, contents))
-        (folder / RECORDS / records.SKELETON).write_bytes(content)
+        content, self._seal = sealed(FIRST, skeleton(folder, contents))
+        (folder / RECORDS / SKELETON).write_bytes(content)
         return contents
 
     def _reopen(self) -> None:
@@ -182,7 +183,7 @@ class ZarrStore:
             assert self._contents is not None
             names = [*self.layout.variables, "status"]
             self._encoder = Encoder({name: self._contents.heads[name] for name in names})
-            (self.path / RECORDS / records.COMPLETE).unlink(missing_ok=True)
+            (self.path / RECORDS / COMPLETE).unlink(missing_ok=True)
             self._complete = False
 
     def _chunk(self, block: int, name: str, values: Any) -> str:
@@ -194,7 +195,7 @@ class ZarrStore:
         file = self.path / name / chunk_key(place)
         write_whole(file, content, durable=False)
         self._fresh.append(file)
-        return records.hash_chunk(self._seal, name, chunk_key(place), [content])
+        return hash_chunk(self._seal, name, chunk_key(place), [content])
 
     def _record(self, block: int) -> Path:
         return self.path / RECORDS / f"{chunk_key(self.blocks.place(block))}.json"
@@ -204,7 +205,7 @@ class ZarrStore:
         names = frozenset((*self.layout.variables, "status"))
         for block in sorted(self._failed):
             key, points = chunk_key(self.blocks.place(block)), math.prod(self.blocks.sides(block))
-            yield block, records.read_block(self._record(block), self._seal, key, names, points).reasons
+            yield block, read_block(self._record(block), self._seal, key, names, points).reasons
 
     def _flush(self) -> None:
         """Bring to the disk what was written since the last time."""
@@ -225,12 +226,12 @@ class ZarrStore:
         _write_files(self.path, encoder.files())
         for name in table:
             to_disk([*(self.path / name).iterdir(), self.path / name])
-        heads, hashes = records.table_of(self.path)
+        heads, hashes = table_of(self.path)
         write_whole(
             self.path / "zarr.json", root_json(self._contents.attrs, {**self._contents.heads, **heads})
         )
         to_disk([self.path])
-        write_whole(self.path / RECORDS / records.COMPLETE, records.sealed(self._seal, hashes)[0])
+        write_whole(self.path / RECORDS / COMPLETE, sealed(self._seal, hashes)[0])
         to_disk([self.path / RECORDS])
         self._complete = True
 
@@ -261,10 +262,8 @@ class ZarrStore:
         try:
             contents = examine(self.path)
             check_same(self.path, contents.attrs, self.header)
-            self._seal = records.check_skeleton(self.path, contents)
-            coords = {
-                n: records.read_array(self.path, n, contents.arrays[n]) for n in contents.sweep["coords"]
-            }
+            self._seal = check_skeleton(self.path, contents)
+            coords = {n: read_array(self.path, n, contents.arrays[n]) for n in contents.sweep["coords"]}
             self.layout, self._contents = layout_of(contents.sweep, coords), contents
             with self._writing():
                 for folder in (self.path, self.path / RECORDS, *(self.path / n for n in contents.files)):
@@ -272,7 +271,7 @@ class ZarrStore:
                 self._see(contents)
                 if retry:
                     self._forget_failures()
-            self._complete = bool(self.done.all()) and records.is_complete(self.path, contents, self._seal)
+            self._complete = bool(self.done.all()) and is_complete(self.path, contents, self._seal)
         except BaseException:
             self.close()
             raise
@@ -284,7 +283,7 @@ class ZarrStore:
             place = self.blocks.place(block)
             if f"{chunk_key(place)}.json" not in contents.records:
                 continue
-            record, trouble = records.check_block(self.path, contents, self._seal, place, full=True)
+            record, trouble = check_block(self.path, contents, self._seal, place, full=True)
             if record is None:
                 self._record(block).unlink()
                 damaged.append(trouble)
