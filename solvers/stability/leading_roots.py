@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ..equations import System
 from ..problems import DynamicsError, Map
-from .delay_roots import in_chunks, rightmost_roots
-from .delay_roots_scalar import rightmost_first
+from .delay_roots import in_chunks, rightmost_first, rightmost_roots
 from .switched_verdict import growth, judge
 from .switches import Sides, on_switches
 
