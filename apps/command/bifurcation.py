@@ -14,15 +14,7 @@ from tcpdynamics.quantities import MAX_POINTS
 
 from ..choice import MAX_STORED, Chosen, check_steps, summary
 from ..outputs import check_outputs, document, heading, reason, subtitle, table, without_advice, write_outputs
-from .options import (
-    ModelCommand,
-    ModelGroup,
-    choose_model,
-    common_options,
-    complete_grid,
-    model_options,
-    wrote,
-)
+from . import options
 from .progress import sweep_to_store, working
 from .trajectory import _START, starting
 
@@ -38,9 +30,9 @@ def build(name: str) -> click.Command:
     text = f"{summary(name)}\n\nRanges are start:stop:count or comma lists; one parameter at least needs one."
     if name == "logistic-map":
         text += "\n\n\b\ntcpdynamics bifurcation logistic-map --epsilon 1.8:3:1200 --output diagram.html"
-    command = ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
+    command = options.ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
     command.params += [
-        *model_options(name),
+        *options.model_options(name),
         _START,
         click.Option(
             ["--transient"],
@@ -66,10 +58,10 @@ def build(name: str) -> click.Command:
         ),
         click.Option(["--lyapunov"], is_flag=True, help="Also the largest Lyapunov exponent."),
     ]
-    return common_options(command)
+    return options.common_options(command)
 
 
-bifurcation = ModelGroup(
+bifurcation = options.ModelGroup(
     "bifurcation",
     build=build,
     help="""Where a model ends up (equilibrium, cycle or neither), for every value of a parameter.
@@ -87,7 +79,7 @@ def _runner(name: str) -> Callable[..., None]:
         settings = {k: texts.pop(k) for k in ("transient", "keep", "max_period", "of")}
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
         most = MAX_STORED if stores else MAX_POINTS
-        chosen = starting(choose_model(name, texts, most=most), starts, most)
+        chosen = starting(options.choose_model(name, texts, most=most), starts, most)
         if not chosen.swept:
             raise click.UsageError("give one parameter a range such as 1.8:3:1200")
         if stores and exponents:
@@ -106,7 +98,7 @@ def _runner(name: str) -> Callable[..., None]:
         combined = result
         if growth is not None:
             combined = result.assign_coords(growth.coords).assign(_rename(growth).data_vars)
-        write_outputs(paths, combined, draw, heading(chosen), wrote)
+        write_outputs(paths, combined, draw, heading(chosen), options.wrote)
         if in_json:
             click.echo(json.dumps(document(chosen, combined)))
         elif not paths or store is not None:
@@ -156,7 +148,7 @@ def _solve(
             return sweep_to_store(store, chosen.problem, solve, chosen, **used), None
         with working(f"following {chosen.points:,} points"):
             diagram = solve(chosen.problem, **used)
-        result = complete_grid(diagram, chosen)
+        result = options.complete_grid(diagram, chosen)
         if not exponents:
             return result, None
         with working("measuring Lyapunov exponents"):
