@@ -65,7 +65,7 @@ class MarkedFlows:
         if not 0 < step < T.min() / 2:
             raise DomainError(f"step must lie in (0, half the round trip), got {step!r} s")
         count = round(horizon / step)
-        state = np.empty((count + 1, 2, T.size))
+        state = np.zeros((count + 1, 2, T.size))
         slope = np.zeros_like(state)
         state[0] = w0, q0
         lane = np.arange(T.size)
