@@ -12,17 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tcpdynamics import quantities
 from tcpdynamics.errors import DomainError, DynamicsError, InputError, LimitError, shown
-from tcpdynamics.quantities import (
-    MAX_POINTS,
-    check_packet_size,
-    check_points,
-    count_values,
-    only_number,
-    parse_floats,
-    parse_range,
-    read_numbers,
-)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -163,7 +154,7 @@ def kebab(name: str) -> str:
 
 def classes(views: Sequence[str] = MOTION) -> dict[str, type[Model]]:
     """All models that have one of these views, by their name in words."""
-    from tcpdynamics import models
+    import tcpdynamics.models as models
     from tcpdynamics.models.model import Model
 
     return {
@@ -190,7 +181,7 @@ def names(views: Sequence[str] = MOTION) -> list[str]:
 
 def candidates(name: str, views: Sequence[str] = MOTION) -> dict[str, type[Model]]:
     """Reading -> class of a family; a class alone has the reading "". Empty if there is no such model."""
-    from tcpdynamics import models
+    import tcpdynamics.models as models
 
     if name in families(views):
         return {r: getattr(models, c) for r, c in FAMILIES[name].readings.items()}
@@ -350,7 +341,7 @@ def choose(
     texts: Mapping[str, Any],
     *,
     views: tuple[str, ...] = MOTION,
-    most: int = MAX_POINTS,
+    most: int = quantities.MAX_POINTS,
     exact: bool = False,
 ) -> Chosen:
     """Build the model that words describe.
@@ -380,12 +371,12 @@ def choose(
     ('LogisticDelayed', [0.5, 1.0, 1.5])
     """
     if texts.get("packet_size"):
-        check_packet_size(texts["packet_size"])
+        quantities.check_packet_size(texts["packet_size"])
     reading = reading_of(name, texts.get("reading"), bool(texts.get("delay")))
     words = _Words(name, reading, candidates(name, views)[reading], texts, views, most, exact)
     values, swept, notes = words.read()
     words.check_complete({**values, **swept})
-    check_points({k: len(v) for k, v in swept.items()}, most)
+    quantities.check_points({k: len(v) for k, v in swept.items()}, most)
     outside = {}
     for key, array in swept.items():
         values[key], outside[key] = (array, []) if views == CHAIN else _inside(array, words.rows[key])
@@ -436,8 +427,8 @@ class _Words:
 
         fields = self.cls.__dataclass_fields__
         single = [k for k in fields if k in self.rows and len(self.texts.get(k) or ()) == 1]
-        sizes = {k: count_values(self.texts[k][0]) for k in single}
-        check_points({k: n for k, n in sizes.items() if 1 < n <= self.most}, self.most)
+        sizes = {k: quantities.count_values(self.texts[k][0]) for k in single}
+        quantities.check_points({k: n for k, n in sizes.items() if 1 < n <= self.most}, self.most)
         values: dict[str, Any] = {}
         swept: dict[str, Array] = {}
         notes: list[str] = []
@@ -472,11 +463,11 @@ class _Words:
         size = self.texts.get("packet_size") if in_seconds else ""
         if len(texts) > 1:
             return self._each_flow(row, texts, size)
-        chain, one = self.views == CHAIN, count_values(texts[0]) == 1
+        chain, one = self.views == CHAIN, quantities.count_values(texts[0]) == 1
         parse: Callable[[str, int], list[Any]] = (
-            parse_range if chain and (one or self.exact) else parse_floats
+            quantities.parse_range if chain and (one or self.exact) else quantities.parse_floats
         )
-        values = read_numbers(label, texts[0], row["unit"], self.most, size, parse)
+        values = quantities.read_numbers(label, texts[0], row["unit"], self.most, size, parse)
         if chain and row["required"]:
             return values if self.exact else [float(v) for v in values]
         if len(values) == 1:
@@ -498,7 +489,9 @@ class _Words:
         label = f"`{row['name']}`"
         if not hasattr(self.cls, "_each") or row["integer"]:
             raise InputError(f"{label} appears {len(texts)} times; give a range or a comma list")
-        return per_flow([x for text in texts for x in read_numbers(label, text, row["unit"], 1, size)])
+        return per_flow(
+            [x for text in texts for x in quantities.read_numbers(label, text, row["unit"], 1, size)]
+        )
 
     def _foreign(self, key: str, texts: Sequence[str]) -> list[str]:
         """A parameter of other readings is refused; one delay that a reading does not have is worth a note only."""
@@ -506,7 +499,7 @@ class _Words:
         owners = ", ".join(r for r, c in models.items() if key in c.__dataclass_fields__)
         if key != "delay":
             raise InputError(f"`{key}` belongs to `reading` {owners}, not to {self.reading}")
-        only_number("`delay`", texts[-1])
+        quantities.only_number("`delay`", texts[-1])
         return [f"`reading` {self.reading} has no delay, so `delay` changes nothing; {owners} have one"]
 
     def check_complete(self, values: Mapping[str, Any]) -> None:
@@ -535,7 +528,7 @@ class _Words:
 
 
 def _tuple(name: str, text: str) -> tuple[float, ...]:
-    values = read_numbers(f"`{name}`", text)
+    values = quantities.read_numbers(f"`{name}`", text)
     kind = SEVERAL[name][1]
     if kind is int and any(v != int(v) for v in values):
         raise InputError(f"`{name}` takes whole numbers, got {shown(text)}")
@@ -544,7 +537,7 @@ def _tuple(name: str, text: str) -> tuple[float, ...]:
 
 def _up_to(text: str) -> tuple[int, ...]:
     """Delays 0, 1, ..., d, for a mix of all of them."""
-    d = only_number("`delay`", text)
+    d = quantities.only_number("`delay`", text)
     if d != int(d) or not 0 <= d <= 1000:
         raise InputError(
             f"`delay` must be a whole number in [0, 1000] for `reading` mixed (0, 1, ..., d intervals in equal "

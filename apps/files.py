@@ -8,8 +8,7 @@ import stat
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +19,16 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Call `write` with a temporary name beside `path`, then rename. Raises OutputError; leaves no half file."""
+def write_whole(path: Path, content: Iterable[Buffer]) -> None:
+    """Write under a temporary name beside `path`, then rename. Raises OutputError; leaves no half file."""
     check_writable(path)
     path = path.resolve()  # through links, to the file that is meant
     temporary = path
     try:
         handle, name = tempfile.mkstemp(prefix=".unfinished.", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
         temporary = Path(name)
-        write(temporary)
+        with open(handle, "wb") as file:
+            file.writelines(content)
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
@@ -185,19 +184,9 @@ def write_netcdf(path: Path, result: xr.Dataset) -> None:
 
     # By way of memory: HDF5 that meets a full disk crashes the process instead of raising OSError.
     content = result.to_netcdf(engine="h5netcdf")
-    write_whole(path, lambda temporary: _write_bytes(content, seal(content), temporary))
-
-
-def _write_bytes(content: Buffer, end: bytes, path: Path) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.write(end)
-
-
-def _write_utf8(text: str, path: Path) -> None:
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, [content, seal(content)])
 
 
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text."""
-    write_whole(path, partial(_write_utf8, text))
+    write_whole(path, [text.encode()])

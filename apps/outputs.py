@@ -17,18 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.errors import LimitError, OutputError
 
+from . import files
 from .choice import Chosen
-from .files import (
-    check_netcdf_name,
-    check_replaceable,
-    check_writable,
-    holding,
-    marked_picture,
-    page_start,
-    write_netcdf,
-    write_text,
-    write_whole,
-)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -75,11 +65,11 @@ def check_outputs(
             raise OutputError(f"cannot write {path}: it is named twice; give another name")
         names.add(os.path.realpath(path))
         if suffix == ".nc":
-            check_netcdf_name(path)
-            check_replaceable(path, force, what)
+            files.check_netcdf_name(path)
+            files.check_replaceable(path, force, what)
         elif suffix in (".html", ".png"):
-            check_writable(path)
-            check_replaceable(path, force, what)
+            files.check_writable(path)
+            files.check_replaceable(path, force, what)
             if swept > most_swept or points > MAX_DRAWN:
                 raise OutputError(
                     f"cannot draw {path}: a picture shows at most {most_swept} ranges and {MAX_DRAWN:,} points, got "
@@ -121,16 +111,16 @@ def write_outputs(
     for path in paths:
         suffix = path.suffix.lower()
         if suffix == ".nc":
-            write_netcdf(path, result)
+            files.write_netcdf(path, result)
         elif suffix in (".html", ".png"):
             if figure is None:
                 from tcpdynamics.charts.look import titled
 
                 figure = titled(draw(), title) if title else draw()
             if suffix == ".html":
-                write_text(path, page(figure, title or path.stem, holding(result.attrs)))
+                files.write_text(path, page(figure, title or path.stem, files.holding(result.attrs)))
             else:
-                write_png(path, figure, holding(result.attrs))
+                write_png(path, figure, files.holding(result.attrs))
         wrote(path)
 
 
@@ -330,7 +320,7 @@ def page(figure: go.Figure, title: str, what: str = "", *, tools: bool = True) -
         div_id="figure",  # else drawn anew each time: the same result is to give the same bytes
     )
     return (
-        f'{page_start(what)}<meta charset="utf-8"><title>{html.escape(title)}</title>\n'
+        f'{files.page_start(what)}<meta charset="utf-8"><title>{html.escape(title)}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif; margin: 0">\n{body}\n'
         "</body></html>\n"
     )
@@ -345,17 +335,13 @@ def write_png(path: Path, figure: go.Figure, what: str) -> None:
     else:
         still = page(figure.update_layout(width=_SIZE[0]), path.stem, tools=False)
         content = _photograph(still, height, _browser(path))
-    write_whole(path, lambda temporary: _write_bytes(temporary, marked_picture(content, what)))
+    files.write_whole(path, [files.marked_picture(content, what)])
 
 
 def check_png(path: Path) -> None:
     """Raise OutputError now if there is nothing to draw with."""
     if _kaleido() is None:
         _browser(path)
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
 
 
 def _kaleido() -> Callable[[go.Figure, float], bytes] | None:

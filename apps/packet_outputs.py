@@ -9,20 +9,13 @@ import math
 import os
 import textwrap
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.errors import OutputError
 
-from .files import (
-    TABLE,
-    check_netcdf_name,
-    check_replaceable,
-    check_writable,
-    holding,
-    page_start,
-    write_whole,
-)
+from . import files
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -182,9 +175,8 @@ def _links(result: xr.Dataset, several: bool) -> Iterator[str]:
         link = result.isel(link=i)
         loss = link.link_dropped / link.link_arrived.where(link.link_arrived > 0)
         yield (
-            f"link {link.link.item()}: loss {_shown(loss, 4, several)}, "
-            f"utilisation {_shown(link.link_utilisation, 4, several)}, "
-            f"waiting {_shown(link.link_mean_queue, 2, several)} packets"
+            f"link {link.link.item()}: loss {_shown(loss, 4, several)}, utilisation "
+            f"{_shown(link.link_utilisation, 4, several)}, waiting {_shown(link.link_mean_queue, 2, several)} packets"
         )
     if len(losing) > _LINKS:
         yield f"and {len(losing) - _LINKS} more links with losses (--json has them)"
@@ -356,12 +348,12 @@ def check_outputs(
 ) -> None:
     """Refuse what cannot be written, before anything runs; without `force`, also a file that does not hold `what`."""
     if netcdf is not None:
-        check_netcdf_name(netcdf)
+        files.check_netcdf_name(netcdf)
     for path, suffix, form in ((trace, ".csv", "sends are a table"), (plot, ".html", "figures are a page")):
         if path is not None:
             if path.suffix.lower() != suffix:
                 raise OutputError(f"cannot write {path}: {form}; give a name that ends in {suffix}")
-            check_writable(path)
+            files.check_writable(path)
     taken = {os.path.realpath(scenario)}
     for path in (netcdf, trace, plot):
         if path is not None:
@@ -370,7 +362,7 @@ def check_outputs(
                     f"cannot write {path}: it is in use for something else here; give another name"
                 )
             taken.add(os.path.realpath(path))
-            check_replaceable(path, force, what)
+            files.check_replaceable(path, force, what)
 
 
 def write_sends(path: Path, result: xr.Dataset) -> None:
@@ -378,13 +370,7 @@ def write_sends(path: Path, result: xr.Dataset) -> None:
 
     Where flows have a handshake, it is their segment 0, as in ns-2.
     """
-
-    def write(temporary: Path) -> None:
-        with temporary.open("w", encoding="ascii", newline="") as file:
-            file.write(TABLE)
-            file.writelines(_table_rows(result))
-
-    write_whole(path, write)
+    files.write_whole(path, (text.encode() for text in chain([files.TABLE], _table_rows(result))))
 
 
 def _table_rows(result: xr.Dataset) -> Iterator[str]:
@@ -415,12 +401,7 @@ def recording(scenario: Scenario, trace: bool, plot: bool) -> Scenario:
 
 def write_page(path: Path, result: xr.Dataset) -> None:
     """Write the figures that the recordings allow as one HTML page that needs no network."""
-    text = page(result)
-    write_whole(path, lambda temporary: _write(temporary, text))
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+    files.write_text(path, page(result))
 
 
 def page(result: xr.Dataset) -> str:
@@ -442,7 +423,7 @@ def page(result: xr.Dataset) -> str:
             bodies.append(to_html(figure, include_plotlyjs=False, full_html=False, div_id=name))
     name = html.escape(f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', '')}")
     return (
-        f'{page_start(holding(result.attrs))}<meta charset="utf-8"><title>{name}</title>\n'
+        f'{files.page_start(files.holding(result.attrs))}<meta charset="utf-8"><title>{name}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif"><h1>{name}</h1>\n'
         + "\n".join(bodies)
         + "\n</body></html>\n"

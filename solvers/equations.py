@@ -33,7 +33,17 @@ from .problems import (
 from .problems.motion import ENTRY
 from .problems.numbers import dimensions, real_array
 from .problems.words import domain_text
-from .programs.straightline import BLOCK, Builder, Program, _plan, _run_plan, differentiate, run_blocks
+from .programs.straightline import (
+    BLOCK,
+    SWITCHES,
+    Builder,
+    Program,
+    _plan,
+    _run_plan,
+    differentiate,
+    run_blocks,
+    with_partials,
+)
 
 Array = NDArray[np.float64]
 
@@ -85,12 +95,12 @@ class Equations:
     @cached_property
     def tangent(self) -> Program:
         """The right-hand side, then its derivatives by every state and by every delayed symbol."""
-        return _with_partials(self.rhs, (*self.labels, *self.delayed))
+        return with_partials(self.rhs, (*self.labels, *self.delayed))
 
     @cached_property
     def output_tangent(self) -> Program:
         """The outputs, then their derivatives by every state."""
-        return _with_partials(self.outputs, self.labels)
+        return with_partials(self.outputs, self.labels)
 
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:
@@ -104,6 +114,35 @@ class Equations:
     def rest(self) -> Program:
         builder, place = self._outputs_placed()
         return builder.build([place(d.of) for d in self.lagged.values()])
+
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """Inputs of `composed`: states now, then at each distinct delay."""
+        lags = range(len(self.groups))
+        return (*self.labels, *(_past_name(label, k) for k in lags for label in self.labels))
+
+    @cached_property
+    def composed(self) -> Program:
+        """The right-hand side in states alone, those of now and those at each lag; delayed outputs written out."""
+        builder, place = Builder(), {}
+        lag = {index: k for k, group in enumerate(self.groups) for index in group}
+        for index, (symbol, delayed) in enumerate(self.lagged.items()):
+            past = {label: builder.input(_past_name(label, lag[index])) for label in self.labels}
+            if delayed.of in past:
+                place[symbol] = past[delayed.of]
+            else:
+                row = self.outputs.outputs[self.output_labels.index(delayed.of)]
+                place[symbol] = builder.extend(self.outputs, past)[row]
+        steps = builder.extend(self.rhs, place)
+        return builder.build([steps[i] for i in self.rhs.outputs])
+
+    @cached_property
+    def switches(self) -> tuple[int, ...]:
+        """Steps of `composed` that switch on a state (Min, Max, Piecewise, ...)."""
+        depends: list[bool] = []
+        for op in self.composed.ops:
+            depends.append(op.value in self.variables or any(j >= 0 and depends[j] for j in (op.a, op.b)))
+        return tuple(i for i, op in enumerate(self.composed.ops) if op.kind in SWITCHES and depends[i])
 
     @cached_property
     def jacobian(self) -> Program:
@@ -548,13 +587,5 @@ def to_variables(system: System, labels: Sequence[str], values: NDArray[Any], *e
     return out
 
 
-def _with_partials(program: Program, symbols: tuple[str, ...]) -> Program:
-    builder = Builder()
-    placed = builder.extend(program)
-    values = [placed[i] for i in program.outputs]
-    columns = []
-    for symbol in symbols:
-        slope = differentiate(program, symbol)
-        placed = builder.extend(slope)
-        columns.append([placed[i] for i in slope.outputs])
-    return builder.build([*values, *(c[i] for i in range(len(values)) for c in columns)])
+def _past_name(label: str, lag: int) -> str:
+    return f"{label} at lag {lag}"

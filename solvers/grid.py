@@ -123,25 +123,24 @@ def span(
 
 def _to_dataarray(name: str, value: Any) -> xr.DataArray:
     data: Any = value.variable._data if isinstance(value, xr.DataArray) else value
-    label = bare(name)
     if hasattr(data, "magnitude"):  # pint
-        raise DomainError(f"{label} is a quantity in {bare(data.units)}; give plain numbers in SI units")
+        raise DomainError(f"{bare(name)} is a quantity in {bare(data.units)}; give plain numbers in SI units")
     if isinstance(data, np.ma.MaskedArray):
         raise DomainError(
-            f"{label} is a masked array, and every point needs its value; fill or drop what is masked"
+            f"{bare(name)} is a masked array, and every point needs its value; fill or drop what is masked"
         )
     if isinstance(value, xr.DataArray):
         array = value if value.name is not None else value.rename(name)
     else:
         array = _from_plain(name, value)
     if array.dtype == object:
-        array = array.copy(data=_from_objects(label, array.values))
+        array = array.copy(data=_from_objects(name, array.values))
     if array.dtype.kind not in "iuf":
         raise DomainError(
-            f"{label} must be numeric, got {array.dtype} values such as {shown(array.values.flat[:1])}"
+            f"{bare(name)} must be numeric, got {array.dtype} values such as {shown(array.values.flat[:1])}"
         )
     if array.size == 0:
-        raise DomainError(f"{label} is an empty array; give at least one value")
+        raise DomainError(f"{bare(name)} is an empty array; give at least one value")
     return array
 
 
@@ -157,12 +156,12 @@ def _from_plain(name: str, value: Any) -> xr.DataArray:
             f"{bare(name)} has {plain.ndim} dimensions; give a number, a 1-D array or a DataArray"
         )
     if plain.dtype == object:  # before xarray asks pandas for a type, which long integers break
-        plain = _from_objects(bare(name), plain)
+        plain = _from_objects(name, plain)
     array = xr.DataArray(plain, dims=(name,) * plain.ndim, name=name)
     return array.assign_coords({name: plain}) if plain.ndim else array
 
 
-def _from_objects(label: str, array: NDArray[Any]) -> NDArray[Any]:
+def _from_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """Fractions and long integers as floats."""
     numbers = list(array.flat)
     if not numbers or any(isinstance(x, bool) or not isinstance(x, Rational) for x in numbers):
@@ -171,7 +170,7 @@ def _from_objects(label: str, array: NDArray[Any]) -> NDArray[Any]:
         return array.astype(np.float64)
     except OverflowError:
         long = max(numbers, key=abs)
-        raise DomainError(f"{label} must hold numbers below 1.8e308, got {shown(int(long))}") from None
+        raise DomainError(f"{bare(name)} must hold numbers below 1.8e308, got {shown(int(long))}") from None
 
 
 def flat(array: xr.DataArray, dims: tuple[str, ...], shape: tuple[int, ...]) -> Any:

@@ -14,15 +14,7 @@ from tcpdynamics.quantities import MAX_POINTS
 
 from ..choice import MAX_STORED, Chosen, check_steps, summary
 from ..outputs import check_outputs, document, heading, reason, subtitle, table, without_advice, write_outputs
-from .options import (
-    ModelCommand,
-    ModelGroup,
-    choose_model,
-    common_options,
-    complete_grid,
-    model_options,
-    wrote,
-)
+from . import options
 from .progress import sweep_to_store, working
 from .trajectory import _START, starting
 
@@ -39,9 +31,9 @@ def build(name: str) -> click.Command:
     text = f"{summary(name)}\n\nRanges are start:stop:count or comma lists; one parameter at least needs one."
     if name == "logistic-map":
         text += "\n\n\b\ntcpdynamics bifurcation logistic-map --epsilon 1.8:3:1200 --output diagram.html"
-    command = ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
+    command = options.ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
     command.params += [
-        *model_options(name),
+        *options.model_options(name),
         _START,
         click.Option(
             ["--transient"],
@@ -67,10 +59,10 @@ def build(name: str) -> click.Command:
         ),
         click.Option(["--lyapunov"], is_flag=True, help="Also the largest Lyapunov exponent."),
     ]
-    return common_options(command)
+    return options.common_options(command)
 
 
-bifurcation = ModelGroup(
+bifurcation = options.ModelGroup(
     "bifurcation",
     build=build,
     help="""Where a model ends up (equilibrium, cycle or neither), for every value of a parameter.
@@ -88,7 +80,7 @@ def _runner(name: str) -> Callable[..., None]:
         settings = {k: texts.pop(k) for k in ("transient", "keep", "max_period", "of")}
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
         most = MAX_STORED if stores else MAX_POINTS
-        chosen = starting(choose_model(name, texts, most=most), starts, most)
+        chosen = starting(options.choose_model(name, texts, most=most), starts, most)
         if not chosen.swept:
             raise click.UsageError("give one parameter a range such as 1.8:3:1200")
         if stores and exponents:
@@ -107,7 +99,7 @@ def _runner(name: str) -> Callable[..., None]:
         combined = result
         if growth is not None:
             combined = result.assign_coords(growth.coords).assign(_rename(growth).data_vars)
-        write_outputs(paths, combined, draw, heading(chosen), wrote)
+        write_outputs(paths, combined, draw, heading(chosen), options.wrote)
         if in_json:
             click.echo(json.dumps(document(chosen, combined)))
         elif not paths or store is not None:
@@ -157,7 +149,7 @@ def _solve(
             return sweep_to_store(store, chosen.problem, solve, chosen, **used), None
         with working(f"following {chosen.points:,} points"):
             diagram = solve(chosen.problem, **used)
-        result = complete_grid(diagram, chosen)
+        result = options.complete_grid(diagram, chosen)
         if not exponents:
             return result, None
         with working("measuring Lyapunov exponents"):
@@ -167,7 +159,7 @@ def _solve(
 
 def _warn_of_failures(result: xr.Dataset, growth: xr.Dataset | None) -> None:
     """A line where most points failed."""
-    from tcpdynamics.solvers.stability.failing import most_failed
+    from tcpdynamics.solvers.results import most_failed
 
     parts = {"the diagram": result} | ({} if growth is None else {"the Lyapunov exponents": growth})
     for what, part in parts.items():

@@ -14,17 +14,9 @@ from click.shell_completion import CompletionItem
 
 from tcpdynamics.errors import OutputError, shown, suggestion
 
+from .. import packet_outputs as outputs
 from ..files import write_netcdf
 from ..overrides import override
-from ..packet_outputs import (
-    as_json,
-    check_outputs,
-    goodput,
-    recording,
-    summary_lines,
-    write_page,
-    write_sends,
-)
 from .options import force_option, note, wrote
 from .progress import progress_line
 
@@ -144,24 +136,24 @@ def simulate(
         path = ready.get(scenario.replace("-", "_"), path)
     share = None if precision is None else _share(precision)
     described = _load(path, settings, ready)
-    check_outputs(path, netcdf, trace, plot, f"simulation of {described.name}", force)
+    outputs.check_outputs(path, netcdf, trace, plot, f"simulation of {described.name}", force)
     _check_recordings(described, replications, precision)
     if seed is not None:
         described = dataclasses.replace(described, seed=seed)
-    described = recording(described, trace is not None, plot is not None)
+    described = outputs.recording(described, trace is not None, plot is not None)
     described.check_size(replications or (1 if share is None else most or _MOST), os.cpu_count() or 1)
-    writers = ((netcdf, write_netcdf), (trace, write_sends), (plot, write_page))
+    writers = ((netcdf, write_netcdf), (trace, outputs.write_sends), (plot, outputs.write_page))
     try:
         result = _run(described, replications or 1, share, most or _MOST)
     except KeyboardInterrupt as stop:
         _stopped(stop, writers)
     _write(result, writers)
     if in_json:
-        click.echo(json.dumps(as_json(result), allow_nan=False))
+        click.echo(json.dumps(outputs.as_json(result), allow_nan=False))
         if described.record.anything and netcdf is None:
             click.echo("JSON has no recordings; --output FILE.nc writes them", err=True)
     else:
-        click.echo("\n".join(summary_lines(result, described, verbose)))
+        click.echo("\n".join(outputs.summary_lines(result, described, verbose)))
     if share is not None:
         click.echo(_reached(result), err=True)
     if result.attrs["warning"]:
@@ -246,7 +238,7 @@ def _run(scenario: Scenario, replications: int, share: float | None, most: int) 
             return done[-1]
 
         def measure(result: xr.Dataset) -> xr.Dataset:
-            arrivals = goodput(result, scenario)[["goodput_packets"]]
+            arrivals = outputs.goodput(result, scenario)[["goodput_packets"]]
             # Where nothing arrives, there is no loss rate to wait for.
             known = result.loss_rate.notnull().all()
             return arrivals.assign(loss_rate=result.loss_rate) if known else arrivals

@@ -13,16 +13,7 @@ from tcpdynamics.quantities import MAX_POINTS
 
 from ..choice import MAX_STORED, Chosen, summary
 from ..outputs import check_outputs, document, heading, subtitle, write_outputs
-from .options import (
-    ModelCommand,
-    ModelGroup,
-    choose_model,
-    common_options,
-    complete_grid,
-    flag,
-    model_options,
-    wrote,
-)
+from . import options
 from .progress import sweep_to_store, working
 
 if TYPE_CHECKING:
@@ -51,17 +42,17 @@ def build(name: str) -> click.Command:
     text = summary(name) + "\n\nRanges are start:stop:count or comma lists; with one or more, a chart."
     if name in _EXAMPLES:
         text += "\n\n\b\n" + "\n".join(f"tcpdynamics stability {name} {words}" for words in _EXAMPLES[name])
-    command = ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
-    command.params += model_options(name)
+    command = options.ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
+    command.params += options.model_options(name)
     command.params.append(
         click.Option(
             ["--verdict"], is_flag=True, help="One line on one point: stable, marginal, unstable or unknown."
         )
     )
-    return common_options(command)
+    return options.common_options(command)
 
 
-stability = ModelGroup(
+stability = options.ModelGroup(
     "stability",
     build=build,
     help="""Where a control law is stable under delay, and how fast it settles.
@@ -77,11 +68,11 @@ def _runner(name: str) -> Callable[..., None]:
         force: bool = texts.pop("force")
         in_json, verdict = texts.pop("as_json"), texts.pop("verdict")
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
-        chosen = choose_model(name, texts, most=MAX_STORED if stores else MAX_POINTS)
+        chosen = options.choose_model(name, texts, most=MAX_STORED if stores else MAX_POINTS)
         if verdict and chosen.swept:
             key, values = next(iter(chosen.swept.items()))
             raise click.UsageError(
-                f"--verdict judges one point, and {flag(key)} has {len(values):,} values; give one, or "
+                f"--verdict judges one point, and {options.flag(key)} has {len(values):,} values; give one, or "
                 "leave --verdict out"
             )
         chosen = _linearisable(chosen)
@@ -106,7 +97,7 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
 
         return spectrum_figure(point.roots)
 
-    write_outputs(paths, _without_complex(point.roots), draw, heading(chosen), wrote)
+    write_outputs(paths, _without_complex(point.roots), draw, heading(chosen), options.wrote)
     if in_json:
         rest = {"at": point.at, "margin": point.margin, "on_switch": point.on_switch}
         click.echo(
@@ -138,14 +129,14 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
 
         with working(f"judging {chosen.points:,} points"):
             chart = stability_chart(chosen.target, at=_at(chosen))
-        result = complete_grid(chart, chosen)
+        result = options.complete_grid(chart, chosen)
 
     def draw() -> go.Figure:
         from tcpdynamics.charts.stability import stability_figure
 
         return stability_figure(result, marks=_marks(chosen))
 
-    write_outputs(paths, result, draw, heading(chosen), wrote)
+    write_outputs(paths, result, draw, heading(chosen), options.wrote)
     if in_json:
         click.echo(json.dumps(document(chosen, result)))
     else:

@@ -172,7 +172,7 @@ def _check_digits(chosen: Chosen) -> None:
 
 def _solve(chosen: Chosen, exact: bool) -> tuple[xr.Dataset, xr.Dataset]:
     """The law of the states, and what an observer counts, over the grid in the order of the words."""
-    from tcpdynamics.solvers import stationary as solve
+    from tcpdynamics.solvers.markov.stationary import stationary as solve
 
     with working(f"solving {chosen.points:,} chains"):
         law = solve(chosen.problem, exact=exact, throw=True)

@@ -16,15 +16,7 @@ from tcpdynamics.quantities import MAX_POINTS, check_points, count_values, only_
 
 from ..choice import MAX_STORED, Chosen, check_steps, summary
 from ..outputs import check_outputs, document, heading, reason, subtitle, table, without_advice, write_outputs
-from .options import (
-    ModelCommand,
-    ModelGroup,
-    choose_model,
-    common_options,
-    complete_grid,
-    model_options,
-    wrote,
-)
+from . import options
 from .progress import sweep_to_store, working
 
 if TYPE_CHECKING:
@@ -59,9 +51,9 @@ def build(name: str) -> click.Command:
         f"{summary(name)}\n\nRanges are start:stop:count or comma lists; each spans a dimension of the result."
         f"\n\n\b\ntcpdynamics trajectory {name}{_NEEDED.get(name, '')} --until 50"
     )
-    command = ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
+    command = options.ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
     command.params += [
-        *model_options(name),
+        *options.model_options(name),
         _START,
         click.Option(["--time"], metavar="RANGE", help="Times of the result, such as 0:100:501."),
         click.Option(
@@ -73,10 +65,10 @@ def build(name: str) -> click.Command:
             help="Times from 0 to --until.  [default: 501; of a map, each step]",
         ),
     ]
-    return common_options(command)
+    return options.common_options(command)
 
 
-trajectory = ModelGroup(
+trajectory = options.ModelGroup(
     "trajectory",
     build=build,
     help="""Follow a model through time, from one start or many, over a grid of parameters.
@@ -96,7 +88,7 @@ def _runner(name: str) -> Callable[..., None]:
         starts, times = texts.pop("start"), {k: texts.pop(k) for k in ("time", "until", "points")}
         stores = any(path.suffix.lower() == ".zarr" for path in paths)
         most = MAX_STORED if stores else MAX_POINTS
-        chosen = starting(choose_model(name, texts, most=most), starts, most)
+        chosen = starting(options.choose_model(name, texts, most=most), starts, most)
         many = count_values(times["time"]) if times["time"] is not None else times["points"] or 1
         if many <= MAX_POINTS:  # else the reader of times refuses
             size = 8.0 * chosen.points * many
@@ -116,7 +108,7 @@ def _runner(name: str) -> Callable[..., None]:
 
             return trajectory_figure(result)
 
-        write_outputs(paths, result, draw, heading(chosen), wrote)
+        write_outputs(paths, result, draw, heading(chosen), options.wrote)
         if in_json:
             more = {"start": list(starts)} if starts else {}
             click.echo(json.dumps(document(chosen, result, **more)))
@@ -204,7 +196,7 @@ def _solve(chosen: Chosen, ticks: NDArray[np.float64], store: Path | None) -> xr
         return sweep_to_store(store, chosen.problem, solve, chosen, times=ticks)
     with working(f"integrating {chosen.points:,} trajector{'ies' if chosen.points > 1 else 'y'}"):
         result = solve(chosen.problem, ticks)
-    return complete_grid(result, chosen)
+    return options.complete_grid(result, chosen)
 
 
 def _columns(result: xr.Dataset) -> dict[str, xr.DataArray]:

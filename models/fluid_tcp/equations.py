@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 MGT = "Misra, Gong, Towsley, SIGCOMM 2000, doi:10.1145/347057.347421"
 HOLLOT = "Hollot, Misra, Towsley, Gong, INFOCOM 2001, doi:10.1109/INFCOM.2001.916670"
+
+flows_parameter = partial(parameter, "N", "1", "flows", low=0.0, source=MGT)
+capacity_parameter = partial(parameter, "C", "packet/s", "capacity of the link", low=0.0, source=MGT)
 
 VARIABLES = {
     "W": ("packet", "mean window of a flow"),
@@ -52,14 +56,6 @@ class OperatingPoint:
     loss: Value
     rtt: Value
     interior: bool | xr.DataArray | sympy.Basic
-
-
-def flows_parameter() -> Any:
-    return parameter("N", "1", "flows", low=0.0, source=MGT)
-
-
-def capacity_parameter() -> Any:
-    return parameter("C", "packet/s", "capacity of the link", low=0.0, source=MGT)
 
 
 def operating_rtt(rest: Value, slope: Value, flows: Value, capacity: Value) -> Value:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,16 +22,14 @@ if TYPE_CHECKING:
 
 RFC3649 = "RFC 3649, section 5"
 
+loss_parameter = partial(parameter, "p", "1", "loss probability of a packet", low=0.0, high=1.0)
+
 #: Nodes of a Gauss-Legendre rule: rounding error is reached for windows whose b(w) is above 10^-3.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 #: A window and parameters -> what the law says there.
 Law = Callable[[Value, Mapping[str, Value]], Value]
-
-
-def loss_parameter() -> Any:
-    return parameter("p", "1", "loss probability of a packet", low=0.0, high=1.0)
 
 
 @dataclass(frozen=True)

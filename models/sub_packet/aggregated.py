@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from tcpdynamics.solvers.problems import Edge, MarkovChain
 
 from ..parameters import Number, Value, parameter
-from .observed import SubPacketModel, loss_below, resent_loss_below, timer_from
+from .observed import SubPacketModel, loss_parameter, resent_loss_parameter, timeout_parameter
 from .windows import some_lost, window_transitions
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ class SubPacketApproximate(SubPacketModel, reading="approximate"):
     2.7052
     """
 
-    loss: Number = loss_below(0.5)
-    base_timeout: Number = timer_from(2.0)
-    retransmission_loss: Number | None = resent_loss_below(0.5)
+    loss: Number = loss_parameter(high=0.5)
+    base_timeout: Number = timeout_parameter(low=2.0)
+    retransmission_loss: Number | None = resent_loss_parameter(high=0.5)
 
     def chain(self) -> MarkovChain:
         """Fig. 7, for any W."""
@@ -92,9 +92,9 @@ class SubPacketFull(SubPacketModel, reading="full"):
     array([0.2721, 0.6356])
     """
 
-    loss: Number = loss_below(0.5)
-    base_timeout: Number = timer_from(2.0)
-    retransmission_loss: Number | None = resent_loss_below(0.5)
+    loss: Number = loss_parameter(high=0.5)
+    base_timeout: Number = timeout_parameter(low=2.0)
+    retransmission_loss: Number | None = resent_loss_parameter(high=0.5)
     stages: int = parameter(
         "R", "1", "repeated-timeout stages", low=1, high=1000, low_open=False, high_open=False, integer=True,
         structural=True, default=3, source="Chen et al., section 3.3.3",

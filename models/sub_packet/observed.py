@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,26 +29,16 @@ if TYPE_CHECKING:
 SOURCE = "Chen et al., section 3"
 
 
-def loss_below(high: float) -> Any:
-    """The field p, in (0, high)."""
-    return parameter("p", "1", "packet-loss probability", low=0.0, high=high, source=SOURCE)
-
-
-def timer_from(low: float) -> Any:
-    """The field m_0, in [low, 10^6)."""
-    meaning = "timeout before backoff, in RTTs"
-    return parameter(
-        "m_0", "1", meaning, low=low, high=1e6, low_open=False, default=2, source=SOURCE,
-        note="T_0/RTT",
-    )  # fmt: skip
-
-
-def resent_loss_below(high: float) -> Any:
-    """The field p_r, in [0, high)."""
-    return parameter(
-        "p_r", "1", "loss of timeout retransmissions", low=0.0, low_open=False, high=high, default=None,
-        source="Chen et al., section 6.2", note="Default: `loss`. Zero is a link that gives retransmissions priority",
-    )  # fmt: skip
+#: The fields p in (0, high), m_0 in [low, 10^6) and p_r in [0, high).
+loss_parameter = partial(parameter, "p", "1", "packet-loss probability", low=0.0, source=SOURCE)
+timeout_parameter = partial(
+    parameter, "m_0", "1", "timeout before backoff, in RTTs", high=1e6, low_open=False, default=2, source=SOURCE,
+    note="T_0/RTT",
+)  # fmt: skip
+resent_loss_parameter = partial(
+    parameter, "p_r", "1", "loss of timeout retransmissions", low=0.0, low_open=False, default=None,
+    source="Chen et al., section 6.2", note="Default: `loss`. Zero is a link that gives retransmissions priority",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +47,13 @@ class SubPacketModel(Model, family="sub-packet"):
 
     symbol_names: ClassVar = {"loss": "p", "retransmission_loss": "p_r", "base_timeout": "m_0"}
 
-    loss: Number = loss_below(1.0)
+    loss: Number = loss_parameter(high=1.0)
     w_max: int = parameter(
         "W", "packet", "largest window", low=4, high=1000, low_open=False, high_open=False, integer=True,
         structural=True, default=6, source=SOURCE, note="The paper draws 6: enough for p >= 0.1",
     )  # fmt: skip
-    base_timeout: Number = timer_from(1.0)
-    retransmission_loss: Number | None = resent_loss_below(1.0)
+    base_timeout: Number = timeout_parameter(low=1.0)
+    retransmission_loss: Number | None = resent_loss_parameter(high=1.0)
     early_retransmit: bool = setting("RFC 5827: windows of 2 and 3 repair one loss too", False)
 
     def __post_init__(self) -> None:

@@ -19,8 +19,7 @@ from tcpdynamics.limits import check_memory
 from ..grid import Grid, make_grid
 from ..problems import ChainError, ChainModel, Edge, Expression, MarkovChain
 from ..problems.words import domain_text
-from ..programs.straightline import RATIONAL, Builder, Program, run, run_blocks
-from ..programs.wide_floats import Unfolded
+from ..programs.straightline import RATIONAL, Builder, Program, Unfolded, run, run_blocks
 from ..results import Status, raise_if_failed, reason
 
 #: Rounding allowed when the transitions that leave a state are summed (a few hundred roundings).

@@ -16,25 +16,9 @@ from tcpdynamics.limits import check_memory, check_work
 
 from ..grid import SINGLE
 from ..problems import ChainError, ChainModel, DomainError, MarkovChain
-from ..programs.straightline import Program, run_blocks
-from ..programs.wide_floats import solve_blocks
+from ..programs.straightline import Program, run_blocks, solve_blocks
 from ..results import Status, as_dataset, solved
-from .entries import (
-    Entrywise,
-    Expressions,
-    as_chain,
-    check_status,
-    entries_of,
-    entry_program,
-    entrywise,
-    explicit,
-    expressions_of,
-    grid_of,
-    numeric_states,
-    origin,
-    refuse_failed,
-    stored,
-)
+from . import entries
 from .reduction import absorbing_solve, reduce_states
 
 #: The largest time of a distribution: one vector product an epoch.
@@ -93,19 +77,19 @@ def first_passage(
     >>> float(wait.mean_time.sel(state="tails")), wait.distribution.sel(state="tails").values
     (4.0, array([0.25  , 0.4375]))
     """
-    chain = as_chain(problem)
+    chain = entries.as_chain(problem)
     if not chain.is_symbolic:
         _check_dense(chain)
     if times is not None:
         whole_times(times)
     goal = _targets(chain, target)
     if chain.is_symbolic:
-        program = _passage_program(expressions_of(chain), goal)
-        grid = grid_of(chain, program.inputs)
+        program = _passage_program(entries.expressions_of(chain), goal)
+        grid = entries.grid_of(chain, program.inputs)
         values = solve_blocks(program, grid.values, grid.size)
         n = len(chain.labels)
         mean, variance = values[:n], values[n : 2 * n]
-        status = check_status(chain, grid, values[2 * n :], ~np.isnan(values[: 2 * n]).any(axis=0))
+        status = entries.check_status(chain, grid, values[2 * n :], ~np.isnan(values[: 2 * n]).any(axis=0))
         values[:, status != Status.OK] = np.nan
     else:
         grid = SINGLE
@@ -114,7 +98,7 @@ def first_passage(
     infinite = np.isinf(mean).any(axis=0) | np.isinf(variance).any(axis=0)
     status[(status == Status.OK) & infinite] = Status.TOO_LARGE
     if throw:
-        refuse_failed(chain, grid, status)
+        entries.refuse_failed(chain, grid, status)
     result = solved(
         chain,
         grid,
@@ -144,7 +128,7 @@ def _targets(chain: MarkovChain, target: str | Collection[str]) -> tuple[int, ..
 
 
 @lru_cache(maxsize=64)
-def _passage_program(expressions: Expressions, goal: tuple[int, ...]) -> Program:
+def _passage_program(expressions: entries.Expressions, goal: tuple[int, ...]) -> Program:
     """Mean and variance by state, then the checks.
 
     With m the mean and h the holding time, the variance v solves v_i = sum_j P_ij (v_j + (h_i + m_j - m_i)^2). These
@@ -153,19 +137,19 @@ def _passage_program(expressions: Expressions, goal: tuple[int, ...]) -> Program
     m^2. Both errors are estimated, the first by the same equations, and each state takes the better way.
     """
     labels = expressions.labels
-    entries = entries_of(expressions, ergodic=False)
-    b = entries.builder
+    symbolic = entries.entries_of(expressions, ergodic=False)
+    b = symbolic.builder
     zero, one = b.const(0), b.const(1)
-    rows = {i: dict(row) for i, row in entries.rows.items() if i not in goal}
+    rows = {i: dict(row) for i, row in symbolic.rows.items() if i not in goal}
     edges = np.array([(i, j) for i, row in rows.items() for j in row], dtype=np.int64).reshape(-1, 2)
     _check_reachable(edges, goal, labels)
     removals = reduce_states(b, {i: dict(row) for i, row in rows.items()}, ())
-    epochs = {i: entries.holding.get(i, one) for i in rows}
+    epochs = {i: symbolic.holding.get(i, one) for i in rows}
     mean = absorbing_solve(b, removals, epochs)
     spread, slack = {}, {}
     rounding = b.const(EPS)
     for i, row in rows.items():
-        stay = entries.loops.get(i, b.sub(one, b.total(row.values())))
+        stay = symbolic.loops.get(i, b.sub(one, b.total(row.values())))
         terms, errors = [b.mul(stay, b.mul(epochs[i], epochs[i]))], []
         for j, rate in row.items():
             gap = b.sub(b.add(epochs[i], mean.get(j, zero)), mean[i])
@@ -185,7 +169,7 @@ def _passage_program(expressions: Expressions, goal: tuple[int, ...]) -> Program
         direct = b.apply("step", b.sub(cancelled, doubt[i]))
         variance[i] = b.add(b.mul(direct, variance[i]), b.mul(b.sub(one, direct), apart))
     n = range(len(labels))
-    return b.build([*(mean.get(i, zero) for i in n), *(variance.get(i, zero) for i in n), *entries.checks()])
+    return b.build([*(mean.get(i, zero) for i in n), *(variance.get(i, zero) for i in n), *symbolic.checks()])
 
 
 def _check_reachable(edges: NDArray[np.int64], goal: Collection[int], labels: Sequence[str]) -> None:
@@ -207,7 +191,7 @@ def _check_reachable(edges: NDArray[np.int64], goal: Collection[int], labels: Se
 
 def _check_dense(chain: MarkovChain) -> None:
     """Refuse a numeric chain whose elimination would take too long. Raises ChainError."""
-    n = numeric_states(chain)
+    n = entries.numeric_states(chain)
     if n > MAX_DENSE:
         raise ChainError(
             f"passage times of a numeric chain fill its matrix: at most {MAX_DENSE:,} states, got {n:,}"
@@ -220,7 +204,7 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
 
     from .wide import absorb_wide, as_floats, eliminate_wide, wide_choice, wide_spread
 
-    e = entrywise(chain)
+    e = entries.entrywise(chain)
     n = e.stay.shape[0]
     others = np.setdiff1d(np.arange(n), goal)
     _check_reachable(np.column_stack([e.sources, e.targets]), goal, chain.labels)
@@ -289,10 +273,10 @@ def _distribution(
 ) -> xr.Dataset:
     t = whole_times(times)
     names = [chain.labels[i] for i in goal]
-    labels = explicit(chain).labels
-    e = entrywise(chain)
+    labels = entries.explicit(chain).labels
+    e = entries.entrywise(chain)
     check_epochs(e, int(t[-1]), t.size)
-    inside = np.array([origin(s, chain) in names for s in labels])
+    inside = np.array([entries.origin(s, chain) in names for s in labels])
     named = [i for i, s in enumerate(labels) if s in set(chain.labels)]
     done = np.zeros((len(labels), e.grid.size))
     done[inside] = SCALE  # what trickles in below the normal range may add up to a number inside it
@@ -315,7 +299,7 @@ def _distribution(
     return as_dataset({"distribution": array})
 
 
-def check_epochs(e: Entrywise, epochs: int, times: int) -> None:
+def check_epochs(e: entries.Entrywise, epochs: int, times: int) -> None:
     """Refuse more epoch-by-epoch work, or more rows to keep, than one request may take."""
     states, size = e.stay.shape
     check_epochs_of(states, e.sources.size, size, epochs, times)
@@ -324,7 +308,7 @@ def check_epochs(e: Entrywise, epochs: int, times: int) -> None:
 def check_numeric_epochs(chain: MarkovChain, epochs: int, times: int) -> None:
     """As `check_epochs`, before the entries of a large matrix are looked at one by one."""
     if not chain.is_symbolic:
-        check_epochs_of(numeric_states(chain), stored(chain), 1, epochs, times)
+        check_epochs_of(entries.numeric_states(chain), entries.stored(chain), 1, epochs, times)
 
 
 def check_epochs_of(states: int, transitions: int, size: int, epochs: int, times: int) -> None:
@@ -341,8 +325,8 @@ def check_epochs_of(states: int, transitions: int, size: int, epochs: int, times
 def _onward(chain: MarkovChain, state: str, array: xr.DataArray) -> Any:
     """The distribution from a state that is left at once: the mean over where it leads."""
     index = chain.labels.index(state)
-    program, edges, _ = entry_program(expressions_of(chain))
-    grid = grid_of(chain, program.inputs)
+    program, edges, _ = entries.entry_program(entries.expressions_of(chain))
+    grid = entries.grid_of(chain, program.inputs)
     rates = np.empty((len(program.outputs), grid.size))
     run_blocks(program, grid.values, grid.size, rates)
     out = [(rates[k], j) for k, (i, j) in enumerate(edges) if i == index]
@@ -388,18 +372,18 @@ def sojourn(problem: MarkovChain | ChainModel, states: Collection[str], *, longe
     """
     from .stationary import stationary
 
-    chain = as_chain(problem)
+    chain = entries.as_chain(problem)
     names = {chain.labels[i] for i in _targets(chain, list(states))}
     if not isinstance(longest, Integral) or not 1 <= longest <= MAX_TIME:
         raise DomainError(
             f"longest must be a whole number of epochs in [1, {MAX_TIME:,}], got {shown(longest)}"
         )
-    whole = explicit(chain)
-    e = entrywise(chain)
+    whole = entries.explicit(chain)
+    e = entries.entrywise(chain)
     check_epochs(e, int(longest), 1)
     law = stationary(whole)
     pi = np.moveaxis(law.probability.values, -1, 0).reshape(len(whole.labels), -1)
-    inside = np.array([origin(s, chain) in names for s in whole.labels])
+    inside = np.array([entries.origin(s, chain) in names for s in whole.labels])
     outside = np.where(inside[:, None], 0.0, pi)
     staying = np.where(inside[:, None], e.push(outside * SCALE), 0.0)
     visits = staying.sum(axis=0)

@@ -1,7 +1,6 @@
 """Compiled loops of the stationary solvers; `dense` and `sparse` hold the explanations.
 
-All kernels that call each other share this file, because Numba's on-disk cache does not notice an edit in
-another one.
+`wide` calls some of these kernels; no kernel here calls one of another file, whose edits Numba would not notice.
 
 **Levels.** A stationary law may span thousands of decades. Unnormalised probabilities are therefore
 kept as `value * 2**(500 * level)` with an integer level; `combine` turns them into doubles at the end and
@@ -22,16 +21,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 Array = Any  # Numba sees the element type; here it would only be noise.
 
 LEVEL_BITS = 500
-_DOWN = 2.0**-LEVEL_BITS
-_UP = 2.0**LEVEL_BITS
-_LOW, _HIGH = 2.0**-250, 2.0**250  # band of values kept beside a level
+DOWN = 2.0**-LEVEL_BITS
+UP = 2.0**LEVEL_BITS
+LOW, HIGH = 2.0**-250, 2.0**250  # band of values kept beside a level
 _TAIL_LOW, _TAIL_HIGH = 2.0**-100, 2.0**900  # the same where flows of all sizes share one level
 _FACTOR = 2.0**-480  # products of two factors from here on are normal doubles
 
 
-def jit(function: F) -> F:
+def jit(function: F, stamp: str | None = None) -> F:
     """Compile on first call, cache on disk, release the GIL; division by zero gives inf as in NumPy."""
-    return kept_on_disk(function, nogil=True, error_model="numpy")
+    return kept_on_disk(function, stamp, nogil=True, error_model="numpy")
 
 
 @jit
@@ -40,9 +39,9 @@ def _rescaled(value: float, steps: int) -> float:
     if steps < -4:
         return 0.0
     for _ in range(-steps):
-        value *= _DOWN
+        value *= DOWN
     for _ in range(steps):
-        value *= _UP
+        value *= UP
     return value
 
 
@@ -62,19 +61,24 @@ def _deposit(flow: Array, level: Array, j: int, value: float, at: int) -> None:
 
 
 @jit
+def settled(value: float, level: int) -> tuple[float, int]:
+    """The same number with its value inside the band."""
+    while value > HIGH:
+        value *= DOWN
+        level += 1
+    while 0.0 < value < LOW:
+        value *= UP
+        level -= 1
+    return value, level
+
+
+@jit
 def _settle(flow: Array, level: Array, k: int, outflow: float) -> None:
     """Turn the flow into state k into its probability flow / outflow, with the value inside the band."""
-    if outflow < _DOWN:
-        outflow *= _UP
+    if outflow < DOWN:
+        outflow *= UP
         level[k] += 1
-    value = flow[k] / outflow
-    while value > _HIGH:
-        value *= _DOWN
-        level[k] += 1
-    while 0.0 < value < _LOW:
-        value *= _UP
-        level[k] -= 1
-    flow[k] = value
+    flow[k], level[k] = settled(flow[k] / outflow, level[k])
 
 
 @jit
@@ -254,16 +258,16 @@ def tail_top(
                 bound, depth = 1.0, 0
             else:
                 ratio = up / down
-                bound *= min(ratio, _UP)
+                bound *= min(ratio, UP)
                 if depth == 0:
                     bound = min(bound, 1.0)
                 elif bound > 1.0:
-                    bound *= _DOWN
+                    bound *= DOWN
                     depth -= 1
                 if bound == 0.0:
-                    bound = _DOWN * _DOWN
-                while bound < _DOWN:
-                    bound *= _UP
+                    bound = DOWN * DOWN
+                while bound < DOWN:
+                    bound *= UP
                     depth += 1
             if depth < 4:
                 top = k
@@ -399,7 +403,7 @@ def tail_flow(
         previous = down / up
         # Everything still alive is part of `down` <= previous, so that scaling up cannot overflow either.
         while not _TAIL_LOW <= previous <= _TAIL_HIGH:
-            factor, change = (_DOWN, 1) if previous > _TAIL_HIGH else (_UP, -1)
+            factor, change = (DOWN, 1) if previous > _TAIL_HIGH else (UP, -1)
             at += change
             floor = floor * factor + rounding
             _scale(flow_2, c9 + 1, factor)
@@ -519,7 +523,7 @@ def band_solve(band: Array, below: int, flow: Array, level: Array) -> int:
 
 
 @jit
-def _push(heap: Array, size: int, key: int) -> int:
+def push(heap: Array, size: int, key: int) -> int:
     """Put a key on a max-heap; returns the new size."""
     child = size
     while child > 0:
@@ -533,7 +537,7 @@ def _push(heap: Array, size: int, key: int) -> int:
 
 
 @jit
-def _pop(heap: Array, size: int) -> int:
+def pop(heap: Array, size: int) -> int:
     """Take the largest key, heap[0], off a heap of `size` > 0 keys; returns the new size."""
     size -= 1
     key = heap[size]
@@ -593,7 +597,7 @@ def eliminate_rows(
                 mark[j] = k
                 row[j] = 0.0
                 if j >= pivot:
-                    size = _push(heap, size, j)
+                    size = push(heap, size, j)
                 else:
                     lower[n_lower] = j
                     n_lower += 1
@@ -601,7 +605,7 @@ def eliminate_rows(
         full = False
         while size > 0:
             m = heap[0]
-            size = _pop(heap, size)
+            size = pop(heap, size)
             if n_upper >= pool_value.size:
                 full = True
                 break
@@ -617,7 +621,7 @@ def eliminate_rows(
                     mark[j] = k
                     row[j] = 0.0
                     if j >= pivot:
-                        size = _push(heap, size, j)
+                        size = push(heap, size, j)
                     else:
                         lower[n_lower] = j
                         n_lower += 1

@@ -20,16 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..problems import ChainError
+from . import structure
 from .dense import Diagnosis, Vector, eliminate, normalised, refuse
-from .structure import (
-    ROW_FLOOR,
-    ROW_PER_ENTRY,
-    Labels,
-    check_aperiodic,
-    check_irreducible,
-    check_rows,
-    checked_csr,
-)
 
 Levels = npt.NDArray[np.int64]
 Solved = tuple[Vector, Levels]
@@ -47,7 +39,7 @@ SMALLEST_FLOW = 2.0**-480
 
 
 def stationary_sparse(
-    P: Any, labels: Labels = None, *, aperiodic: bool = True, memory: int = 2**30
+    P: Any, labels: structure.Labels = None, *, aperiodic: bool = True, memory: int = 2**30
 ) -> Vector:
     """Stationary law of an irreducible sparse chain.
 
@@ -88,18 +80,18 @@ def stationary_sparse(
     csr = _csr(P)
     n = csr.shape[0]
     bad, head, foot, below, above, loops = scan_rows(
-        csr.indptr, csr.indices, csr.data, ROW_FLOOR, ROW_PER_ENTRY
+        csr.indptr, csr.indices, csr.data, structure.ROW_FLOOR, structure.ROW_PER_ENTRY
     )
     if bad >= 0:
-        check_rows(csr, labels)
-    diagnose = partial(check_irreducible, csr, labels)
+        structure.check_rows(csr, labels)
+    diagnose = partial(structure.check_irreducible, csr, labels)
     order = 0, 1
     largest_head = min(HEAD[1], n - 2) if n > SMALL else -1
     if head > largest_head and n - 1 - foot <= largest_head:
         head, order = n - 1 - foot, (n - 1, -1)
     if aperiodic and not loops and not (head <= largest_head and _tail_is_aperiodic(csr, head, order)):
         diagnose()
-        check_aperiodic(csr, labels)
+        structure.check_aperiodic(csr, labels)
 
     if n <= SMALL:
         solved = eliminate(csr.toarray())
@@ -135,7 +127,7 @@ def _csr(P: Any) -> Any:
     if not hasattr(P, "tocsr"):
         kind = type(P).__name__
         raise ChainError(f"transitions must be a SciPy sparse matrix, got {kind}: use stationary_dense")
-    return checked_csr(P)
+    return structure.checked_csr(P)
 
 
 # ------------------------------------------------------------------------------------------- nearly skip-free

@@ -18,20 +18,9 @@ from tcpdynamics.limits import check_memory, check_work
 from ..grid import SINGLE, Grid
 from ..problems import ChainError, ChainModel, DomainError, MarkovChain
 from ..problems.words import domain_text
-from ..programs.straightline import Program, run
-from ..programs.wide_floats import Unfolded, differentiate_unfolded, redo, solve_blocks
+from ..programs.straightline import Program, Unfolded, differentiate_unfolded, run, solve_blocks
 from ..results import Status, solved
-from .entries import (
-    Expressions,
-    as_chain,
-    check_status,
-    checked_matrix,
-    describe_point,
-    entries_of,
-    expressions_of,
-    grid_of,
-    refuse_failed,
-)
+from . import entries
 from .reduction import stationary_steps
 
 if TYPE_CHECKING:
@@ -90,15 +79,15 @@ def stationary(
     >>> stationary(chain).probability.sel(state="up").values.round(6)
     array([0.666667, 0.666667])
     """
-    chain = as_chain(problem)
+    chain = entries.as_chain(problem)
     if backend not in ("auto", "numpy", "jax"):
         raise ValueError(f"backend must be 'auto', 'numpy' or 'jax', got {shown(backend)}")
     if exact:
         return _exact(chain)
     if not chain.is_symbolic:
         return _numeric(chain)
-    program = _float_program(expressions_of(chain))
-    grid = grid_of(chain, program.inputs)
+    program = _float_program(entries.expressions_of(chain))
+    grid = entries.grid_of(chain, program.inputs)
     pi, status = _law(chain, program, grid, backend, throw)
     return _result(chain, grid, {"probability": _probability(grid, pi)}, status)
 
@@ -145,7 +134,7 @@ def sensitivity(
     >>> sensitivity(chain).derivative.values
     array([-1.,  1.])
     """
-    chain = as_chain(problem)
+    chain = entries.as_chain(problem)
     if not chain.is_symbolic:
         raise ChainError("a numeric chain has no parameters to differentiate by")
     if not isinstance(order, Integral) or isinstance(order, bool) or order < 1:
@@ -154,7 +143,7 @@ def sensitivity(
         raise DomainError(
             f"order must be at most {MAX_ORDER}, got {shown(order)}: each doubles the work and more"
         )
-    expressions = expressions_of(chain)
+    expressions = entries.expressions_of(chain)
     names = sorted(_program(expressions).inputs)
     name = getattr(parameter, "name", parameter)  # of a SymPy symbol
     if name is None and len(names) == 1:
@@ -162,7 +151,7 @@ def sensitivity(
     if name not in names:
         raise ChainError(_which(names, parameter))
     parameter = str(name)
-    grid = grid_of(chain, names)
+    grid = entries.grid_of(chain, names)
     slope, status = _law(chain, _slope_program(expressions, parameter, order), grid, backend, throw)
     times = "" if order == 1 else f"^{order}"
     derivative = grid.variable(
@@ -209,10 +198,10 @@ def closed_form(problem: MarkovChain | ChainModel) -> dict[str, sympy.Expr]:
     """
     from ..programs.from_sympy import rational_functions
 
-    chain = as_chain(problem)
+    chain = entries.as_chain(problem)
     if not chain.is_symbolic:
         raise ChainError("a closed form needs a symbolic chain: give transitions as SymPy expressions")
-    program = _program(expressions_of(chain))
+    program = _program(entries.expressions_of(chain))
     check_exact(program, "min", "max", "step")
     symbols = _symbols(chain, program)
     n, v = len(chain.labels), max(len(symbols), 1)
@@ -243,7 +232,7 @@ def _symbols(chain: MarkovChain, program: Program) -> list[Any]:
 
 
 @lru_cache(maxsize=64)
-def _program(expressions: Expressions) -> Program:
+def _program(expressions: entries.Expressions) -> Program:
     """State reduction of one chain: pi in the order of the labels, without the checks."""
     full = _float_program(expressions)
     builder = Unfolded()
@@ -252,15 +241,15 @@ def _program(expressions: Expressions) -> Program:
 
 
 @lru_cache(maxsize=64)
-def _float_program(expressions: Expressions) -> Program:
-    """State reduction of one chain, written once: pi in the order of the labels, then the checks of the entries."""
-    entries = entries_of(expressions)
-    pi = stationary_steps(entries.builder, {i: dict(r) for i, r in entries.rows.items()}, entries.holding)
-    return entries.builder.build([*(pi[i] for i in range(len(expressions.labels))), *entries.checks()])
+def _float_program(expressions: entries.Expressions) -> Program:
+    """State reduction of one chain, written once: pi in the order of the labels, then the checks of the symbolic."""
+    symbolic = entries.entries_of(expressions)
+    pi = stationary_steps(symbolic.builder, {i: dict(r) for i, r in symbolic.rows.items()}, symbolic.holding)
+    return symbolic.builder.build([*(pi[i] for i in range(len(expressions.labels))), *symbolic.checks()])
 
 
 @lru_cache(maxsize=64)
-def _slope_program(expressions: Expressions, parameter: str, order: int) -> Program:
+def _slope_program(expressions: entries.Expressions, parameter: str, order: int) -> Program:
     """Derivatives of pi, then the same checks."""
     slope = _program(expressions)
     for _ in range(order):
@@ -280,6 +269,7 @@ def _evaluate(program: Program, grid: Grid, backend: Backend) -> NDArray[np.floa
     check_work(what, 1.0 * len(program.ops) * grid.size, advice)
     if backend == "jax" or (backend == "auto" and grid.size > 10_000 and _gpu_present()):
         from ..programs.on_jax import run_jax
+        from ..programs.wide_floats import redo
 
         strained = np.zeros(grid.size, dtype=np.bool_)
         out = run_jax(program, grid.values, grid.size, strained)
@@ -303,9 +293,9 @@ def _law(
     law = values[:-CHECKS]
     with np.errstate(invalid="ignore"):
         finite = np.isfinite(law.sum(axis=0))
-    status = check_status(chain, grid, values[-CHECKS:], finite)
+    status = entries.check_status(chain, grid, values[-CHECKS:], finite)
     if throw:
-        refuse_failed(chain, grid, status)
+        entries.refuse_failed(chain, grid, status)
     if status.any():
         law[:, status != Status.OK] = np.nan
     return law, status
@@ -362,7 +352,7 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
 
     if not chain.is_symbolic:
         chain = _as_symbolic(chain)
-    program = _program(expressions_of(chain))
+    program = _program(entries.expressions_of(chain))
     check_exact(program)
     if not set(program.inputs) <= set(chain.parameters):
         forms = np.array(list(closed_form(chain).values()), dtype=object)
@@ -370,7 +360,7 @@ def _exact(chain: MarkovChain) -> xr.Dataset:
         return _result(chain, SINGLE, {"closed_form": form}, settings={"exact": True})
     exact = {k: _exact_values(k, v) for k, v in chain.parameters.items()}
     floats = chain.at(**{k: _as_floats(v) for k, v in chain.parameters.items()})
-    grid = grid_of(floats, program.inputs)
+    grid = entries.grid_of(floats, program.inputs)
     points = _exact_points(exact, grid)
     pi = np.empty((len(chain.labels), grid.size), dtype=object)
     for i, point in enumerate(points):
@@ -446,8 +436,10 @@ def _exact_problem(chain: MarkovChain, point: dict[str, Fraction]) -> str | None
         if name in point and not low < point[name] < high:
             return f"{name} must lie in {domain_text(low, high)}, got {float(point[name]):g}"
     values = {k: float(v) for k, v in point.items()}
-    _, status = _law(chain, _float_program(expressions_of(chain)), Grid((), (), {}, values), "numpy", False)
-    return describe_point(chain, values, int(status[0])) if status[0] else None
+    _, status = _law(
+        chain, _float_program(entries.expressions_of(chain)), Grid((), (), {}, values), "numpy", False
+    )
+    return entries.describe_point(chain, values, int(status[0])) if status[0] else None
 
 
 def _as_symbolic(chain: MarkovChain) -> MarkovChain:
@@ -455,7 +447,7 @@ def _as_symbolic(chain: MarkovChain) -> MarkovChain:
     import scipy.sparse as sp
     import sympy
 
-    coo = sp.coo_array(checked_matrix(chain))
+    coo = sp.coo_array(entries.checked_matrix(chain))
     coo.sum_duplicates()
     labels = chain.labels
     transitions = {

@@ -267,8 +267,7 @@ def _irreducible(n: int, sources: IntArray, targets: IntArray, labels: Labels) -
     outside = _name(int(np.argmax(member != closed[0])), labels)
     if (member == closed[0]).sum() == 1:
         raise ChainError(
-            f"state {name} is absorbing, so {outside} cannot be reached from it: "
-            f"add a transition out of {name}"
+            f"state {name} is absorbing, so {outside} cannot be reached from it: add a transition out of {name}"
         )
     raise ChainError(
         f"state {outside} cannot be reached from {name}: it is transient; remove it or add a transition to it"

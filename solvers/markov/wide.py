@@ -4,28 +4,28 @@ The fast routes of `dense` and `sparse` work on doubles and say when a product m
 Then this one takes over: the same elimination without subtraction, row by row, on numbers `value * 2**(500 * level)`
 with a value inside [2**-250, 2**250] and an integer level. Nothing underflows, so every component keeps its relative
 error whatever the sizes of the entries. Three to ten times slower than doubles.
-
-All kernels that call each other share this file, because Numba's on-disk cache does not notice an edit in another one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tcpdynamics.compiled import stamp_of
+
 from ..problems import ChainError
-from .kernels import jit
+from . import kernels
+from .kernels import DOWN, LEVEL_BITS, F, pop, push, settled
 
 Vector = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int64]
 Array = Any  # Numba sees the element type; here it would only be noise.
 
-LEVEL_BITS = 500
-_DOWN, _UP = 2.0**-LEVEL_BITS, 2.0**LEVEL_BITS
-_LOW, _HIGH = 2.0**-250, 2.0**250
+_STAMP = stamp_of([Path(kernels.__file__), Path(__file__)])
 
 #: Operations of one call of a kernel: some 0.2 s, so that Ctrl-C is answered.
 SLICE = 30_000_000
@@ -113,19 +113,12 @@ def as_floats(value: Vector, level: Levels) -> Vector:
     return floats
 
 
+def jit(function: F) -> F:
+    """As `kernels.jit`, compiled again when either file changes."""
+    return kernels.jit(function, _STAMP)
+
+
 # -------------------------------------------------------------------------------------------------- arithmetic
-
-
-@jit
-def _settled(value: float, level: int) -> tuple[float, int]:
-    """The same number with its value inside the band."""
-    while value > _HIGH:
-        value *= _DOWN
-        level += 1
-    while 0.0 < value < _LOW:
-        value *= _UP
-        level -= 1
-    return value, level
 
 
 @jit
@@ -135,11 +128,11 @@ def _plus(a: float, at: int, b: float, bt: int) -> tuple[float, int]:
     if a == 0.0:
         return b, bt
     if at == bt:
-        return _settled(a + b, at)
+        return settled(a + b, at)
     if at < bt:
         a, at, b, bt = b, bt, a, at
     if at - bt == 1:  # further apart, the smaller lies below half a unit in the last place
-        return _settled(a + b * _DOWN, at)
+        return settled(a + b * DOWN, at)
     return a, at
 
 
@@ -153,45 +146,13 @@ def _distance(a: float, at: int, b: float, bt: int) -> tuple[float, int]:
     if at < bt:
         a, at, b, bt = b, bt, a, at
     if at == bt:
-        return _settled(abs(a - b), at)
+        return settled(abs(a - b), at)
     if at - bt == 1:
-        return _settled(abs(a - b * _DOWN), at)
+        return settled(abs(a - b * DOWN), at)
     return a, at
 
 
 # ------------------------------------------------------------------------------------------------- elimination
-
-
-@jit
-def _push_key(heap: Array, size: int, key: int) -> int:
-    child = size
-    while child > 0:
-        parent = (child - 1) >> 1
-        if heap[parent] >= key:
-            break
-        heap[child] = heap[parent]
-        child = parent
-    heap[child] = key
-    return size + 1
-
-
-@jit
-def _pop_key(heap: Array, size: int) -> int:
-    size -= 1
-    key = heap[size]
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] > heap[child]:
-            child += 1
-        if heap[child] <= key:
-            break
-        heap[parent] = heap[child]
-        parent = child
-    heap[parent] = key
-    return size
 
 
 @jit
@@ -234,16 +195,16 @@ def wide_rows(
                 row[j] = 0.0
                 row_level[j] = 0
                 if j > k:
-                    size = _push_key(heap, size, j)
+                    size = push(heap, size, j)
                 else:
                     lower[n_lower] = j
                     n_lower += 1
-            v, e = _settled(data[p], 0)
+            v, e = settled(data[p], 0)
             row[j], row_level[j] = _plus(row[j], row_level[j], v, e)
         full = False
         while size > 0:
             m = heap[0]
-            size = _pop_key(heap, size)
+            size = pop(heap, size)
             if n_upper >= pool_value.size:
                 full = True
                 break
@@ -262,11 +223,11 @@ def wide_rows(
                     row[j] = 0.0
                     row_level[j] = 0
                     if j > k:
-                        size = _push_key(heap, size, j)
+                        size = push(heap, size, j)
                     else:
                         lower[n_lower] = j
                         n_lower += 1
-                v, e = _settled(weight * pool_value[p], at + pool_level[p])
+                v, e = settled(weight * pool_value[p], at + pool_level[p])
                 row[j], row_level[j] = _plus(row[j], row_level[j], v, e)
         if full or n_upper + n_lower > pool_value.size:
             mark[mark == k] = -1  # the row will be formed anew
@@ -284,7 +245,7 @@ def wide_rows(
             out_level[k] = at
             for q in range(n_lower):
                 j = lower[q]
-                v, e = _settled(row[j] / total, row_level[j] - at)
+                v, e = settled(row[j] / total, row_level[j] - at)
                 pool_state[used + q] = j
                 pool_value[used + q] = v
                 pool_level[used + q] = e
@@ -302,10 +263,10 @@ def wide_back(
     flow[0] = 1.0
     for k in range(flow.size):
         if k > 0:
-            flow[k], level[k] = _settled(flow[k] / out[k], level[k] - out_level[k])
+            flow[k], level[k] = settled(flow[k] / out[k], level[k] - out_level[k])
         for p in range(bounds[k, 0], bounds[k, 1]):
             j = pool_state[p]
-            v, e = _settled(flow[k] * pool_value[p], level[k] + pool_level[p])
+            v, e = settled(flow[k] * pool_value[p], level[k] + pool_level[p])
             flow[j], level[j] = _plus(flow[j], level[j], v, e)
 
 
@@ -317,19 +278,19 @@ def wide_solve(
     """x_k out_k = source_k + sum_j a_kj x_j: first what higher states send down, then up from state 0."""
     n = x.size
     for k in range(n - 1, 0, -1):
-        v, e = _settled(source[k], source_level[k])
+        v, e = settled(source[k], source_level[k])
         for p in range(bounds[k, 0], bounds[k, 1]):
             m = pool_state[p]
-            w, f = _settled(pool_value[p] * x[m], pool_level[p] + level[m])
+            w, f = settled(pool_value[p] * x[m], pool_level[p] + level[m])
             v, e = _plus(v, e, w, f)
-        x[k], level[k] = _settled(v / out[k], e - out_level[k])
+        x[k], level[k] = settled(v / out[k], e - out_level[k])
     x[0] = 0.0
     level[0] = 0
     for k in range(1, n):
         v, e = x[k], level[k]
         for p in range(bounds[k, 1], bounds[k, 2]):
             j = pool_state[p]
-            w, f = _settled(pool_value[p] * x[j], pool_level[p] + level[j])
+            w, f = settled(pool_value[p] * x[j], pool_level[p] + level[j])
             v, e = _plus(v, e, w, f)
         x[k], level[k] = v, e
 
@@ -345,23 +306,23 @@ def wide_spread(
     slack_i = sum_j P_ij e_ij (e_ij + 2 |g_ij|) with e_ij = rounding * (1 + mean_j + mean_i); twice_i = 2 mean_i - 1.
     """
     for i in range(1, mean.size):
-        v, e = _settled(stay[i], 0)
+        v, e = settled(stay[i], 0)
         total, total_level = 0.0, 0
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
             if j == i or data[p] == 0.0:
                 continue
-            w, f = _settled(data[p], 0)
+            w, f = settled(data[p], 0)
             g, at = _plus(1.0, 0, mean[j], mean_level[j])
             error, error_at = _plus(g, at, mean[i], mean_level[i])
-            error, error_at = _settled(rounding * error, error_at)
+            error, error_at = settled(rounding * error, error_at)
             g, at = _distance(g, at, mean[i], mean_level[i])
             both, both_at = _plus(error, error_at, 2.0 * g, at)
-            both, both_at = _settled(both * error, both_at + error_at)
-            both, both_at = _settled(w * both, f + both_at)
+            both, both_at = settled(both * error, both_at + error_at)
+            both, both_at = settled(w * both, f + both_at)
             total, total_level = _plus(total, total_level, both, both_at)
-            g, at = _settled(g * g, 2 * at)
-            w, f = _settled(w * g, f + at)
+            g, at = settled(g * g, 2 * at)
+            w, f = settled(w * g, f + at)
             v, e = _plus(v, e, w, f)
         source[i] = v
         source_level[i] = e
@@ -373,7 +334,7 @@ def wide_spread(
 @jit
 def _ratio(value: float, level: int, whole: float) -> float:
     """value * 2**(500 * level) / whole for a level <= 0."""
-    return value / whole if level == 0 else (value * _DOWN / whole if level == -1 else 0.0)
+    return value / whole if level == 0 else (value * DOWN / whole if level == -1 else 0.0)
 
 
 @jit
@@ -383,9 +344,9 @@ def wide_choice(
 ) -> None:  # fmt: skip
     """Replace a variance by second - mean^2 where that has the smaller error; `doubt` is that of the variance."""
     for i in range(1, mean.size):
-        square, at = _settled(mean[i] * mean[i], 2 * mean_level[i])
+        square, at = settled(mean[i] * mean[i], 2 * mean_level[i])
         error, error_at = _plus(second[i], second_level[i], square, at)
-        error, error_at = _settled(rounding * error, error_at)
+        error, error_at = settled(rounding * error, error_at)
         largest, largest_at = _plus(error, error_at, doubt[i], doubt_level[i])
         if _ratio(doubt[i], doubt_level[i] - largest_at, largest) > _ratio(
             error, error_at - largest_at, largest

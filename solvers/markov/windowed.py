@@ -19,20 +19,7 @@ from ..grid import Grid
 from ..problems import ChainError, ChainModel, DomainError, MarkovChain, Reward
 from ..programs.straightline import Builder, Program, run_blocks
 from ..results import Status, solved
-from .entries import (
-    Events,
-    Expressions,
-    add_runs,
-    as_chain,
-    domain_status,
-    explicit,
-    explicit_events,
-    expressions_of,
-    grid_of,
-    origin,
-    refuse_failed,
-    scalars_of,
-)
+from . import entries
 from .stationary import stationary
 
 MAX_LENGTH = 1_000_000
@@ -82,7 +69,7 @@ def windowed(
     (2.5, 1.875, 0.056313515)
     """
     joint = getattr(reward, "joint", {})
-    chain = as_chain(problem, *(chance for law in joint.values() for chance in law.values()))
+    chain = entries.as_chain(problem, *(chance for law in joint.values() for chance in law.values()))
     check_length("length", length)
     _check_reward(reward)
     if not chain.is_symbolic:
@@ -90,7 +77,7 @@ def windowed(
     law = _laws(chain, reward)
     grid, status = law.grid, law.status
     if throw:
-        refuse_failed(chain, grid, status)
+        entries.refuse_failed(chain, grid, status)
     check_work(
         f"a window of {length:,} epochs of {law.sources.size:,} events at {grid.size:,} points",
         12.0 * length * law.sources.size * grid.size, "ask for a shorter window or fewer points",
@@ -181,7 +168,7 @@ def _from_the_mean(law: _Law, share: NDArray[Any]) -> NDArray[Any]:
 
 def _collect(like: NDArray[Any], rows: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
     out = np.zeros_like(like)
-    add_runs(out, rows, values)
+    entries.add_runs(out, rows, values)
     return out
 
 
@@ -189,10 +176,12 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     if not chain.is_symbolic:
         return _numeric_law(chain, reward)
     joint = _joint(chain, reward)
-    explicit_chain = explicit(chain).declared(chain.parameters)  # some are the reward's, or became numbers
+    explicit_chain = entries.explicit(chain).declared(
+        chain.parameters
+    )  # some are the reward's, or became numbers
     states = explicit_chain.labels
-    program, events = _event_program(expressions_of(chain), scalars_of(chain), joint)
-    grid = grid_of(chain, program.inputs)
+    program, events = _event_program(entries.expressions_of(chain), entries.scalars_of(chain), joint)
+    grid = entries.grid_of(chain, program.inputs)
     check_memory(
         f"{len(program.outputs):,} events at {grid.size:,} points", 24.0 * len(program.outputs) * grid.size,
         "ask for fewer points",
@@ -201,12 +190,14 @@ def _laws(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
     run_blocks(program, grid.values, grid.size, chances)
     stationary_law = stationary(explicit_chain)
     pi = np.moveaxis(stationary_law.probability.values, -1, 0).reshape(len(states), -1)
-    status = np.maximum(domain_status(chain, grid), stationary_law.status.values.reshape(-1))
+    status = np.maximum(entries.domain_status(chain, grid), stationary_law.status.values.reshape(-1))
     stay = 1 - _sum_by_source(events, chances, len(states))
     _check_consistent(events, chances, stay, pi, status, states)
     impossible = (chances < 0).any(axis=0) | (stay < -1e-12).any(axis=0)
     status[(status == Status.OK) & impossible] = Status.NEGATIVE
-    return _with_stays(grid, status, events, chances, stay, pi, reward, [origin(s, chain) for s in states])
+    return _with_stays(
+        grid, status, events, chances, stay, pi, reward, [entries.origin(s, chain) for s in states]
+    )
 
 
 def _check_reward(reward: Any) -> None:
@@ -230,13 +221,12 @@ def _check_reward(reward: Any) -> None:
 
 def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[Any, ...]:
     """The chain's transitions as events; those that the reward does not mention earn nothing."""
-    events: Events = {edge: {0: e} for edge, e in chain._expressions.items()}
+    events: entries.Events = {edge: {0: e} for edge, e in chain._expressions.items()}
     if isinstance(reward, Reward):
         for edge, law in reward.joint.items():
             if edge not in events and edge[0] != edge[1]:
                 raise ChainError(
-                    f"the reward names {bare(edge[0])} -> {bare(edge[1])}, "
-                    "which is not a transition of the chain"
+                    f"the reward names {bare(edge[0])} -> {bare(edge[1])}, which is not a transition of the chain"
                 )
             events[edge] = dict(law)
     else:
@@ -248,12 +238,12 @@ def _joint(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> tuple[An
 
 @lru_cache(maxsize=32)
 def _event_program(
-    expressions: Expressions, scalars: tuple[tuple[str, float], ...], joint: Any
+    expressions: entries.Expressions, scalars: tuple[tuple[str, float], ...], joint: Any
 ) -> tuple[Program, tuple[tuple[int, int, int], ...]]:
     """Probabilities of the events of the explicit chain, and its events: (source, target, reward)."""
     from ..programs.from_sympy import emit
 
-    events, states = explicit_events(expressions, scalars, {edge: dict(law) for edge, law in joint})
+    events, states = entries.explicit_events(expressions, scalars, {edge: dict(law) for edge, law in joint})
     index = {s: i for i, s in enumerate(states)}
     builder = Builder()
     steps = {
@@ -327,11 +317,9 @@ def _check_numeric(chain: MarkovChain, length: int) -> None:
 
 
 def _numeric_law(chain: MarkovChain, reward: Reward | Mapping[str, float]) -> _Law:
-    from .entries import entrywise
-
     if isinstance(reward, Reward):
         raise ChainError("a numeric chain takes rewards by state: a mapping state -> number")
-    e = entrywise(chain)
+    e = entries.entrywise(chain)
     events = [(int(i), int(j), 0) for i, j in zip(e.sources, e.targets, strict=True)]
     pi = stationary(chain).probability.values[:, None]
     return _with_stays(e.grid, e.status, events, e.rates, e.stay, pi, reward, chain.labels)

@@ -203,6 +203,37 @@ class Builder:
         return Program(ops, tuple(new[i] for i in outputs))
 
 
+class Unfolded(Builder):
+    """A builder that leaves arithmetic between float constants to the run, which notes what leaves their range.
+
+    Folded while the program is written, 1e-200 * 1e-200 would be a zero that nobody notices. Fractions are folded, and
+    zero and one still drop out.
+    """
+
+    def _constant(self, i: int) -> Any:
+        value = super()._constant(i)
+        return None if isinstance(value, float) and value not in (0.0, 1.0) else value
+
+
+def hold(program: Program, sides: Mapping[int, bool]) -> tuple[Builder, list[int]]:
+    """A program with some switches held: Max and Min at their first operand where True, a step at 1 where True.
+
+    Returns
+    -------
+    builder : Builder, holding the steps
+    place : where each step of the program now stands
+    """
+    builder, place = Builder(), list[int]()
+    for i, op in enumerate(program.ops):
+        if i not in sides:
+            place.append(builder._replay(op, place))
+        elif op.kind == "step":
+            place.append(builder.const(int(sides[i])))
+        else:
+            place.append(place[op.a if sides[i] else op.b])
+    return builder, place
+
+
 def slope_of(builder: Builder, kind: str, a: int, value: int) -> int:
     """The derivative of an elementary function (exp, log, sin, cos, tanh, atan) at step `a`, where it is `value`."""
     one = builder.const(1)
@@ -267,6 +298,44 @@ def differentiate(program: Program, wrt: str) -> Program:
             side = builder.apply("step", builder.sub(a, b) if op.kind == "max" else builder.sub(b, a))
             slope.append(builder.add(db, builder.mul(side, builder.sub(da, db))))
     return builder.build([slope[i] for i in program.outputs])
+
+
+def differentiate_unfolded(program: Program, wrt: str) -> Program:
+    """`differentiate`, with float constants as inputs meanwhile, so that it folds none of them."""
+    values: dict[tuple[str, int], float] = {}
+    ops = list(program.ops)
+    for i, op in enumerate(ops):
+        if op.kind == "const" and isinstance(op.value, float) and op.value not in (0.0, 1.0):
+            name = "constant", len(values)  # never the name of a symbol
+            values[name] = op.value
+            ops[i] = Op("input", value=name)
+    slope = differentiate(Program(tuple(ops), program.outputs), wrt)
+    back = (
+        Op("const", value=values[op.value]) if op.kind == "input" and op.value in values else op
+        for op in slope.ops
+    )
+    return Program(tuple(back), slope.outputs)
+
+
+def with_partials(program: Program, inputs: Sequence[str]) -> Program:
+    """The outputs, then the derivatives of each of them by these inputs.
+
+    Examples
+    --------
+    >>> b = Builder()
+    >>> product = b.build([b.mul(b.input("x"), b.input("y"))])
+    >>> run(with_partials(product, "xy"), {"x": 2.0, "y": 3.0})
+    [6.0, 3.0, 2.0]
+    """
+    builder = Builder()
+    placed = builder.extend(program)
+    values = [placed[i] for i in program.outputs]
+    columns = []
+    for name in inputs:
+        slope = differentiate(program, name)
+        placed = builder.extend(slope)
+        columns.append([placed[i] for i in slope.outputs])
+    return builder.build([*values, *(c[i] for i in range(len(values)) for c in columns)])
 
 
 def run(
@@ -338,15 +407,30 @@ def run_blocks(
         strained[:] = True
         strained = None
     starts = range(0, size, BLOCK)
-    workers = min(
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, len(starts)
-    )
+    workers = min(processors(), len(starts))
     if workers < 2 or size < 8 * BLOCK:
         _run_plan(plan, values, starts, size, out, strained)
         return
     shares = [starts[i::workers] for i in range(workers)]
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(lambda share: _run_plan(plan, values, share, size, out, strained), shares))
+
+
+def solve_blocks(program: Program, values: Mapping[str, Any], size: int) -> Array:
+    """(outputs, size) floats: `run_blocks`, and once more with `wide_floats` where a step left their range."""
+    out = np.empty((len(program.outputs), size))
+    strained = np.zeros(size, dtype=np.bool_)
+    run_blocks(program, values, size, out, strained)
+    if strained.any():
+        from .wide_floats import redo
+
+        redo(program, values, np.flatnonzero(strained), out)
+    return out
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)

@@ -14,41 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .straightline import BLOCK, Builder, Op, Program, differentiate, run, run_blocks
+from .straightline import BLOCK, Program, run
 
 Vector = npt.NDArray[np.float64]
 
 #: Values whose products and quotients stay inside the normal range.
 _LOW, _HIGH = 2.0**-480, 2.0**480
-
-
-class Unfolded(Builder):
-    """A builder that leaves arithmetic between float constants to the run, which notes what leaves their range.
-
-    Folded while the program is written, 1e-200 * 1e-200 would be a zero that nobody notices. Fractions are folded, and
-    zero and one still drop out.
-    """
-
-    def _constant(self, i: int) -> Any:
-        value = super()._constant(i)
-        return None if isinstance(value, float) and value not in (0.0, 1.0) else value
-
-
-def differentiate_unfolded(program: Program, wrt: str) -> Program:
-    """`differentiate`, with float constants as inputs meanwhile, so that it folds none of them."""
-    values: dict[tuple[str, int], float] = {}
-    ops = list(program.ops)
-    for i, op in enumerate(ops):
-        if op.kind == "const" and isinstance(op.value, float) and op.value not in (0.0, 1.0):
-            name = "constant", len(values)  # never the name of a symbol
-            values[name] = op.value
-            ops[i] = Op("input", value=name)
-    slope = differentiate(Program(tuple(ops), program.outputs), wrt)
-    back = (
-        Op("const", value=values[op.value]) if op.kind == "input" and op.value in values else op
-        for op in slope.ops
-    )
-    return Program(tuple(back), slope.outputs)
 
 
 class Extended:
@@ -169,15 +140,6 @@ def run_extended(program: Program, values: Mapping[str, Any]) -> list[Extended]:
             constant,
             _FUNCTIONS,
         )
-
-
-def solve_blocks(program: Program, values: Mapping[str, Any], size: int) -> Vector:
-    """(outputs, size) floats: `run_blocks`, and once more with `Extended` numbers where a step left their range."""
-    out = np.empty((len(program.outputs), size))
-    strained = np.zeros(size, dtype=np.bool_)
-    run_blocks(program, values, size, out, strained)
-    redo(program, values, np.flatnonzero(strained), out)
-    return out
 
 
 def redo(program: Program, values: Mapping[str, Any], points: npt.NDArray[np.intp], out: Vector) -> None:

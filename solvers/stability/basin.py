@@ -15,10 +15,9 @@ from tcpdynamics.errors import bare, real, shown, whole
 from ..equations import System, Variables, as_problem, compile_system, quantities, to_variables
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map, MotionModel, Numbers
 from ..problems.numbers import real_array
-from ..results import Status, as_dataset, provenance, reason, status_variable
+from ..results import Status, as_dataset, provenance, reason, status_variable, warn_if_most_failed
 from .attracting_rest import resting_points
 from .bifurcation import attractor_variable
-from .failing import warn_if_most_failed
 from .flow_attractors import CYCLE, EQUILIBRIUM, UNDECIDED, FlowSettings, flow_orbits
 from .map_attractors import map_orbits
 from .rest import closed_forms

@@ -13,8 +13,7 @@ from tcpdynamics.errors import whole
 
 from ..equations import System, as_problem, compile_system, to_variables
 from ..problems import DDE, ODE, DynamicsError, Map, MotionModel, StateValue
-from ..results import as_dataset, provenance, reason, status_variable
-from .failing import warn_if_most_failed
+from ..results import as_dataset, provenance, reason, status_variable, warn_if_most_failed
 from .flow_attractors import ATTRACTORS, CYCLE, EQUILIBRIUM, UNDECIDED, FlowOrbits, FlowSettings, flow_orbits
 from .map_attractors import Orbits, map_orbits
 from .time_scales import one_or_range

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from ..equations import System
 from ..problems import TIME, DynamicsError
 from ..programs.straightline import Program, differentiate
-from .leading_roots import linear_roots
+from .leading_roots import linear_roots, sides
 from .rest import at_rest_jacobian, at_rest_rate, rests
-from .switches import sides
 
 Array = NDArray[np.float64]
 

@@ -20,9 +20,8 @@ from ..problems.numbers import dimensions, real_array
 from ..results import as_dataset, provenance
 from .branch import Branch
 from .equilibria_search import newton
-from .leading_roots import margin
+from .leading_roots import margin, sides
 from .operating_point import operating_point
-from .switches import sides
 
 Array = NDArray[np.float64]
 

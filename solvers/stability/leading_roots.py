@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_work
+from tcpdynamics.limits import check_memory, check_work
 
 from ..equations import System
 from ..problems import DynamicsError, Map
-from .delay_roots import in_chunks, rightmost_roots
-from .delay_roots_scalar import rightmost_first
+from .delay_roots import in_chunks, rightmost_first, rightmost_roots
 from .switched_verdict import growth, judge
-from .switches import Sides, linearisation
+from .switches import Sides, on_switches
 
 Array = NDArray[Any]
 
@@ -46,6 +45,52 @@ class Switched:
     error: Array
     roots: Array
     certain: Array
+
+
+def linearisation(
+    system: System, states: Array, points: Any = None
+) -> tuple[tuple[Array, Array, Array], list[Sides]]:
+    """`System.jacobians`, and the points whose linearisation is not the same on all sides of a switch, by groups.
+
+    Parameters
+    ----------
+    states : (n, m) array, where the equations are at rest
+    points : index into the grid, optional; default all points in order
+
+    Returns
+    -------
+    matrices : A_0 (m, n, n), A (m, K, n, n), tau (m, K)
+    groups : of `switches.on_switches`
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import ODE
+    >>> from tcpdynamics.solvers.equations import compile_system
+    >>> x = sympy.Symbol("x")
+    >>> _, groups = linearisation(compile_system(ODE(rhs={"x": 3 * sympy.Max(-x, 0) - 2 * x})), np.zeros((1, 1)))
+    >>> groups[0].base.ravel().tolist(), groups[0].cone.ravel().tolist()
+    ([-5.0, -2.0], [-1.0, 1.0])
+    """
+    n, m = states.shape
+    lags = len(system.equations.groups)
+    if not m:
+        return (np.empty((0, n, n)), np.empty((0, lags, n, n)), np.empty((0, lags))), []
+    check_memory(
+        f"linearisations of {n:,} states at {m:,} points",
+        24.0 * m * n**2 * (1 + lags),
+        "ask for fewer points",
+    )
+    matrices = system.jacobians(states, points)
+    if not system.equations.switches:
+        return matrices, []
+    picked = np.arange(system.size) if points is None else np.arange(system.size)[points]
+    return matrices, on_switches(system, states, picked, matrices)
+
+
+def sides(system: System, states: Array, points: Any = None) -> list[Sides]:
+    """The second part of `linearisation`."""
+    return linearisation(system, states, points)[1] if system.equations.switches else []
 
 
 def leading_roots(
@@ -90,7 +135,7 @@ def switched(system: System, groups: list[Sides], count: int | None = 1) -> Swit
 
     Parameters
     ----------
-    groups : of `switches.linearisation`
+    groups : of `linearisation`
     count : roots of each side, or None for all (not for a DDE)
     """
     if not groups:

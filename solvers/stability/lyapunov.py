@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,12 +15,10 @@ from tcpdynamics.limits import check_memory
 
 from ..equations import System, as_problem, compile_system
 from ..problems import DDE, ODE, TIME, DynamicsError, Map, MotionModel, StateValue
-from ..programs.straightline import Program
-from ..results import Status, as_dataset, provenance, reason, status_variable
-from .failing import warn_if_most_failed
+from ..programs.straightline import Program, processors
+from ..results import Status, as_dataset, provenance, reason, status_variable, warn_if_most_failed
+from .leading_roots import sides
 from .rest import solves
-from .switch_programs import has_switches
-from .switches import sides
 from .time_scales import Scales, check_motion, one_or_range, scales
 
 Array = NDArray[np.float64]
@@ -153,7 +150,7 @@ def lyapunov(
 def _rests_on_switch(system: System) -> NDArray[np.bool_]:
     """(size,) whether the orbit begins at rest on a switch, where its deviations have no single linearisation."""
     out = np.zeros(system.size, bool)
-    if has_switches(system):
+    if system.equations.switches:
         states = system.start_values()
         rest = np.flatnonzero(solves(system, states))
         for group in sides(system, np.ascontiguousarray(states[:, rest]), rest):
@@ -221,7 +218,7 @@ def _exponents(
     start = system.start_values()
     lags = system.lag_values() if system.delayed else np.empty((0, system.size))
     halt = np.zeros(1, np.uint8)
-    parts = min(size, 8 * _processors())
+    parts = min(size, 8 * processors())
     bounds = np.linspace(0, size, parts + 1).astype(int)
 
     def share(i: int) -> None:
@@ -230,7 +227,7 @@ def _exponents(
             sums, status, rtol, max_steps, int(bounds[i]), int(bounds[i + 1]), halt,
         )  # fmt: skip
 
-    with ThreadPoolExecutor(_processors()) as pool:
+    with ThreadPoolExecutor(processors()) as pool:
         try:
             list(pool.map(share, range(parts)))
         except BaseException:  # Ctrl-C: the threads are told, and answer within a step
@@ -283,9 +280,3 @@ def _jumps(program: Program, values: int, symbols: set[str]) -> list[int]:
         if op.a in moving or op.b in moving or (op.kind == "input" and op.value in symbols):
             moving.add(i)
     return [i for i in sorted(needed & moving) if program.ops[i].kind == "step"]
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

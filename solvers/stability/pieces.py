@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..equations import System
 from ..problems import TIME
-from ..programs.straightline import Builder, Program
+from ..programs.straightline import SWITCHES, Builder, Program, hold
 
 Array = NDArray[np.float64]
 
@@ -48,9 +48,7 @@ def pieces(system: System, states: Array, points: NDArray[np.int64]) -> list[Sys
     for sides in _combinations(system, equations, outputs, states, points):
         rhs_sides = dict(zip(equations, sides, strict=False))
         output_sides = dict(zip(outputs, sides[len(equations) :], strict=True))
-        programs[without_switches(system.rhs, rhs_sides), without_switches(system.outputs, output_sides)] = (
-            None
-        )
+        programs[_held(system.rhs, rhs_sides), _held(system.outputs, output_sides)] = None
     return [system.with_programs(rhs, of) for rhs, of in programs]
 
 
@@ -62,22 +60,13 @@ def _switches(system: System, program: Program) -> list[int]:
     for i, op in enumerate(program.ops):
         if op.value in names if op.kind == "input" else op.a in moving or op.b in moving:
             moving.add(i)
-            if op.kind in ("min", "max", "step"):
+            if op.kind in SWITCHES:
                 switches.append(i)
     return switches
 
 
-def without_switches(program: Program, sides: Mapping[int, bool]) -> Program:
-    """The program with some switches held: Max and Min at their first operand where True, a step at 1 where True."""
-    builder = Builder()
-    place: list[int] = []
-    for i, op in enumerate(program.ops):
-        if i not in sides:
-            place.append(builder._replay(op, place))
-        elif op.kind == "step":
-            place.append(builder.const(int(sides[i])))
-        else:
-            place.append(place[op.a if sides[i] else op.b])
+def _held(program: Program, sides: Mapping[int, bool]) -> Program:
+    builder, place = hold(program, sides)
     return builder.build([place[i] for i in program.outputs])
 
 

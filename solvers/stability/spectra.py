@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from ..equations import System
 from ..problems import DDE, ODE, DdeModel, Dynamics, DynamicsError, Map, MapModel, MotionModel, OdeModel
 from ..results import Status, as_dataset, provenance, reason, status_variable
-from .leading_roots import linear_roots, switched
+from .leading_roots import linear_roots, linearisation, switched
 from .operating_point import At, operating_point
-from .switch_programs import has_switches
-from .switches import linearisation
 
 Array = NDArray[Any]
 
@@ -239,7 +237,7 @@ def roots_at(
         raise DynamicsError(
             f"{system.problem.name}: {reason(status[first])}" + (f" at {where}" if where else "")
         )
-    return system, roots, residuals, status, side if has_switches(system) else None
+    return system, roots, residuals, status, side if system.equations.switches else None
 
 
 def root_variable(system: System, roots: Array, name: str) -> xr.DataArray:

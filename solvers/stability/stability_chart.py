@@ -21,12 +21,10 @@ from ..results import Status, as_dataset, provenance, reason, status_variable
 from .attracting_rest import refine
 from .boundary import Boundary
 from .boundary import trace as find_boundary
-from .leading_roots import linear_roots, switched
+from .leading_roots import linear_roots, linearisation, sides, switched
 from .operating_point import At, operating_point
 from .rest import rests
-from .switch_programs import has_switches
 from .switched_verdict import growth
-from .switches import linearisation, sides
 
 Array = NDArray[np.float64]
 
@@ -173,7 +171,7 @@ def _measure(system: System, states: Array, status: NDArray[Any]) -> _Points:
     is_map = isinstance(system.problem, Map)
     value, error = np.full(size, np.nan), np.full(size, np.nan)
     code, exact = np.asarray(status, np.uint8).copy(), np.ones(size, bool)
-    side = np.full((size, 2), np.nan) if has_switches(system) else None
+    side = np.full((size, 2), np.nan) if system.equations.switches else None
     fine = np.flatnonzero(status == 0)
     block = max(1, min(BLOCK_POINTS, BLOCK_NUMBERS // (n * n * (1 + len(system.delayed)))))
     for low in tracked(range(0, fine.size, block)):
@@ -200,7 +198,7 @@ def _measure(system: System, states: Array, status: NDArray[Any]) -> _Points:
 def _not_at_rest(system: System, states: Array) -> NDArray[np.bool_]:
     """Where a point that a user gave is no equilibrium, by more than the digits that people write."""
     moves = ~rests(system, np.where(np.isfinite(states), states, 0.0), tolerance=_ROUNDED)
-    if has_switches(system):  # on a jump a motion may rest, though neither side does
+    if system.equations.switches:  # on a jump a motion may rest, though neither side does
         for group in sides(system, np.ascontiguousarray(states), np.arange(system.size)):
             moves[group.index] = False
     return np.asarray(moves)
@@ -222,7 +220,9 @@ def _verdicts(system: System, points: _Points) -> dict[str, Any]:
         "flag_values": np.array(list(VERDICTS), dtype=np.int8),
         "flag_meanings": " ".join(VERDICTS.values()),
     }
-    known = growth(np.where(points.exact, value, np.nan))
+    known = np.where(points.exact, value, np.nan)
+    if points.side is not None:
+        known = growth(known)
     shown = grid.unflatten(known + 1 if is_map else known)
     data: dict[str, Any] = {
         name: (grid.dims, shown, {"units": units, "long_name": meaning}),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..equations import Equations, System
 from ..problems import TIME
-from ..programs.straightline import Builder, Op, Program, differentiate
+from ..programs.straightline import Builder, Op, Program, differentiate, hold, with_partials
 
 Array = NDArray[np.float64]
 
@@ -26,82 +27,27 @@ Array = NDArray[np.float64]
 #: 10^3. A linearisation so near a switch would hold for deviations that are smaller still.
 RELATIVE, ABSOLUTE, ROUNDING = 2.0**-40, 2.0**-50, 2.0**-52
 
-_KINDS = ("min", "max", "step")
-
-
-def has_switches(system: System) -> bool:
-    """Whether any switch of the equations depends on the states."""
-    return bool(switches_of(system)[0])
-
 
 def tied(system: System, states: Array, points: NDArray[np.int64]) -> NDArray[np.bool_]:
     """(switches, m) whether the argument of each is zero within the error with which it is known."""
-    number, program = switches_of(system)
-    rows = system.evaluate(program, with_errors(system, states), points)
-    gap, bound = rows[: len(number)], rows[len(number) :]
+    equations = system.equations
+    program = equations.once("errors of switches", lambda: _errors(equations))
+    values = at_rest_values(system, states)
+    errors = {f"error of {k}": RELATIVE * np.abs(v) + ABSOLUTE for k, v in values.items() if k != TIME}
+    gap, bound = np.split(system.evaluate(program, values | errors, points), 2)
     return np.asarray((gap <= bound) | (gap == 0.0))
 
 
 def at_rest_values(system: System, states: Array) -> dict[str, Any]:
-    values: dict[str, Any] = {TIME: 0.0}
-    for row, label in zip(states, system.labels, strict=True):
-        values[label] = row
-        values |= {past_name(label, k): row for k in range(len(system.equations.groups))}
-    return values
+    """Inputs of the composed equations: every state as it is and was."""
+    return dict(zip(system.equations.variables, cycle(states), strict=False)) | {TIME: 0.0}
 
 
-def with_errors(system: System, states: Array) -> dict[str, Any]:
-    values = at_rest_values(system, states)
-    errors = {f"error of {k}": RELATIVE * np.abs(v) + ABSOLUTE for k, v in values.items() if k != TIME}
-    return values | errors
-
-
-def past_name(label: str, lag: int) -> str:
-    """Input of the composed equations: a state as it was, one for each distinct delay."""
-    return f"{label} at lag {lag}"
-
-
-def composed(system: System) -> Program:
-    """The right-hand side in states alone, those of now and those at each lag; delayed outputs written out."""
-    return system.equations.once("composed", lambda: _compose(system.equations))
-
-
-def _compose(equations: Equations) -> Program:
-    builder, labels = Builder(), equations.labels
-    lag = {index: k for k, group in enumerate(equations.groups) for index in group}
-    place: dict[str, int] = {}
-    for index, (symbol, delayed) in enumerate(equations.lagged.items()):
-        past = {label: builder.input(past_name(label, lag[index])) for label in labels}
-        if delayed.of in past:
-            place[symbol] = past[delayed.of]
-        else:
-            steps = builder.extend(equations.outputs, past)
-            place[symbol] = steps[equations.outputs.outputs[list(equations.output_labels).index(delayed.of)]]
-    steps = builder.extend(equations.rhs, place)
-    return builder.build([steps[i] for i in equations.rhs.outputs])
-
-
-def variables_of(system: System) -> list[str]:
-    """States now, then at each lag."""
-    lags = range(len(system.equations.groups))
-    return [*system.labels, *(past_name(label, k) for k in lags for label in system.labels)]
-
-
-def switches_of(system: System) -> tuple[tuple[int, ...], Program]:
-    """Steps of the composed program that switch on a state; size of each argument, then what it may be wrong by."""
-    return system.equations.once("switches", lambda: _arguments(composed(system), set(variables_of(system))))
-
-
-def _arguments(program: Program, variables: set[str]) -> tuple[tuple[int, ...], Program]:
-    depends: list[bool] = []
-    for op in program.ops:
-        depends.append(op.value in variables or any(j >= 0 and depends[j] for j in (op.a, op.b)))
-    number = tuple(i for i, op in enumerate(program.ops) if op.kind in _KINDS and depends[i])
-    if not number:
-        return (), Program((), ())
-    errors = _Errors(program, variables)
-    pairs = [errors.argument(i) for i in number]
-    return number, errors.builder.build([gap for gap, _ in pairs] + [bound for _, bound in pairs])
+def _errors(equations: Equations) -> Program:
+    """Size of the argument of each switch, then what each may be wrong by."""
+    errors = _Errors(equations.composed, set(equations.variables))
+    pairs = [errors.argument(i) for i in equations.switches]
+    return errors.builder.build([gap for gap, _ in pairs] + [bound for _, bound in pairs])
 
 
 class _Errors:
@@ -168,39 +114,21 @@ class _Errors:
         return slopes
 
 
-def signed_arguments(system: System, switches: Sequence[int]) -> Program:
+def signed_arguments(program: Program, switches: Sequence[int]) -> Program:
     """The arguments of some switches: first operand less second, or the operand of a step."""
-    builder, program = Builder(), composed(system)
-    steps = builder.extend(program)
-    rows = []
-    for op in (program.ops[i] for i in switches):
-        rows.append(steps[op.a] if op.b < 0 else builder.sub(steps[op.a], steps[op.b]))
-    return builder.build(rows)
+    builder = Builder()
+    return builder.build(_arguments(program, switches, builder, builder.extend(program)))
 
 
 def with_slopes(program: Program, side: Mapping[int, float], variables: Sequence[str]) -> Program:
     """Outputs and switches' arguments with these sides taken, then their derivatives by each variable."""
-    builder = Builder()
-    place: list[int] = []
-    arguments: list[int] = []
-    for i, op in enumerate(program.ops):
-        if i not in side:
-            place.append(builder._replay(op, place))
-            continue
-        a = place[op.a]
-        if op.kind == "step":
-            place.append(builder.const(1 if side[i] > 0 else 0))
-            arguments.append(a)
-        else:
-            b = place[op.b]
-            place.append(a if (side[i] > 0) == (op.kind == "max") else b)
-            arguments.append(builder.sub(a, b))
-    fixed = builder.build([*(place[i] for i in program.outputs), *arguments])
-    whole = Builder()
-    steps = whole.extend(fixed)
-    rows = [steps[i] for i in fixed.outputs]
-    for name in variables:
-        slope = differentiate(fixed, name)
-        steps = whole.extend(slope)
-        rows += [steps[i] for i in slope.outputs]
-    return whole.build(rows)
+    builder, place = hold(program, {i: (s > 0) == (program.ops[i].kind != "min") for i, s in side.items()})
+    arguments = _arguments(program, sorted(side), builder, place)
+    return with_partials(builder.build([*(place[i] for i in program.outputs), *arguments]), variables)
+
+
+def _arguments(
+    program: Program, switches: Sequence[int], builder: Builder, place: Sequence[int]
+) -> list[int]:
+    ops = [program.ops[i] for i in switches]
+    return [place[op.a] if op.b < 0 else builder.sub(place[op.a], place[op.b]) for op in ops]

@@ -74,7 +74,7 @@ def judge(group: Sides, is_map: bool) -> tuple[Array, Array, Array, Array]:
         parts = lags if is_map and lags.size else np.any(lags > 0, axis=1, keepdims=True)
         for kind in np.unique(parts, axis=0):
             here = np.flatnonzero((parts == kind).all(axis=1))
-            part = _part(group, here)
+            part = group.take(here)
             if kind.any() and not is_map:
                 value[here] = _growing_history(part)
                 continue
@@ -101,10 +101,6 @@ def _watched(group: Sides) -> NDArray[np.bool_]:
     n = group.base.shape[2]
     rows = group.cone.reshape(*group.cone.shape[:3], -1, n)
     return np.asarray((rows[:, :, :, 1:] != 0).any(axis=(1, 2, 4)))
-
-
-def _part(group: Sides, here: Array) -> Sides:
-    return Sides(*(getattr(group, name)[here] for name in ("index", "base", "past", "tau", "jump", "cone")))
 
 
 def _first_order(group: Sides, lags: Array) -> tuple[Array, Array, Array]:

@@ -7,29 +7,16 @@ cone the equations have a linearisation of their own. `switch_programs` says whi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.limits import check_memory
-
 from ..equations import System
 from ..problems import TIME, Map
-from .switch_programs import (
-    ABSOLUTE,
-    RELATIVE,
-    at_rest_values,
-    composed,
-    has_switches,
-    signed_arguments,
-    switches_of,
-    tied,
-    variables_of,
-    with_slopes,
-)
+from .switch_programs import ABSOLUTE, RELATIVE, at_rest_values, signed_arguments, tied, with_slopes
 
 Array = NDArray[np.float64]
 
@@ -65,75 +52,44 @@ class Sides:
     jump: Array
     cone: Array
 
+    def take(self, points: NDArray[Any]) -> Sides:
+        """The same at some of the points."""
+        return Sides(*(getattr(self, field.name)[points] for field in fields(self)))
 
-def linearisation(
-    system: System, states: Array, points: Any = None
-) -> tuple[tuple[Array, Array, Array], list[Sides]]:
-    """`System.jacobians`, and the points whose linearisation is not the same on all sides of a switch, by groups.
+
+def on_switches(
+    system: System, states: Array, points: NDArray[np.int64], matrices: tuple[Array, Array, Array]
+) -> list[Sides]:
+    """The points on a switch whose linearisation is not the same on all sides, by groups of the same shape.
 
     Where switches meet a point without a change of the linearisation, the derivative of each switch by itself may be
-    that of a side which does not exist; such points get the derivatives of one that does.
+    that of a side which does not exist; such points get the derivatives of one that does, in place.
 
     Parameters
     ----------
-    states : (n, m) array, where the equations are at rest
-    points : index into the grid, optional; default all points in order
+    matrices : of `System.jacobians`
 
     Returns
     -------
-    matrices : A_0 (m, n, n), A (m, K, n, n), tau (m, K)
-    groups : list of Sides of the same shape; S = 0 where too many switches meet
-
-    Examples
-    --------
-    >>> import sympy
-    >>> from tcpdynamics.solvers import ODE
-    >>> from tcpdynamics.solvers.equations import compile_system
-    >>> x = sympy.Symbol("x")
-    >>> _, groups = linearisation(compile_system(ODE(rhs={"x": 3 * sympy.Max(-x, 0) - 2 * x})), np.zeros((1, 1)))
-    >>> groups[0].base.ravel().tolist(), groups[0].cone.ravel().tolist()
-    ([-5.0, -2.0], [-1.0, 1.0])
+    list of Sides; S = 0 where too many switches meet
     """
-    n, m = states.shape
-    lags = len(system.equations.groups)
-    if not m:
-        return (np.empty((0, n, n)), np.empty((0, lags, n, n)), np.empty((0, lags))), []
-    check_memory(
-        f"linearisations of {n:,} states at {m:,} points",
-        24.0 * m * n**2 * (1 + lags),
-        "ask for fewer points",
-    )
-    base, past, tau = system.jacobians(states, points)
-    number = switches_of(system)[0]
-    if not number:
-        return (base, past, tau), []
-    picked = np.arange(system.size) if points is None else np.arange(system.size)[points]
-    on_each = tied(system, states, picked)
+    base, past, tau = matrices
+    on_each = tied(system, states, points)
     on = np.flatnonzero(on_each.any(axis=0))
-    if not on.size:
-        return (base, past, tau), []
     out: list[Sides] = []
+    if not on.size:
+        return out
     patterns, which = np.unique(on_each[:, on], axis=1, return_inverse=True)
     for i, pattern in enumerate(patterns.T):
         index = on[which.ravel() == i]
-        switches = tuple(number[j] for j in np.flatnonzero(pattern))
-        tied_points = _Tied(system, states[:, index], picked[index], index, tau[index], switches)
+        switches = tuple(system.equations.switches[j] for j in np.flatnonzero(pattern))
+        tied_points = _Tied(system, states[:, index], points[index], index, tau[index], switches)
         for group, differ in _sides_at(tied_points):
             if group.base.shape[1]:
                 base[group.index], past[group.index] = group.base[:, 0], group.past[:, 0]
             if differ.any():
-                out.append(_some(group, differ))
-    return (base, past, tau), out
-
-
-def sides(system: System, states: Array, points: Any = None) -> list[Sides]:
-    """The second part of `linearisation`."""
-    return linearisation(system, states, points)[1] if has_switches(system) else []
-
-
-def _some(group: Sides, keep: NDArray[np.bool_]) -> Sides:
-    names = ("index", "base", "past", "tau", "jump", "cone")
-    return Sides(*(getattr(group, name)[keep] for name in names))
+                out.append(group.take(differ))
+    return out
 
 
 @dataclass(frozen=True)
@@ -171,13 +127,14 @@ def _sample_sides(on: _Tied) -> Iterator[tuple[Sides, NDArray[np.bool_]]]:
     """One point on many switches: what random deviations find if that is all there is, else no sides."""
     system, states, switches = on.system, on.states, on.switches
     n, lags = len(states), on.tau.shape[1]
-    program = system.equations.once(("signs", switches), lambda: signed_arguments(system, switches))
-    shape = (len(variables_of(system)), SAMPLES)
+    equations, variables = system.equations, system.equations.variables
+    program = equations.once(("signs", switches), lambda: signed_arguments(equations.composed, switches))
+    shape = (len(variables), SAMPLES)
     size = np.where(states == 0, 1.0, np.abs(states))
     moved = np.tile(states, (1 + lags, 1)) + NEARBY * np.tile(size, (1 + lags, 1)) * np.random.default_rng(
         0
     ).normal(size=shape)
-    values = dict(zip(variables_of(system), moved, strict=True)) | {TIME: 0.0}
+    values = dict(zip(variables, moved, strict=True)) | {TIME: 0.0}
     arguments = system.evaluate(program, values, np.repeat(on.points, SAMPLES))
     signs = np.unique(np.where(arguments >= 0, 1.0, -1.0).T, axis=0)
     compared = list(_compare_sides(on, map(tuple, signs)))
@@ -218,13 +175,12 @@ def _one_sided(on: _Tied, signs: Sequence[float]) -> tuple[Array, Array, Array]:
     """(m, n) rate, (m, n, N) slopes and (m, c, N) rows of the cone where the switches take these sides."""
     system, states, switches = on.system, on.states, on.switches
     n, m = states.shape
-    program = system.equations.once(
-        ("one-sided", switches, tuple(signs)),
-        lambda: with_slopes(composed(system), dict(zip(switches, signs, strict=True)), variables_of(system)),
-    )
+    equations, side = system.equations, dict(zip(switches, signs, strict=True))
+    key = ("one-sided", switches, tuple(signs))
+    program = equations.once(key, lambda: with_slopes(equations.composed, side, equations.variables))
     values = system.evaluate(program, at_rest_values(system, states), on.points)
     rows = n + len(switches)
-    slopes = np.moveaxis(values[rows:].reshape(-1, rows, m), 2, 0).transpose(0, 2, 1)  # (m, rows, N)
+    slopes = np.moveaxis(values[rows:].reshape(rows, -1, m), 2, 0)  # (m, rows, N)
     rate = values[:n].T - (states.T if isinstance(system.problem, Map) else 0.0)
     arguments = slopes[:, n:] * np.asarray(signs)[:, None]
     size = np.linalg.norm(arguments, axis=2, keepdims=True)

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -78,12 +78,12 @@ class Explanation:
     points: int
     done: int
     failed: int
-    missing: int
-    reasons: dict[str, int]
-    blocks: int
-    blocks_done: int
-    bytes: int
-    resumable: bool
+    missing: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    blocks: int = 0
+    blocks_done: int = 0
+    bytes: int = 0
+    resumable: bool = False
     damaged: tuple[str, ...] = ()
     verified: bool = False
     kind: str = "model"
@@ -308,13 +308,8 @@ def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
         points=points,
         done=points,
         failed=points - codes[0],
-        missing=0,
         reasons=_counted(codes, reasons),
-        blocks=0,
-        blocks_done=0,
         bytes=path.stat().st_size,
-        resumable=False,
-        damaged=(),
         verified=whole,
     )
 
@@ -356,12 +351,7 @@ def _of_packets(path: Path, data: xr.Dataset, whole: bool, kind: str) -> Explana
         points=points,
         done=points,
         failed=0,
-        missing=0,
-        reasons={},
-        blocks=0,
-        blocks_done=0,
         bytes=path.stat().st_size,
-        resumable=False,
         verified=whole,
         kind=kind,
     )

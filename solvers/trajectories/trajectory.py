@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from ..equations import System, as_problem, compile_system, to_variables
 from ..grid import span
 from ..problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map, MotionModel, StateValue
 from ..problems.numbers import dimensions, real_array
-from ..programs.straightline import Builder
+from ..programs.straightline import Builder, processors
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .by_scipy import METHODS, follow, is_stiff
 from .forcing import stops
@@ -471,7 +470,7 @@ def _by_taylor(task: _Task) -> Array:
         reason, count = np.zeros(many, np.int64), np.zeros(many, np.int64)
         end = np.zeros((ends.shape[0], many))
         own = [np.ascontiguousarray(x[..., local] if x.shape[-1] == size else x) for x in varying]
-        workers = min(_processors(), max(1, many // LANES))
+        workers = min(processors(), max(1, many // LANES))
         shares = 1 if workers == 1 else max(1, many // SHARE)  # small enough that no processor waits for long
         bounds = np.linspace(0, many, max(shares, workers) + 1).astype(int)
 
@@ -496,7 +495,7 @@ def _by_taylor(task: _Task) -> Array:
     # Some looked further back than they remember: once more, with a longer memory (at most 2 GB).
     for capacity in (16_384, 262_144) if tape.past.size else ():
         short = np.flatnonzero((codes == Status.STEPS) & (taken < task.max_steps))
-        piece = LANES * tape.past.size * (order + 1) * 8 * min(_processors(), max(1, short.size // LANES))
+        piece = LANES * tape.past.size * (order + 1) * 8 * min(processors(), max(1, short.size // LANES))
         if short.size and capacity > room and capacity * piece < 2**31:
             run(short, capacity)
     codes[codes == taylor_steps.SLIDES], codes[codes == taylor_steps.SINGULAR] = (
@@ -524,9 +523,3 @@ def in_threads(
 def _order(rtol: float, delays: bool) -> int:
     """Degree of the Taylor polynomials: about the cheapest, by measurement; looking back costs once a step."""
     return max(8, math.ceil(2 - math.log(rtol) if delays else 4 - 0.5 * math.log(rtol)))
-
-
-def _processors() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -125,12 +125,12 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path, monkeypatch: pytes
     target = tmp_path / "kept.txt"
     target.write_text("before")
 
-    def full_disk(path: Path) -> None:
-        path.write_text("half")
+    def full_disk() -> Iterator[bytes]:
+        yield b"half"
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OutputError, match="No space left"):
-        write_whole(target, full_disk)
+        write_whole(target, full_disk())
     assert target.read_text() == "before"
     assert [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
 

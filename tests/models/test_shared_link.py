@@ -193,16 +193,10 @@ def test_a_result_keeps_what_made_it(ratio: float) -> None:
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"flows": 0}, "flows must lie in (0, inf), got 0"),
         ({"flows": "abc"}, "flows must be a number"),
         ({"flows": []}, "flows must hold at least one value"),
-        ({"capacity": -1.0}, "capacity must lie in (0, inf), got -1.0"),
-        ({"buffer": -1}, "buffer must lie in [0, inf), got -1"),
-        ({"base_rtt": float("nan")}, "base_rtt must lie in (0, 100), got nan"),
-        ({"w_max": 3}, "w_max must be a whole number in [4, 1000], got 3"),
         ({"w_max": [6, 8]}, "w_max must be one whole number, got [6, 8]"),
         ({"retransmission_ratio": [1, 2]}, "retransmission_ratio must be one number, got [1, 2]"),
-        ({"retransmission_ratio": -1}, "retransmission_ratio must lie in [0, inf), got -1"),
     ],
 )
 def test_parameters_outside_their_intervals(given_: dict[str, Any], message: str) -> None:

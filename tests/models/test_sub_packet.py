@@ -552,13 +552,9 @@ def test_loss_outside_its_interval(reading: str, loss: Any, message: str) -> Non
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"w_max": 3}, "w_max must be a whole number in [4, 1000], got 3"),
         ({"w_max": 4.5}, "w_max must be a whole number in [4, 1000], got 4.5; round it"),
         ({"w_max": 6.0}, "w_max must be one whole number, got 6.0"),
         ({"w_max": [6, 8]}, "w_max must be one whole number, got [6, 8]; each value is a chain of its own"),
-        ({"stages": 0}, "stages must be a whole number in [1, 1000], got 0"),
-        ({"base_timeout": 1.9}, "base_timeout must lie in [2, 1e+06), got 1.9"),
-        ({"retransmission_loss": 0.5}, "retransmission_loss must lie in [0, 0.5), got 0.5"),
     ],
 )
 def test_other_parameters_outside_their_intervals(given_: dict[str, Any], message: str) -> None:

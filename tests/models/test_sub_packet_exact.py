@@ -588,18 +588,11 @@ def test_chain_agrees_with_the_rules_played_out(
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"loss": 0}, "loss must lie in (0, 1), got 0"),
-        ({"loss": 1.0}, "loss must lie in (0, 1), got 1.0"),
         ({"loss": 1.7}, "a percentage? divide by 100"),
-        ({"loss": float("nan")}, "got nan"),
         ({"loss": "abc"}, "got 'abc'"),
         ({"loss": []}, "loss must hold at least one value"),
-        ({"loss": 0.1, "w_max": 3}, "w_max must be a whole number in [4, 1000], got 3"),
-        ({"loss": 0.1, "backoff_cap": -1}, "backoff_cap must be a whole number in [0, 60], got -1"),
         ({"loss": 0.1, "backoff_cap": [5, 6]}, "backoff_cap must be one whole number, got [5, 6]"),
         ({"loss": 0.1, "collapse": 4}, "collapse must be a whole number in [1, 3], got 4"),
-        ({"loss": 0.1, "base_timeout": 0.5}, "base_timeout must lie in [1, 1e+06), got 0.5"),
-        ({"loss": 0.1, "retransmission_loss": 1}, "retransmission_loss must lie in [0, 1), got 1"),
     ],
 )
 def test_parameters_outside_their_intervals(given_: dict[str, Any], message: str) -> None:

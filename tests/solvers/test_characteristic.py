@@ -29,9 +29,9 @@ from tcpdynamics.solvers.stability.delay_roots import (
     chebyshev,
     generator,
     rightmost_roots,
+    scalar_roots,
     split,
 )
-from tcpdynamics.solvers.stability.delay_roots_scalar import scalar_roots
 
 Array = NDArray[Any]
 

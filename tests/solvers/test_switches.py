@@ -34,7 +34,7 @@ from tcpdynamics.solvers import (
 )
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.results import Status
-from tcpdynamics.solvers.stability.switches import sides
+from tcpdynamics.solvers.stability.leading_roots import sides
 
 Array = NDArray[np.float64]
 

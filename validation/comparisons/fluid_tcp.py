@@ -253,9 +253,7 @@ class MisraVsLinearisation(Comparison):
             f"That the delay moves with the queue {'changes nothing' if same else 'matters'} to first order."
         )
         return (
-            f"Decay rates and frequencies of nonlinear trajectories: {counts(exact)} with the exact "
-            f"quasi-polynomial, "
+            f"Decay rates and frequencies of nonlinear trajectories: {counts(exact)} with the exact quasi-polynomial, "
             f"{counts(simple)} with the simplified one. Critical gains from simulations [1/packet]: "
-            f"{'; '.join(parts)}. "
-            f"{moving}"
+            f"{'; '.join(parts)}. {moving}"
         )

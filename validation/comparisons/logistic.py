@@ -156,8 +156,7 @@ class LogisticVsFluid(Comparison):
             beyond = ", also beyond 2" if float(undelayed.epsilon.max()) > 2 else ""
             without = f" Without delay the measured decay rate is epsilon itself{beyond}: {', '.join(rates)}."
         return (
-            f"Decay rates and frequencies measured on trajectories against the rightmost characteristic root: "
-            f"{counts(result.verdict)}; the largest gap is {worst:.1e} of |z|. Critical delay by division of "
-            f"an interval "
-            f"of simulations: {'; '.join(parts)} ({counts(result.critical_verdict)}).{without}"
+            "Decay rates and frequencies measured on trajectories against the rightmost characteristic root: "
+            f"{counts(result.verdict)}; the largest gap is {worst:.1e} of |z|. Critical delay by division of an "
+            f"interval of simulations: {'; '.join(parts)} ({counts(result.critical_verdict)}).{without}"
         )

@@ -249,12 +249,9 @@ class LotkaVolterraVsFluid(Comparison):
         slow = result.sel(mode="difference", quantity="decay", flows=result.flows.values[-1]).measured
         longer = "more than " if not np.isfinite(queue.critical) else ""
         return (
-            f"Measured decay rates and frequencies against characteristic roots: {counts(result.verdict)}. "
-            f"Critical delays "
-            f"from simulations [RTT]: {'; '.join(parts)} ({counts(result.critical_verdict)} with the traced "
-            f"charts). On a "
-            f"link with a queue, {int(queue.flows)} flows bear a delay of {longer}{with_queue:.3f} RTT where "
-            f"reading R1 "
-            f"says {float(queue.critical_r1):.3f}, and differences between them vanish at "
+            f"Measured decay rates and frequencies against characteristic roots: {counts(result.verdict)}. Critical "
+            f"delays from simulations [RTT]: {'; '.join(parts)} ({counts(result.critical_verdict)} with the traced "
+            f"charts). On a link with a queue, {int(queue.flows)} flows bear a delay of {longer}{with_queue:.3f} RTT "
+            f"where reading R1 says {float(queue.critical_r1):.3f}, and differences between them vanish at "
             f"{float(slow.sel(fluid='queue')):.4f} per RTT instead of {float(slow.sel(fluid='others old')):.4f}."
         )

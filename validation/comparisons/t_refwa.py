@@ -356,23 +356,18 @@ class TRefwaMapVsFluid(Comparison):
         if published is not None:
             multiplier = float(window.measured.sel(part="real")[published])
             at_published = (
-                f"At (1.5, 0.5) the measured multiplier is {multiplier:+.4f}, and an empty network ends in a "
-                f"queue that "
-                f"alternates between {min(first, last):.3f} B and {max(first, last):.3f} B. "
+                f"At (1.5, 0.5) the measured multiplier is {multiplier:+.4f}, and an empty network ends in a queue "
+                f"that alternates between {min(first, last):.3f} B and {max(first, last):.3f} B. "
             )
         return (
-            f"Which reading of eq. (3) holds depends on what a command is and when it acts: "
-            f"{'; '.join(readings)}. Critical "
-            f"gains: {counts(result.critical_verdict)}.\n\n"
-            f"Windows in flight leave their excess in the queue, so that it settles at {float(window.settled):.3f} B "
-            f"(phi = 1, psi = 1/2); rates add theirs up, and it settles at "
-            f"{float(result.settled.sel(fluid='rates, a full RTT')):.3f} B, at the buffer's end. "
-            f"{at_published}From a "
-            f"half-full buffer of B, rates lose, at the published gains and in units of the bandwidth-delay "
-            f"product: {lost}. "
-            f"The window reading stops holding where a command takes back more than the link drains between its "
-            f"effect and the "
-            f"next reading, (1 - lag) BDP: measured reach and this bound are apart by at most {gap:.1e} B."
+            f"Which reading of eq. (3) holds depends on what a command is and when it acts: {'; '.join(readings)}. "
+            f"Critical gains: {counts(result.critical_verdict)}.\n\nWindows in flight leave their excess in the queue, "
+            f"so that it settles at {float(window.settled):.3f} B (phi = 1, psi = 1/2); rates add theirs up, and it "
+            f"settles at {float(result.settled.sel(fluid='rates, a full RTT')):.3f} B, at the buffer's end. "
+            f"{at_published}From a half-full buffer of B, rates lose, at the published gains and in units of the "
+            f"bandwidth-delay product: {lost}. The window reading stops holding where a command takes back more than "
+            "the link drains between its effect and the next reading, (1 - lag) BDP: measured reach and this bound are "
+            f"apart by at most {gap:.1e} B."
         )
 
 

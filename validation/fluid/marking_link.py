@@ -69,7 +69,7 @@ class MarkedFlows:
         check_memory(what, 32.0 * horizon / step * T.size, "give a shorter horizon or fewer points")
         check_work(what, horizon / step * (1e5 + 350.0 * T.size), "give a shorter horizon")
         count = round(horizon / step)
-        state = np.empty((count + 1, 2, T.size))
+        state = np.zeros((count + 1, 2, T.size))
         slope = np.zeros_like(state)
         state[0] = w0, q0
         lane = np.arange(T.size)

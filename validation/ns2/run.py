@@ -21,7 +21,7 @@ from tcpdynamics import __version__
 from tcpdynamics.errors import Ns2Error, check
 from tcpdynamics.models.fairness import jain
 
-from ..packet.presence import epochs_there
+from ..packet.epochs import epochs_there
 from ..packet.scenario.scenario import Scenario
 from .plan import plan
 from .tcl import COUNTERS, TRACE, script

@@ -19,9 +19,8 @@ from .epochs import Checkpoint, base_rtts, close_epochs, set_epochs, take_checkp
 from .kernel import loop
 from .kernel import records as k
 from .kernel.views import bind
-from .memory import refuse_above
 from .phases import PIECES
-from .scenario.scenario import Scenario
+from .scenario.scenario import Scenario, refuse_above
 from .setup import add_events, build
 
 _PATIENCE = 0.1  # seconds between two looks at the keyboard

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from .kernel import records as k
 from .kernel.queues import DISCIPLINES
 from .kernel.streams import GRID
-from .memory import refuse_above, zeroed_records
 from .scenario.link import FAST
-from .scenario.scenario import Scenario
+from .scenario.scenario import Scenario, refuse_above
 
 
 def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
@@ -42,7 +41,7 @@ def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
             for name in ("access", "back_access"):
                 f[name] = on_clock(scenario, float(f[name]))
             i += 1
-    hops = zeroed_records(len(rows), k.HOP)
+    hops = k.zeroed(len(rows), k.HOP)
     for column, name in enumerate(("link", "length", "delay", "tx", "jitter", "last")):
         hops[name] = [row[column] for row in rows]
     return hops
@@ -117,7 +116,7 @@ def _fast(scenario: Scenario, size: int) -> float:
 
 def make_links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np.int32]]:
     """The records of the links and the rings of their queues."""
-    links = zeroed_records(len(scenario.ways), k.LINK)
+    links = k.zeroed(len(scenario.ways), k.LINK)
     first = 0
     smallest = min(min(group.packet_size, group.ack_size) for group in scenario.flows)
     for i, way in enumerate(scenario.ways):

@@ -15,9 +15,9 @@ from tcpdynamics.errors import ScenarioError, check
 
 from .engine import Run, execute
 from .result import dataset
+from .scenario.fields import warn_of_unusual_values
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario
-from .scenario.unusual import warn_of_unusual_values
 
 
 class Interrupted(KeyboardInterrupt):

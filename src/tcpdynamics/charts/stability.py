@@ -18,19 +18,7 @@ from tcpdynamics.solvers.stability.boundary import Boundary
 from tcpdynamics.solvers.stability.boundary import trace as find_boundary
 from tcpdynamics.solvers.stability.stability_chart import VERDICTS, boundary_curves
 
-from .look import (
-    BLACK,
-    BLUE,
-    COLOURS,
-    LAYOUT,
-    PURPLE,
-    RED,
-    axis_title,
-    check_swept,
-    image_figure,
-    quantity_figure,
-    set_axis_titles,
-)
+from . import look
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,14 +42,14 @@ def stability_figure(chart: xr.Dataset, *, marks: Sequence[Mapping[str, Any]] = 
     ValueError
         More than two parameters were swept.
     """
-    dims = check_swept(chart, 2)
+    dims = look.check_swept(chart, 2)
     if not dims:
-        return quantity_figure(chart)
+        return look.quantity_figure(chart)
     figure = _regions(chart, *dims) if len(dims) == 2 else _along(chart, *dims)
     for mark in marks:
         _mark(figure, chart, dims, mark)
-    figure.update_layout(**LAYOUT, title=None)
-    figure.update_xaxes(title_text=axis_title(dims[0], chart[dims[0]].attrs))
+    figure.update_layout(**look.LAYOUT, title=None)
+    figure.update_xaxes(title_text=look.axis_title(dims[0], chart[dims[0]].attrs))
     return figure
 
 
@@ -89,7 +77,7 @@ def _regions(chart: xr.Dataset, across: str, up: str) -> go.Figure:
         _boundary(figure, chart, across, up)
     if "margin" in chart:
         _closed_form(figure, chart, across, up)
-    figure.update_yaxes(title_text=axis_title(up, chart[up].attrs), range=_ends(y))
+    figure.update_yaxes(title_text=look.axis_title(up, chart[up].attrs), range=_ends(y))
     figure.update_xaxes(range=_ends(x))
     return figure
 
@@ -108,11 +96,11 @@ def _boundary(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> Non
     if lines:
         gap = np.array([np.nan])
         x, y = (np.concatenate([part for c in lines for part in (c[i], gap)]) for i in (0, 1))
-        line = {"color": BLACK, "width": 5}
+        line = {"color": look.BLACK, "width": 5}
         figure.add_scatter(x=x, y=y, mode="lines", line=line, name="boundary, from the roots")
     if dots:
         x, y = (np.concatenate([c[i] for c in dots]) for i in (0, 1))
-        style = {"color": BLACK, "size": 4}
+        style = {"color": look.BLACK, "size": 4}
         name = "boundary, from the roots"
         figure.add_scatter(x=x, y=y, mode="markers", marker=style, name=name, showlegend=not lines)
 
@@ -136,7 +124,7 @@ def _closed_form(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> 
     edge = find_boundary(
         between, nodes, margin.shape, value.ravel(), np.full(value.size, rounding), tolerance=1e-6
     )
-    style = {"color": RED, "width": 2, "dash": "dash"}
+    style = {"color": look.RED, "width": 2, "dash": "dash"}
     lines = _joined(
         edge, *(edge.at(np.broadcast_to(v, margin.shape).ravel()) for v in _axes(chart, across, up))
     )
@@ -168,7 +156,7 @@ def _along(chart: xr.Dataset, dim: str) -> go.Figure:
     figure.add_scatter(
         x=x[order], y=value.values[order], mode="lines", line={"color": "#444444"}, showlegend=False
     )
-    colours = {"stable": BLUE, "marginal": BLACK, "unstable": RED}
+    colours = {"stable": look.BLUE, "marginal": look.BLACK, "unstable": look.RED}
     symbols = {"stable": "circle", "marginal": "diamond", "unstable": "x"}
     for code, word in VERDICTS.items():
         at = verdict == code
@@ -176,14 +164,14 @@ def _along(chart: xr.Dataset, dim: str) -> go.Figure:
             style = {"color": colours[word], "symbol": symbols[word], "size": 6}
             figure.add_scatter(x=x[at], y=value.values[at], mode="markers", marker=style, name=word)
     edge = 1.0 if name == "radius" else 0.0
-    figure.add_hline(edge, line={"color": BLACK, "width": 1})
+    figure.add_hline(edge, line={"color": look.BLACK, "width": 1})
     crossings = chart[f"boundary_{dim}"].values if f"boundary_{dim}" in chart else ()
     for at in crossings[:20]:
-        figure.add_vline(at, line={"color": BLACK, "width": 4}, annotation_text=f"{at:.6g}")
+        figure.add_vline(at, line={"color": look.BLACK, "width": 4}, annotation_text=f"{at:.6g}")
     if "margin" in chart:
         for at in _zeros(x[order], chart.margin.values[order])[:20]:
-            figure.add_vline(at, line={"color": RED, "width": 2, "dash": "dash"})
-    figure.update_yaxes(title_text=axis_title(name, value.attrs))
+            figure.add_vline(at, line={"color": look.RED, "width": 2, "dash": "dash"})
+    figure.update_yaxes(title_text=look.axis_title(name, value.attrs))
     return figure
 
 
@@ -202,7 +190,7 @@ def _mark(figure: go.Figure, chart: xr.Dataset, dims: tuple[str, ...], mark: Map
         name = "radius" if "radius" in chart else "abscissa"
         order = np.argsort(chart[dims[0]].values)
         y = float(np.interp(x, chart[dims[0]].values[order], chart[name].values[order]))
-    style = {"symbol": "star", "size": 15, "color": PURPLE, "line": {"color": BLACK, "width": 1}}
+    style = {"symbol": "star", "size": 15, "color": look.PURPLE, "line": {"color": look.BLACK, "width": 1}}
     name = str(mark.get("name", "marked"))
     figure.add_scatter(x=[x], y=[y], mode="markers", marker=style, name=name, cliponaxis=False)
 
@@ -224,33 +212,36 @@ def spectrum_figure(roots: xr.Dataset) -> go.Figure:
     ValueError
         More than one parameter was swept.
     """
-    swept = check_swept(roots, 1)
+    swept = look.check_swept(roots, 1)
     name, z = _roots(roots)
     attrs = roots[name if name in roots else f"{name}_real"].attrs
     figure = go.Figure()
     if attrs["units"] == "1":
         turn = np.linspace(0, 2 * np.pi, 361)
-        line = {"color": BLACK, "width": 1}
+        line = {"color": look.BLACK, "width": 1}
         figure.add_scatter(x=np.cos(turn), y=np.sin(turn), mode="lines", line=line, name="unit circle")
         figure.update_yaxes(scaleanchor="x")
     else:
-        figure.add_vline(0, line={"color": BLACK, "width": 1})
+        figure.add_vline(0, line={"color": look.BLACK, "width": 1})
     if swept:
         values = np.broadcast_to(roots[swept[0]].values[:, None], z.shape).ravel()
-        bar = {"title": {"text": axis_title(swept[0], roots[swept[0]].attrs), "side": "right"}}
+        bar = {"title": {"text": look.axis_title(swept[0], roots[swept[0]].attrs), "side": "right"}}
         style: dict[str, Any] = {"color": values, "colorscale": "Cividis", "colorbar": bar, "size": 7}
         figure.add_scatter(x=z.real.ravel(), y=z.imag.ravel(), mode="markers", marker=style, name="roots")
     else:
-        kinds = {"roots": (z, "x", RED)}
+        kinds = {"roots": (z, "x", look.RED)}
         if f"{name}_side" in roots and np.isnan(z.real).all():  # on a switch
             below, above = roots[f"{name}_side"].values.reshape(2, -1)
-            kinds = {"roots below the switch": (below, "x", RED), "roots above it": (above, "cross", BLUE)}
+            kinds = {
+                "roots below the switch": (below, "x", look.RED),
+                "roots above it": (above, "cross", look.BLUE),
+            }
         for label, (values, symbol, colour) in kinds.items():
             style = {"symbol": symbol, "size": 10, "color": colour}
             figure.add_scatter(x=values.real, y=values.imag, mode="markers", marker=style, name=label)
-    figure.update_layout(**LAYOUT)
+    figure.update_layout(**look.LAYOUT)
     for axis, part in ((figure.update_xaxes, "real part"), (figure.update_yaxes, "imaginary part")):
-        axis(title_text=axis_title(part, {"long_name": part, "units": attrs["units"]}))
+        axis(title_text=look.axis_title(part, {"long_name": part, "units": attrs["units"]}))
     return figure
 
 
@@ -271,13 +262,13 @@ def equilibria_figure(result: xr.Dataset) -> go.Figure:
     ValueError
         More than two parameters were swept.
     """
-    swept = check_swept(result, 2)
+    swept = look.check_swept(result, 2)
     if len(swept) == 2:
-        return image_figure(result, "count", *swept)
+        return look.image_figure(result, "count", *swept)
     beside = {"residual", "abscissa", "radius", "stable", "count", "status"}
     names = [str(k) for k, v in result.data_vars.items() if k not in beside and "equilibrium" in v.dims]
     figure = go.Figure()
-    for colour, name in zip(COLOURS, names, strict=False):
+    for colour, name in zip(look.COLOURS, names, strict=False):
         values = result[name].isel(flow=0) if "flow" in result[name].dims else result[name]
         x = values * 0 + (result[swept[0]] if swept else np.arange(1, values.sizes["equilibrium"] + 1))
         for word, is_kind, symbol in (("stable", True, "circle"), ("unstable", False, "circle-open")):
@@ -287,9 +278,9 @@ def equilibria_figure(result: xr.Dataset) -> go.Figure:
                 x=x.where(kind).values.ravel(), y=values.where(kind).values.ravel(), mode="markers", marker=style,
                 name=f"{values.attrs.get('long_name', name)}, {word}",
             )  # fmt: skip
-    figure.update_layout(**LAYOUT, showlegend=True)
+    figure.update_layout(**look.LAYOUT, showlegend=True)
     if names:
-        set_axis_titles(figure, result, swept[0] if swept else "equilibrium", names[0])
+        look.set_axis_titles(figure, result, swept[0] if swept else "equilibrium", names[0])
     return figure
 
 
@@ -299,7 +290,7 @@ def continuation_figure(result: xr.Dataset) -> go.Figure:
     beside = {"abscissa", "radius", "stable", "unstable", "status", parameter}
     names = [str(k) for k, v in result.data_vars.items() if k not in beside and "step" in v.dims]
     figure = go.Figure()
-    for colour, name in zip(COLOURS, names, strict=False):
+    for colour, name in zip(look.COLOURS, names, strict=False):
         branch = result[name].isel(flow=0) if "flow" in result[name].dims else result[name]
         stable = result.stable.values.astype(bool)
         # The step at which stability changes belongs to both lines, so that they meet.
@@ -314,7 +305,7 @@ def continuation_figure(result: xr.Dataset) -> go.Figure:
         figure.add_scatter(
             x=result[f"special_{parameter}"].values, y=special.values, mode="markers+text", name="special points",
             text=[str(kind) for kind in result.special_kind.values], textposition="top center",
-            marker={"color": BLACK, "symbol": "star", "size": 11}, showlegend=name == names[0],
+            marker={"color": look.BLACK, "symbol": "star", "size": 11}, showlegend=name == names[0],
         )  # fmt: skip
-    figure.update_layout(**LAYOUT, showlegend=True)
-    return set_axis_titles(figure, result, parameter, names[0])
+    figure.update_layout(**look.LAYOUT, showlegend=True)
+    return look.set_axis_titles(figure, result, parameter, names[0])

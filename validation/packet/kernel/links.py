@@ -12,28 +12,11 @@ import math
 from typing import Any
 
 from . import queues
+from . import records as k
 from . import views as at
 from .calendar import free_slot, insert
 from .jit import called, inlined
 from .recording import ahead_of_edge, sample_queue, trace
-from .records import (
-    ACK,
-    ACKED,
-    ACKS_DROPPED,
-    ARRIVE,
-    ARRIVED,
-    ARRIVED_KIND,
-    BY_ACK,
-    BY_PACKET,
-    BY_SEGMENT,
-    DELAYED,
-    DROPPED,
-    DROPPED_KIND,
-    DROPS,
-    RECEIVE,
-    SERVE,
-    TIE,
-)
 from .streams import GRID, ONE, on_grid, uniform
 
 
@@ -63,16 +46,16 @@ def pass_through(w: Any, e: Any) -> None:
     as soon as the arrival, `e.time`, is known; two of three events are saved on access links.
     """
     f = at.flow(w, e.flow)
-    while e.what == ARRIVE:
+    while e.what == k.ARRIVE:
         hop = at.hop(w, e.hop)
         if not hop.through:
             return
         line = at.link(w, hop.link)
         line.arrived += 1
         line.accepted += 1
-        if e.kind != ACK and e.hop == f.forward_hop:
-            at.counts(w)[e.flow, ARRIVED] += 1
-            at.counts(w)[e.flow, ARRIVED_KIND + e.kind] += 1
+        if e.kind != k.ACK and e.hop == f.forward_hop:
+            at.counts(w)[e.flow, k.ARRIVED] += 1
+            at.counts(w)[e.flow, k.ARRIVED_KIND + e.kind] += 1
         if e.on >= 0:
             at.link(w, e.on).left += 1
         start = max(e.time, line.free_at)
@@ -91,18 +74,18 @@ def join(w: Any, slot: Any) -> Any:
     e = at.event(w, slot)
     hop = at.hop(w, e.hop)
     f = at.flow(w, e.flow)
-    if hop.jitter > 0.0 and not (e.mark & DELAYED):
-        e.mark |= DELAYED
-        e.what = ARRIVE
+    if hop.jitter > 0.0 and not (e.mark & k.DELAYED):
+        e.mark |= k.DELAYED
+        e.what = k.ARRIVE
         e.on = -1
         insert(w, slot, delayed_arrival(w, f, hop, w.now))
         return False
-    e.mark &= ~DELAYED
+    e.mark &= ~k.DELAYED
     line = at.link(w, hop.link)
     line.arrived += 1
-    if e.kind != ACK and e.hop == f.forward_hop:
-        at.counts(w)[e.flow, ARRIVED] += 1
-        at.counts(w)[e.flow, ARRIVED_KIND + e.kind] += 1
+    if e.kind != k.ACK and e.hop == f.forward_hop:
+        at.counts(w)[e.flow, k.ARRIVED] += 1
+        at.counts(w)[e.flow, k.ARRIVED_KIND + e.kind] += 1
     lost = False
     if line.loss > 0.0:
         f.loss_draws += ONE
@@ -204,7 +187,7 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
     # The packet first, then the end of its transmission: ns-2's order, which decides exact ties.
     _travel(w, at.flow(w, e.flow), e, hop, w.now, tx)
     insert(w, slot, e.time)
-    at.event(w, line.serve_event).what = SERVE
+    at.event(w, line.serve_event).what = k.SERVE
     at.event(w, line.serve_event).seq = link
     insert(w, line.serve_event, line.free_at)
 
@@ -215,10 +198,10 @@ def _travel(w: Any, f: Any, e: Any, hop: Any, start: Any, tx: Any) -> None:
     e.time = start + (tx + hop.delay)
     e.on = hop.link
     e.hop += 1
-    if e.kind == ACK:
-        e.what = ACKED if e.hop == f.back_end else ARRIVE
+    if e.kind == k.ACK:
+        e.what = k.ACKED if e.hop == f.back_end else k.ARRIVE
     else:
-        e.what = RECEIVE if e.hop == f.forward_end else ARRIVE
+        e.what = k.RECEIVE if e.hop == f.forward_end else k.ARRIVE
 
 
 @inlined
@@ -229,7 +212,7 @@ def _meet(w: Any, line: Any, hop: Any, gap: Any) -> None:
     """
     if line.limit > 0:
         line.met += 1
-        close = TIE * hop.tx
+        close = k.TIE * hop.tx
         if gap < close or (abs(gap - hop.tx) < close and w.now - line.woke > close):
             line.tied += 1
 
@@ -241,15 +224,15 @@ def _is_chosen(w: Any, e: Any, link: Any, number: Any) -> Any:
         if at.drops(w)[d, 4] != link:
             continue
         kind = at.drops(w)[d, 0]
-        if kind == BY_PACKET:
+        if kind == k.BY_PACKET:
             if at.drops(w)[d, 2] == number:
                 return True
         elif at.drops(w)[d, 1] == e.flow:
-            if kind == BY_ACK and e.kind == ACK and at.drops(w)[d, 2] == e.seq:
+            if kind == k.BY_ACK and e.kind == k.ACK and at.drops(w)[d, 2] == e.seq:
                 return True
             if (
-                kind == BY_SEGMENT
-                and e.kind != ACK
+                kind == k.BY_SEGMENT
+                and e.kind != k.ACK
                 and at.drops(w)[d, 2] == e.seq
                 and at.drops(w)[d, 3] == e.ack
             ):
@@ -260,11 +243,11 @@ def _is_chosen(w: Any, e: Any, link: Any, number: Any) -> Any:
 @called
 def _lose(w: Any, slot: Any, e: Any, link: Any, line: Any) -> None:
     line.dropped += 1
-    if e.kind == ACK:
-        at.counts(w)[e.flow, ACKS_DROPPED] += 1
+    if e.kind == k.ACK:
+        at.counts(w)[e.flow, k.ACKS_DROPPED] += 1
     else:
-        at.counts(w)[e.flow, DROPPED] += 1
-        at.counts(w)[e.flow, DROPPED_KIND + e.kind] += 1
-    if w.tracing & DROPS:
-        trace(w, DROPS, w.now, e.flow, e.seq, e.kind, link)
+        at.counts(w)[e.flow, k.DROPPED] += 1
+        at.counts(w)[e.flow, k.DROPPED_KIND + e.kind] += 1
+    if w.tracing & k.DROPS:
+        trace(w, k.DROPS, w.now, e.flow, e.seq, e.kind, link)
     free_slot(w, slot)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import records as k
 from . import senders
 from . import views as at
 from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
@@ -14,34 +15,6 @@ from .jit import called, entry, inlined
 from .links import drain, join, pass_through, serve
 from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, receive
 from .recording import answer_ahead_of_edge, record_send, sample_queue, sample_window
-from .records import (
-    ACKED,
-    ACKS_BACK,
-    AFTER_END,
-    ARRIVE,
-    BROKEN,
-    DELACK,
-    DONE,
-    GROW_EVENTS,
-    GROW_QUEUES,
-    GROW_TRACE,
-    GROW_WINDOWS,
-    HELD_BACK,
-    LEAST_FREE,
-    NOTHING,
-    PAUSED,
-    RECEIVE,
-    REPEAT,
-    RTT_SUM,
-    SAMPLE_QUEUES,
-    SAMPLE_WINDOWS,
-    SERVE,
-    START,
-    STOP,
-    TICK,
-    TIMED,
-    TIMER,
-)
 from .senders.common import finished, launch
 from .senders.open_loop import is_open_loop, tick
 from .timer import current_rto, timer_is_due
@@ -66,13 +39,13 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
                 waiting = joining
                 e = at.event(w, waiting)
                 pass_through(w, e)
-                if e.what == RECEIVE and at.flow(w, e.flow).fused:
+                if e.what == k.RECEIVE and at.flow(w, e.flow).fused:
                     _receive_ahead(w, at.flow(w, e.flow), np.int64(e.flow), waiting, np.int64(e.kind))
             joining = -1
             continue
         if w.out_head < w.out_count:
-            if w.free_count < LEAST_FREE:
-                return GROW_EVENTS
+            if w.free_count < k.LEAST_FREE:
+                return k.GROW_EVENTS
             i = w.out_flow
             slot = new_slot(w)
             seq = at.out_seq(w)[w.out_head]
@@ -86,45 +59,45 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
                 waiting = slot
             continue
         if w.free_count < w.margin:
-            return GROW_EVENTS
+            return k.GROW_EVENTS
         if w.watch:
             if w.tracing and w.n_trace - w.trace_count < w.trace_margin:
-                return GROW_TRACE
+                return k.GROW_TRACE
             if w.sampling and w.n_windows - w.window_count < w.n_flows + 1:
-                return GROW_WINDOWS
+                return k.GROW_WINDOWS
             if w.queueing and w.n_queues - w.queue_count < w.n_links + w.margin:
-                return GROW_QUEUES
+                return k.GROW_QUEUES
         if budget <= (w.scanned - begun) >> 6:  # 64 steps of a search take about as long as an event
-            return BROKEN if w.broken else PAUSED
+            return k.BROKEN if w.broken else k.PAUSED
         budget -= 1
         slot = earliest(w)
         if slot < 0 or at.event(w, slot).time >= until:
             w.now = until
-            return BROKEN if w.broken else DONE
+            return k.BROKEN if w.broken else k.DONE
         unlink(w, slot)
         w.out_head = 0
         w.out_count = 0
         e = at.event(w, slot)
         w.now = e.time
         what = e.what
-        answering = what in (RECEIVE, DELACK)
-        if what == ARRIVE:
+        answering = what in (k.RECEIVE, k.DELACK)
+        if what == k.ARRIVE:
             _left(w, e)
             joining = slot
-        elif what == ACKED:
+        elif what == k.ACKED:
             _left(w, e)
             _acked(w, slot)
             free_slot(w, slot)
-        elif what == RECEIVE:
+        elif what == k.RECEIVE:
             _left(w, e)
             slot = _received(w, slot)
-        elif what == SERVE:
+        elif what == k.SERVE:
             serve(w, e.seq)
         else:
             i = np.int64(e.flow)
             number = e.seq
             free_slot(w, slot)
-            if what == DELACK:
+            if what == k.DELACK:
                 slot = held_ack(w, at.flow(w, i), i, number)
             else:
                 slot = -1
@@ -149,15 +122,15 @@ def _left(w: Any, e: Any) -> None:
 def _send(w: Any, i: Any) -> None:
     """What the sender asked for at the end of its turn."""
     senders.send(w, at.flow(w, i), i)
-    w.send = NOTHING
+    w.send = k.NOTHING
 
 
 @inlined
 def _turn(w: Any, i: Any) -> None:
     """A sender is about to act; by default it sends nothing."""
     w.out_flow = i
-    w.send = NOTHING
-    w.send_kind = REPEAT
+    w.send = k.NOTHING
+    w.send_kind = k.REPEAT
     w.send_most = 0
     w.forced = 0
 
@@ -168,11 +141,11 @@ def _acked(w: Any, slot: Any) -> None:
     e = at.event(w, slot)
     i = np.int64(e.flow)
     f = at.flow(w, i)
-    at.counts(w)[i, ACKS_BACK] += 1
+    at.counts(w)[i, k.ACKS_BACK] += 1
     f.rtt = w.now - e.sent
     f.min_rtt = min(f.rtt, f.min_rtt)
-    at.counts(w)[i, TIMED] += 1
-    at.sums(w)[i, RTT_SUM] += f.rtt
+    at.counts(w)[i, k.TIMED] += 1
+    at.sums(w)[i, k.RTT_SUM] += f.rtt
     _turn(w, i)
     senders.on_ack(w, f, i, slot, e.ack, e.sent)
     if finished(f) and f.finish == math.inf:
@@ -197,9 +170,9 @@ def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
     if receipt >= w.edge:
         answer_ahead_of_edge(w, i, receipt)
     fill_ack(w, f, i, slot, seq, sent)
-    e.mark = 0 if inside else AFTER_END
+    e.mark = 0 if inside else k.AFTER_END
     e.hop = f.back_hop
-    e.what = ACKED if f.back_hop == f.back_end else ARRIVE
+    e.what = k.ACKED if f.back_hop == f.back_end else k.ARRIVE
     e.time = receipt + f.back_access
     pass_through(w, e)
 
@@ -227,36 +200,36 @@ def _received(w: Any, slot: Any) -> Any:
 @called
 def _other(w: Any, what: Any, i: Any, number: Any) -> None:
     """Everything that is no packet and makes none by itself."""
-    if what == SAMPLE_WINDOWS:
+    if what == k.SAMPLE_WINDOWS:
         for j in range(w.n_flows):
             sample_window(w, at.flow(w, j), j, current_rto(at.flow(w, j)))
-        schedule(w, w.now + w.window_interval, SAMPLE_WINDOWS, 0, 0)
+        schedule(w, w.now + w.window_interval, k.SAMPLE_WINDOWS, 0, 0)
         return
-    if what == SAMPLE_QUEUES:
+    if what == k.SAMPLE_QUEUES:
         for j in range(w.n_links):
             drain(w, at.link(w, j))
             sample_queue(w, j)
-        schedule(w, w.now + w.queue_interval, SAMPLE_QUEUES, 0, 0)
+        schedule(w, w.now + w.queue_interval, k.SAMPLE_QUEUES, 0, 0)
         return
     f = at.flow(w, i)
     _turn(w, i)
-    if what == TIMER:
+    if what == k.TIMER:
         if timer_is_due(w, f, i, number) and f.una < min(f.top, f.limit):
             senders.on_timeout(w, f, i)
             if w.sampling == 1:
                 sample_window(w, f, i, current_rto(f))
-    elif what == STOP:
+    elif what == k.STOP:
         f.limit = min(f.limit, max(f.top, 1))
         done = f.top if is_open_loop(f) else f.una
         if done >= f.limit and f.finish == math.inf:
             f.finish = w.now
         if not is_open_loop(f):
             senders.on_stop(w, f)
-    elif what == TICK:
+    elif what == k.TICK:
         tick(w, f, i)
     else:  # START, HELD_BACK
         f.held_back = 0
-        if what == HELD_BACK:
+        if what == k.HELD_BACK:
             w.forced = 1
             w.send_kind = f.held_kind
         senders.may_send(w, f)
@@ -267,12 +240,12 @@ def start(world: Any) -> None:
     """Schedule every flow's start (in order of time) and the first samples."""
     w = world[0]
     if w.window_interval > 0.0:
-        schedule(w, 0.0, SAMPLE_WINDOWS, 0, 0)
+        schedule(w, 0.0, k.SAMPLE_WINDOWS, 0, 0)
     if w.queue_interval > 0.0:
-        schedule(w, 0.0, SAMPLE_QUEUES, 0, 0)
+        schedule(w, 0.0, k.SAMPLE_QUEUES, 0, 0)
     for i in range(w.n_flows):
         f = at.flow(w, i)
         if f.start < w.end:
-            schedule(w, f.start, TICK if is_open_loop(f) else START, i, 0)
+            schedule(w, f.start, k.TICK if is_open_loop(f) else k.START, i, 0)
         if f.stop < w.end:
-            schedule(w, f.stop, STOP, i, 0)
+            schedule(w, f.stop, k.STOP, i, 0)

@@ -6,27 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from . import records as k
 from . import views as at
 from .jit import called, inlined
-from .records import (
-    ACK,
-    AFTER_TIMEOUT,
-    AHEAD_ACKS_SENT,
-    AHEAD_ARRIVED,
-    AHEAD_FLOW_ARRIVED,
-    AHEAD_KIND,
-    AHEAD_WAIT,
-    AHEAD_WORK,
-    EDGES,
-    SENDS,
-    SENT,
-    SENT_KIND,
-    TRACE_FLOW,
-    TRACE_KIND,
-    TRACE_LINK,
-    TRACE_SEQ,
-    TRACE_WHAT,
-)
 
 
 @called
@@ -34,19 +16,19 @@ def trace(w: Any, what: Any, time: Any, i: Any, seq: Any, kind: Any, link: Any) 
     """One row of the packet trace; the caller has asked whether `what` is wanted."""
     at.trace_time(w)[w.trace_count] = time
     n = w.trace_count
-    at.trace_what(w)[n, TRACE_WHAT] = what
-    at.trace_what(w)[n, TRACE_FLOW] = i
-    at.trace_what(w)[n, TRACE_SEQ] = seq
-    at.trace_what(w)[n, TRACE_KIND] = kind
-    at.trace_what(w)[n, TRACE_LINK] = link
+    at.trace_what(w)[n, k.TRACE_WHAT] = what
+    at.trace_what(w)[n, k.TRACE_FLOW] = i
+    at.trace_what(w)[n, k.TRACE_SEQ] = seq
+    at.trace_what(w)[n, k.TRACE_KIND] = kind
+    at.trace_what(w)[n, k.TRACE_LINK] = link
     w.trace_count += 1
 
 
 @inlined
 def record_send(w: Any, f: Any, i: Any, seq: Any, kind: Any) -> None:
     """Count one transmission, in its epoch and in the trace."""
-    at.counts(w)[i, SENT] += 1
-    at.counts(w)[i, SENT_KIND + kind] += 1
+    at.counts(w)[i, k.SENT] += 1
+    at.counts(w)[i, k.SENT_KIND + kind] += 1
     f.last_sent = w.now
     if f.epoch > 0.0:
         if w.now >= f.epoch_end:
@@ -56,8 +38,8 @@ def record_send(w: Any, f: Any, i: Any, seq: Any, kind: Any) -> None:
             # A little early, so that rounding cannot skip the look above.
             f.epoch_end = w.measure_from + (index + 1) * f.epoch * (1.0 - 1e-12)
         f.epoch_count += 1
-    if w.tracing & SENDS:
-        trace(w, SENDS, w.now, i, seq, kind, -1)
+    if w.tracing & k.SENDS:
+        trace(w, k.SENDS, w.now, i, seq, kind, -1)
 
 
 @inlined
@@ -80,25 +62,25 @@ def ahead_of_edge(w: Any, f: Any, e: Any, link: Any, arrival: Any, start: Any, t
     It arrives at `arrival`, is sent from `start` on and takes `tx`. A part of the run is closed with what was counted
     until then less what is noted here, so that each packet counts in the part in which it really passes.
     """
-    for m in range(w.part, EDGES):
+    for m in range(w.part, k.EDGES):
         edge = at.edges(w)[m]
         if start + tx < edge:
             return  # the edges that follow are later still
         if arrival >= edge:
-            at.ahead_links(w)[link, m, AHEAD_ARRIVED] += 1.0
-            if e.kind != ACK and e.hop == f.forward_hop:
-                at.ahead_flows(w)[e.flow, m, AHEAD_FLOW_ARRIVED] += 1
-                at.ahead_flows(w)[e.flow, m, AHEAD_KIND + e.kind] += 1
-        at.ahead_links(w)[link, m, AHEAD_WORK] += start + tx - max(start, edge)
-        at.ahead_links(w)[link, m, AHEAD_WAIT] += max(start - max(arrival, edge), 0.0)
+            at.ahead_links(w)[link, m, k.AHEAD_ARRIVED] += 1.0
+            if e.kind != k.ACK and e.hop == f.forward_hop:
+                at.ahead_flows(w)[e.flow, m, k.AHEAD_FLOW_ARRIVED] += 1
+                at.ahead_flows(w)[e.flow, m, k.AHEAD_KIND + e.kind] += 1
+        at.ahead_links(w)[link, m, k.AHEAD_WORK] += start + tx - max(start, edge)
+        at.ahead_links(w)[link, m, k.AHEAD_WAIT] += max(start - max(arrival, edge), 0.0)
 
 
 @called
 def answer_ahead_of_edge(w: Any, i: Any, receipt: Any) -> None:
     """The same of an acknowledgement that is counted before its segment is received, at `receipt`."""
-    for m in range(w.part, EDGES):
+    for m in range(w.part, k.EDGES):
         if receipt >= at.edges(w)[m]:
-            at.ahead_flows(w)[i, m, AHEAD_ACKS_SENT] += 1
+            at.ahead_flows(w)[i, m, k.AHEAD_ACKS_SENT] += 1
 
 
 @called
@@ -116,7 +98,7 @@ def sample_window(w: Any, f: Any, i: Any, rto: Any) -> None:
     state = 0 if f.cwnd < f.ssthresh else 1
     if f.recovery:
         state = 2
-    elif f.action == AFTER_TIMEOUT and f.after_timeout:
+    elif f.action == k.AFTER_TIMEOUT and f.after_timeout:
         state = 3
     at.windows(w)[n, 8] = state
     w.window_count += 1

@@ -226,3 +226,8 @@ class Sim(NamedTuple):
     edges: Any
     ahead_links: Any
     ahead_flows: Any
+
+
+def zeroed(n: int, dtype: Any) -> Any:
+    """Zeroed records with fields as attributes, which the interpreted kernel needs."""
+    return np.zeros(n, dtype).view(np.recarray)

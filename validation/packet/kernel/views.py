@@ -14,23 +14,9 @@ import numpy as np
 from numba import config, from_dtype, types
 from numba.extending import intrinsic
 
-from .records import (
-    AHEAD_FLOWS,
-    AHEAD_LINKS,
-    ARRAYS,
-    COUNTS,
-    EDGES,
-    EVENT,
-    FLOW,
-    HOP,
-    LEVELS,
-    LINK,
-    SUMS,
-    WORLD,
-    Sim,
-)
+from . import records as k
 
-OFFSETS = {name: int(entry[1]) for name, entry in (WORLD.fields or {}).items()}
+OFFSETS = {name: int(entry[1]) for name, entry in (k.WORLD.fields or {}).items()}
 I8, I4, F8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
 
 
@@ -120,10 +106,10 @@ def _record(name: str, dtype: Any, size: str) -> Any:
     return intrinsic(typed)
 
 
-def bind(sim: Sim) -> Sim:
+def bind(sim: k.Sim) -> k.Sim:
     """Write where the arrays are, and how large; returns `sim`."""
     world = sim.world
-    for name in ARRAYS:
+    for name in k.ARRAYS:
         world[f"at_{name}"] = getattr(sim, name).ctypes.data
     for size, name in (
         ("flows", "flows"), ("links", "links"), ("hops", "hops"), ("events", "events"), ("blocks", "blocks"),
@@ -139,10 +125,10 @@ def bind(sim: Sim) -> Sim:
     return sim
 
 
-flow = _record("flows", FLOW, "n_flows")
-link = _record("links", LINK, "n_links")
-hop = _record("hops", HOP, "n_hops")
-event = _record("events", EVENT, "n_events")
+flow = _record("flows", k.FLOW, "n_flows")
+link = _record("links", k.LINK, "n_links")
+hop = _record("hops", k.HOP, "n_hops")
+event = _record("events", k.EVENT, "n_events")
 blocks = _view("blocks", I8, "n_blocks", 6)
 buckets = _view("buckets", I4, "n_buckets", 2)
 heap = _view("heap", I8, "n_heap")
@@ -154,9 +140,9 @@ queue_size = _view("queue_size", I4, "n_queue")
 out_seq = _view("out_seq", I8, "n_out")
 out_kind = _view("out_kind", I8, "n_out")
 rules = _view("rules", I8, "n_rules", 3)
-counts = _view("counts", I8, "n_flows", COUNTS)
-sums = _view("sums", F8, "n_flows", SUMS)
-levels = _view("levels", I8, "n_flows", LEVELS)
+counts = _view("counts", I8, "n_flows", k.COUNTS)
+sums = _view("sums", F8, "n_flows", k.SUMS)
+levels = _view("levels", I8, "n_flows", k.LEVELS)
 epochs = _view("epochs", I8, "n_flows", "n_counts")
 silences = _view("silences", I4, "n_flows", "n_silences")
 slices = _view("slices", I8, "n_slices", "n_flows")
@@ -166,6 +152,6 @@ trace_time = _view("trace_time", F8, "n_trace")
 trace_what = _view("trace_what", I8, "n_trace", 5)
 windows = _view("windows", F8, "n_windows", 9)
 queues = _view("queues", F8, "n_queues", 4)
-edges = _view("edges", F8, EDGES)
-ahead_links = _view("ahead_links", F8, "n_links", EDGES, AHEAD_LINKS)
-ahead_flows = _view("ahead_flows", I8, "n_flows", EDGES, AHEAD_FLOWS)
+edges = _view("edges", F8, k.EDGES)
+ahead_links = _view("ahead_links", F8, "n_links", k.EDGES, k.AHEAD_LINKS)
+ahead_flows = _view("ahead_flows", I8, "n_flows", k.EDGES, k.AHEAD_FLOWS)

@@ -78,8 +78,7 @@ class Routes:
             path = (source,) * (start != source) + between + (target,) * (end != target)
         if len(path) < 2 or any(b not in self.next[a] for a, b in (path[:2], path[-2:])):
             raise ScenarioError(
-                f"flows.source {shown(source)} and flows.target {shown(target)}: no links connect "
-                f"{source} to {target}"
+                f"flows.source {shown(source)} and flows.target {shown(target)}: no links connect {source} to {target}"
             )
         return path
 

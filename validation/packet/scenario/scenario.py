@@ -415,3 +415,11 @@ class Scenario:
             samples = len(self.ways) * self.duration / record.queues if record.queues else packets
             need += 32.0 * samples
         return need
+
+
+def refuse_above(need: float, what: str, advice: str) -> None:
+    """As `check_memory`, with a ScenarioError."""
+    try:
+        check_memory(what, need, advice)
+    except LimitError as error:
+        raise ScenarioError(str(error)) from None

@@ -12,25 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import records as k
 from .. import views as at
 from ..calendar import schedule
 from ..jit import called, inlined
-from ..records import (
-    AFTER_DUPACK,
-    AFTER_EXIT,
-    AFTER_TIMEOUT,
-    DUP_THRESH,
-    FAST,
-    HELD_BACK,
-    NEWRENO,
-    RECOVERIES,
-    REPEAT,
-    SACK,
-    SAMPLES,
-    SEND,
-    TAHOE,
-    TIMEOUT,
-)
 from ..streams import ONE, on_grid, uniform
 from ..timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
 from ..windows import grow, reduce_on_loss, reduce_on_timeout, reno
@@ -79,7 +64,7 @@ def whole_window(f: Any) -> Any:
 @inlined
 def may_send(w: Any, f: Any) -> None:
     """Have sent, at the end of this turn, what the window allows then."""
-    w.send = SEND
+    w.send = k.SEND
     w.send_most = 0
 
 
@@ -103,7 +88,7 @@ def send(w: Any, f: Any, i: Any) -> None:
     while f.una < f.limit:
         seq = -1
         kind_now = kind
-        if f.algorithm == SACK:
+        if f.algorithm == k.SACK:
             if f.recovery:
                 if f.pipe >= np.int64(f.cwnd):
                     return
@@ -123,7 +108,7 @@ def send(w: Any, f: Any, i: Any) -> None:
             elif f.recover > 0 and hole < f.una + f.window:
                 seq = hole
                 f.scan = max(f.scan, seq + 1)
-                kind_now = FAST
+                kind_now = k.FAST
             if seq < 0:
                 return
             output(w, f, i, seq, kind_now)
@@ -137,7 +122,7 @@ def send(w: Any, f: Any, i: Any) -> None:
                 return
             output(w, f, i, f.next, kind)
             f.next += 1
-        kind = REPEAT
+        kind = k.REPEAT
         count += 1
         if count == burst:
             return
@@ -150,7 +135,7 @@ def hold_back(w: Any, f: Any, i: Any, kind: Any) -> None:
     f.held_kind = kind
     f.hold_draws += ONE
     late = on_grid(w, f.overhead * uniform(f.hold_key, f.hold_draws))
-    schedule(w, w.now + late, HELD_BACK, i, 0)
+    schedule(w, w.now + late, k.HELD_BACK, i, 0)
 
 
 @called
@@ -200,7 +185,7 @@ def new_ack(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
         f.backoff = 1
         f.timing = 0
     if timed or f.timestamps:
-        at.counts(w)[i, SAMPLES] += 1
+        at.counts(w)[i, k.SAMPLES] += 1
         sample_rtt(f, w.now, echo if f.timestamps else f.timed_at)
     if finished(f):
         stop_timer(f)
@@ -222,7 +207,7 @@ def new_ack_and_growth(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
 def send_one(w: Any, f: Any, i: Any) -> None:
     """Limited transmit (RFC 3042): one new segment for a first or second duplicate."""
     if f.next < f.una + f.window and f.next < f.limit and f.next <= f.una - 1 + f.cwnd + f.dupacks:
-        output(w, f, i, f.next, REPEAT)
+        output(w, f, i, f.next, k.REPEAT)
         f.next += 1
 
 
@@ -230,60 +215,60 @@ def send_one(w: Any, f: Any, i: Any) -> None:
 def on_duplicates(w: Any, f: Any, i: Any) -> None:
     """Third duplicate: fast retransmit, at most once for a window of data."""
     acked = f.una - 1
-    again = f.algorithm not in (TAHOE, NEWRENO, SACK) and f.action == AFTER_DUPACK  # Reno alone
+    again = f.algorithm not in (k.TAHOE, k.NEWRENO, k.SACK) and f.action == k.AFTER_DUPACK  # Reno alone
     if not (acked > f.recover or again or acked == 0):
         return
-    at.counts(w)[i, RECOVERIES] += 1
+    at.counts(w)[i, k.RECOVERIES] += 1
     f.recover = f.top - 1
-    f.action = AFTER_DUPACK
+    f.action = k.AFTER_DUPACK
     f.timing = 0
-    if f.algorithm == SACK:
-        f.pipe = f.top - f.una - DUP_THRESH
+    if f.algorithm == k.SACK:
+        f.pipe = f.top - f.una - k.DUP_THRESH
         f.recovery = 1
         f.scan = max(f.scan, f.una + 1)
     reduce_on_loss(w, f, reno.on_loss_ns2)
     set_timer(w, f, i)
-    if f.algorithm == TAHOE:
+    if f.algorithm == k.TAHOE:
         f.next = f.una
         return
     # Timeouts that were not needed bring duplicates of the last acknowledgement, too: there is nothing to resend then.
     if f.last_una < f.limit:
-        output(w, f, i, f.last_una, FAST)
-    if f.algorithm != SACK:
-        f.inflation = DUP_THRESH
+        output(w, f, i, f.last_una, k.FAST)
+    if f.algorithm != k.SACK:
+        f.inflation = k.DUP_THRESH
 
 
 @inlined
 def on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None:
     """An acknowledgement of all before `ack`, perhaps with blocks, is back; `w.send` says what to send then."""
-    if f.algorithm == SACK:
+    if f.algorithm == k.SACK:
         _sack_on_ack(w, f, i, slot, ack, echo)
         return
     if ack > f.una:
-        if f.algorithm == NEWRENO and ack - 1 < f.recover and f.action == AFTER_DUPACK:
+        if f.algorithm == k.NEWRENO and ack - 1 < f.recover and f.action == k.AFTER_DUPACK:
             _partial_ack(w, f, i, ack)
         else:
-            if f.algorithm != TAHOE:
-                if f.action == AFTER_DUPACK and (f.algorithm != NEWRENO or f.inflation > 0):
-                    f.action = AFTER_EXIT
+            if f.algorithm != k.TAHOE:
+                if f.action == k.AFTER_DUPACK and (f.algorithm != k.NEWRENO or f.inflation > 0):
+                    f.action = k.AFTER_EXIT
                 f.inflation = 0
                 f.recovery = 0
             f.partial = 0
             new_ack_and_growth(w, f, i, ack, echo)
     elif ack == f.una:
         f.dupacks += 1
-        if f.dupacks == DUP_THRESH:
+        if f.dupacks == k.DUP_THRESH:
             on_duplicates(w, f, i)
             f.recovery = f.inflation > 0
-        elif f.dupacks > DUP_THRESH:
-            if f.algorithm != TAHOE and f.action == AFTER_DUPACK:
+        elif f.dupacks > k.DUP_THRESH:
+            if f.algorithm != k.TAHOE and f.action == k.AFTER_DUPACK:
                 f.inflation += 1
         elif f.limited:
             send_one(w, f, i)
-    if f.algorithm == TAHOE or f.dupacks == 0 or f.dupacks >= DUP_THRESH:
-        w.send = SEND
-        w.send_kind = FAST if f.dupacks == DUP_THRESH else REPEAT
-        w.send_most = 2 if f.algorithm == NEWRENO and f.dupacks > 0 else 0
+    if f.algorithm == k.TAHOE or f.dupacks == 0 or f.dupacks >= k.DUP_THRESH:
+        w.send = k.SEND
+        w.send_kind = k.FAST if f.dupacks == k.DUP_THRESH else k.REPEAT
+        w.send_most = 2 if f.algorithm == k.NEWRENO and f.dupacks > 0 else 0
 
 
 @called
@@ -304,7 +289,7 @@ def _partial_ack(w: Any, f: Any, i: Any, ack: Any) -> None:
     if f.timing and ack > f.timed_seq:
         f.timing = 0
         f.backoff = 1
-    output(w, f, i, ack, FAST)
+    output(w, f, i, ack, k.FAST)
 
 
 @inlined
@@ -319,15 +304,15 @@ def _sack_on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None
             update_scoreboard(w, f, i, slot)
             if f.sack_changed:
                 f.dupacks += 1
-                if f.dupacks == DUP_THRESH:
+                if f.dupacks == k.DUP_THRESH:
                     on_duplicates(w, f, i)
-                elif f.dupacks < DUP_THRESH and f.limited:
+                elif f.dupacks < k.DUP_THRESH and f.limited:
                     send_one(w, f, i)
         # What a third duplicate allows is sent by the next acknowledgement, the first within recovery.
         if f.dupacks == 0:
-            w.send = SEND
+            w.send = k.SEND
         return
-    w.send = SEND
+    w.send = k.SEND
     f.pipe -= 1
     if ack - 1 >= f.recover:
         f.recover = 0
@@ -352,7 +337,7 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     """The retransmission timer expired: one segment, from the first unacknowledged on."""
     count_timeout(w, f, i)
     f.inflation = 0
-    f.dupacks = 0 if f.algorithm != TAHOE else f.dupacks
+    f.dupacks = 0 if f.algorithm != k.TAHOE else f.dupacks
     f.recovery = 0
     f.after_timeout = 1
     f.last_una = f.una
@@ -360,12 +345,12 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     forget_scoreboard(w, f, i)
     if f.una == 0:
         f.iw = 1  # the first packet was lost: no larger first window
-    f.action = AFTER_TIMEOUT
+    f.action = k.AFTER_TIMEOUT
     reduce_on_timeout(w, f, reno.on_timeout_ns2)
     back_off(f)
     set_timer(w, f, i)
     f.next = f.una
     f.timing = 0
-    w.send = SEND
-    w.send_kind = TIMEOUT
-    f.held_kind = TIMEOUT  # should an earlier opportunity be put off still
+    w.send = k.SEND
+    w.send_kind = k.TIMEOUT
+    f.held_kind = k.TIMEOUT  # should an earlier opportunity be put off still

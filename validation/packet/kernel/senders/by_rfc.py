@@ -10,25 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import records as k
 from .. import views as at
 from ..jit import called, inlined
-from ..records import (
-    AFTER_DUPACK,
-    AFTER_TIMEOUT,
-    DUP_THRESH,
-    FAST,
-    FILL,
-    NEW,
-    NO_ACTION,
-    RECOVERIES,
-    RENO,
-    REPEAT,
-    SACK,
-    SAMPLES,
-    SEND,
-    TAHOE,
-    TIMEOUT,
-)
 from ..timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
 from ..windows import grow, reduce_on_loss, reduce_on_timeout, reno
 from .common import clear_scoreboard, emit, finished, first_unreported, mark_blocks, pass_reported
@@ -74,13 +58,13 @@ def send_window(w: Any, f: Any, i: Any, window: Any, first_kind: Any) -> None:
             continue
         transmit(w, f, i, f.next, kind)
         f.next += 1
-        kind = REPEAT
+        kind = k.REPEAT
 
 
 @inlined
 def send(w: Any, f: Any, i: Any) -> None:
     """What was asked for in this turn: the window, or the pipe."""
-    if w.send == FILL:
+    if w.send == k.FILL:
         fill_pipe(w, f, i)
     else:
         send_window(w, f, i, w.send_most, w.send_kind)
@@ -89,7 +73,7 @@ def send(w: Any, f: Any, i: Any) -> None:
 @inlined
 def may_send(w: Any, f: Any) -> None:
     """Have sent, at the end of this turn, what the window allows now."""
-    w.send = SEND
+    w.send = k.SEND
     w.send_most = usable(f)
 
 
@@ -129,40 +113,40 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     f.inflation = 0
     f.recover = f.top - 1
     f.after_timeout = 1
-    f.action = AFTER_TIMEOUT
+    f.action = k.AFTER_TIMEOUT
     f.timing = 0
     f.next = f.una
     if f.una == 0 and f.handshake:
         f.iw = 1  # the handshake was lost: no larger first window (RFC 5681, 3.1)
     set_timer(w, f, i)
-    ask(w, f, TIMEOUT)
+    ask(w, f, k.TIMEOUT)
 
 
 @inlined
 def on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None:
     """An acknowledgement of all before `ack`, perhaps with blocks, is back."""
     news = 0
-    if f.algorithm == SACK:
+    if f.algorithm == k.SACK:
         news = mark_blocks(w, f, i, slot)
     if ack > f.una:
         _advance(w, f, i, ack, echo)
         return
     if ack < f.una or f.una == f.top or f.after_timeout:
         return
-    if f.algorithm == SACK and news == 0:
+    if f.algorithm == k.SACK and news == 0:
         return  # nothing new is reported, so it is no duplicate in the sense of RFC 6675, section 2
     f.dupacks += 1
     if f.recovery:
-        if f.algorithm == SACK:
-            w.send = FILL
+        if f.algorithm == k.SACK:
+            w.send = k.FILL
         else:
             f.inflation += 1
-            ask(w, f, REPEAT)
-    elif f.dupacks == DUP_THRESH:
+            ask(w, f, k.REPEAT)
+    elif f.dupacks == k.DUP_THRESH:
         enter_recovery(w, f, i)
-    elif f.dupacks < DUP_THRESH and f.limited and f.next == f.top:
+    elif f.dupacks < k.DUP_THRESH and f.limited and f.next == f.top:
         # Limited transmit (RFC 3042): one new segment per duplicate, the window unchanged.
-        w.send = SEND
+        w.send = k.SEND
         w.send_most = min(np.int64(f.cwnd) + f.dupacks, f.window)
         # Not to be counted when the window is halved (RFC 5681, 3.2, step 2).
         f.limited_sent += max(0, min(f.una + w.send_most, f.limit) - f.next)
@@ -175,7 +159,7 @@ def _advance(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
     if timed:
         f.timing = 0
     if timed or f.timestamps:
-        at.counts(w)[i, SAMPLES] += 1
+        at.counts(w)[i, k.SAMPLES] += 1
         sample_rtt(f, w.now, echo if f.timestamps else f.timed_at)
         f.backoff = 1
     newly = ack - f.una
@@ -193,17 +177,17 @@ def _advance(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
             f.cwnd = np.float64(f.iw)  # the handshake is over
         else:
             grow(w, f, newly, reno.on_ack)
-        ask(w, f, REPEAT)
-    elif f.una > f.recover or f.algorithm == RENO:
+        ask(w, f, k.REPEAT)
+    elif f.una > f.recover or f.algorithm == k.RENO:
         f.recovery = 0
         f.dupacks = 0
         f.inflation = 0
-        f.action = NO_ACTION
+        f.action = k.NO_ACTION
         restart_timer(w, f, i)
-        ask(w, f, REPEAT)
-    elif f.algorithm == SACK:
+        ask(w, f, k.REPEAT)
+    elif f.algorithm == k.SACK:
         restart_timer(w, f, i)
-        w.send = FILL
+        w.send = k.FILL
     else:
         newreno_partial(w, f, i, newly)
 
@@ -221,29 +205,29 @@ def enter_recovery(w: Any, f: Any, i: Any) -> None:
     """Third duplicate: fast retransmit, at most once per window of data (RFC 6582, 3.2 step 1)."""
     if f.una - 1 <= f.recover:
         return
-    at.counts(w)[i, RECOVERIES] += 1
+    at.counts(w)[i, k.RECOVERIES] += 1
     reduce_on_loss(w, f, reno.on_loss)
     f.recover = f.top - 1
-    f.action = AFTER_DUPACK
+    f.action = k.AFTER_DUPACK
     f.limited_sent = 0
     stop_timer(f)
-    if f.algorithm == TAHOE:
+    if f.algorithm == k.TAHOE:
         f.next = f.una
         f.dupacks = 0
         f.timing = 0
         f.after_timeout = 1  # duplicates of what is now resent say nothing
-        ask(w, f, FAST)
+        ask(w, f, k.FAST)
         return
     f.recovery = 1
     f.partial = 0
     f.high_rxt = f.una
     f.rxt_sacked = 1 if at.sacked(w)[i, f.una & (at.sacked(w).shape[1] - 1)] else 0
-    transmit(w, f, i, f.una, FAST)
-    if f.algorithm == SACK:
-        w.send = FILL
+    transmit(w, f, i, f.una, k.FAST)
+    if f.algorithm == k.SACK:
+        w.send = k.FILL
     else:
-        f.inflation = DUP_THRESH
-        ask(w, f, REPEAT)
+        f.inflation = k.DUP_THRESH
+        ask(w, f, k.REPEAT)
 
 
 @called
@@ -253,11 +237,11 @@ def fill_pipe(w: Any, f: Any, i: Any) -> None:
     A retransmission that is lost again waits for the timer. Rule 4 (a rescue at the end) is left out.
     """
     # A hole counts as lost if three segments beyond it were reported: if it lies before the third from the end.
-    lost_end = f.sack_third if f.sack_total >= DUP_THRESH else f.una
+    lost_end = f.sack_third if f.sack_total >= k.DUP_THRESH else f.una
     last_sacked = f.sack_max if f.sack_total > 0 else f.una
     # What counts as under way: holes behind `lost_end`, and what was sent again and is not reported yet.
-    if f.sack_total >= DUP_THRESH:
-        pipe = f.top - f.sack_third - DUP_THRESH
+    if f.sack_total >= k.DUP_THRESH:
+        pipe = f.top - f.sack_third - k.DUP_THRESH
     else:
         pipe = f.top - f.una - f.sack_total
     pipe += max(f.high_rxt - f.una + 1, 0) - f.rxt_sacked
@@ -270,7 +254,7 @@ def fill_pipe(w: Any, f: Any, i: Any) -> None:
             _resend(w, f, i, hole)
             hole += 1
         elif f.top < f.una + f.window and f.top < f.limit:
-            transmit(w, f, i, f.top, NEW)
+            transmit(w, f, i, f.top, k.NEW)
             f.next = f.top
         else:
             if hole < last_sacked:
@@ -287,7 +271,7 @@ def _resend(w: Any, f: Any, i: Any, hole: Any) -> None:
     """Send a hole again; all between the last one sent again and this one was reported."""
     f.rxt_sacked += hole - max(f.una, f.high_rxt + 1)
     f.high_rxt = hole
-    transmit(w, f, i, hole, FAST)
+    transmit(w, f, i, hole, k.FAST)
 
 
 @called
@@ -296,6 +280,6 @@ def newreno_partial(w: Any, f: Any, i: Any, newly: Any) -> None:
     if f.partial == 0:
         restart_timer(w, f, i)
     f.partial = 1
-    transmit(w, f, i, f.una, FAST)
+    transmit(w, f, i, f.una, k.FAST)
     f.inflation = max(f.inflation - newly + 1, 1 - np.int64(f.cwnd))
-    ask(w, f, REPEAT)
+    ask(w, f, k.REPEAT)
