@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from .look import (
     COLOURS,
     LAYOUT,
+    axis_scale,
     axis_title,
     check_swept,
     image_figure,
@@ -38,7 +39,8 @@ def law_figure(result: xr.Dataset) -> go.Figure:
     if name not in result:
         return quantity_figure(result)
     chosen = "state" not in result[name].dims
-    swept = check_swept(result, 2 if chosen else 1)
+    instead = ", or one state: result.sel(state=...)" if len(swept_dims(result)) == 2 else ""
+    swept = check_swept(result, 2 if chosen else 1, instead)
     if len(swept) == 2:
         return image_figure(result, name, *swept)
     return panel_figure(result, [name], swept[0] if swept else "state")
@@ -55,6 +57,7 @@ def sent_against_loss(observed: xr.Dataset) -> go.Figure:
         )  # fmt: skip
     figure.update_layout(**LAYOUT | {"height": 420})
     figure.update_yaxes(title_text="probability of an epoch")
+    figure.update_xaxes(**axis_scale(observed[x].values))
     return figure.update_xaxes(title_text=axis_title(x, observed[x].attrs))
 
 

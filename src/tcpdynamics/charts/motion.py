@@ -19,6 +19,8 @@ from .look import (
     ORANGE,
     PURPLE,
     RED,
+    axis_range,
+    axis_scale,
     axis_title,
     check_swept,
     image_figure,
@@ -101,13 +103,22 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
         x, y = _points(result[dim].values, kept, MARKERS // len(panels))
         style = {"size": 2 if x.size > 5000 else 4, "color": colour}
         name = str(values.attrs.get("long_name", values.name)).partition(" of ")[0]
-        figure.add_scattergl(x=x, y=y, mode="markers", marker=style, name=name, row=1, col=1)
+        figure.add_scattergl(
+            x=x, y=y, mode="markers", marker=style, name=name, showlegend=x.size > 0, row=1, col=1
+        )
     if "level" in result:
         rest = result.level.where(result.attractor == 1)
         style = {"color": BLACK, "width": 2}
-        figure.add_scatter(
-            x=result[dim].values, y=rest.values, mode="lines", line=style, name="equilibrium", row=1, col=1
-        )
+        if np.isfinite(rest.values).any():
+            figure.add_scatter(
+                x=result[dim].values,
+                y=rest.values,
+                mode="lines",
+                line=style,
+                name="equilibrium",
+                row=1,
+                col=1,
+            )
     attrs = (result["level"] if "level" in result else panels[0][0]).attrs
     title = dict(attrs) | {"long_name": str(attrs.get("long_name", "")).removesuffix(" at the end")}
     figure.update_yaxes(title_text=axis_title("", title), row=1, col=1)
@@ -129,10 +140,9 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
 
 def _whole_range(figure: go.Figure, parameter: Any) -> None:
     """The axis shows all that was swept, also where nothing is drawn."""
-    low, high = float(np.min(parameter)), float(np.max(parameter))
-    edge = 0.02 * (high - low)
-    if edge > 0:
-        figure.update_xaxes(range=[low - edge, high + edge])
+    low, high = axis_range(parameter, edge=0.02)
+    if low < high:
+        figure.update_xaxes(range=[low, high], **axis_scale(parameter))
 
 
 def _bounded(values: Any, result: xr.Dataset) -> Any:
@@ -186,6 +196,7 @@ def lyapunov_figure(result: xr.Dataset) -> go.Figure:
             break
     figure.add_hline(0, line={"color": BLACK, "width": 1})
     figure.update_layout(**LAYOUT | {"height": 480}, showlegend=True)
+    figure.update_xaxes(**(axis_scale(result[x].values) if swept else {}))
     return set_axis_titles(figure, result, x, "exponent")
 
 

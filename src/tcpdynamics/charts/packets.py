@@ -95,7 +95,7 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
     """
     _need(result, "window_time", "record.windows", "0.1")
     which = result.window_flow.values.astype(int)
-    known = [flow for flow in np.unique(which).tolist() if flow in _flows(result) or flows is not None]
+    known = np.unique(which if flows is not None else which[np.isin(which, _flows(result))]).tolist()
     chosen, names = _choose(flows, known, "flows"), _flow_names(result)
     figure = _figure(f"Windows{_of_all(chosen, known, flows, 'flows')}: {_title(result)}", "window [packets]")
     highest = 0.0

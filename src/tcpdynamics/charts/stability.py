@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 from scipy.ndimage import map_coordinates
 
 from tcpdynamics.solvers.stability.boundary import Boundary
@@ -24,11 +25,12 @@ from .look import (
     LAYOUT,
     PURPLE,
     RED,
+    axis_range,
+    axis_scale,
     axis_title,
     check_swept,
     image_figure,
     quantity_figure,
-    set_axis_titles,
 )
 
 if TYPE_CHECKING:
@@ -88,8 +90,8 @@ def _regions(chart: xr.Dataset, across: str, up: str) -> go.Figure:
         _boundary(figure, chart, across, up)
     if "margin" in chart:
         _closed_form(figure, chart, across, up)
-    figure.update_yaxes(title_text=axis_title(up, chart[up].attrs), range=_ends(y))
-    figure.update_xaxes(range=_ends(x))
+    figure.update_yaxes(title_text=axis_title(up, chart[up].attrs), range=axis_range(y), **axis_scale(y))
+    figure.update_xaxes(range=axis_range(x), **axis_scale(x))
     return figure
 
 
@@ -177,7 +179,7 @@ def _along(chart: xr.Dataset, dim: str) -> go.Figure:
         for at in _zeros(x[order], chart.margin.values[order])[:20]:
             figure.add_vline(at, line={"color": RED, "width": 2, "dash": "dash"})
     figure.update_yaxes(title_text=axis_title(name, value.attrs))
-    return figure
+    return figure.update_xaxes(**axis_scale(x))
 
 
 def _zeros(x: Any, y: Any) -> Any:
@@ -198,10 +200,6 @@ def _mark(figure: go.Figure, chart: xr.Dataset, dims: tuple[str, ...], mark: Map
     style = {"symbol": "star", "size": 15, "color": PURPLE, "line": {"color": BLACK, "width": 1}}
     name = str(mark.get("name", "marked"))
     figure.add_scatter(x=[x], y=[y], mode="markers", marker=style, name=name, cliponaxis=False)
-
-
-def _ends(values: Any) -> list[float]:
-    return [float(np.min(values)), float(np.max(values))]
 
 
 def spectrum_figure(roots: xr.Dataset) -> go.Figure:
@@ -269,21 +267,52 @@ def equilibria_figure(result: xr.Dataset) -> go.Figure:
         return image_figure(result, "count", *swept)
     beside = {"residual", "abscissa", "radius", "stable", "count", "status"}
     names = [str(k) for k, v in result.data_vars.items() if k not in beside and "equilibrium" in v.dims]
-    figure = go.Figure()
+    figure, rows = _panels(result, names)
     for colour, name in zip(COLOURS, names, strict=False):
-        values = result[name].isel(flow=0) if "flow" in result[name].dims else result[name]
+        values, label = _first_flow(result[name])
         x = values * 0 + (result[swept[0]] if swept else np.arange(1, values.sizes["equilibrium"] + 1))
         for word, is_kind, symbol in (("stable", True, "circle"), ("unstable", False, "circle-open")):
             kind = (result.stable == 1) == is_kind
             style = {"color": colour, "symbol": symbol, "size": 8}
             figure.add_scatter(
                 x=x.where(kind).values.ravel(), y=values.where(kind).values.ravel(), mode="markers", marker=style,
-                name=f"{values.attrs.get('long_name', name)}, {word}",
+                name=f"{label}, {word}", row=rows[name], col=1,
             )  # fmt: skip
-    figure.update_layout(**LAYOUT, showlegend=True)
-    if names:
-        set_axis_titles(figure, result, swept[0] if swept else "equilibrium", names[0])
-    return figure
+    if swept:
+        figure.update_xaxes(**axis_scale(result[swept[0]].values))
+    return _named_panels(figure, result, swept[0] if swept else "equilibrium", rows)
+
+
+def _panels(result: xr.Dataset, names: Sequence[str]) -> tuple[go.Figure, dict[str, int]]:
+    """Panels below each other, one for each unit, and the row of each quantity."""
+    of = {name: str(result[name].attrs.get("units", "1")) for name in names}
+    units = list(dict.fromkeys(of.values()))
+    figure = make_subplots(rows=max(1, len(units)), cols=1, shared_xaxes=True, vertical_spacing=0.06)
+    figure.update_layout(**LAYOUT | {"height": 440 + 180 * max(1, len(units))}, showlegend=True)
+    return figure, {name: units.index(unit) + 1 for name, unit in of.items()}
+
+
+def _named_panels(figure: go.Figure, result: xr.Dataset, x: str, rows: Mapping[str, int]) -> go.Figure:
+    """The axes of `_panels` with the names and the unit of what they show."""
+    for row in sorted(set(rows.values())):
+        members = [name for name, its in rows.items() if its == row]
+        attrs = dict(result[members[0]].attrs)
+        if len(members) > 1:
+            attrs = {"long_name": ", ".join(members), "units": attrs.get("units", "1")}
+        figure.update_yaxes(title_text=axis_title(members[0], attrs), row=row, col=1)
+    last = max(rows.values(), default=1)
+    title = axis_title(x, result[x].attrs if x in result else {})
+    return figure.update_xaxes(title_text=title, row=last, col=1)
+
+
+def _first_flow(values: xr.DataArray) -> tuple[xr.DataArray, str]:
+    """A quantity, of several flows that of the first, and its name."""
+    meaning = str(values.attrs.get("long_name", values.name))
+    if "flow" not in values.dims:
+        return values, meaning
+    first = values.isel(flow=0)
+    number = int(first["flow"]) if "flow" in first.coords else 0
+    return first, f"{meaning}, flow {number}"
 
 
 def continuation_figure(result: xr.Dataset) -> go.Figure:
@@ -291,16 +320,16 @@ def continuation_figure(result: xr.Dataset) -> go.Figure:
     parameter = json.loads(result.attrs["settings"])["parameter"]
     beside = {"abscissa", "radius", "stable", "unstable", "status", parameter}
     names = [str(k) for k, v in result.data_vars.items() if k not in beside and "step" in v.dims]
-    figure = go.Figure()
+    figure, rows = _panels(result, names)
     for colour, name in zip(COLOURS, names, strict=False):
-        branch = result[name].isel(flow=0) if "flow" in result[name].dims else result[name]
+        branch, label = _first_flow(result[name])
         stable = result.stable.values.astype(bool)
         # The step at which stability changes belongs to both lines, so that they meet.
         ends = np.diff(stable, append=stable[-1:]) | np.diff(stable, prepend=stable[:1])
         for word, kind, dash in (("stable", stable, "solid"), ("unstable", ~stable, "dot")):
             figure.add_scatter(
                 x=result[parameter].values, y=np.where(kind | ends, branch.values, np.nan), mode="lines",
-                line={"color": colour, "dash": dash}, name=f"{branch.attrs.get('long_name', name)}, {word}",
+                line={"color": colour, "dash": dash}, name=f"{label}, {word}", row=rows[name], col=1,
             )  # fmt: skip
         special = result[f"special_{name}"]
         special = special.isel(flow=0) if "flow" in special.dims else special
@@ -308,6 +337,6 @@ def continuation_figure(result: xr.Dataset) -> go.Figure:
             x=result[f"special_{parameter}"].values, y=special.values, mode="markers+text", name="special points",
             text=[str(kind) for kind in result.special_kind.values], textposition="top center",
             marker={"color": BLACK, "symbol": "star", "size": 11}, showlegend=name == names[0],
+            row=rows[name], col=1,
         )  # fmt: skip
-    figure.update_layout(**LAYOUT, showlegend=True)
-    return set_axis_titles(figure, result, parameter, names[0])
+    return _named_panels(figure, result, parameter, rows)
