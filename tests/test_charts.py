@@ -242,6 +242,15 @@ def test_the_legend_of_a_diagram_names_what_is_drawn() -> None:
     assert names == {"cycles": ["maxima", "minima"], "rest": ["equilibrium"]}
 
 
+def test_a_legend_says_how_many_lines_are_left_out() -> None:
+    law = solvers.stationary(models.SubPacketExact(loss=LOSS).chain())
+    figure = tcpdynamics.plot(law)
+    assert figure.layout.legend.title.text == f"10 of {law.sizes['state']} lines of probability"
+    assert (
+        len(figure.data) == 10 and not tcpdynamics.plot(law.isel(state=slice(0, 10))).layout.legend.title.text
+    )
+
+
 def test_every_verdict_has_a_colour() -> None:
     assert set(look.VERDICT_COLOURS) == {str(verdict) for verdict in Verdict}
 

@@ -174,7 +174,7 @@ def test_a_selection_of_flows_counts_its_own_packets() -> None:
 
 
 def test_figures_say_what_they_leave_out() -> None:
-    assert "Windows (6 of 11 flows)" in plots.simulation_figure(two_groups(windows=0.1)).layout.title.text
+    assert "(6 of 11 flows)" in plots.simulation_figure(two_groups(windows=0.1)).layout.title.text
     assert "(6 of 11 flows)" in plots.simulation_figure(two_groups(receives=True)).layout.title.text
     assert "of 11" not in plots.window_figure(two_groups(windows=0.1), [1, 2]).layout.title.text
 

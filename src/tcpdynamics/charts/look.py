@@ -134,7 +134,7 @@ def set_axis_titles(figure: go.Figure, result: xr.Dataset, x: str, y: str) -> go
 def panel_figure(result: xr.Dataset, names: Sequence[str], x: str) -> go.Figure:
     """Quantities against `x`, those with one unit in one panel, a line for each index of their other dimensions.
 
-    Of more than 10 lines of one quantity the 10 largest are drawn.
+    Of more than 10 lines of one quantity the 10 largest are drawn, and the legend says of how many.
 
     Parameters
     ----------
@@ -156,6 +156,10 @@ def panel_figure(result: xr.Dataset, names: Sequence[str], x: str) -> go.Figure:
     units = list(dict.fromkeys(str(result[k].attrs.get("units", "1")) for k in names))
     figure = make_subplots(rows=len(units), cols=1, shared_xaxes=True, vertical_spacing=0.06)
     along, drawn = coordinate(result, x), 0
+    counts = {name: result[name].size // len(along) for name in names}
+    short = [f"{MAX_LINES} of {n} lines of {name}" for name, n in counts.items() if n > MAX_LINES]
+    if short:
+        figure.update_layout(legend_title_text=", ".join(short))
     for row, unit in enumerate(units, start=1):
         members = [k for k in names if str(result[k].attrs.get("units", "1")) == unit]
         for name in members:

@@ -97,7 +97,7 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
     which = result.window_flow.values.astype(int)
     known = np.unique(which if flows is not None else which[np.isin(which, _flows(result))]).tolist()
     chosen, names = _choose(flows, known, "flows"), _flow_names(result)
-    figure = _figure(f"Windows{_of_all(chosen, known, flows, 'flows')}: {_title(result)}", "window [packets]")
+    figure = _figure(f"Windows: {_title(result)}{_of_all(chosen, known, flows, 'flows')}", "window [packets]")
     highest = 0.0
     for j, flow in enumerate(chosen):
         rows = which == flow
@@ -151,7 +151,7 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
                 raise ValueError(f"links must name links that were recorded, got {link!r}; known: {listed}")
     chosen = _choose(numbers, ranked, "links")
     figure = _figure(
-        f"Queues{_of_all(chosen, ranked, links, 'links')}: {_title(result)}", "waiting [packets]"
+        f"Queues: {_title(result)}{_of_all(chosen, ranked, links, 'links')}", "waiting [packets]"
     )
     for j, i in enumerate(chosen):
         rows = which == i
@@ -192,7 +192,7 @@ def throughput_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
         )
     known = _flows(result)
     missing = _of_all(known[:SHOWN], known, None, "flows")
-    figure = _figure(f"Throughput ({what}){missing}: {_title(result)}", "packets/s")
+    figure = _figure(f"Throughput ({what}): {_title(result)}{missing}", "packets/s")
     for j, (name, values) in enumerate(rates.items()):
         # The last value once more, so that its step has a width.
         figure.add_scatter(
