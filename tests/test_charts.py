@@ -228,6 +228,9 @@ def test_geometric_sweeps_have_logarithmic_axes() -> None:
         if axis.range:
             assert axis.range[0] == pytest.approx(np.log10(0.5), abs=0.05)
     assert tcpdynamics.plot(result("bifurcation", 0)).layout.xaxis.type != "log"
+    crossing = tcpdynamics.plot(solvers.stability_chart(models.LogisticMap(epsilon=growth))).layout
+    assert crossing.annotations[0].x == pytest.approx(np.log10(2)) and crossing.annotations[0].text == "2"
+    assert any(shape.x0 == pytest.approx(2) for shape in crossing.shapes)
 
 
 def test_the_legend_of_a_diagram_names_what_is_drawn() -> None:

@@ -174,7 +174,9 @@ def _along(chart: xr.Dataset, dim: str) -> go.Figure:
     figure.add_hline(edge, line={"color": BLACK, "width": 1})
     crossings = chart[f"boundary_{dim}"].values if f"boundary_{dim}" in chart else ()
     for at in crossings[:20]:
-        figure.add_vline(at, line={"color": BLACK, "width": 4}, annotation_text=f"{at:.6g}")
+        place = np.log10(at) if axis_scale(x) else at  # annotations take exponents, lines take values
+        line = {"color": BLACK, "width": 4}
+        figure.add_vline(at, line=line, annotation_text=f"{at:.6g}", annotation_x=place)
     if "margin" in chart:
         for at in _zeros(x[order], chart.margin.values[order])[:20]:
             figure.add_vline(at, line={"color": RED, "width": 2, "dash": "dash"})
