@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 import xarray as xr
 
 import tcpdynamics
@@ -177,6 +178,80 @@ def test_more_parameters_than_a_figure_shows_are_refused() -> None:
     chain = full(LOSS).chain()
     with pytest.raises(ValueError, match=r"shows one point, and 1 was swept \(loss\).*isel\(loss=0\)"):
         tcpdynamics.plot(solvers.transient(chain, "S2", [1, 2]))
+
+
+def test_of_two_swept_parameters_one_state_may_be_shown() -> None:
+    law = solvers.stationary(models.SubPacketFull(loss=LOSS, base_timeout=np.geomspace(2, 16, 4)).chain())
+    with pytest.raises(ValueError, match=r"isel\(\w+=0\), or one state: result.sel\(state=\.\.\.\)"):
+        tcpdynamics.plot(law)
+    image = tcpdynamics.plot(law.sel(state="b0"))
+    assert image.layout.title.text == "state b0" and {image.layout.xaxis.type, image.layout.yaxis.type} == {
+        None,
+        "log",
+    }
+    line = tcpdynamics.plot(law.sel(state="b0").isel(loss=1))
+    assert line.layout.title.text.startswith("loss = 0.1667, state b0") and line.layout.xaxis.type == "log"
+    silent = law.sel(state=["b0", "b*"])
+    with pytest.raises(ValueError, match=r"result.sum\('state', keep_attrs=True\)"):
+        tcpdynamics.plot(silent.probability.sum("state"))
+    total = tcpdynamics.plot(silent.sum("state", keep_attrs=True)).data[0].z
+    np.testing.assert_allclose(
+        total, silent.probability.sum("state").transpose(*reversed(law.probability.dims[:-1]))
+    )
+
+
+def test_states_with_different_units_have_panels_of_their_own() -> None:
+    x, y, k = sympy.symbols("x y k")
+    problem = solvers.ODE(
+        rhs={"x": k - x, "y": x - y}, parameters={"k": np.geomspace(0.1, 10, 5)}, start={"x": 1, "y": 1},
+        units={"x": "packet", "y": "s"},
+    )  # fmt: skip
+    for figure in (
+        tcpdynamics.plot(solvers.equilibria(problem)),
+        tcpdynamics.plot(solvers.continuation(problem, "k", (0.1, 10))),
+    ):
+        assert [a.title.text for a in figure.select_yaxes()] == ["x [packet]", "y [s]"]
+        assert {t.yaxis for t in figure.data if t.name.startswith("y,")} == {"y2"}
+    assert {a.type for a in tcpdynamics.plot(solvers.equilibria(problem)).select_xaxes()} == {"log"}
+
+
+def test_geometric_sweeps_have_logarithmic_axes() -> None:
+    growth = np.geomspace(0.5, 2.9, 6)
+    for made in (
+        solvers.bifurcation(models.LogisticMap(epsilon=growth)),
+        solvers.stability_chart(models.LogisticMap(epsilon=growth)),
+        solvers.spectral_radius(models.LogisticMap(epsilon=growth)),
+        solvers.stability_chart(models.LogisticDelayed(epsilon=growth, delay=[0.3, 0.6, 0.9])),
+    ):
+        axis = tcpdynamics.plot(made).layout.xaxis
+        assert axis.type == "log"
+        if axis.range:
+            assert axis.range[0] == pytest.approx(np.log10(0.5), abs=0.05)
+    assert tcpdynamics.plot(result("bifurcation", 0)).layout.xaxis.type != "log"
+    crossing = tcpdynamics.plot(solvers.stability_chart(models.LogisticMap(epsilon=growth))).layout
+    assert crossing.annotations[0].x == pytest.approx(np.log10(2)) and crossing.annotations[0].text == "2"
+    assert any(shape.x0 == pytest.approx(2) for shape in crossing.shapes)
+
+
+def test_the_legend_of_a_diagram_names_what_is_drawn() -> None:
+    x, y, k = sympy.symbols("x y k")
+    radius = x**2 + y**2
+    circle = {"x": k * x - y - x * radius, "y": x + k * y - y * radius}
+    names = {}
+    for word, values in (("cycles", [1.0, 1.5]), ("rest", [-1.0, -0.5])):
+        problem = solvers.ODE(rhs=circle, parameters={"k": values}, start={"x": 0.3, "y": 0.1})
+        figure = tcpdynamics.plot(solvers.bifurcation(problem, transient=60, keep=40, samples=400))
+        names[word] = [t.name for t in figure.data if t.showlegend is not False]
+    assert names == {"cycles": ["maxima", "minima"], "rest": ["equilibrium"]}
+
+
+def test_a_legend_says_how_many_lines_are_left_out() -> None:
+    law = solvers.stationary(models.SubPacketExact(loss=LOSS).chain())
+    figure = tcpdynamics.plot(law)
+    assert figure.layout.legend.title.text == f"10 of {law.sizes['state']} lines of probability"
+    assert (
+        len(figure.data) == 10 and not tcpdynamics.plot(law.isel(state=slice(0, 10))).layout.legend.title.text
+    )
 
 
 def test_every_verdict_has_a_colour() -> None:

@@ -253,6 +253,9 @@ def root_variable(system: System, roots: Array, name: str) -> xr.DataArray:
 def _field(system: System, values: Array, name: str, status: NDArray[np.uint8]) -> xr.DataArray:
     grid, problem = system.grid, system.problem
     units = "1" if isinstance(problem, Map) else f"1/{problem.time_units}"
-    attrs = {"units": units, "long_name": name.replace("_", " ")} | provenance(problem, name)
+    attrs = provenance(problem, name)
+    if "units" in attrs:  # here the unit is that of the values
+        attrs["units_of_states"] = attrs.pop("units")
+    attrs |= {"units": units, "long_name": name.replace("_", " ")}
     array = xr.DataArray(grid.unflatten(values), grid.coords, grid.dims, name, attrs)
     return array.assign_coords(status=status_variable(grid, status))

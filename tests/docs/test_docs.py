@@ -3,6 +3,8 @@
 import dataclasses
 import inspect
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -102,10 +104,31 @@ def test_worked_examples_run(number):
         assert np.sum(result["send_segment"].values == 100) >= 3
 
 
-def test_python_of_the_guide_prints_its_results(capsys):
-    for block in blocks("guide.md", "python"):
-        exec(compile(block, "guide.md", "exec"), {})
-        assert capsys.readouterr().out.strip()
+@pytest.mark.parametrize("name", ["guide.md", "stability.md"])
+def test_python_of_a_page_prints_its_results(name, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for block in blocks(name, "python"):
+        if "__main__" in block:  # a script, whose processes read it again
+            (tmp_path / "script.py").write_text(block, "utf-8")
+            done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0 and done.stdout.strip(), done.stderr
+            continue
+        exec(compile(block, name, "exec"), {})
+        out = capsys.readouterr().out
+        assert out.strip() and "False" not in out
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "guide.md": {"silent.html"}, "stability.md": {"script.py", "roots.zarr"}
+    }[name]  # fmt: skip
+
+
+def test_the_guide_copies_a_ready_scenario_wherever_it_was_installed():
+    (line,) = [line for line in page("guide.md").splitlines() if line.startswith("python -c ")]
+    code, target = re.fullmatch(r'python -c "(.*)" > (\S+)', line).groups()
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert target == "my.toml" and parse_scenario(tomllib.loads(done.stdout)).name == "one_loss"
+    assert f"tcpdynamics simulate {target}" in page("guide.md")
 
 
 def test_python_of_the_page_on_stability(capsys, tmp_path, monkeypatch):

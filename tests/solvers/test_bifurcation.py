@@ -232,6 +232,38 @@ def test_order_of_the_extrema() -> None:
     assert errors[0] / errors[1] > 2**5 and errors[1] / errors[2] > 2**6
 
 
+@pytest.mark.parametrize(
+    ("looked_at", "least", "largest"),
+    [
+        (sympy.Max(0, x), [0], [1]), (sympy.Min(x, sympy.Rational(1, 2)), [-1], [0.5]), (sympy.Abs(x), [0], [1]),
+        (-sympy.Abs(x), [-1], [0]), (sympy.Max(x, y), [-(0.5**0.5), 0.5**0.5], [1]),
+        (sympy.Heaviside(x), [0], [1]), (sympy.Max(x, -0.999), [-0.999], [1]),
+        (sympy.Piecewise((x, x < 0.3), (sympy.Rational(3, 5) - x, True)), [-1, -0.4], [0.3]),
+    ],
+)  # fmt: skip
+def test_extrema_at_corners_plateaus_and_jumps(
+    looked_at: Any, least: list[float], largest: list[float]
+) -> None:
+    """Nothing that the quantity never is: x = cos t, y = -sin t."""
+    circle = ODE(rhs={"x": y, "y": -x}, outputs={"z": looked_at}, start={"x": 1.0, "y": 0.0})
+    ends = bifurcation(circle, of="z", transient=20, keep=60)
+    for name, values in (("minima", least), ("maxima", largest)):
+        points = ends[name].values[np.isfinite(ends[name].values)][
+            1:-1
+        ]  # those at the window's ends have fewer samples
+        assert points.size >= 7 and np.abs(points[:, None] - values).min(axis=1).max() < 1e-7
+    assert ends.attractor == 2
+
+
+def test_extrema_of_a_switched_state() -> None:
+    """A state that rises at 1 and falls at 2 between 0 and 1 has its corners there, wherever samples lie."""
+    rising = sympy.Heaviside(sympy.sin(2 * sympy.pi * sympy.Symbol("t") / 3 + sympy.Rational(1, 10)))
+    saw = ODE(rhs={"x": 2 * rising - 1}, start={"x": 0.0})
+    ends = bifurcation(saw, transient=30, keep=60, samples=1777)
+    assert max(np.ptp(ends[k].values[2:]) for k in ("maxima", "minima")) < 1e-8  # rtol
+    assert float(ends.maxima[-1] - ends.minima[-1]) == pytest.approx(1.5, abs=1e-8)
+
+
 @given(st.integers(1, 6), st.integers(0, 10**6))
 def test_repetition(period: int, seed: int) -> None:
     """A cycle with noise below the threshold has its own period; one that drifts has none."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import sympy
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,12 +19,18 @@ from tcpdynamics.solvers import (
     Delayed,
     DynamicsError,
     Map,
+    characteristic_roots,
     convergence,
     eigenvalues,
     equilibria,
+    explain,
     failures,
     spectral_abscissa,
     spectral_radius,
+    stability_chart,
+    sweep,
+    sweep_of,
+    trajectory,
 )
 from tcpdynamics.solvers.stability.leading_roots import multipliers
 
@@ -186,3 +194,47 @@ def test_symmetric_competition_has_two_distinct_eigenvalues() -> None:
     found = eigenvalues(problem).eigenvalue.values
     assert found.real == pytest.approx([-eps * (1 - g) / total] * (n - 1) + [-eps], abs=1e-14)
     assert all(abs(a - b) < 1e-13 for a, b in combinations(found[:-1], 2))
+
+
+@pytest.mark.parametrize("kind", ["ode", "dde", "map"])
+def test_units_of_states_are_not_those_of_results(kind: str, tmp_path: Path) -> None:
+    """Given `units=`, every number has its own: rates are per time, whichever solver gives them."""
+    x, past, k = sympy.symbols("x past k")
+    words: Any = {
+        "parameters": {"k": [0.5, 1.0]},
+        "units": {"x": "packet"},
+        "time_units": "RTT",
+        "start": {"x": 0.5},
+    }
+    problem: Any
+    if kind == "dde":
+        problem = DDE(rhs={"x": k * x * (1 - past)}, delayed={"past": Delayed("x", 1)}, **words)
+    else:
+        problem = {"ode": ODE, "map": Map}[kind](
+            rhs={"x": k * x * (1 - x) + (x if kind == "map" else 0)}, **words
+        )
+    number, rate = ("1", "1/RTT")
+    root = number if kind == "map" else rate
+    of_all: list[Any] = [equilibria, convergence, stability_chart, trajectory]
+    of_all += [spectral_radius, eigenvalues] if kind == "map" else [spectral_abscissa, characteristic_roots]
+    expected = {
+        "spectral_radius": number, "spectral_abscissa": rate, "eigenvalue": root, "characteristic_root": root,
+        "abscissa": rate, "radius": number, "root": rate, "frequency": rate, "time_constant": "RTT",
+        "x": "packet", "time": "RTT",
+    }  # fmt: skip
+    for solver in of_all:
+        result = solver(problem, *([[0, 1, 2]] if solver is trajectory else []))
+        if isinstance(result, xr.DataArray):
+            assert result.attrs["units_of_states"] == '{"x": "packet"}' and "k" in result.coords
+            result = result.to_dataset()
+        for name, values in result.variables.items():
+            assert "{" not in str(values.attrs.get("units", "")), (solver, name)
+            assert values.attrs.get("units", "") == expected.get(str(name), values.attrs.get("units", "")), (
+                name
+            )
+    store = tmp_path / "x.zarr"
+    spectral = spectral_radius if kind == "map" else spectral_abscissa
+    sweep(sweep_of(problem, spectral), store=store)
+    assert f"[{root}]" in str(explain(store)) and "packet" not in str(explain(store)).replace(
+        '{"x": "packet"}', ""
+    )

@@ -169,3 +169,28 @@ def test_a_result_is_drawn_and_put_into_words_also_from_a_file(runs: xr.Dataset,
 def test_what_cannot_be_compared_is_refused(call: Any, words: str, runs: xr.Dataset) -> None:
     with pytest.raises(DomainError, match=words):
         call(runs)
+
+
+def test_the_tail_of_a_longer_law_is_added_up(runs: xr.Dataset) -> None:
+    """The runs count 0 to 6 packets and "7 or more"."""
+    share = np.append(runs.epoch_share.mean("replication").values, [0.0, 0.0, 0.0])
+    law = (share + 0.01) / (share + 0.01).sum()
+    folded = np.append(law[:7], law[7:].sum())
+    expected = compare(xr.DataArray(folded, dims="packets"), runs, "sends_per_epoch")
+    for coords in ({}, {"state": [str(i) for i in range(11)]}, {"state": np.arange(11.0)}):
+        longer = compare(xr.DataArray(law, coords, "state"), runs, "sends_per_epoch")
+        np.testing.assert_allclose(longer.predicted, folded, rtol=1e-12)
+        np.testing.assert_allclose(longer.effect, expected.effect, rtol=1e-12)
+    each = xr.DataArray(law, dims="state") * xr.ones_like(runs.loss_rate)
+    np.testing.assert_allclose(compare(each, runs, "sends_per_epoch").predicted, folded, rtol=1e-12)
+    with pytest.raises(
+        DomainError, match=r"got 11; give those of 0, 1, 2, .* the last one the sum of 7 and more"
+    ):
+        compare(xr.DataArray(law, {"state": [f"b{i}" for i in range(11)]}, "state"), runs, "sends_per_epoch")
+
+
+def test_a_prediction_without_its_unit_may_be_labelled(runs: xr.Dataset) -> None:
+    rate = xr.DataArray(10.0, attrs={"units": "1"})
+    with pytest.raises(DomainError, match=r"got 1; convert it, or, .*: \.assign_attrs\(units='packets/s'\)"):
+        compare(rate, runs, "goodput")
+    assert compare(rate.assign_attrs(units="packets/s"), runs, "goodput").verdict.item()

@@ -137,3 +137,50 @@ def test_a_real_run_draws_all_four() -> None:
     segments = traces(plots.sequence_figure(result))
     assert {"sent: new", "lost", "received"} <= set(segments)
     assert len(segments["sent: new"][0]) == len(set(segments["sent: new"][1]))  # new data is sent once
+
+
+def two_groups(**record: float) -> xr.Dataset:
+    flows = (Flows(count=6, rtt=(0.1, 0.12)), Flows(count=5, sender="reno", rtt=(0.1, 0.12)))
+    return simulate(Scenario(flows, Bottleneck(1e6, buffer=10), duration=8.0, warm_up=4.0, slice=1.0,
+                             record=Record(**record)))  # type: ignore[arg-type] # fmt: skip
+
+
+@pytest.mark.parametrize("record", [{"windows": 0.1}, {"receives": True}, {}])
+def test_selected_flows_are_drawn_and_no_others(record: dict[str, float]) -> None:
+    run = two_groups(**record)
+    for selected, flows in (
+        (run.sel(flow=[0, 7]), ["flow 0 (sack)", "flow 7 (reno)"]),
+        (run.sel(flow=8), ["flow 8 (reno)"]),
+        (run.isel(flow=slice(6, 11)), [f"flow {i} (reno)" for i in range(6, 11)]),
+    ):
+        figure = plots.simulation_figure(selected)
+        names = [str(t.name).partition(":")[0] for t in figure.data]
+        assert [n for n in dict.fromkeys(names) if n.startswith("flow")] == flows
+        if "windows" not in record:
+            assert ("these flows together" in names) == (len(flows) > 1) and "all flows" not in names
+        assert " of " not in figure.layout.title.text
+
+
+def test_a_selection_of_flows_counts_its_own_packets() -> None:
+    run = two_groups(receives=True)
+    x, y = traces(plots.throughput_figure(run.sel(flow=[3, 9])))["these flows together"]
+    assert float(np.dot(y[:-1], np.diff(x))) == pytest.approx(np.isin(run.receive_flow, [3, 9]).sum())
+    np.testing.assert_allclose(
+        plots.epochs_figure(run.sel(flow=9)).data[0].y, run.epochs.sel(flow=9) / run.epochs.sel(flow=9).sum()
+    )
+    np.testing.assert_array_equal(plots.epochs_figure(run).data[0].y, run.epoch_share)
+    both = xr.concat([run, run], "replication", data_vars="all")
+    assert list(plots.replications_figure(both.sel(flow=9)).data[1].x) == [9]
+
+
+def test_figures_say_what_they_leave_out() -> None:
+    assert "(6 of 11 flows)" in plots.simulation_figure(two_groups(windows=0.1)).layout.title.text
+    assert "(6 of 11 flows)" in plots.simulation_figure(two_groups(receives=True)).layout.title.text
+    assert "of 11" not in plots.window_figure(two_groups(windows=0.1), [1, 2]).layout.title.text
+
+
+def test_selected_links_keep_their_queues() -> None:
+    run = recorded()
+    run.attrs["what_you_ran"] = '{"links": [{"name": "a->b"}, {"name": "b->c"}]}'
+    for link in ("b->c", ["b->c"]):
+        assert traces(plots.queue_figure(run.sel(link=link))) == {"b->c": ([0.0, 1.0], [2, 5])}

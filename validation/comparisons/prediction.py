@@ -207,6 +207,8 @@ class PredictionVsPackets(Comparison):
                     f"prediction must have the same values of {dim} as the runs, got "
                     f"{shown(array[dim].values.tolist())}; select them, or leave out the coordinate"
                 )
+        if self._is_law(measured):
+            array = _tail(array, measured.sizes["packets"])
         return array.drop_vars("packets", errors="ignore")
 
     def _check_units(self, value: Any, measured: xr.DataArray) -> None:
@@ -215,7 +217,8 @@ class PredictionVsPackets(Comparison):
         singular = [str(u).replace("packets", "packet") for u in units]
         if None not in units and singular[0] != singular[1]:
             raise DomainError(
-                f"prediction must be in {units[1]}, as {self._quantity_name()} is, got {units[0]}; convert it"
+                f"prediction must be in {units[1]}, as {self._quantity_name()} is, got {units[0]}; convert it, or, if "
+                f"it is in {units[1]}, label it: .assign_attrs(units={str(units[1])!r})"
             )
 
     def _is_law(self, measured: xr.DataArray) -> bool:
@@ -281,12 +284,26 @@ class PredictionVsPackets(Comparison):
         return f"{result.verdict.item()}, effect {effect:+.3g} [{low:+.3g}, {high:+.3g}]"
 
 
+def _tail(predicted: xr.DataArray, size: int) -> xr.DataArray:
+    """Probabilities of 0, 1, 2, ... packets in at most so many categories; the last counts all larger numbers."""
+    labels = predicted["packets"].values.tolist() if "packets" in predicted.coords else ()
+    counts = labels == () or [str(label).removesuffix(".0") for label in labels] == [
+        str(i) for i in range(len(labels))
+    ]
+    if predicted.sizes["packets"] <= size or not counts:
+        return predicted
+    last = predicted.isel(packets=slice(size - 1, None)).sum("packets", skipna=False)
+    first = predicted.isel(packets=slice(0, size - 1)).drop_vars("packets", errors="ignore")
+    return xr.concat([first, last], "packets").transpose(*predicted.dims)
+
+
 def _fold(measured: xr.DataArray, predicted: xr.DataArray) -> xr.DataArray:
     """Measured probabilities in as many categories as the prediction has; the last counts all larger numbers."""
-    size = predicted.sizes["packets"]
-    if not 2 <= size <= measured.sizes["packets"]:
+    size, most = predicted.sizes["packets"], measured.sizes["packets"]
+    if not 2 <= size <= most:
         raise DomainError(
-            f"prediction must hold 2 to {measured.sizes['packets']} probabilities, got {size}; add up the last ones"
+            f"prediction must hold 2 to {most} probabilities, got {size}; give those of 0, 1, 2, ... packets in a row, "
+            f"the last one the sum of {most - 1} and more"
         )
     if bool((predicted < 0).any()):
         raise DomainError(
@@ -324,7 +341,8 @@ def compare(
         A number; numbers over dimensions of the quantity (flow, packets, ...); what a model observes
         (`model.observe(stationary(model.chain()))`); or a function that takes the runs and returns one of these, for
         example a law at the loss that each replication measured. Of "sends_per_epoch", a probability for each state of
-        a chain whose states are 0, 1, 2, ... packets; the last one counts all larger numbers.
+        a chain whose states are 0, 1, 2, ... packets; the last one counts all larger numbers, and those beyond the
+        last entry of the runs are added up.
     runs : Dataset
         What `replicate(scenario, n)` returned, or another Dataset with the dimension `replication`; at least 2.
     quantity : str or callable

@@ -78,10 +78,13 @@ def plot(result: xr.Dataset | xr.DataArray) -> go.Figure:
         described = f"solver {kind!r}" if kind else f"a {type(result).__name__} without it"
         raise ValueError(
             "result must be what a solver, a simulation or a comparison returned, with its attributes (solver: "
-            f"{', '.join(_FIGURES)}), got {described}; xarray.set_options(keep_attrs=True) keeps attributes"
+            f"{', '.join(_FIGURES)}), got {described}; sums and means drop attributes: take them of the whole Dataset, "
+            "with keep_attrs=True, as in result.sum('state', keep_attrs=True)"
         )
     module, _, function = _FIGURES[kind].partition(".")
     if not hasattr(result, "data_vars"):  # a DataArray, as spectral_radius gives
         result = result.to_dataset(name=result.name or kind).assign_attrs(attrs)
     drawn = getattr(import_module(f"{__name__}.{module}"), function)(result)
-    return drawn
+    look = import_module(f"{__name__}.look")
+    fixed = look.fixed_words(result)
+    return look.titled(drawn, fixed) if fixed else drawn

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from . import look
+from .look import (
+    COLOURS,
+    LAYOUT,
+    axis_scale,
+    axis_title,
+    check_swept,
+    image_figure,
+    panel_figure,
+    quantity_figure,
+    set_axis_titles,
+    swept_dims,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,30 +33,32 @@ def law_figure(result: xr.Dataset) -> go.Figure:
     ValueError
         More than one parameter was swept (more than two, where one state was chosen).
     """
-    if "sent" in result and len(look.swept_dims(result)) == 1:
+    if "sent" in result and len(swept_dims(result)) == 1:
         return sent_against_loss(result)
     name = "probability" if "probability" in result else "derivative"
     if name not in result:
-        return look.quantity_figure(result)
+        return quantity_figure(result)
     chosen = "state" not in result[name].dims
-    swept = look.check_swept(result, 2 if chosen else 1)
+    instead = ", or one state: result.sel(state=...)" if len(swept_dims(result)) == 2 else ""
+    swept = check_swept(result, 2 if chosen else 1, instead)
     if len(swept) == 2:
-        return look.image_figure(result, name, *swept)
-    return look.panel_figure(result, [name], swept[0] if swept else "state")
+        return image_figure(result, name, *swept)
+    return panel_figure(result, [name], swept[0] if swept else "state")
 
 
 def sent_against_loss(observed: xr.Dataset) -> go.Figure:
     """P(n packets sent in an epoch) against loss, one line for each n; from `model.observe(...)`."""
     figure = go.Figure()
-    (x,) = look.check_swept(observed, 1)
+    (x,) = check_swept(observed, 1)
     for i, n in enumerate(observed.packets.values):
         figure.add_scatter(
             x=observed[x].values, y=observed.sent.sel(packets=n).values, name=f"{n} sent",
-            line={"color": look.COLOURS[i % len(look.COLOURS)]}, mode="lines",
+            line={"color": COLOURS[i % len(COLOURS)]}, mode="lines",
         )  # fmt: skip
-    figure.update_layout(**look.LAYOUT | {"height": 420})
+    figure.update_layout(**LAYOUT | {"height": 420})
     figure.update_yaxes(title_text="probability of an epoch")
-    return figure.update_xaxes(title_text=look.axis_title(x, observed[x].attrs))
+    figure.update_xaxes(**axis_scale(observed[x].values))
+    return figure.update_xaxes(title_text=axis_title(x, observed[x].attrs))
 
 
 def transient_figure(result: xr.Dataset) -> go.Figure:
@@ -56,8 +69,8 @@ def transient_figure(result: xr.Dataset) -> go.Figure:
     ValueError
         A parameter was swept.
     """
-    look.check_swept(result, 0)
-    return look.panel_figure(result, ["probability"], "time")
+    check_swept(result, 0)
+    return panel_figure(result, ["probability"], "time")
 
 
 def first_passage_figure(result: xr.Dataset) -> go.Figure:
@@ -68,12 +81,12 @@ def first_passage_figure(result: xr.Dataset) -> go.Figure:
     ValueError
         More than one parameter was swept.
     """
-    swept = look.check_swept(result, 1)
+    swept = check_swept(result, 1)
     if swept:
-        return look.panel_figure(result, ["mean_time"], swept[0])
+        return panel_figure(result, ["mean_time"], swept[0])
     if "distribution" in result:
-        return look.panel_figure(result, ["distribution"], "time")
-    return look.panel_figure(result, ["mean_time"], "state")
+        return panel_figure(result, ["distribution"], "time")
+    return panel_figure(result, ["mean_time"], "state")
 
 
 def sojourn_figure(result: xr.Dataset) -> go.Figure:
@@ -84,7 +97,7 @@ def sojourn_figure(result: xr.Dataset) -> go.Figure:
     ValueError
         More than one parameter was swept.
     """
-    look.check_swept(result, 1)
-    figure = look.panel_figure(result, ["probability"], "length")
+    check_swept(result, 1)
+    figure = panel_figure(result, ["probability"], "length")
     figure.update_yaxes(type="log", exponentformat="power")
-    return look.set_axis_titles(figure, result, "length", "probability")
+    return set_axis_titles(figure, result, "length", "probability")

@@ -58,6 +58,48 @@ def axis_title(name: str, attrs: Mapping[str, Any]) -> str:
     return ", ".join(x for x in (symbol, meaning) if x) + (f" [{unit}]" if unit not in ("", "1") else "")
 
 
+def fixed_words(result: xr.Dataset) -> str:
+    """What was chosen of a result: its coordinates that are one value each.
+
+    >>> import xarray as xr
+    >>> fixed_words(xr.Dataset(coords={"state": "b0", "loss": ((), 0.1, {"symbol": "p", "units": "1"})}))
+    'state b0, p = 0.1'
+    """
+    words = []
+    for name, value in result.coords.items():
+        if value.ndim or name == "status" or value.dtype.kind not in "OUTiuf":
+            continue
+        text = f"{value.item():.4g}" if value.dtype.kind in "iuf" else str(value.item())
+        unit = str(value.attrs.get("units", "1"))
+        label = axis_title(str(name), {"symbol": value.attrs.get("symbol", "")})
+        is_word = value.dtype.kind in "OUT"
+        words.append(
+            f"{label} {text}" if is_word else f"{label} = {text}" + (f" {unit}" if unit != "1" else "")
+        )
+    return ", ".join(words)
+
+
+def axis_scale(values: Any) -> dict[str, Any]:
+    """A logarithmic axis for values in a geometric sequence.
+
+    >>> axis_scale([0.001, 0.01, 0.1, 1.0]), axis_scale([0.1, 0.2, 0.3])
+    ({'type': 'log', 'exponentformat': 'power'}, {})
+    """
+    x = np.asarray(values)
+    if x.dtype.kind not in "iuf" or x.ndim != 1 or x.size < 3 or not (np.isfinite(x) & (x > 0)).all():
+        return {}
+    steps = np.diff(np.log(x))
+    even = np.allclose(steps, steps[0], rtol=1e-4, atol=0) and abs(steps.sum()) > np.log(3)
+    return {"type": "log", "exponentformat": "power"} if even else {}
+
+
+def axis_range(values: Any, edge: float = 0.0) -> list[float]:
+    """From the least to the largest value, in the units of the axis that `axis_scale` gives, and a share more."""
+    x = np.log10(values) if axis_scale(values) else np.asarray(values, float)
+    low, high = float(np.min(x)), float(np.max(x))
+    return [low - edge * (high - low), high + edge * (high - low)]
+
+
 def titled(figure: go.Figure, text: str) -> go.Figure:
     """The figure with a small title above its legend."""
     lines = textwrap.wrap(text, 130)
@@ -92,7 +134,7 @@ def set_axis_titles(figure: go.Figure, result: xr.Dataset, x: str, y: str) -> go
 def panel_figure(result: xr.Dataset, names: Sequence[str], x: str) -> go.Figure:
     """Quantities against `x`, those with one unit in one panel, a line for each index of their other dimensions.
 
-    Of more than 10 lines of one quantity the 10 largest are drawn.
+    Of more than 10 lines of one quantity the 10 largest are drawn, and the legend says of how many.
 
     Parameters
     ----------
@@ -114,6 +156,10 @@ def panel_figure(result: xr.Dataset, names: Sequence[str], x: str) -> go.Figure:
     units = list(dict.fromkeys(str(result[k].attrs.get("units", "1")) for k in names))
     figure = make_subplots(rows=len(units), cols=1, shared_xaxes=True, vertical_spacing=0.06)
     along, drawn = coordinate(result, x), 0
+    counts = {name: result[name].size // len(along) for name in names}
+    short = [f"{MAX_LINES} of {n} lines of {name}" for name, n in counts.items() if n > MAX_LINES]
+    if short:
+        figure.update_layout(legend_title_text=", ".join(short))
     for row, unit in enumerate(units, start=1):
         members = [k for k in names if str(result[k].attrs.get("units", "1")) == unit]
         for name in members:
@@ -132,6 +178,8 @@ def panel_figure(result: xr.Dataset, names: Sequence[str], x: str) -> go.Figure:
         figure.update_yaxes(title_text=axis_title("", title), row=row, col=1)
     attrs = result[x].attrs if x in result.coords else {}
     figure.update_xaxes(title_text=axis_title(x, attrs), row=len(units), col=1)
+    if x != "time":
+        figure.update_xaxes(**axis_scale(along))
     return figure.update_layout(**LAYOUT | {"height": 300 + 180 * len(units)}, showlegend=True)
 
 
@@ -187,6 +235,8 @@ def image_figure(result: xr.Dataset, name: str, x: str, y: str) -> go.Figure:
         colorscale="Cividis", colorbar=bar,
     )  # fmt: skip
     figure.update_layout(**LAYOUT)
+    for update, dim in ((figure.update_xaxes, x), (figure.update_yaxes, y)):
+        update(**axis_scale(coordinate(result, dim)))
     return set_axis_titles(figure, result, x, y)
 
 
@@ -227,8 +277,8 @@ def point_figure(result: xr.Dataset, names: Sequence[str]) -> go.Figure:
     return figure.update_layout(**LAYOUT | {"height": 420}, showlegend=False)
 
 
-def check_swept(result: xr.Dataset, limit: int) -> tuple[str, ...]:
-    """The swept parameters, at most so many.
+def check_swept(result: xr.Dataset, limit: int, instead: str = "") -> tuple[str, ...]:
+    """The swept parameters, at most so many; `instead` says what else may be done.
 
     Raises
     ------
@@ -243,6 +293,6 @@ def check_swept(result: xr.Dataset, limit: int) -> tuple[str, ...]:
         index = ", ".join(f"{d}=0" for d in swept[limit:])
         raise ValueError(
             f"the figure of {kind} shows {numbers}, and {count} swept ({', '.join(swept)}); "
-            f"choose values with result.isel({index})"
+            f"choose values with result.isel({index}){instead}"
         )
     return swept

@@ -9,7 +9,25 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from . import look
+from .look import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    LAYOUT,
+    MAX_LINES,
+    ORANGE,
+    PURPLE,
+    RED,
+    axis_range,
+    axis_scale,
+    axis_title,
+    check_swept,
+    image_figure,
+    panel_figure,
+    set_axis_titles,
+    swept_dims,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,13 +56,13 @@ def trajectory_figure(result: xr.Dataset, quantities: Sequence[str] | None = Non
     ValueError
         More than one parameter was swept.
     """
-    dims = look.check_swept(result, 1)
+    dims = check_swept(result, 1)
     names = [str(k) for k in result.data_vars if "time" in result[k].dims]
     names = [k for k in names if quantities is None or k in quantities]
-    if dims and result.sizes[dims[0]] > look.MAX_LINES:
+    if dims and result.sizes[dims[0]] > MAX_LINES:
         first = result.isel(flow=0) if "flow" in result[names[0]].dims else result
-        return look.image_figure(first, names[0], "time", dims[0])
-    return look.panel_figure(result, names, "time")
+        return image_figure(first, names[0], "time", dims[0])
+    return panel_figure(result, names, "time")
 
 
 def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) -> go.Figure:
@@ -62,7 +80,7 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
     ValueError
         Not one parameter was swept.
     """
-    dims = look.swept_dims(result)
+    dims = swept_dims(result)
     if len(dims) != 1:
         raise ValueError(
             f"a bifurcation diagram has one swept parameter, and {len(dims)} were swept; give one a range"
@@ -74,12 +92,10 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
     )
     iterated = [k for k in result.data_vars if "iterate" in result[k].dims]
     if iterated:
-        panels = [(result[iterated[0]], "iterate", look.BLUE)]
+        panels = [(result[iterated[0]], "iterate", BLUE)]
     else:
         swings = result.attractor != 1  # what rests has ripples of rounding only
-        panels = [
-            (result[k].where(swings), "extremum", c) for k, c in (("maxima", look.BLUE), ("minima", look.RED))
-        ]
+        panels = [(result[k].where(swings), "extremum", c) for k, c in (("maxima", BLUE), ("minima", RED))]
     for values, along, colour in panels:
         if "flow" in values.dims:
             values = values.isel(flow=0)
@@ -87,38 +103,46 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
         x, y = _points(result[dim].values, kept, MARKERS // len(panels))
         style = {"size": 2 if x.size > 5000 else 4, "color": colour}
         name = str(values.attrs.get("long_name", values.name)).partition(" of ")[0]
-        figure.add_scattergl(x=x, y=y, mode="markers", marker=style, name=name, row=1, col=1)
+        figure.add_scattergl(
+            x=x, y=y, mode="markers", marker=style, name=name, showlegend=x.size > 0, row=1, col=1
+        )
     if "level" in result:
         rest = result.level.where(result.attractor == 1)
-        style = {"color": look.BLACK, "width": 2}
-        figure.add_scatter(
-            x=result[dim].values, y=rest.values, mode="lines", line=style, name="equilibrium", row=1, col=1
-        )
+        style = {"color": BLACK, "width": 2}
+        if np.isfinite(rest.values).any():
+            figure.add_scatter(
+                x=result[dim].values,
+                y=rest.values,
+                mode="lines",
+                line=style,
+                name="equilibrium",
+                row=1,
+                col=1,
+            )
     attrs = (result["level"] if "level" in result else panels[0][0]).attrs
     title = dict(attrs) | {"long_name": str(attrs.get("long_name", "")).removesuffix(" at the end")}
-    figure.update_yaxes(title_text=look.axis_title("", title), row=1, col=1)
+    figure.update_yaxes(title_text=axis_title("", title), row=1, col=1)
     if exponents is not None:
         largest = exponents.exponent.sel(direction=1)
         exponent = np.where(np.isfinite(largest.values), largest.values, np.nan)
-        style = {"color": look.PURPLE, "width": 1}
+        style = {"color": PURPLE, "width": 1}
         name = "Lyapunov exponent"
         figure.add_scatter(
             x=result[dim].values, y=exponent, line=style, mode="lines", name=name, row=2, col=1
         )
-        figure.add_hline(0, line={"color": look.BLACK, "width": 1}, row=2, col=1)
-        figure.update_yaxes(title_text=look.axis_title(name, largest.attrs), row=2, col=1)
-    figure.update_xaxes(title_text=look.axis_title(dim, result[dim].attrs), row=rows, col=1)
+        figure.add_hline(0, line={"color": BLACK, "width": 1}, row=2, col=1)
+        figure.update_yaxes(title_text=axis_title(name, largest.attrs), row=2, col=1)
+    figure.update_xaxes(title_text=axis_title(dim, result[dim].attrs), row=rows, col=1)
     _whole_range(figure, result[dim].values)
-    figure.update_layout(**look.LAYOUT, showlegend=len(figure.data) > 1)
+    figure.update_layout(**LAYOUT, showlegend=len(figure.data) > 1)
     return figure
 
 
 def _whole_range(figure: go.Figure, parameter: Any) -> None:
     """The axis shows all that was swept, also where nothing is drawn."""
-    low, high = float(np.min(parameter)), float(np.max(parameter))
-    edge = 0.02 * (high - low)
-    if edge > 0:
-        figure.update_xaxes(range=[low - edge, high + edge])
+    low, high = axis_range(parameter, edge=0.02)
+    if low < high:
+        figure.update_xaxes(range=[low, high], **axis_scale(parameter))
 
 
 def _bounded(values: Any, result: xr.Dataset) -> Any:
@@ -156,12 +180,12 @@ def lyapunov_figure(result: xr.Dataset) -> go.Figure:
     ValueError
         More than one parameter was swept.
     """
-    swept = look.check_swept(result, 1)
+    swept = check_swept(result, 1)
     x = swept[0] if swept else "direction"
     figure = go.Figure()
     exponents = result.exponent.where(np.isfinite(result.exponent))
     for colour, i in zip(
-        (look.PURPLE, look.BLUE, look.GREEN, look.ORANGE, look.RED),
+        (PURPLE, BLUE, GREEN, ORANGE, RED),
         range(result.sizes["direction"]),
         strict=False,
     ):
@@ -174,9 +198,10 @@ def lyapunov_figure(result: xr.Dataset) -> go.Figure:
         )  # fmt: skip
         if not swept:
             break
-    figure.add_hline(0, line={"color": look.BLACK, "width": 1})
-    figure.update_layout(**look.LAYOUT | {"height": 480}, showlegend=True)
-    return look.set_axis_titles(figure, result, x, "exponent")
+    figure.add_hline(0, line={"color": BLACK, "width": 1})
+    figure.update_layout(**LAYOUT | {"height": 480}, showlegend=True)
+    figure.update_xaxes(**(axis_scale(result[x].values) if swept else {}))
+    return set_axis_titles(figure, result, x, "exponent")
 
 
 def basin_figure(result: xr.Dataset) -> go.Figure:
@@ -187,9 +212,9 @@ def basin_figure(result: xr.Dataset) -> go.Figure:
     ValueError
         More than two starts or parameters span the result.
     """
-    dims = look.check_swept(result, 2)
+    dims = check_swept(result, 2)
     words = [str(w) for w in str(result.outcome.attrs["flag_meanings"]).split()]
-    colours = (look.GREY, look.BLUE, look.ORANGE, look.RED)
+    colours = (GREY, BLUE, ORANGE, RED)
     figure = go.Figure()
     labels, numbers = _ends(result, words)
     for number in np.unique(numbers.values):
@@ -200,11 +225,11 @@ def basin_figure(result: xr.Dataset) -> go.Figure:
         symbols = ("square", "diamond", "circle", "x", "cross", "star")
         style = {"color": colour, "symbol": symbols[int(number) % len(symbols)], "size": 9}
         figure.add_scatter(x=x, y=y, mode="markers", marker=style, name=labels[int(number)])
-    figure.update_layout(**look.LAYOUT | {"height": 620 if len(dims) > 1 else 300}, showlegend=True)
+    figure.update_layout(**LAYOUT | {"height": 620 if len(dims) > 1 else 300}, showlegend=True)
     for axis, dim in ((figure.update_xaxes, dims[:1]), (figure.update_yaxes, dims[1:])):
         if dim:
             axis(
-                title_text=look.axis_title(
+                title_text=axis_title(
                     dim[0].replace("start_", "start of ", 1), _units_of_start(result, dim[0])
                 )
             )

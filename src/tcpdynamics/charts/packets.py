@@ -22,7 +22,11 @@ _SENDS = 20_000
 
 
 def simulation_figure(result: xr.Dataset) -> go.Figure:
-    """Of one run, what was recorded first of windows, queues, receives; of replications, means with intervals."""
+    """Of one run, what was recorded first of windows, queues, receives; of replications, means with intervals.
+
+    Of a run whose flows were selected (`run.sel(flow=[0, 1])`), those flows. Where more were recorded than a figure
+    shows, its title says how many.
+    """
     if "replication" in result.dims:
         return replications_figure(result)
     if "window_time" in result:
@@ -37,7 +41,7 @@ def simulation_figure(result: xr.Dataset) -> go.Figure:
 def epochs_figure(result: xr.Dataset) -> go.Figure:
     """P(n packets sent in an epoch), of one run."""
     figure = _figure(f"Packets sent in an epoch: {_title(result)}", "probability of an epoch")
-    figure.add_bar(x=result.sent_in_epoch.values, y=result.epoch_share.values, name="share of epochs")
+    figure.add_bar(x=result.sent_in_epoch.values, y=_epoch_share(result).values, name="share of epochs")
     words = [*map(str, result.sent_in_epoch.values[:-1]), f"{int(result.sent_in_epoch[-1])} or more"]
     axis = {
         "title_text": "packets sent in an epoch",
@@ -57,10 +61,12 @@ def replications_figure(result: xr.Dataset, level: float = 0.95) -> go.Figure:
     panels = (("epoch_share", "sent_in_epoch", "packets sent in an epoch", "probability of an epoch"),
               ("goodput_rate", "flow", "flow", "goodput [bit/s]"))  # fmt: skip
     for column, (name, dim, across, up) in enumerate(panels, start=1):
-        interval = mean_interval(result[name], level=level)
+        values = _epoch_share(result) if name == "epoch_share" else result[name]
+        interval = mean_interval(values, level=level)
+        reach = np.atleast_1d((interval["high"] - interval["mean"]).values)
         figure.add_scatter(
-            x=result[dim].values, y=interval["mean"].values, mode="markers", row=1, col=column,
-            error_y={"array": (interval["high"] - interval["mean"]).values, "thickness": 1},
+            x=np.atleast_1d(result[dim].values), y=np.atleast_1d(interval["mean"].values), mode="markers", row=1,
+            col=column, error_y={"array": reach, "thickness": 1},
             marker={"color": COLOURS[0], "size": 7}, showlegend=False,
         )  # fmt: skip
         figure.update_xaxes(title_text=across, row=1, col=column)
@@ -80,7 +86,7 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
     result : Dataset
         Of one simulation that recorded windows.
     flows : sequence of int, optional
-        Default: the first 6 that were recorded.
+        Default: those selected in the result, the first 6 that were recorded.
 
     Raises
     ------
@@ -89,8 +95,9 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
     """
     _need(result, "window_time", "record.windows", "0.1")
     which = result.window_flow.values.astype(int)
-    chosen = _choose(flows, np.unique(which).tolist(), "flows")
-    figure = _figure(f"Windows: {_title(result)}", "window [packets]")
+    known = np.unique(which if flows is not None else which[np.isin(which, _flows(result))]).tolist()
+    chosen, names = _choose(flows, known, "flows"), _flow_names(result)
+    figure = _figure(f"Windows: {_title(result)}{_of_all(chosen, known, flows, 'flows')}", "window [packets]")
     highest = 0.0
     for j, flow in enumerate(chosen):
         rows = which == flow
@@ -99,10 +106,11 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
         style: dict[str, Any] = {"x": time, "mode": "lines", "legendgroup": str(flow)}
         colour = COLOURS[j % len(COLOURS)]
         line = {"color": colour, "shape": "hv"}
-        figure.add_scatter(y=cwnd, name=f"flow {flow}: cwnd", line=line, **style)
+        name = names.get(flow, f"flow {flow}")
+        figure.add_scatter(y=cwnd, name=f"{name}: cwnd", line=line, **style)
         dots = {**line, "dash": "dot", "width": 1}
         figure.add_scatter(
-            y=result.window_ssthresh.values[rows], name=f"flow {flow}: ssthresh", line=dots, **style
+            y=result.window_ssthresh.values[rows], name=f"{name}: ssthresh", line=dots, **style
         )
     # A first ssthresh without meaning (2^31, say) must not flatten everything else.
     figure.update_yaxes(range=[0, 1.15 * max(highest, 1.0)])
@@ -128,6 +136,8 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
     which, packets = result.queue_link.values.astype(int), result.queue_packets.values
     names = _link_names(result)
     known = np.unique(which)
+    if links is None and "link" in result.coords:
+        known = known[np.isin([names[i] for i in known], np.atleast_1d(result.link.values))]
     # The longest first; of equals, the first listed.
     longest = [-float(packets[which == i].mean()) for i in known]
     ranked = known[np.argsort(longest, kind="stable")].tolist()
@@ -139,8 +149,11 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
             if number not in ranked:
                 listed = ", ".join(names[i] for i in ranked[:8])
                 raise ValueError(f"links must name links that were recorded, got {link!r}; known: {listed}")
-    figure = _figure(f"Queues: {_title(result)}", "waiting [packets]")
-    for j, i in enumerate(_choose(numbers, ranked, "links")):
+    chosen = _choose(numbers, ranked, "links")
+    figure = _figure(
+        f"Queues: {_title(result)}{_of_all(chosen, ranked, links, 'links')}", "waiting [packets]"
+    )
+    for j, i in enumerate(chosen):
         rows = which == i
         figure.add_scatter(
             x=result.queue_time.values[rows], y=packets[rows], name=names[i], mode="lines",
@@ -177,7 +190,9 @@ def throughput_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
         raise ValueError(
             "result has no receives and no whole slice; set record.receives = true or shorten slice"
         )
-    figure = _figure(f"Throughput ({what}): {_title(result)}", "packets/s")
+    known = _flows(result)
+    missing = _of_all(known[:SHOWN], known, None, "flows")
+    figure = _figure(f"Throughput ({what}): {_title(result)}{missing}", "packets/s")
     for j, (name, values) in enumerate(rates.items()):
         # The last value once more, so that its step has a width.
         figure.add_scatter(
@@ -189,7 +204,7 @@ def throughput_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
 
 
 def sequence_figure(
-    result: xr.Dataset, flow: int = 0, start: float | None = None, end: float | None = None
+    result: xr.Dataset, flow: int | None = None, start: float | None = None, end: float | None = None
 ) -> go.Figure:
     """Segments against time, as in Stevens' and Jacobson's plots: sent, sent again, lost, received.
 
@@ -197,7 +212,8 @@ def sequence_figure(
     ----------
     result : Dataset
         Of one simulation that recorded sends; drops and receives are marked if recorded too.
-    flow : int
+    flow : int, optional
+        Default: the first of the result.
     start, end : float, optional
         Simulated times [s] to draw between. Default: everything, or the flow's first 20 000 sends if there are more.
 
@@ -208,6 +224,7 @@ def sequence_figure(
     """
     _need(result, "send_time", "record.sends", "true")
     time = result.send_time.values
+    flow = _flows(result)[0] if flow is None else flow
     first = -np.inf if start is None else start
     mine = np.flatnonzero((result.send_flow.values == flow) & (time >= first))
     last = np.inf if end is None else end
@@ -221,7 +238,9 @@ def sequence_figure(
     segments, kinds = result.send_segment.values, result.send_kind.values
     words = [str(kind).replace("_", " ") for kind in result.kind.values]
     note = f", first {len(mine)} sends" if end is None and np.isfinite(last) else ""
-    figure = _figure(f"Segments of flow {flow}{note}: {_title(result)}", "segment")
+    figure = _figure(
+        f"Segments of {_flow_names(result).get(flow, f'flow {flow}')}{note}: {_title(result)}", "segment"
+    )
     for kind, word in enumerate(words):
         rows = mine[kinds[mine] == kind]
         if len(rows):
@@ -285,10 +304,52 @@ def _title(result: xr.Dataset) -> str:
     return f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', 'unknown')}"
 
 
+def _of_all(drawn: Sequence[int], known: Sequence[int], wanted: object, what: str) -> str:
+    """How many of what could be drawn are drawn, where nobody chose them."""
+    return f" ({len(drawn)} of {len(known)} {what})" if wanted is None and len(drawn) < len(known) else ""
+
+
 def _link_names(result: xr.Dataset) -> list[str]:
-    if "link" in result.coords:
-        return [str(name) for name in result.link.values]
-    return [f"link {i}" for i in range(int(result.queue_link.values.max(initial=-1)) + 1)]
+    """Names of the links by their numbers in recordings, also where some of them were selected."""
+    names = [
+        str(link["name"]) for link in json.loads(result.attrs.get("what_you_ran", "{}")).get("links", ())
+    ]
+    if "link" in result.coords and len(names) < result.link.size:
+        names = [str(name) for name in np.atleast_1d(result.link.values)]
+    count = int(result.queue_link.values.max(initial=-1)) + 1
+    return [*names, *(f"link {i}" for i in range(len(names), count))]
+
+
+def _flows(result: xr.Dataset) -> list[int]:
+    """Numbers of the flows that the result is about: all, or those selected."""
+    return [int(i) for i in np.atleast_1d(result["flow"].values)]
+
+
+def _flow_names(result: xr.Dataset) -> dict[int, str]:
+    """Names of the flows of a result by their number, with what tells groups apart: rule, sender, or the group."""
+    groups = _scenario(result).get("flows", [])
+    words = [
+        g.get("control", "reno") if g.get("control", "reno") != "reno" else g.get("sender", "")
+        for g in groups
+    ]
+    if len(groups) > 1 and len(set(words)) == 1:
+        words = [f"group {i}" for i in range(len(groups))]
+    own_rule = any(g.get("control", "reno") != "reno" for g in groups)
+    if "group" not in result.coords or not (len(groups) > 1 or own_rule):
+        return {i: f"flow {i}" for i in _flows(result)}
+    which = np.atleast_1d(result["group"].values).astype(int)
+    return {i: f"flow {i} ({words[g]})" for i, g in zip(_flows(result), which, strict=True)}
+
+
+def _epoch_share(result: xr.Dataset) -> xr.DataArray:
+    """P(n packets sent in an epoch) of the flows of a result."""
+    count = sum(group.get("count", 1) for group in _scenario(result).get("flows", ()))
+    if "epochs" not in result or len(_flows(result)) >= count:
+        share: xr.DataArray = result["epoch_share"]
+        return share
+    epochs = result["epochs"].sum("flow") if "flow" in result["epochs"].dims else result["epochs"]
+    total = epochs.sum("sent_in_epoch")
+    return epochs / total.where(total > 0)
 
 
 def _scenario(result: xr.Dataset) -> dict[str, Any]:
@@ -309,19 +370,25 @@ def _binned(result: xr.Dataset, width: float) -> tuple[np.ndarray, dict[str, np.
         )
     edges = np.append(width * np.arange(count), end)
     place = np.minimum((time / width).astype(np.int64), count - 1)
-    of_each = {name: place if i is None else place[flow == i] for name, i in _lines(result.sizes["flow"])}
+    of_each = {name: place[np.isin(flow, members)] for name, members in _lines(result).items()}
     return edges, {k: np.bincount(v, minlength=count) / np.diff(edges) for k, v in of_each.items()}
 
 
 def _sliced(result: xr.Dataset) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     starts = result.slice.values
     width = float(_scenario(result).get("slice", starts[1] - starts[0] if len(starts) > 1 else 1.0))
-    goodput = result.slice_goodput.transpose("flow", "slice").values / width
-    rates = {name: goodput.sum(0) if i is None else goodput[i] for name, i in _lines(result.sizes["flow"])}
+    goodput = result.slice_goodput
+    each = goodput.transpose("flow", "slice").values if "flow" in goodput.dims else goodput.values[None]
+    flows = _flows(result)
+    rates = {name: each[np.isin(flows, members)].sum(0) / width for name, members in _lines(result).items()}
     return np.append(starts, starts[-1] + width), rates
 
 
-def _lines(flows: int) -> list[tuple[str, int | None]]:
-    """All flows together (None), then one by one unless there is only one."""
-    each: list[tuple[str, int | None]] = [(f"flow {i}", i) for i in range(min(SHOWN, flows))]
-    return [("all flows", None), *each] if flows > 1 else [("flow 0", None)]
+def _lines(result: xr.Dataset) -> dict[str, list[int]]:
+    """Names and members of the lines of a figure: the flows of a result together, then the first one by one."""
+    flows = _flows(result)
+    each = {name: [i] for i, name in list(_flow_names(result).items())[:SHOWN]}
+    if len(flows) == 1:
+        return each
+    count = sum(group.get("count", 1) for group in _scenario(result).get("flows", ()))
+    return {"all flows" if len(flows) >= count else "these flows together": flows} | each

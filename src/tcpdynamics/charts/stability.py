@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 from scipy.ndimage import map_coordinates
 
 from tcpdynamics.solvers.results import Status
@@ -18,7 +19,20 @@ from tcpdynamics.solvers.stability.boundary import Boundary
 from tcpdynamics.solvers.stability.boundary import trace as find_boundary
 from tcpdynamics.solvers.stability.stability_chart import VERDICTS, boundary_curves
 
-from . import look
+from .look import (
+    BLACK,
+    BLUE,
+    COLOURS,
+    LAYOUT,
+    PURPLE,
+    RED,
+    axis_range,
+    axis_scale,
+    axis_title,
+    check_swept,
+    image_figure,
+    quantity_figure,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,14 +56,14 @@ def stability_figure(chart: xr.Dataset, *, marks: Sequence[Mapping[str, Any]] = 
     ValueError
         More than two parameters were swept.
     """
-    dims = look.check_swept(chart, 2)
+    dims = check_swept(chart, 2)
     if not dims:
-        return look.quantity_figure(chart)
+        return quantity_figure(chart)
     figure = _regions(chart, *dims) if len(dims) == 2 else _along(chart, *dims)
     for mark in marks:
         _mark(figure, chart, dims, mark)
-    figure.update_layout(**look.LAYOUT, title=None)
-    figure.update_xaxes(title_text=look.axis_title(dims[0], chart[dims[0]].attrs))
+    figure.update_layout(**LAYOUT, title=None)
+    figure.update_xaxes(title_text=axis_title(dims[0], chart[dims[0]].attrs))
     return figure
 
 
@@ -77,8 +91,8 @@ def _regions(chart: xr.Dataset, across: str, up: str) -> go.Figure:
         _boundary(figure, chart, across, up)
     if "margin" in chart:
         _closed_form(figure, chart, across, up)
-    figure.update_yaxes(title_text=look.axis_title(up, chart[up].attrs), range=_ends(y))
-    figure.update_xaxes(range=_ends(x))
+    figure.update_yaxes(title_text=axis_title(up, chart[up].attrs), range=axis_range(y), **axis_scale(y))
+    figure.update_xaxes(range=axis_range(x), **axis_scale(x))
     return figure
 
 
@@ -96,11 +110,11 @@ def _boundary(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> Non
     if lines:
         gap = np.array([np.nan])
         x, y = (np.concatenate([part for c in lines for part in (c[i], gap)]) for i in (0, 1))
-        line = {"color": look.BLACK, "width": 5}
+        line = {"color": BLACK, "width": 5}
         figure.add_scatter(x=x, y=y, mode="lines", line=line, name="boundary, from the roots")
     if dots:
         x, y = (np.concatenate([c[i] for c in dots]) for i in (0, 1))
-        style = {"color": look.BLACK, "size": 4}
+        style = {"color": BLACK, "size": 4}
         name = "boundary, from the roots"
         figure.add_scatter(x=x, y=y, mode="markers", marker=style, name=name, showlegend=not lines)
 
@@ -124,7 +138,7 @@ def _closed_form(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> 
     edge = find_boundary(
         between, nodes, margin.shape, value.ravel(), np.full(value.size, rounding), tolerance=1e-6
     )
-    style = {"color": look.RED, "width": 2, "dash": "dash"}
+    style = {"color": RED, "width": 2, "dash": "dash"}
     lines = _joined(
         edge, *(edge.at(np.broadcast_to(v, margin.shape).ravel()) for v in _axes(chart, across, up))
     )
@@ -156,7 +170,7 @@ def _along(chart: xr.Dataset, dim: str) -> go.Figure:
     figure.add_scatter(
         x=x[order], y=value.values[order], mode="lines", line={"color": "#444444"}, showlegend=False
     )
-    colours = {"stable": look.BLUE, "marginal": look.BLACK, "unstable": look.RED}
+    colours = {"stable": BLUE, "marginal": BLACK, "unstable": RED}
     symbols = {"stable": "circle", "marginal": "diamond", "unstable": "x"}
     for code, word in VERDICTS.items():
         at = verdict == code
@@ -164,15 +178,17 @@ def _along(chart: xr.Dataset, dim: str) -> go.Figure:
             style = {"color": colours[word], "symbol": symbols[word], "size": 6}
             figure.add_scatter(x=x[at], y=value.values[at], mode="markers", marker=style, name=word)
     edge = 1.0 if name == "radius" else 0.0
-    figure.add_hline(edge, line={"color": look.BLACK, "width": 1})
+    figure.add_hline(edge, line={"color": BLACK, "width": 1})
     crossings = chart[f"boundary_{dim}"].values if f"boundary_{dim}" in chart else ()
     for at in crossings[:20]:
-        figure.add_vline(at, line={"color": look.BLACK, "width": 4}, annotation_text=f"{at:.6g}")
+        place = np.log10(at) if axis_scale(x) else at  # annotations take exponents, lines take values
+        line = {"color": BLACK, "width": 4}
+        figure.add_vline(at, line=line, annotation_text=f"{at:.6g}", annotation_x=place)
     if "margin" in chart:
         for at in _zeros(x[order], chart.margin.values[order])[:20]:
-            figure.add_vline(at, line={"color": look.RED, "width": 2, "dash": "dash"})
-    figure.update_yaxes(title_text=look.axis_title(name, value.attrs))
-    return figure
+            figure.add_vline(at, line={"color": RED, "width": 2, "dash": "dash"})
+    figure.update_yaxes(title_text=axis_title(name, value.attrs))
+    return figure.update_xaxes(**axis_scale(x))
 
 
 def _zeros(x: Any, y: Any) -> Any:
@@ -190,13 +206,9 @@ def _mark(figure: go.Figure, chart: xr.Dataset, dims: tuple[str, ...], mark: Map
         name = "radius" if "radius" in chart else "abscissa"
         order = np.argsort(chart[dims[0]].values)
         y = float(np.interp(x, chart[dims[0]].values[order], chart[name].values[order]))
-    style = {"symbol": "star", "size": 15, "color": look.PURPLE, "line": {"color": look.BLACK, "width": 1}}
+    style = {"symbol": "star", "size": 15, "color": PURPLE, "line": {"color": BLACK, "width": 1}}
     name = str(mark.get("name", "marked"))
     figure.add_scatter(x=[x], y=[y], mode="markers", marker=style, name=name, cliponaxis=False)
-
-
-def _ends(values: Any) -> list[float]:
-    return [float(np.min(values)), float(np.max(values))]
 
 
 def spectrum_figure(roots: xr.Dataset) -> go.Figure:
@@ -212,36 +224,36 @@ def spectrum_figure(roots: xr.Dataset) -> go.Figure:
     ValueError
         More than one parameter was swept.
     """
-    swept = look.check_swept(roots, 1)
+    swept = check_swept(roots, 1)
     name, z = _roots(roots)
     attrs = roots[name if name in roots else f"{name}_real"].attrs
     figure = go.Figure()
     if attrs["units"] == "1":
         turn = np.linspace(0, 2 * np.pi, 361)
-        line = {"color": look.BLACK, "width": 1}
+        line = {"color": BLACK, "width": 1}
         figure.add_scatter(x=np.cos(turn), y=np.sin(turn), mode="lines", line=line, name="unit circle")
         figure.update_yaxes(scaleanchor="x")
     else:
-        figure.add_vline(0, line={"color": look.BLACK, "width": 1})
+        figure.add_vline(0, line={"color": BLACK, "width": 1})
     if swept:
         values = np.broadcast_to(roots[swept[0]].values[:, None], z.shape).ravel()
-        bar = {"title": {"text": look.axis_title(swept[0], roots[swept[0]].attrs), "side": "right"}}
+        bar = {"title": {"text": axis_title(swept[0], roots[swept[0]].attrs), "side": "right"}}
         style: dict[str, Any] = {"color": values, "colorscale": "Cividis", "colorbar": bar, "size": 7}
         figure.add_scatter(x=z.real.ravel(), y=z.imag.ravel(), mode="markers", marker=style, name="roots")
     else:
-        kinds = {"roots": (z, "x", look.RED)}
+        kinds = {"roots": (z, "x", RED)}
         if f"{name}_side" in roots and np.isnan(z.real).all():  # on a switch
             below, above = roots[f"{name}_side"].values.reshape(2, -1)
             kinds = {
-                "roots below the switch": (below, "x", look.RED),
-                "roots above it": (above, "cross", look.BLUE),
+                "roots below the switch": (below, "x", RED),
+                "roots above it": (above, "cross", BLUE),
             }
         for label, (values, symbol, colour) in kinds.items():
             style = {"symbol": symbol, "size": 10, "color": colour}
             figure.add_scatter(x=values.real, y=values.imag, mode="markers", marker=style, name=label)
-    figure.update_layout(**look.LAYOUT)
+    figure.update_layout(**LAYOUT)
     for axis, part in ((figure.update_xaxes, "real part"), (figure.update_yaxes, "imaginary part")):
-        axis(title_text=look.axis_title(part, {"long_name": part, "units": attrs["units"]}))
+        axis(title_text=axis_title(part, {"long_name": part, "units": attrs["units"]}))
     return figure
 
 
@@ -262,26 +274,57 @@ def equilibria_figure(result: xr.Dataset) -> go.Figure:
     ValueError
         More than two parameters were swept.
     """
-    swept = look.check_swept(result, 2)
+    swept = check_swept(result, 2)
     if len(swept) == 2:
-        return look.image_figure(result, "count", *swept)
+        return image_figure(result, "count", *swept)
     beside = {"residual", "abscissa", "radius", "stable", "count", "status"}
     names = [str(k) for k, v in result.data_vars.items() if k not in beside and "equilibrium" in v.dims]
-    figure = go.Figure()
-    for colour, name in zip(look.COLOURS, names, strict=False):
-        values = result[name].isel(flow=0) if "flow" in result[name].dims else result[name]
+    figure, rows = _panels(result, names)
+    for colour, name in zip(COLOURS, names, strict=False):
+        values, label = _first_flow(result[name])
         x = values * 0 + (result[swept[0]] if swept else np.arange(1, values.sizes["equilibrium"] + 1))
         for word, is_kind, symbol in (("stable", True, "circle"), ("unstable", False, "circle-open")):
             kind = (result.stable == 1) == is_kind
             style = {"color": colour, "symbol": symbol, "size": 8}
             figure.add_scatter(
                 x=x.where(kind).values.ravel(), y=values.where(kind).values.ravel(), mode="markers", marker=style,
-                name=f"{values.attrs.get('long_name', name)}, {word}",
+                name=f"{label}, {word}", row=rows[name], col=1,
             )  # fmt: skip
-    figure.update_layout(**look.LAYOUT, showlegend=True)
-    if names:
-        look.set_axis_titles(figure, result, swept[0] if swept else "equilibrium", names[0])
-    return figure
+    if swept:
+        figure.update_xaxes(**axis_scale(result[swept[0]].values))
+    return _named_panels(figure, result, swept[0] if swept else "equilibrium", rows)
+
+
+def _panels(result: xr.Dataset, names: Sequence[str]) -> tuple[go.Figure, dict[str, int]]:
+    """Panels below each other, one for each unit, and the row of each quantity."""
+    of = {name: str(result[name].attrs.get("units", "1")) for name in names}
+    units = list(dict.fromkeys(of.values()))
+    figure = make_subplots(rows=max(1, len(units)), cols=1, shared_xaxes=True, vertical_spacing=0.06)
+    figure.update_layout(**LAYOUT | {"height": 440 + 180 * max(1, len(units))}, showlegend=True)
+    return figure, {name: units.index(unit) + 1 for name, unit in of.items()}
+
+
+def _named_panels(figure: go.Figure, result: xr.Dataset, x: str, rows: Mapping[str, int]) -> go.Figure:
+    """The axes of `_panels` with the names and the unit of what they show."""
+    for row in sorted(set(rows.values())):
+        members = [name for name, its in rows.items() if its == row]
+        attrs = dict(result[members[0]].attrs)
+        if len(members) > 1:
+            attrs = {"long_name": ", ".join(members), "units": attrs.get("units", "1")}
+        figure.update_yaxes(title_text=axis_title(members[0], attrs), row=row, col=1)
+    last = max(rows.values(), default=1)
+    title = axis_title(x, result[x].attrs if x in result else {})
+    return figure.update_xaxes(title_text=title, row=last, col=1)
+
+
+def _first_flow(values: xr.DataArray) -> tuple[xr.DataArray, str]:
+    """A quantity, of several flows that of the first, and its name."""
+    meaning = str(values.attrs.get("long_name", values.name))
+    if "flow" not in values.dims:
+        return values, meaning
+    first = values.isel(flow=0)
+    number = int(first["flow"]) if "flow" in first.coords else 0
+    return first, f"{meaning}, flow {number}"
 
 
 def continuation_figure(result: xr.Dataset) -> go.Figure:
@@ -289,23 +332,23 @@ def continuation_figure(result: xr.Dataset) -> go.Figure:
     parameter = json.loads(result.attrs["settings"])["parameter"]
     beside = {"abscissa", "radius", "stable", "unstable", "status", parameter}
     names = [str(k) for k, v in result.data_vars.items() if k not in beside and "step" in v.dims]
-    figure = go.Figure()
-    for colour, name in zip(look.COLOURS, names, strict=False):
-        branch = result[name].isel(flow=0) if "flow" in result[name].dims else result[name]
+    figure, rows = _panels(result, names)
+    for colour, name in zip(COLOURS, names, strict=False):
+        branch, label = _first_flow(result[name])
         stable = result.stable.values.astype(bool)
         # The step at which stability changes belongs to both lines, so that they meet.
         ends = np.diff(stable, append=stable[-1:]) | np.diff(stable, prepend=stable[:1])
         for word, kind, dash in (("stable", stable, "solid"), ("unstable", ~stable, "dot")):
             figure.add_scatter(
                 x=result[parameter].values, y=np.where(kind | ends, branch.values, np.nan), mode="lines",
-                line={"color": colour, "dash": dash}, name=f"{branch.attrs.get('long_name', name)}, {word}",
+                line={"color": colour, "dash": dash}, name=f"{label}, {word}", row=rows[name], col=1,
             )  # fmt: skip
         special = result[f"special_{name}"]
         special = special.isel(flow=0) if "flow" in special.dims else special
         figure.add_scatter(
             x=result[f"special_{parameter}"].values, y=special.values, mode="markers+text", name="special points",
             text=[str(kind) for kind in result.special_kind.values], textposition="top center",
-            marker={"color": look.BLACK, "symbol": "star", "size": 11}, showlegend=name == names[0],
+            marker={"color": BLACK, "symbol": "star", "size": 11}, showlegend=name == names[0],
+            row=rows[name], col=1,
         )  # fmt: skip
-    figure.update_layout(**look.LAYOUT, showlegend=True)
-    return look.set_axis_titles(figure, result, parameter, names[0])
+    return _named_panels(figure, result, parameter, rows)
