@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -22,7 +23,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tcpdynamics.apps.explorer.export import export
+from tcpdynamics.apps.explorer.page import Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.apps.explorer.pages.p3_t_refwa import READINGS, closed_form
+from tcpdynamics.solvers import eigenvalues
 from tcpdynamics.solvers.programs.straightline import run
 from tests.browser import chromium
 
@@ -122,6 +126,10 @@ def numbers(page: Page, picture: int = 0) -> list[list[str]]:
     )
 
 
+def sliders(slug: str) -> list[Control]:
+    return [c for c in pages()[slug].controls if isinstance(c, Control)]
+
+
 def move(page: Page, name: str, value: float) -> None:
     page.locator(f"#control-{name}").evaluate(
         "(slider, x) => { slider.value = x; slider.dispatchEvent(new Event('input')); }", value
@@ -134,7 +142,7 @@ def test_a_page_loads_and_a_slider_moves_its_picture(tab: Page, server: str, slu
     assert tab.locator("header a[aria-current]").inner_text() == pages()[slug].title
     assert tab.locator(".figure").count() == len(pages()[slug].figures)
     before = numbers(tab)
-    control = next(c for c in pages()[slug].controls if c.step != 1)
+    control = next(c for c in sliders(slug) if c.step != 1)
     move(tab, control.name, control.low + 0.7 * (control.high - control.low))
     tab.wait_for_function("() => location.search !== ''")
     assert numbers(tab) != before
@@ -145,7 +153,9 @@ def test_a_link_opens_the_same_picture_in_a_fresh_browser(
     tab: Page, browser: Browser, server: str, slug: str
 ) -> None:
     opened(tab, f"{server}/{slug}")
-    for control in pages()[slug].controls:
+    for choice in (c for c in pages()[slug].controls if isinstance(c, Choice)):
+        tab.get_by_label(choice.meaning).select_option(choice.choices[-1])
+    for control in sliders(slug):
         move(tab, control.name, control.low + 0.3 * (control.high - control.low))
     tab.wait_for_function("() => location.search !== '' && !document.querySelector('main.old')")
     tab.wait_for_timeout(500)  # the address follows a fifth of a second after the last move
@@ -163,7 +173,7 @@ def test_files_open_from_disk_with_the_same_numbers(tab: Page, server: str, file
     served = [numbers(tab, i) for i in range(len(pages()[slug].figures))]
     opened(tab, (files / f"{slug}.html").as_uri())
     assert [numbers(tab, i) for i in range(len(served))] == served
-    control = pages()[slug].controls[0]
+    control = sliders(slug)[0]
     opened(tab, (files / f"{slug}.html").as_uri() + f"#{control.name}={control.high:g}")
     assert float(tab.locator(f"#control-{control.name} + input").input_value()) == control.high
 
@@ -222,7 +232,7 @@ def test_a_strange_page_or_name_is_refused(server: str) -> None:
 
 @pytest.mark.parametrize("slug", PAGES)
 def test_a_download_opens_again_and_the_code_runs(server: str, tmp_path: Path, slug: str) -> None:
-    query = "&".join(f"{k}={v!r}" for k, v in pages()[slug].start().items())
+    query = urlencode(pages()[slug].start())
     file = tmp_path / "data.nc"
     file.write_bytes(get(f"{server}/netcdf/{slug}?{query}")[1])
     with xr.open_dataset(file) as dataset:
@@ -263,6 +273,49 @@ def test_motions_in_the_page_are_the_librarys(tab: Page, server: str) -> None:
     rows = numbers(tab)[1:]
     shown = np.array([[float(x) for x in row[1:]] for row in rows]).T
     np.testing.assert_allclose(shown, motion.N.transpose("flow", "time").values, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {},
+        {"reading": "integrating-delayed", "delay": 3.0, "phi": 0.3, "psi": 0.1},
+        {"reading": "measured-rtt"},
+    ],
+)
+def test_commands_in_the_page_are_the_librarys(tab: Page, server: str, words: dict[str, Any]) -> None:
+    page = pages()["t-refwa"]
+    opened(tab, f"{server}/t-refwa?{urlencode(words)}")
+    motion = page.dataset(page.start() | words)
+    for picture, quantity in ((1, motion.Upsilon), (2, motion.Q)):
+        shown = [float(row[1]) for row in numbers(tab, picture)[1:]]
+        np.testing.assert_allclose(shown, quantity.values, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "slug", [p.slug for p in pages().values() if any(isinstance(c, Choice) for c in p.controls)]
+)
+def test_a_choice_stands_in_the_address_by_its_word(tab: Page, server: str, slug: str) -> None:
+    choice = next(c for c in pages()[slug].controls if isinstance(c, Choice))
+    opened(tab, f"{server}/{slug}?{choice.name}={choice.choices[1]}")
+    select = tab.get_by_label(choice.meaning)
+    assert select.input_value() == choice.choices[1]
+    select.select_option(choice.choices[2])
+    tab.wait_for_function(f"() => location.search === '?{choice.name}={choice.choices[2]}'")
+    opened(tab, f"{server}/{slug}?{choice.name}=%3Cb%3E")
+    assert select.input_value() == choice.choices[0]
+    assert f"`{choice.name}` must be one of {choice.choices[0]}" in tab.locator(".complaint").inner_text()
+
+
+@pytest.mark.parametrize("reading", ["delayed", "mixed", "integrating-delayed"])
+def test_ends_of_the_closed_form_are_where_roots_leave_the_circle(reading: str) -> None:
+    settings = {} if reading == "mixed" else {"delay": 2}
+    phi, *ends = closed_form(reading, **settings)
+    for psi in ends:
+        inner = (psi > 0) & (psi < 3)
+        for at, gain in list(zip(phi[inner], psi[inner], strict=True))[::40]:
+            roots = eigenvalues(READINGS[reading](phi=float(at), psi=float(gain), **settings).map())
+            assert abs(float(abs(roots.eigenvalue).max()) - 1) < 1e-6
 
 
 def test_pictures_are_saved(tab: Page, server: str) -> None:
