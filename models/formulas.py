@@ -25,6 +25,16 @@ def log(x: Number) -> Any:
     return _apply("log", x)
 
 
+def sin(x: Number) -> Any:
+    """Sine."""
+    return _apply("sin", x)
+
+
+def cos(x: Number) -> Any:
+    """Cosine."""
+    return _apply("cos", x)
+
+
 def sqrt(x: Number) -> Any:
     """Square root."""
     return _apply("sqrt", x)

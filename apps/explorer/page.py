@@ -42,6 +42,8 @@ class Control:
         Between neighbouring values; whole numbers have 1.
     log : bool
         Whether the slider moves in decades.
+    only : tuple of str
+        Words of the page's choice with which it is shown; without any, always.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Control:
     start: float
     step: float
     log: bool = False
+    only: tuple[str, ...] = ()
 
     def read(self, text: str) -> float:
         """A value from an address, read as the command reads it.
@@ -77,7 +80,14 @@ class Control:
 
 
 def control(
-    model: type[Model], name: str, low: float, high: float, start: float, step: float = 0.0, log: bool = False
+    model: type[Model],
+    name: str,
+    low: float,
+    high: float,
+    start: float,
+    step: float = 0.0,
+    log: bool = False,
+    only: tuple[str, ...] = (),
 ) -> Control:
     """A slider for a field of a model.
 
@@ -98,7 +108,7 @@ def control(
     if below or above:
         raise ValueError(f"the slider of {name} must stay within {row['interval']}, got [{low:g}, {high:g}]")
     step = step or (1.0 if row["integer"] else (high - low) / 500)
-    return Control(name, row["symbol"], row["unit"], row["meaning"], low, high, start, step, log)
+    return Control(name, row["symbol"], row["unit"], row["meaning"], low, high, start, step, log, only)
 
 
 @dataclass(frozen=True)

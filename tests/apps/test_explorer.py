@@ -26,6 +26,7 @@ from tcpdynamics.apps.explorer.export import export
 from tcpdynamics.apps.explorer.page import Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p3_t_refwa import READINGS, closed_form
+from tcpdynamics.apps.explorer.pages.p4_fluid_tcp import FIELDS, MODELS
 from tcpdynamics.solvers import eigenvalues
 from tcpdynamics.solvers.programs.straightline import run
 from tests.browser import chromium
@@ -316,6 +317,56 @@ def test_ends_of_the_closed_form_are_where_roots_leave_the_circle(reading: str) 
         for at, gain in list(zip(phi[inner], psi[inner], strict=True))[::40]:
             roots = eigenvalues(READINGS[reading](phi=float(at), psi=float(gain), **settings).map())
             assert abs(float(abs(roots.eigenvalue).max()) - 1) < 1e-6
+
+
+FLUID = (
+    {}, {"marking": "red", "flows": 40.0, "averaging": 0.5}, {"marking": "drop-tail", "end": 20.0},
+    {"marking": "drop-tail", "flows": 390.0, "base_rtt": 0.02}, {"gain": 0.001},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", FLUID, ids=range(len(FLUID)))
+def test_windows_queues_and_verdicts_in_the_page_are_the_librarys(
+    tab: Page, server: str, words: dict[str, Any]
+) -> None:
+    page = pages()["fluid-tcp"]
+    values = page.start() | words
+    opened(tab, f"{server}/fluid-tcp?{urlencode(words)}")
+    motion = page.dataset(values)
+    model = MODELS[values["marking"]](**{k: values[k] for k in FIELDS[values["marking"]]})
+    rest = model.equilibrium()
+    for picture, quantity, still in ((0, motion.W.values, rest.window), (1, motion.q.values, rest.queue)):
+        shown = np.array([[float(x) for x in row[1:3]] for row in numbers(tab, picture)[1:]])
+        first = quantity[: len(shown)]  # a table holds 400 rows
+        np.testing.assert_allclose(shown[:, 0], first, rtol=1e-4, atol=1e-4 * np.ptp(first))
+        np.testing.assert_allclose(shown[:, 1], float(still), rtol=1e-4)
+    verdict = "stable" if model.stability_margin() > 0 else "unstable"
+    assert numbers(tab, 2)[1][0] == f"the sliders: {verdict}"
+
+
+@pytest.mark.parametrize("marking", list(MODELS))
+def test_the_printed_boundary_has_no_margin(marking: str) -> None:
+    page = pages()["fluid-tcp"]
+    values = page.start() | {"marking": marking}
+    program, inputs, about = next(p for p in page.printed if p.name == "boundary").make({"marking": marking})
+    for rtt in (0.25, 0.4, 0.6):
+        low, high = 0.0, np.pi
+        for _ in range(60):
+            at = values | {"phase": (low + high) / 2, "rtt": rtt}
+            point = dict(zip(about["rows"], run(program, {k: at[k] for k in inputs}), strict=True))
+            above = point["beyond"] > 0 or point["balance"] > 0
+            low, high = (low, at["phase"]) if above else (at["phase"], high)
+        assert point["inside"] > 0
+        where = {k: values[k] for k in FIELDS[marking]} | {k: point[k] for k in ("flows", "base_rtt")}
+        assert abs(MODELS[marking](**where).stability_margin()) < 1e-9
+        assert MODELS[marking](**where | {"flows": 1.01 * where["flows"]}).stability_margin() > 0
+
+
+def test_controls_that_do_not_count_are_hidden(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/t-refwa")
+    assert not tab.locator("#control-delay").is_visible()
+    tab.get_by_label("reading of the law").select_option("delayed")
+    assert tab.locator("#control-delay").is_visible()
 
 
 def test_pictures_are_saved(tab: Page, server: str) -> None:

@@ -308,6 +308,11 @@ const explorer = (() => {
       drawing.draw(values, functions, figures, set);
       root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
     };
+    const boxes = {};
+    const showControls = () => {
+      const chosen = spec.controls.filter((c) => c.choices).map((c) => values[c.name]);
+      for (const c of spec.controls) boxes[c.name].hidden = Boolean(c.only && c.only.length) && !c.only.some((word) => chosen.includes(word));
+    };
     const changed = () => {
       draw();
       clearTimeout(timer);
@@ -318,7 +323,8 @@ const explorer = (() => {
     const set = (picked) => {
       for (const [name, x] of Object.entries(picked)) {
         const c = spec.controls.find((one) => one.name === name);
-        values[name] = Number(Math.min(c.high, Math.max(c.low, x)).toPrecision(4));
+        const within = Math.min(c.high, Math.max(c.low, x));
+        values[name] = c.step === 1 ? Math.round(within) : Number(within.toPrecision(4));
         outputs[name](values[name]);
       }
       changed();
@@ -327,9 +333,9 @@ const explorer = (() => {
     for (const c of spec.controls) {
       const id = `control-${c.name}`;
       if (c.choices) {
-        const list = element("select", { id, onchange: () => { values[c.name] = list.value; changed(); } },
+        const list = element("select", { id, onchange: () => { values[c.name] = list.value; showControls(); changed(); } },
           ...c.choices.map((word) => element("option", { value: word, selected: word === values[c.name] }, word)));
-        controls.append(element("div", { class: "control" }, element("label", { for: id }, c.meaning), list));
+        boxes[c.name] = element("div", { class: "control" }, element("label", { for: id }, c.meaning), list);
         outputs[c.name] = (word) => { list.value = word; };
         continue;
       }
@@ -355,10 +361,12 @@ const explorer = (() => {
         slider.value = scale(x);
         changed();
       });
-      controls.append(element("div", { class: "control" },
-        element("label", { for: id }, title(c.meaning, c.unit), " ", element("i", {}, symbol(c.symbol))), slider, number));
+      boxes[c.name] = element("div", { class: "control" },
+        element("label", { for: id }, title(c.meaning, c.unit), " ", element("i", {}, symbol(c.symbol))), slider, number);
       outputs[c.name] = (x) => { number.value = x; slider.value = scale(x); };
     }
+    controls.append(...Object.values(boxes));
+    showControls();
 
     const grid = element("div", { class: "figures" });
     for (const f of spec.figures) {

@@ -31,6 +31,7 @@ READINGS: dict[str, type[Any]] = {
         TRefwaIntegratingSemiImplicit, TRefwaIntegratingDelayed,
     )
 }  # fmt: skip
+DELAYED = tuple(reading for reading, model in READINGS.items() if "delay" in model.__dataclass_fields__)
 INPUTS = ("phi", "psi", "bdp", "buffer")
 #: Gains that the chart shows: both from 0 to this.
 TOP = 3.0
@@ -42,8 +43,7 @@ COLUMNS, ROWS = np.linspace(0.0, TOP, 241), np.linspace(0.0, TOP, 301)
 
 def _settings(values: Values) -> dict[str, int]:
     """What the reading takes beside gains and link."""
-    delayed = "delay" in READINGS[values["reading"]].__dataclass_fields__
-    return {"delay": int(values["delay"])} if delayed else {}
+    return {"delay": int(values["delay"])} if values["reading"] in DELAYED else {}
 
 
 def _model(values: Values) -> Any:
@@ -140,7 +140,7 @@ PAGE = Page(
         Choice("reading", "", "reading of the law", tuple(READINGS)),
         control(TRefwaDelayed, "phi", 0.0, TOP, 1.5, 0.01),
         control(TRefwaDelayed, "psi", 0.0, TOP, 0.5, 0.01),
-        control(TRefwaDelayed, "delay", 0, 5, 1),
+        control(TRefwaDelayed, "delay", 0, 5, 1, only=DELAYED),
         control(TRefwaDelayed, "bdp", 10, 1000, 190, 10),
         control(TRefwaDelayed, "buffer", 10, 1000, 190, 10),
         Control("commands", "n", "interval", "commands shown", 10, 200, 40, 1),
@@ -164,7 +164,6 @@ PAGE = Page(
         "empty.",
         "Shaded: stable by the reading's closed form. Line: where the largest multiplier of the exact linearisation "
         "has modulus 1. The paper's gains, 1.5 and 0.5, are said to be stable under any conditions.",
-        "The delay counts in the readings delayed, measured and integrating-delayed; in mixed, half of the window "
-        "comes one interval late.",
+        "In the reading mixed, half of the window comes one interval late.",
     ),
 )  # fmt: skip
