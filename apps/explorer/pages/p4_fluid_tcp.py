@@ -114,7 +114,9 @@ def _boundary(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]
 
 def dataset(values: Values) -> Any:
     """The trajectory that the page draws, by the library's Taylor series."""
-    return trajectory(_model(values).dde(), np.linspace(0.0, values["end"], TIMES))
+    problem = _model(values).dde()
+    delay = compile_system(problem).lag_values()[0, 0]
+    return trajectory(problem, np.linspace(0.0, values["end"] * delay, TIMES))
 
 
 def code(values: Values) -> str:
@@ -126,7 +128,8 @@ def code(values: Values) -> str:
         f"from tcpdynamics.models import {name}\n"
         "from tcpdynamics.solvers import trajectory\n\n"
         f"model = {name}({fields})\n"
-        f"print(trajectory(model.dde(), np.linspace(0, {values['end']!r}, {TIMES})))\n"
+        "delay = min(model.equilibrium().rtt, model.base_rtt + model.buffer / model.capacity)\n"
+        f"print(trajectory(model.dde(), np.linspace(0, {values['end']!r} * delay, {TIMES})))\n"
         "print(model.equilibrium(), model.stability_margin())\n"
     )
 
@@ -152,7 +155,7 @@ PAGE = Page(
         control(FluidTcpRed, "max_threshold", 210, 1500, 700, 10, only=("red",)),
         control(FluidTcpRed, "p_max", 0.01, 1.0, 0.1, 0.01, only=("red",)),
         control(FluidTcpRed, "averaging", 0.01, 100.0, 1.0, log=True, only=("red",)),
-        Control("end", "t", "s", "time shown", 5, 120, 30, 1),
+        Control("end", "n", "RTT", "round trips at rest shown", 20, 300, 100, 1),
     ),
     figures=(
         Figure("window", "Window of a flow", "Curves: the mean window against time, and where it rests"),

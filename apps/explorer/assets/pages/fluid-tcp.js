@@ -41,20 +41,21 @@ explorer.page("fluid-tcp", (() => {
       const judged = still && (points.length === 1 || still === points[0]); // of a full queue with marks, no closed form
       const verdict = judged ? (values.flows > at(delay)[0] ? ": stable" : ": unstable") : "";
 
-      const times = explorer.between(0, values.end, 601);
+      const times = explorer.between(0, values.end * delay, 601);
       const lags = [(t, state) => state[0], (t, state) => state[1], (t, state) => mark(state)].map((of) => ({ lag: delay, of }));
       const { values: motion } = trajectory(slope, start, Array.from(times), { lags, rtol: 1e-8, atol: 1e-8, maxSteps: 20000 });
       const window = motion.map((s) => (s ? s[0] : NaN)), queue = motion.map((s) => (s ? s[1] : NaN));
-      const level = (value) => new Float64Array(times.length).fill(value);
+      const level = (name, value) => ({ name, y: new Float64Array(times.length).fill(value) });
+      const atRest = (value) => (still ? [level("at rest", value)] : []);
       const common = { x: times, xTitle: explorer.title("time", "s"), linked: "time" };
-      figures.window.show({ ...common, yTitle: explorer.title("window", "packet"), series: [{ name: "window", y: window }, { name: "at rest", y: level(W) }] });
-      figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [{ name: "queue", y: queue }, { name: "at rest", y: level(q) }, { name: "buffer", y: level(values.buffer) }] });
+      figures.window.show({ ...common, yTitle: explorer.title("window", "packet"), series: [{ name: "window", y: window }, ...atRest(W)] });
+      figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [{ name: "queue", y: queue }, level("buffer", values.buffer), ...atRest(q)] });
 
       const finite = (row) => row.filter(Number.isFinite);
       figures.plane.show({
         xTitle: explorer.title("window", "packet"), yTitle: explorer.title("queue", "packet"),
         xRange: [0, 1.05 * Math.max(...finite(window), W || 0)], yRange: [0, 1.05 * Math.max(...finite(queue), q || 0, 1)],
-        lines: [{ name: "motion", x: window, y: queue }, { name: `point of rest${verdict}`, x: still ? [W] : [], y: still ? [q] : [], points: true }],
+        lines: [{ name: "motion", x: window, y: queue }, { name: still ? `point of rest${verdict}` : "no point of rest in closed form", x: still ? [W] : [], y: still ? [q] : [], points: true }],
       });
       const edge = Array.from(explorer.between(0.005, 1.5, 120), at).filter(([, , inside]) => inside);
       figures.chart.show({
