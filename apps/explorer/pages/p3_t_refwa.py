@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.models import (
+    RttCode,
     TRefwaDelayed,
     TRefwaIntegrating,
     TRefwaIntegratingDelayed,
@@ -19,7 +20,7 @@ from tcpdynamics.models import (
     TRefwaWindow,
 )
 from tcpdynamics.solvers import stability_chart, trajectory
-from tcpdynamics.solvers.programs.straightline import Program
+from tcpdynamics.solvers.programs.straightline import Builder, Program
 from tcpdynamics.solvers.trajectories.maps import first_order
 
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
@@ -33,6 +34,8 @@ READINGS: dict[str, type[Any]] = {
 }  # fmt: skip
 DELAYED = tuple(reading for reading, model in READINGS.items() if "delay" in model.__dataclass_fields__)
 INPUTS = ("phi", "psi", "bdp", "buffer")
+#: Groups of as many flows, at equal distances of round-trip time.
+GROUPS = 8
 #: Gains that the chart shows: both from 0 to this.
 TOP = 3.0
 #: Gains of the chart of exact roots; no corner of a closed form lies on one.
@@ -107,6 +110,32 @@ def _recursion(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]
     return program_of(rows), (*states, *INPUTS), about
 
 
+def _groups(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Of each group: round-trip time, and a flow's rate over the mean; Jain's index of all flows.
+
+    Windows are proportional to round-trip times as the router decodes them, cell by cell of the library's code.
+    """
+    code = RttCode()
+    cells = np.arange(code.top + 1)
+    ends, middles = code.cell(cells)[0], code.decode(cells)
+    b = Builder()
+    low, high = b.input("rtt_low"), b.input("rtt_high")
+    times, rates = [], []
+    for group in range(GROUPS):
+        rtt = b.add(low, b.mul(b.const(group / (GROUPS - 1)), b.sub(high, low)))
+        rises = (
+            b.mul(b.const(middles[k] - middles[k - 1]), b.apply("step", b.sub(rtt, b.const(ends[k]))))
+            for k in cells[1:].tolist()
+        )
+        times.append(rtt)
+        rates.append(b.div(b.add(b.const(middles[0]), b.total(rises)), rtt))
+    total, groups = b.total(rates), b.const(GROUPS)
+    index = b.div(b.power(total, 2), b.mul(groups, b.total(b.power(r, 2) for r in rates)))
+    shares = [b.div(b.mul(groups, r), total) for r in rates]
+    about = {"groups": GROUPS, "worst": code.worst_jain()}
+    return b.build([*times, *shares, index]), ("rtt_low", "rtt_high"), about
+
+
 def dataset(values: Values) -> Any:
     """Commands and queue from an empty network."""
     return trajectory(_model(values).map(), np.arange(values["commands"] + 1))
@@ -144,6 +173,8 @@ PAGE = Page(
         control(TRefwaDelayed, "bdp", 10, 1000, 190, 10),
         control(TRefwaDelayed, "buffer", 10, 1000, 190, 10),
         Control("commands", "n", "interval", "commands shown", 10, 200, 40, 1),
+        Control("rtt_low", "RTT_1", "s", f"round-trip time of the first of {GROUPS} groups", 0.002, 0.05, 0.02, 0.001),
+        Control("rtt_high", f"RTT_{GROUPS}", "s", "round-trip time of the last group", 0.06, 3.0, 0.3, 0.01),
     ),
     figures=(
         Figure(
@@ -153,8 +184,12 @@ PAGE = Page(
         ),
         Figure("window", "Commanded window", "Curves: the window that the router commands, against the interval"),
         Figure("queue", "Queue", "Curves: the queue, and where it rests, against the interval"),
+        Figure(
+            "groups", "Rate of a flow in each group", "Points: the rate of a flow over the mean rate, against its "
+            "round-trip time; a line: Jain's index of all flows",
+        ),
     ),
-    printed=(Printed("recursion", ("reading", "delay"), _recursion),),
+    printed=(Printed("recursion", ("reading", "delay"), _recursion), Printed("groups", (), _groups)),
     code=code,
     command=command,
     dataset=dataset,
@@ -164,6 +199,8 @@ PAGE = Page(
         "empty.",
         "Shaded: stable by the reading's closed form. Line: where the largest multiplier of the exact linearisation "
         "has modulus 1. The paper's gains, 1.5 and 0.5, are said to be stable under any conditions.",
+        "Windows are meant to give all flows one rate. Routers see round-trip times in cells of a 6-bit code, which "
+        "ends at 1.14 s.",
         "In the reading mixed, half of the window comes one interval late.",
     ),
 )  # fmt: skip

@@ -26,6 +26,15 @@ explorer.page("t-refwa", (() => {
       figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [
         { name: "queue", y: motion.map((o) => o[1]) }, { name: "at rest", y: level(queue) }, { name: "buffer", y: level(values.buffer) }] });
 
+      const { groups, worst } = functions.groups, shares = new Float64Array(2 * groups + 1);
+      functions.groups.run([values.rtt_low, values.rtt_high], shares);
+      figures.groups.show({
+        x: shares.slice(0, groups), xTitle: explorer.title("round-trip time", "s"), yTitle: "rate over the mean rate", series: [
+          { name: "a flow", y: shares.slice(groups, 2 * groups), kind: "points" },
+          { name: "Jain's index", y: new Float64Array(groups).fill(shares[2 * groups]) },
+          { name: "its least within the code", y: new Float64Array(groups).fill(worst) }],
+      });
+
       figures.chart.show({
         xTitle: "gain φ on spare bandwidth", yTitle: "gain ψ on free buffer", xRange: [0, TOP], yRange: [0, TOP],
         lines: [
