@@ -151,7 +151,7 @@ class TcpLinearisation(Model):
         --------
         >>> _, top, bottom, kappa = TcpLinearisation.filtered_boundary(2.0, 0.0)
         >>> window, same = TcpLinearisation.boundary(2.0)
-        >>> abs(top / bottom - window) < 1e-12, abs(kappa - same) < 1e-12
+        >>> bool(abs(top / bottom - window) < 1e-12), bool(abs(kappa - same) < 1e-12)
         (True, True)
         """
         sine, cosine = sin(phase), cos(phase)
