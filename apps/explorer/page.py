@@ -221,10 +221,12 @@ class Page:
     slug, title, question : str
         `slug` is the page's address and the name of its script in `assets/pages/`.
     controls, figures, printed : tuples
-    code, command : callables
-        Values -> the lines of Python, and the command line, that give the same numbers.
+    code : callable
+        Values -> the lines of Python that give the same numbers.
     dataset : callable
         Values -> xarray.Dataset, what is downloaded.
+    command : callable, optional
+        Values -> the command line that gives the same numbers, where there is one.
     notes : tuple of str
         Sentences below the pictures: what the models mean and where they hold.
     """
@@ -236,8 +238,8 @@ class Page:
     figures: tuple[Figure, ...]
     printed: tuple[Printed, ...]
     code: Callable[[Values], str]
-    command: Callable[[Values], str]
     dataset: Callable[[Values], Any]
+    command: Callable[[Values], str] | None = None
     notes: tuple[str, ...] = ()
 
     def start(self) -> dict[str, Any]:

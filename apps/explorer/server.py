@@ -126,7 +126,8 @@ def _routes(server: Any, local_only: bool) -> None:
     @server.get("/code/<slug>")  # type: ignore[untyped-decorator]
     def code(slug: str) -> Response:
         page, values = values_here(slug)
-        return Response(f"{page.code(values)}\n# or\n# {page.command(values)}\n", mimetype="text/plain")
+        command = f"\n# or\n# {page.command(values)}\n" if page.command else ""
+        return Response(page.code(values) + command, mimetype="text/plain")
 
     @server.get("/netcdf/<slug>")  # type: ignore[untyped-decorator]
     def netcdf(slug: str) -> Any:

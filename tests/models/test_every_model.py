@@ -5,43 +5,22 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pint
 import pytest
 import sympy
+from examples import EXAMPLES, MODELS, example, views
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics import models
-from tcpdynamics.apps.choice import CHAIN, FAMILIES, MOTION, views_of
+from tcpdynamics.apps.choice import FAMILIES, MOTION, views_of
 from tcpdynamics.models.model import Model
 from tcpdynamics.models.parameters import describe
 from tcpdynamics.solvers import DomainError, DynamicsError, spectral_abscissa, spectral_radius
 from tcpdynamics.solvers.problems import Dynamics, Map
-
-MODELS = [cls for cls in vars(models).values() if isinstance(cls, type) and issubclass(cls, Model)]
-
-#: Values of fields without a default; where a model needs another one here, of several together.
-_LINK = {"flows": 60.0, "capacity": 3750.0, "base_rtt": 0.2, "buffer": 800.0}
-_FORMULA = {"loss": 0.05, "rtt": 0.1, "timeout": 0.4}
-EXAMPLES: dict[str, dict[str, Any]] = {
-    "FluidTcpDropTail": _LINK,
-    "FluidTcpFullQueue": _LINK | {"flows": 1000.0},
-    "FluidTcpProportional": _LINK | {"gain": 1e-4},
-    "FluidTcpRed": _LINK | {"min_threshold": 50.0, "max_threshold": 700.0, "p_max": 0.1, "averaging": 0.05},
-    "LotkaVolterraQueue": {"base_rtt": 0.1},
-    "PftkApproximate": _FORMULA,
-    "PftkFull": _FORMULA,
-    "SharedLink": _LINK,
-    "SquareRoot": {"loss": 0.05},
-    "TRefwaGroups": {"flows": (4, 4), "rtt": (0.02, 0.2)},
-    "TcpLinearisation": {"flows": 60.0, "capacity": 3750.0, "rtt": 0.25},
-    "Tfrc": {"loss": 0.05, "rtt": 0.1},
-} | {f"SubPacket{kind}": {"loss": 0.1} for kind in ("Approximate", "Exact", "Fresh", "Full", "Levels")}
-EXAMPLES |= {name: {"loss": 1e-4} for name in ("AimdTcp", "HighSpeedTcp", "ScalableTcp")}
 
 #: The queue of drop tail rests on the edge of its buffer, where it has the root 0; `FluidTcpFullQueue` has its margin.
 _ON_AN_EDGE = {"FluidTcpDropTail"}
@@ -49,10 +28,6 @@ _ON_AN_EDGE = {"FluidTcpDropTail"}
 
 def of_each(classes: list[type[Model]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("cls", classes, ids=lambda cls: cls.__name__)
-
-
-def example(cls: type[Model]) -> Model:
-    return cls(**EXAMPLES.get(cls.__name__, {}))
 
 
 def sweepable(model: Model) -> list[dict[str, Any]]:
@@ -81,12 +56,6 @@ def drawn(draw: st.DrawFn, cls: type[Model]) -> Model:
         return dataclasses.replace(model, **changed)
     except DomainError:  # beyond an end
         return model
-
-
-def views(model: Model) -> Iterator[Any]:
-    for name in (*MOTION, *CHAIN):
-        if callable(getattr(model, name, None)):
-            yield getattr(model, name)()
 
 
 def closed_forms(cls: type[Model]) -> list[str]:

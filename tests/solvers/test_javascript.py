@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import computed, number
+from examples import MODELS, example, views
 
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.markov.entries import expressions_of
@@ -17,8 +19,6 @@ from tcpdynamics.solvers.markov.stationary import _program
 from tcpdynamics.solvers.problems import MarkovChain
 from tcpdynamics.solvers.programs.javascript import PRELUDE, javascript
 from tcpdynamics.solvers.programs.straightline import Builder, Program, run_blocks
-from tests.browser import computed, number
-from tests.models.test_every_model import MODELS, example, views
 
 POINTS = 20
 #: Kinds that the browser's own library computes.

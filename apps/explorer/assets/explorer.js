@@ -52,7 +52,7 @@ const explorer = (() => {
 
     show(data) {
       this.data = data;
-      const key = JSON.stringify([data.series.map((s) => [s.name, s.kind]), data.xTitle, data.yTitle, data.log, data.range]);
+      const key = JSON.stringify([data.series.map((s) => [s.name, s.kind]), data.xTitle, data.yTitle, data.log, data.range, data.labels]);
       const rows = data.series.some((s) => s.kind === "bars") ? this.beside(data) : [data.x, ...data.series.map((s) => s.y)];
       if (key !== this.key || !this.plot) this.make(key, rows);
       else this.plot.setData(rows);
@@ -102,16 +102,24 @@ const explorer = (() => {
       this.plot = new uPlot({
         width: this.box.clientWidth || 520, height: 300,
         scales: { x: { time: false, range: data.xRange ? () => figure.data.xRange : undefined }, y: { distr: data.log ? 3 : 1, range: data.range ? () => figure.data.range : undefined } },
-        axes: [data.xRange ? { ...axis(data.xTitle), incrs: [1, 2, 5, 10, 20, 50, 100] } : axis(data.xTitle), { ...axis(data.yTitle), size: 64 }],
+        axes: [data.xRange ? { ...axis(data.xTitle), incrs: [1, 2, 5, 10, 20, 50, 100], values: data.labels ? (u, at) => at.map((x) => figure.data.labels[x - 1] || "") : undefined } : axis(data.xTitle), { ...axis(data.yTitle), size: 64 }],
         series: [{ label: data.xTitle, value: (u, v) => (v === null ? "" : shown(v)) }, ...series.map((s) => ({ ...s, value: (u, v) => (v === null || v === undefined ? "" : shown(v)) }))],
-        cursor: { sync: data.linked ? { key: data.linked, setSeries: false } : undefined, drag: { x: true, y: false } },
+        cursor: { sync: data.linked ? { key: data.linked, setSeries: false } : undefined, drag: { x: !data.pick, y: false } },
         hooks: { draw: [mark] },
       }, rows, this.box);
+      const { over } = this.plot;
+      const at = (event) => {
+        const box = over.getBoundingClientRect();
+        figure.data.pick(this.plot.posToVal(event.clientX - box.left, "x"), this.plot.posToVal(event.clientY - box.top, "y"));
+      };
+      if (!data.pick) return;
+      over.addEventListener("pointerdown", at);
+      over.addEventListener("pointermove", (event) => event.buttons && at(event));
     }
 
     rows() {
       return [[this.data.xTitle, ...this.data.series.map((s) => s.name)],
-        ...Array.from(this.data.x, (x, i) => [x, ...this.data.series.map((s) => s.y[i])])];
+        ...Array.from(this.data.x, (x, i) => [this.data.labels ? this.data.labels[i] : x, ...this.data.series.map((s) => s.y[i])])];
     }
 
     resize() { if (this.plot) this.plot.setSize({ width: this.box.clientWidth, height: 300 }); }

@@ -1,0 +1,120 @@
+"""How fairly is a link shared, and do the indices agree?"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.models import fairness
+from tcpdynamics.solvers.programs.straightline import Builder, Program
+
+from ..page import Control, Figure, Page, Printed, Values
+
+MOST = 8
+#: What each flow has on a fresh page.
+FRESH = (8.0, 4.0, 2.0, 1.0, 3.0, 5.0, 6.0, 7.0)
+#: The indices of the page, each 1 where all are equal, in the order of the program's outputs.
+INDICES = ("Jain", "min/max", "entropy", "1 - Gini", "1 - Hoover", "1 - Atkinson")
+#: Below this a share has no logarithm; its term of the entropy is 0.
+TINY = 1e-300
+
+
+def _sort(b: Builder, values: list[int]) -> list[int]:
+    """Ascending, by comparing neighbours: a network of min and max."""
+    row = list(values)
+    for last in range(len(row) - 1, 0, -1):
+        for i in range(last):
+            row[i], row[i + 1] = b.apply("min", row[i], row[i + 1]), b.apply("max", row[i], row[i + 1])
+    return row
+
+
+def _indices(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The indices, the least Jain's index that the ratio allows, then the allocations in ascending order."""
+    n = int(values["flows"])
+    b = Builder()
+    names = tuple(f"x{i + 1}" for i in range(n))
+    x = [b.input(name) for name in names]
+    one, count = b.const(1), b.const(n)
+    total, ordered = b.total(x), _sort(b, x)
+    jain = b.div(b.mul(total, total), b.mul(count, b.total(b.mul(v, v) for v in x)))
+    ratio = b.div(ordered[0], ordered[-1])
+    shares = [b.div(v, total) for v in x]
+    terms = [b.mul(s, b.apply("log", b.apply("max", s, b.const(TINY)))) for s in shares]
+    entropy = b.div(b.sub(b.const(0), b.total(terms)), b.const(math.log(n)))
+    weighted = b.total(b.mul(b.const(2 * i - n - 1), v) for i, v in enumerate(ordered, 1))
+    gini = b.div(weighted, b.mul(count, total))
+    mean = b.div(total, count)
+    apart = [b.sub(b.apply("max", v, mean), b.apply("min", v, mean)) for v in x]
+    hoover = b.div(b.total(apart), b.mul(b.const(2), total))
+    logs = b.div(b.total(b.apply("log", v) for v in x), count)
+    geometric = b.div(b.apply("exp", logs), mean)
+    least = b.div(b.mul(b.const(4), ratio), b.power(b.add(one, ratio), 2))
+    outputs = [jain, ratio, entropy, b.sub(one, gini), b.sub(one, hoover), geometric, least, *ordered]
+    return b.build(outputs), names, {"indices": INDICES}
+
+
+def _allocations(values: Values) -> list[float]:
+    return [values[f"x{i + 1}"] for i in range(int(values["flows"]))]
+
+
+def dataset(values: Values) -> Any:
+    """The indices of these allocations, by the library's own functions."""
+    import xarray as xr
+
+    x = _allocations(values)
+    return xr.Dataset(
+        {
+            "allocation": ("flow", x, {"long_name": "what a flow has"}),
+            "jain": ((), fairness.jain(x)),
+            "min_max_ratio": ((), fairness.min_max_ratio(x)),
+            "entropy": ((), fairness.entropy(x), {"units": "nat"}),
+            "gini": ((), fairness.gini(x)),
+            "hoover": ((), fairness.hoover(x)),
+            "atkinson": ((), fairness.atkinson(x, 1.0)),
+        },
+        coords={"flow": np.arange(1, len(x) + 1)},
+    )
+
+
+def code(values: Values) -> str:
+    """Python that gives the indices."""
+    return (
+        "from tcpdynamics.models import fairness\n\n"
+        f"x = {_allocations(values)!r}\n"
+        "print(fairness.jain(x), fairness.min_max_ratio(x), fairness.entropy(x))\n"
+        "print(fairness.gini(x), fairness.hoover(x), fairness.atkinson(x, 1.0))\n"
+    )
+
+
+PAGE = Page(
+    slug="fairness",
+    title="Fairness",
+    question="How fairly is the link shared, and do the indices agree?",
+    controls=(
+        Control("flows", "n", "1", "flows", 2, MOST, 4, 1),
+        *(
+            Control(f"x{i + 1}", f"x_{i + 1}", "Mbit/s", f"throughput of flow {i + 1}", 0.0, 10.0, x, 0.01)
+            for i, x in enumerate(FRESH)
+        ),
+    ),
+    figures=(
+        Figure("flows", "What each flow has", "Bars: throughput of each flow; drag them"),
+        Figure("indices", "Indices, each 1 where all are equal", "Bars: six indices of fairness"),
+        Figure("lorenz", "Lorenz curve", "The share of the poorest flows, below the line of equality", "plane"),
+        Figure(
+            "bounds", "Jain's index and what the ratio allows",
+            "Bars: Jain's index, its least value at this ratio of smallest to largest, and 1/n",
+        ),
+    ),
+    printed=(Printed("indices", ("flows",), _indices),),
+    code=code,
+    dataset=dataset,
+    notes=(
+        "Jain's index is the fraction of flows that an equal share would serve. At a ratio r of the smallest to the "
+        "largest it is at least 4r/(1 + r)^2 (Schweitzer), and always at least 1/n.",
+        "Entropy is divided by ln n; Atkinson's index has aversion 1. The Gini coefficient is twice the "
+        "area between the Lorenz curve and the line of equality; Hoover's is the largest distance between them.",
+    ),
+)  # fmt: skip
