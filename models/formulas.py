@@ -27,6 +27,16 @@ def log(x: Number) -> Value:
     return _apply("log", x)
 
 
+def sin(x: Number) -> Value:
+    """Sine."""
+    return _apply("sin", x)
+
+
+def cos(x: Number) -> Value:
+    """Cosine."""
+    return _apply("cos", x)
+
+
 def sqrt(x: Number) -> Value:
     """Square root."""
     return _apply("sqrt", x)

@@ -19,7 +19,13 @@ from tcpdynamics.quantities import only_number
 from tcpdynamics.solvers.programs.javascript import PRELUDE, javascript
 from tcpdynamics.solvers.programs.straightline import Program
 
-Values = Mapping[str, float]
+#: Control -> number, or the word of a choice.
+Values = Mapping[str, Any]
+
+
+def word(value: Any) -> str:
+    """A value of a control as an address has it."""
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class Control:
         Between neighbouring values; whole numbers have 1.
     log : bool
         Whether the slider moves in decades.
+    only : tuple of str
+        Words of the page's choice with which it is shown; without any, always.
     """
 
     name: str
@@ -47,6 +55,7 @@ class Control:
     start: float
     step: float
     log: bool = False
+    only: tuple[str, ...] = ()
 
     def read(self, text: str) -> float:
         """A value from an address, read as the command reads it.
@@ -65,9 +74,20 @@ class Control:
             raise DomainError(f"`{self.name}` must be a whole number, got {value:g}")
         return value
 
+    def values(self) -> tuple[float, ...]:
+        """All whole numbers of the slider."""
+        return tuple(map(float, range(int(self.low), int(self.high) + 1)))
+
 
 def control(
-    model: type[Model], name: str, low: float, high: float, start: float, step: float = 0.0, log: bool = False
+    model: type[Model],
+    name: str,
+    low: float,
+    high: float,
+    start: float,
+    step: float = 0.0,
+    log: bool = False,
+    only: tuple[str, ...] = (),
 ) -> Control:
     """A slider for a field of a model.
 
@@ -88,7 +108,51 @@ def control(
     if below or above:
         raise ValueError(f"the slider of {name} must stay within {row['interval']}, got [{low:g}, {high:g}]")
     step = step or (1.0 if row["integer"] else (high - low) / 500)
-    return Control(name, row["symbol"], row["unit"], row["meaning"], low, high, start, step, log)
+    return Control(name, row["symbol"], row["unit"], row["meaning"], low, high, start, step, log, only)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A control with words to choose from.
+
+    Attributes
+    ----------
+    name, symbol, meaning : str
+        As of a `Control`; the symbol may be empty.
+    choices : tuple of str
+        The first is shown on a fresh page.
+
+    Examples
+    --------
+    >>> Choice("reading", "", "reading of the law", ("window", "delayed")).read("delayed")
+    'delayed'
+    """
+
+    name: str
+    symbol: str
+    meaning: str
+    choices: tuple[str, ...]
+
+    @property
+    def start(self) -> str:
+        """The word on a fresh page."""
+        return self.choices[0]
+
+    def read(self, text: str) -> str:
+        """A word from an address.
+
+        Raises
+        ------
+        InputError
+            None of the choices.
+        """
+        if text not in self.choices:
+            raise DomainError(f"`{self.name}` must be one of {', '.join(self.choices)}, got {text[:40]!r}")
+        return text
+
+    def values(self) -> tuple[str, ...]:
+        """All words."""
+        return self.choices
 
 
 @dataclass(frozen=True)
@@ -100,7 +164,7 @@ class Printed:
     name : str
         What the page's script calls it.
     shape : tuple of str
-        Controls, in whole steps, that shape the program; the others are inputs of the function.
+        Choices and controls in whole steps that shape the program; the others are inputs of the function.
     make : callable
         Values of the shape -> (program, names of its inputs in order, what the script must know beside it).
     """
@@ -111,7 +175,7 @@ class Printed:
 
     def key(self, values: Values) -> str:
         """The name of the function for these values."""
-        return "-".join([self.name, *(f"{values[k]:g}" for k in self.shape)])
+        return "-".join([self.name, *(word(values[k]) for k in self.shape)])
 
     def script(self, slug: str, values: Values) -> str:
         """The function as a script that registers it under its key."""
@@ -123,6 +187,19 @@ class Printed:
             f'explorer.register("{slug}", "{self.key(values)}", (() => {{\n"use strict";\n{PRELUDE}'
             f"{javascript(program, inputs)}\nreturn {{ run, ...{json.dumps(about)} }};\n}})());\n"
         )
+
+
+def program_of(expressions: Mapping[str, Any]) -> Program:
+    """SymPy expressions as a program of one output each, in order.
+
+    Raises
+    ------
+    DynamicsError
+        A function that cannot be computed.
+    """
+    from tcpdynamics.solvers.equations import compile_equations
+
+    return compile_equations(expressions, {}, {}).rhs
 
 
 @dataclass(frozen=True)
@@ -157,7 +234,7 @@ class Page:
     slug: str
     title: str
     question: str
-    controls: tuple[Control, ...]
+    controls: tuple[Control | Choice, ...]
     figures: tuple[Figure, ...]
     printed: tuple[Printed, ...]
     code: Callable[[Values], str]
@@ -165,11 +242,11 @@ class Page:
     command: Callable[[Values], str] | None = None
     notes: tuple[str, ...] = ()
 
-    def start(self) -> dict[str, float]:
+    def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""
         return {c.name: c.start for c in self.controls}
 
-    def read(self, words: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
+    def read(self, words: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
         """Values from the words of an address, and a sentence for each that was refused (its default is taken)."""
         values, complaints = self.start(), []
         for c in self.controls:
@@ -177,17 +254,17 @@ class Page:
                 try:
                     values[c.name] = c.read(words[c.name])
                 except InputError as error:
-                    complaints.append(f"{error}; {c.start:g} is shown")
+                    complaints.append(f"{error}; {word(c.start)} is shown")
         unknown = sorted(set(words) - set(values))
         if unknown:
             complaints.append(f"this page has no {unknown[0][:40]!r}; it has {', '.join(values)}")
         return values, complaints
 
-    def shapes(self, printed: Printed) -> Iterator[dict[str, float]]:
+    def shapes(self, printed: Printed) -> Iterator[dict[str, Any]]:
         """All values of the controls that shape a function."""
         controls = [next(c for c in self.controls if c.name == k) for k in printed.shape]
-        for values in itertools.product(*(range(int(c.low), int(c.high) + 1) for c in controls)):
-            yield dict(zip(printed.shape, map(float, values), strict=True))
+        for values in itertools.product(*(c.values() for c in controls)):
+            yield dict(zip(printed.shape, values, strict=True))
 
     def spec(self) -> dict[str, Any]:
         """What the script must know of the page, as JSON."""
@@ -195,7 +272,7 @@ class Page:
             "slug": self.slug,
             "title": self.title,
             "question": self.question,
-            "controls": [asdict(c) for c in self.controls],
+            "controls": [asdict(c) | {"start": c.start} for c in self.controls],
             "figures": [asdict(f) for f in self.figures],
             "printed": [{"name": p.name, "shape": list(p.shape)} for p in self.printed],
             "notes": list(self.notes),

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from tcpdynamics.errors import InputError
-
-from .page import Page, Printed
+from .page import Page
 from .pages import pages
 
 ASSETS = Path(__file__).parent / "assets"
@@ -42,20 +40,13 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
 def function_script(slug: str, key: str) -> str | None:
     """A printed function as a script, or None for a key that the page does not have."""
     page = pages().get(slug)
-    name, *numbers = key.split("-")
-    printed = next((p for p in page.printed if p.name == name), None) if page else None
-    if page is None or printed is None or len(numbers) != len(printed.shape):
+    if page is None:
         return None
-    try:
-        values = _whole(page, printed, numbers)
-    except InputError:
-        return None
-    return printed.script(slug, values)
-
-
-def _whole(page: Page, printed: Printed, numbers: list[str]) -> dict[str, float]:
-    controls = {c.name: c for c in page.controls}
-    return {name: controls[name].read(word) for name, word in zip(printed.shape, numbers, strict=True)}
+    for printed in page.printed:
+        for values in page.shapes(printed):
+            if printed.key(values) == key:
+                return printed.script(slug, values)
+    return None
 
 
 def is_loopback(host: str) -> bool:
@@ -125,7 +116,7 @@ def _routes(server: Any, local_only: bool) -> None:
 
         return Response(get_plotlyjs(), mimetype="text/javascript")
 
-    def values_here(slug: str) -> tuple[Any, dict[str, float]]:
+    def values_here(slug: str) -> tuple[Any, dict[str, Any]]:
         page = pages().get(slug) or abort(404)
         values, complaints = page.read(words_of(request.query_string.decode("utf-8", "replace")))
         if complaints:

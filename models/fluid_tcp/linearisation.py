@@ -20,7 +20,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from ..formulas import exp, named
+from ..formulas import cos, exp, named, sin, sqrt
 from ..model import Model
 from ..parameters import Complex, Number, Value, is_labelled, parameter
 from .equations import HOLLOT, capacity_parameter, flows_parameter
@@ -139,6 +139,34 @@ class TcpLinearisation(Model):
         cot = np.cos(phase) / np.sin(phase)
         window = (2 + phase / np.tan(phase / 2)) / (phase**2 - phase * cot)
         return window, np.sqrt(phase**4 + phase**2 * (1 - 2 / window) + 4 / window**2)
+
+    @staticmethod
+    def filtered_boundary(phase: Value, lag: Value) -> tuple[Value, Value, Value, Value]:
+        """(sine, top, bottom, kappa) of the stability boundary with averaging, by the phase v = w R of its oscillation.
+
+        W = top/bottom. The boundary is where sine, that of pi - v - arctan(v lag), and both are positive; as v grows
+        from 0, first bottom becomes positive (W infinite), then top negative (W = 0), then sine.
+
+        Parameters
+        ----------
+        phase : number, array or SymPy expression   v [rad], in (0, pi).
+        lag : number, array or SymPy expression     1/(K R) [1]; 0 without averaging.
+
+        Examples
+        --------
+        >>> _, top, bottom, kappa = TcpLinearisation.filtered_boundary(2.0, 0.0)
+        >>> window, same = TcpLinearisation.boundary(2.0)
+        >>> bool(abs(top / bottom - window) < 1e-12), bool(abs(kappa - same) < 1e-12)
+        (True, True)
+        """
+        sine, cosine = sin(phase), cos(phase)
+        turned = sine + lag * phase * cosine
+        across = lag * phase * sine - cosine
+        top = (2 + phase * sine) * turned - phase * (1 + cosine) * across
+        bottom = phase * across + phase**2 * turned
+        real = (2 + phase * sine) * bottom / top - phase**2
+        imaginary = phase * (1 + (1 + cosine) * bottom / top)
+        return turned, top, bottom, sqrt((1 + (lag * phase) ** 2) * (real**2 + imaginary**2))
 
     def _forward(self, s: Complex) -> Complex:
         v = self.values()

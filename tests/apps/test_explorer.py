@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -23,8 +24,12 @@ from browser import chromium
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tcpdynamics.apps.explorer.export import export
+from tcpdynamics.apps.explorer.page import Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
-from tcpdynamics.models import fairness
+from tcpdynamics.apps.explorer.pages.p3_t_refwa import READINGS, closed_form
+from tcpdynamics.apps.explorer.pages.p4_fluid_tcp import FIELDS, MODELS
+from tcpdynamics.models import TRefwaGroups, fairness
+from tcpdynamics.solvers import eigenvalues
 from tcpdynamics.solvers.programs.straightline import run
 
 PAGES = tuple(pages())
@@ -123,6 +128,10 @@ def numbers(page: Page, picture: int = 0) -> list[list[str]]:
     )
 
 
+def sliders(slug: str) -> list[Control]:
+    return [c for c in pages()[slug].controls if isinstance(c, Control)]
+
+
 def move(page: Page, name: str, value: float) -> None:
     page.locator(f"#control-{name}").evaluate(
         "(slider, x) => { slider.value = x; slider.dispatchEvent(new Event('input')); }", value
@@ -135,7 +144,7 @@ def test_a_page_loads_and_a_slider_moves_its_picture(tab: Page, server: str, slu
     assert tab.locator("header a[aria-current]").inner_text() == pages()[slug].title
     assert tab.locator(".figure").count() == len(pages()[slug].figures)
     before = numbers(tab)
-    control = next(c for c in pages()[slug].controls if c.step != 1)
+    control = next(c for c in sliders(slug) if c.step != 1)
     move(tab, control.name, control.low + 0.7 * (control.high - control.low))
     tab.wait_for_function("() => location.search !== ''")
     assert numbers(tab) != before
@@ -146,7 +155,9 @@ def test_a_link_opens_the_same_picture_in_a_fresh_browser(
     tab: Page, browser: Browser, server: str, slug: str
 ) -> None:
     opened(tab, f"{server}/{slug}")
-    for control in pages()[slug].controls:
+    for choice in (c for c in pages()[slug].controls if isinstance(c, Choice)):
+        tab.get_by_label(choice.meaning).select_option(choice.choices[-1])
+    for control in sliders(slug):
         move(tab, control.name, control.low + 0.3 * (control.high - control.low))
     tab.wait_for_function("() => location.search !== '' && !document.querySelector('main.old')")
     tab.wait_for_timeout(500)  # the address follows a fifth of a second after the last move
@@ -164,7 +175,7 @@ def test_files_open_from_disk_with_the_same_numbers(tab: Page, server: str, file
     served = [numbers(tab, i) for i in range(len(pages()[slug].figures))]
     opened(tab, (files / f"{slug}.html").as_uri())
     assert [numbers(tab, i) for i in range(len(served))] == served
-    control = pages()[slug].controls[0]
+    control = sliders(slug)[0]
     opened(tab, (files / f"{slug}.html").as_uri() + f"#{control.name}={control.high:g}")
     assert float(tab.locator(f"#control-{control.name} + input").input_value()) == control.high
 
@@ -223,7 +234,7 @@ def test_a_strange_page_or_name_is_refused(server: str) -> None:
 
 @pytest.mark.parametrize("slug", PAGES)
 def test_a_download_opens_again_and_the_code_runs(server: str, tmp_path: Path, slug: str) -> None:
-    query = "&".join(f"{k}={v!r}" for k, v in pages()[slug].start().items())
+    query = urlencode(pages()[slug].start())
     file = tmp_path / "data.nc"
     file.write_bytes(get(f"{server}/netcdf/{slug}?{query}")[1])
     with xr.open_dataset(file) as dataset:
@@ -283,6 +294,110 @@ def test_motions_in_the_page_are_the_librarys(tab: Page, server: str) -> None:
     rows = numbers(tab)[1:]
     shown = np.array([[float(x) for x in row[1:]] for row in rows]).T
     np.testing.assert_allclose(shown, motion.N.transpose("flow", "time").values, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {},
+        {"reading": "integrating-delayed", "delay": 3.0, "phi": 0.3, "psi": 0.1},
+        {"reading": "measured-rtt"},
+    ],
+)
+def test_commands_in_the_page_are_the_librarys(tab: Page, server: str, words: dict[str, Any]) -> None:
+    page = pages()["t-refwa"]
+    opened(tab, f"{server}/t-refwa?{urlencode(words)}")
+    motion = page.dataset(page.start() | words)
+    for picture, quantity in ((1, motion.Upsilon), (2, motion.Q)):
+        shown = [float(row[1]) for row in numbers(tab, picture)[1:]]
+        np.testing.assert_allclose(shown, quantity.values, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "slug", [p.slug for p in pages().values() if any(isinstance(c, Choice) for c in p.controls)]
+)
+def test_a_choice_stands_in_the_address_by_its_word(tab: Page, server: str, slug: str) -> None:
+    choice = next(c for c in pages()[slug].controls if isinstance(c, Choice))
+    opened(tab, f"{server}/{slug}?{choice.name}={choice.choices[1]}")
+    select = tab.get_by_label(choice.meaning)
+    assert select.input_value() == choice.choices[1]
+    select.select_option(choice.choices[2])
+    tab.wait_for_function(f"() => location.search === '?{choice.name}={choice.choices[2]}'")
+    opened(tab, f"{server}/{slug}?{choice.name}=%3Cb%3E")
+    assert select.input_value() == choice.choices[0]
+    assert f"`{choice.name}` must be one of {choice.choices[0]}" in tab.locator(".complaint").inner_text()
+
+
+@pytest.mark.parametrize("reading", ["delayed", "mixed", "integrating-delayed"])
+def test_ends_of_the_closed_form_are_where_roots_leave_the_circle(reading: str) -> None:
+    settings = {} if reading == "mixed" else {"delay": 2}
+    phi, *ends = closed_form(reading, **settings)
+    for psi in ends:
+        inner = (psi > 0) & (psi < 3)
+        for at, gain in list(zip(phi[inner], psi[inner], strict=True))[::40]:
+            roots = eigenvalues(READINGS[reading](phi=float(at), psi=float(gain), **settings).map())
+            assert abs(float(abs(roots.eigenvalue).max()) - 1) < 1e-6
+
+
+@pytest.mark.parametrize("high", [0.3, 1.0, 2.5])
+def test_printed_groups_share_as_the_librarys(high: float) -> None:
+    program, inputs, _ = next(p for p in pages()["t-refwa"].printed if p.name == "groups").make({})
+    row = np.array(run(program, dict(zip(inputs, (0.02, high), strict=True))), dtype=float)
+    groups = TRefwaGroups(flows=(4,) * 8, rtt=tuple(np.linspace(0.02, high, 8).tolist()))
+    np.testing.assert_allclose(row[:8], groups.rtt, rtol=1e-12)
+    np.testing.assert_allclose(row[8:16], groups.share_error() + 1, rtol=1e-12)
+    np.testing.assert_allclose(row[16], groups.fairness(), rtol=1e-12)
+
+
+FLUID = (
+    {}, {"marking": "red", "flows": 40.0, "averaging": 0.5}, {"marking": "drop-tail", "end": 40.0},
+    {"marking": "drop-tail", "flows": 390.0, "base_rtt": 0.02}, {"gain": 0.001},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", FLUID, ids=range(len(FLUID)))
+def test_windows_queues_and_verdicts_in_the_page_are_the_librarys(
+    tab: Page, server: str, words: dict[str, Any]
+) -> None:
+    page = pages()["fluid-tcp"]
+    values = page.start() | words
+    opened(tab, f"{server}/fluid-tcp?{urlencode(words)}")
+    motion = page.dataset(values)
+    model = MODELS[values["marking"]](**{k: values[k] for k in FIELDS[values["marking"]]})
+    rest = model.equilibrium()
+    for picture, quantity, still in ((0, motion.W.values, rest.window), (1, motion.q.values, rest.queue)):
+        rows = numbers(tab, picture)
+        shown = np.array([[float(row[1]), float(row[rows[0].index("at rest")])] for row in rows[1:]])
+        first = quantity[: len(shown)]  # a table holds 400 rows
+        np.testing.assert_allclose(shown[:, 0], first, rtol=1e-4, atol=1e-4 * np.ptp(first))
+        np.testing.assert_allclose(shown[:, 1], float(still), rtol=1e-4)
+    verdict = "stable" if model.stability_margin() > 0 else "unstable"
+    assert numbers(tab, 2)[1][0] == f"the sliders: {verdict}"
+
+
+@pytest.mark.parametrize("marking", list(MODELS))
+def test_the_printed_boundary_has_no_margin(marking: str) -> None:
+    page = pages()["fluid-tcp"]
+    values = page.start() | {"marking": marking}
+    program, inputs, about = next(p for p in page.printed if p.name == "boundary").make({"marking": marking})
+    for rtt in (0.25, 0.4, 0.6):
+        low, high = 0.0, np.pi
+        for _ in range(60):
+            at = values | {"phase": (low + high) / 2, "rtt": rtt}
+            point = dict(zip(about["rows"], run(program, {k: at[k] for k in inputs}), strict=True))
+            above = point["beyond"] > 0 or point["balance"] > 0
+            low, high = (low, at["phase"]) if above else (at["phase"], high)
+        assert point["inside"] > 0
+        where = {k: values[k] for k in FIELDS[marking]} | {k: point[k] for k in ("flows", "base_rtt")}
+        assert abs(MODELS[marking](**where).stability_margin()) < 1e-9
+        assert MODELS[marking](**where | {"flows": 1.01 * where["flows"]}).stability_margin() > 0
+
+
+def test_controls_that_do_not_count_are_hidden(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/t-refwa")
+    assert not tab.locator("#control-delay").is_visible()
+    tab.get_by_label("reading of the law").select_option("delayed")
+    assert tab.locator("#control-delay").is_visible()
 
 
 def test_pictures_are_saved(tab: Page, server: str) -> None:

@@ -107,17 +107,20 @@ def test_worked_examples_run(number):
 @pytest.mark.parametrize("name", ["guide.md", "stability.md"])
 def test_python_of_a_page_prints_its_results(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    namespace = {}  # blocks may use what stands above them
     for block in blocks(name, "python"):
         if "__main__" in block:  # a script, whose processes read it again
             (tmp_path / "script.py").write_text(block, "utf-8")
             done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, timeout=300)
             assert done.returncode == 0 and done.stdout.strip(), done.stderr
             continue
-        exec(compile(block, name, "exec"), {})
+        exec(compile(block, name, "exec"), namespace)
         out = capsys.readouterr().out
         assert out.strip() and "False" not in out
+    if name == "stability.md":
+        assert "boundary, from the roots" in {trace.name for trace in namespace["figure"].data}
     assert {p.name for p in tmp_path.iterdir()} == {
-        "guide.md": {"silent.html"}, "stability.md": {"script.py", "roots.zarr"}
+        "guide.md": {"silent.html"}, "stability.md": {"script.py", "roots.zarr", "chart.zarr"}
     }[name]  # fmt: skip
 
 
@@ -129,17 +132,6 @@ def test_the_guide_copies_a_ready_scenario_wherever_it_was_installed():
     )
     assert target == "my.toml" and parse_scenario(tomllib.loads(done.stdout)).name == "one_loss"
     assert f"tcpdynamics simulate {target}" in page("guide.md")
-
-
-def test_python_of_the_page_on_stability(capsys, tmp_path, monkeypatch):
-    """Its blocks follow one another; the last one, on stores, writes one."""
-    monkeypatch.chdir(tmp_path)
-    namespace = {}
-    for block in blocks("stability.md", "python"):
-        exec(compile(block, "stability.md", "exec"), namespace)
-    printed = capsys.readouterr().out.split("\n")
-    assert printed[:2] == ["True", "0"] and (tmp_path / "chart.zarr").is_dir()
-    assert "boundary, from the roots" in {trace.name for trace in namespace["figure"].data}
 
 
 SECTIONS = {

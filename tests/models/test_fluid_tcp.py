@@ -242,6 +242,22 @@ def test_boundary_in_closed_form() -> None:
     np.testing.assert_allclose(curve, wanted, rtol=1e-8)
 
 
+@pytest.mark.parametrize("lag", [0.0, 0.3, 5.0, 400.0])
+def test_the_boundary_with_averaging_is_where_gains_are_critical(lag: float) -> None:
+    phase = np.linspace(1e-4, math.pi - 1e-4, 4001)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sine, top, bottom, kappa = TcpLinearisation.filtered_boundary(phase, lag)
+    on = (sine > 0) & (top > 0) & (bottom > 0)
+    assert on.any() and np.diff(np.flatnonzero(on)).max() == 1  # one stretch
+    assert (np.diff((kappa * bottom / top)[on]) > 0).all()  # so one round-trip time has one boundary
+    for i in np.flatnonzero(on)[::200]:
+        window = top[i] / bottom[i]
+        pole = 1 / lag if lag else math.inf
+        link = TcpLinearisation(flows=1.0, capacity=window, rtt=1.0, averaging=pole)
+        assert link.loop_gain(link.critical_gain()) == pytest.approx(kappa[i], rel=1e-7)
+        assert link.critical_frequency() == pytest.approx(phase[i], rel=1e-7)
+
+
 @pytest.mark.parametrize("model", [PROPORTIONAL, RED], ids=lambda m: type(m).__name__)
 def test_jacobians_agree(model: Any) -> None:
     """Closed form, the straight-line programs' own, and central differences of the rates."""

@@ -186,11 +186,11 @@ const explorer = (() => {
     return Array.from({ length: Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1 }, (_, i) => (Math.ceil(low / step - 1e-9) + i) * step);
   };
 
-  /** A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash, points}], pick}). */
+  /** A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash, points, ring, area}], pick}). */
   class Plane extends Curves {
     show(data) {
       this.data = data;
-      const [W, H, left, bottom, top, right] = [520, 330, 58, 46, 8, 10];
+      const [W, H, left, bottom, top, right] = [this.box.clientWidth < 480 ? 350 : 520, 330, 58, 46, 8, 10]; // letters keep their size
       const [xl, xh] = data.xRange, [yl, yh] = data.yRange;
       const px = (x) => left + ((x - xl) / (xh - xl)) * (W - left - right), py = (y) => H - bottom - ((y - yl) / (yh - yl)) * (H - bottom - top);
       const text = (x, y, word, more = "") => `<text x="${x}" y="${y}" font-size="12" fill="currentColor" ${more}>${word}</text>`;
@@ -200,15 +200,16 @@ const explorer = (() => {
       parts.push(text((left + W - right) / 2, H - 10, data.xTitle, 'text-anchor="middle"'), text(0, 0, data.yTitle, `text-anchor="middle" transform="translate(14,${(H - bottom + top) / 2}) rotate(-90)"`), `<g clip-path="url(#in-${this.spec.name})">`);
       data.lines.forEach((line, i) => {
         const colour = COLOURS[i % 7];
-        if (line.points) line.x.forEach((x, k) => parts.push(`<circle cx="${px(x).toFixed(1)}" cy="${py(line.y[k]).toFixed(1)}" r="6" fill="${colour}"/>`));
+        if (line.points) line.x.forEach((x, k) => parts.push(`<circle cx="${px(x).toFixed(1)}" cy="${py(line.y[k]).toFixed(1)}" ${line.ring ? `r="9" fill="none" stroke="${colour}" stroke-width="3"` : `r="6" fill="${colour}"`}/>`));
         else {
-          let d = "", pen = "M";
+          let d = "", pen = "M"; // an area is its edge, filled
           for (let k = 0; k < line.x.length; k++) {
             if (!Number.isFinite(line.y[k])) { pen = "M"; continue; }
             d += `${pen}${px(line.x[k]).toFixed(1)},${Math.max(-9999, Math.min(9999, py(line.y[k]))).toFixed(1)}`;
             pen = "L";
           }
-          parts.push(`<path d="${d}" fill="none" stroke="${colour}" stroke-width="2" ${line.dash ? 'stroke-dasharray="6 4"' : ""}/>`);
+          parts.push(line.area ? `<path d="${d}Z" fill="${colour}" fill-opacity="0.2"/>`
+            : `<path d="${d}" fill="none" stroke="${colour}" stroke-width="2" ${line.dash ? 'stroke-dasharray="6 4"' : ""}/>`);
         }
       });
       parts.push("</g>");
@@ -229,15 +230,16 @@ const explorer = (() => {
     }
 
     rows() {
-      return [["line", this.data.xTitle, this.data.yTitle], ...this.data.lines.flatMap((line) => Array.from(line.x, (x, i) => [line.name, x, line.y[i]]))];
+      const lines = [...this.data.lines].sort((a, b) => Boolean(b.points) - Boolean(a.points)); // what moves comes first
+      return [["line", this.data.xTitle, this.data.yTitle], ...lines.flatMap((line) => Array.from(line.x, (x, i) => [line.name, x, line.y[i]]))];
     }
 
-    resize() {}
+    resize() { if (this.data) this.show(this.data); }
     redraw() {}
     kept() {
       const data = this.data;
       return {
-        data: data.lines.map((line, i) => ({ x: Array.from(line.x), y: Array.from(line.y), name: line.name, mode: line.points ? "markers" : "lines", line: { color: COLOURS[i % 7], dash: line.dash ? "dash" : "solid" }, marker: { color: COLOURS[i % 7] } })),
+        data: data.lines.map((line, i) => ({ x: Array.from(line.x), y: Array.from(line.y), name: line.name, mode: line.points ? "markers" : "lines", fill: line.area ? "toself" : "none", line: { color: COLOURS[i % 7], dash: line.dash ? "dash" : "solid" }, marker: { color: COLOURS[i % 7] } })),
         layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle }, range: data.xRange }, yaxis: { title: { text: data.yTitle }, range: data.yRange }, legend: { orientation: "h", y: -0.25 } },
       };
     }
@@ -263,6 +265,11 @@ const explorer = (() => {
     const complaints = [];
     for (const [name, word] of new URLSearchParams(location.search || location.hash.slice(1))) {
       const c = spec.controls.find((one) => one.name === name);
+      if (c && c.choices) {
+        if (c.choices.includes(word)) values[name] = word;
+        else complaints.push(`${name} must be one of ${c.choices.join(", ")}, got ${word.slice(0, 40)}; ${c.start} is shown`);
+        continue;
+      }
       const x = /^[-+]?[0-9.]+(e[-+]?[0-9]+)?$/i.test(word) ? Number(word) : NaN;
       if (!c) complaints.push(`this page has no ${name.slice(0, 40)}; it has ${spec.controls.map((one) => one.name).join(", ")}`);
       else if (!(x >= c.low && x <= c.high) || (c.step === 1 && x !== Math.floor(x))) {
@@ -309,6 +316,11 @@ const explorer = (() => {
       drawing.draw(values, functions, figures, set);
       root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
     };
+    const boxes = {};
+    const showControls = () => {
+      const chosen = spec.controls.filter((c) => c.choices).map((c) => values[c.name]);
+      for (const c of spec.controls) boxes[c.name].hidden = Boolean(c.only && c.only.length) && !c.only.some((word) => chosen.includes(word));
+    };
     const changed = () => {
       draw();
       clearTimeout(timer);
@@ -319,14 +331,23 @@ const explorer = (() => {
     const set = (picked) => {
       for (const [name, x] of Object.entries(picked)) {
         const c = spec.controls.find((one) => one.name === name);
-        values[name] = Number(Math.min(c.high, Math.max(c.low, x)).toPrecision(4));
+        const within = Math.min(c.high, Math.max(c.low, x));
+        values[name] = c.step === 1 ? Math.round(within) : Number(within.toPrecision(4));
         outputs[name](values[name]);
       }
       changed();
     };
 
     for (const c of spec.controls) {
-      const id = `control-${c.name}`, scale = c.log ? Math.log10 : (x) => x, back = c.log ? (x) => 10 ** x : (x) => x;
+      const id = `control-${c.name}`;
+      if (c.choices) {
+        const list = element("select", { id, onchange: () => { values[c.name] = list.value; showControls(); changed(); } },
+          ...c.choices.map((word) => element("option", { value: word, selected: word === values[c.name] }, word)));
+        boxes[c.name] = element("div", { class: "control" }, element("label", { for: id }, c.meaning), list);
+        outputs[c.name] = (word) => { list.value = word; };
+        continue;
+      }
+      const scale = c.log ? Math.log10 : (x) => x, back = c.log ? (x) => 10 ** x : (x) => x;
       const [low, high] = [scale(c.low), scale(c.high)];
       const slider = element("input", { type: "range", id, min: low, max: high, step: c.log ? (high - low) / 500 : c.step, value: scale(values[c.name]) });
       const number = element("input", { type: "number", class: "exact", min: c.low, max: c.high, step: "any", value: values[c.name], "aria-label": `${c.meaning}, exact value` });
@@ -348,10 +369,12 @@ const explorer = (() => {
         slider.value = scale(x);
         changed();
       });
-      controls.append(element("div", { class: "control" },
-        element("label", { for: id }, title(c.meaning, c.unit), " ", element("i", {}, symbol(c.symbol))), slider, number));
+      boxes[c.name] = element("div", { class: "control" },
+        element("label", { for: id }, title(c.meaning, c.unit), " ", element("i", {}, symbol(c.symbol))), slider, number);
       outputs[c.name] = (x) => { number.value = x; slider.value = scale(x); };
     }
+    controls.append(...Object.values(boxes));
+    showControls();
 
     const grid = element("div", { class: "figures" });
     for (const f of spec.figures) {

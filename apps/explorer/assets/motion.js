@@ -36,8 +36,11 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
   const past = new Float64Array(lags.length);
   let state = Float64Array.from(start), t = 0, steps = 0, next = 0, seek = 0;
 
-  const inside = ({ state: from, dense: [c1, c2, c3, c4] }, theta) => from.map((x, i) =>
-    x + theta * (c1[i] + (1 - theta) * (c2[i] + theta * (c3[i] + (1 - theta) * c4[i]))));
+  const scratch = new Float64Array(n); // of the past, for as long as `of` looks at it
+  const inside = ({ state: from, dense: [c1, c2, c3, c4] }, theta, into) => {
+    for (let i = 0; i < n; i++) into[i] = from[i] + theta * (c1[i] + (1 - theta) * (c2[i] + theta * (c3[i] + (1 - theta) * c4[i])));
+    return into;
+  };
   const stateAt = (time) => {
     if (time < 0 || !pieces.length) return time < 0 ? history(time) : start;
     let low = 0, high = pieces.length - 1;
@@ -45,10 +48,15 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
       const middle = (low + high + 1) >> 1;
       if (pieces[middle].t <= time) low = middle; else high = middle - 1;
     }
-    return inside(pieces[low], (time - pieces[low].t) / pieces[low].h);
+    return inside(pieces[low], (time - pieces[low].t) / pieces[low].h, scratch);
   };
   const look = (time, at) => {
-    lags.forEach((d, k) => { past[k] = d.of(time - d.lag, d.lag > 0 ? stateAt(time - d.lag) : at); });
+    let last = 0, then = at; // neighbours with one lag share a state
+    lags.forEach((d, k) => {
+      if (d.lag !== last) then = d.lag > 0 ? stateAt(time - d.lag) : at;
+      last = d.lag;
+      past[k] = d.of(time - d.lag, then);
+    });
     return past;
   };
 
@@ -103,7 +111,7 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
     if (moving.length) pieces.push(piece);
     while (next < times.length && times[next] <= t + h * (1 + 1e-14)) {
       const theta = (times[next] - t) / h;
-      values[next++] = theta >= 1 ? Float64Array.from(after) : inside(piece, theta);
+      values[next++] = theta >= 1 ? Float64Array.from(after) : inside(piece, theta, new Float64Array(n));
     }
     t = next < times.length && Math.abs(end - t - h) < 1e-14 * end ? end : t + h;
     state = Float64Array.from(after);

@@ -1,0 +1,206 @@
+"""For which gains do T-REFWA's commands settle, in each reading of the paper's law?"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpdynamics.models import (
+    RttCode,
+    TRefwaDelayed,
+    TRefwaIntegrating,
+    TRefwaIntegratingDelayed,
+    TRefwaIntegratingSemiImplicit,
+    TRefwaMeasured,
+    TRefwaMeasuredRtt,
+    TRefwaMixed,
+    TRefwaWindow,
+)
+from tcpdynamics.solvers import stability_chart, trajectory
+from tcpdynamics.solvers.programs.straightline import Builder, Program
+from tcpdynamics.solvers.trajectories.maps import first_order
+
+from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+
+READINGS: dict[str, type[Any]] = {
+    model.reading: model
+    for model in (
+        TRefwaWindow, TRefwaDelayed, TRefwaMixed, TRefwaMeasured, TRefwaMeasuredRtt, TRefwaIntegrating,
+        TRefwaIntegratingSemiImplicit, TRefwaIntegratingDelayed,
+    )
+}  # fmt: skip
+DELAYED = tuple(reading for reading, model in READINGS.items() if "delay" in model.__dataclass_fields__)
+INPUTS = ("phi", "psi", "bdp", "buffer")
+#: Groups of as many flows, at equal distances of round-trip time.
+GROUPS = 8
+#: Gains that the chart shows: both from 0 to this.
+TOP = 3.0
+#: Gains of the chart of exact roots; no corner of a closed form lies on one.
+GRID = np.linspace(0.003, TOP + 0.003, 76)
+#: Columns and rows in which the ends of the closed form are looked for.
+COLUMNS, ROWS = np.linspace(0.0, TOP, 241), np.linspace(0.0, TOP, 301)
+
+
+def _settings(values: Values) -> dict[str, int]:
+    """What the reading takes beside gains and link."""
+    return {"delay": int(values["delay"])} if values["reading"] in DELAYED else {}
+
+
+def _model(values: Values) -> Any:
+    return READINGS[values["reading"]](**{k: values[k] for k in INPUTS}, **_settings(values))
+
+
+def closed_form(reading: str, **settings: int) -> NDArray[np.float64]:
+    """(3, n): gains phi, and the least and the largest psi at which the model's closed form is stable there."""
+    import xarray as xr
+
+    def margin(phi: Any, psi: Any) -> NDArray[np.float64]:
+        answer = READINGS[reading](phi=phi, psi=psi, **settings).stability_margin()
+        return np.asarray(answer.transpose(*dict.fromkeys((*phi.dims, *psi.dims))))
+
+    stable = margin(xr.DataArray(COLUMNS, dims="phi"), xr.DataArray(ROWS, dims="psi")) > 0
+    kept = stable.any(axis=1)
+    phi, first = COLUMNS[kept], stable[kept].argmax(axis=1)
+    last = ROWS.size - 1 - stable[kept, ::-1].argmax(axis=1)
+    ends = []
+    for inner, outer in ((first, first - 1), (last, last + 1)):
+        inside, outside = ROWS[inner], ROWS[np.clip(outer, 0, ROWS.size - 1)]
+        for _ in range(50):
+            middle = (inside + outside) / 2
+            good = margin(xr.DataArray(phi, dims="point"), xr.DataArray(middle, dims="point")) > 0
+            inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
+        ends.append((inside + outside) / 2)
+    return np.array([phi, *ends])
+
+
+@cache
+def _boundaries(reading: str, delay: int | None) -> dict[str, Any]:
+    """Where stability ends: by the model's closed form, and by exact roots, in curves."""
+    settings = {} if delay is None else {"delay": delay}
+    chart = stability_chart(READINGS[reading](phi=GRID, psi=GRID, **settings))
+    curves = []
+    for curve in np.unique(chart.boundary_curve):
+        at = np.asarray(chart.boundary_curve == curve)
+        ends = [0] if chart.boundary_closed.values[at].any() else []
+        rows = [np.append(v, v[ends]) for v in (chart.boundary_phi.values[at], chart.boundary_psi.values[at])]
+        curves.append(np.round(rows, 6).tolist())
+    return {"closed": np.round(closed_form(reading, **settings), 6).tolist(), "exact": curves}
+
+
+def _recursion(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The next states, what they make of link and queue, the start, and the point of rest."""
+    values = dict.fromkeys(INPUTS, 1.0) | dict(values)
+    problem = first_order(_model(values).map())
+    states = problem.labels
+    rows = {
+        **{f"next {k}": problem.rhs[k] for k in states},
+        **{k: problem.outputs[k] for k in ("Upsilon", *problem.outputs) if k in problem.outputs},
+        **{f"start {k}": problem.start[k] for k in states},
+        **{f"rest {k}": problem.fixed_points[0][k] for k in states},
+    }
+    settings = _settings(values)
+    about = {
+        "rows": list(rows),
+        "states": list(states),
+        **_boundaries(values["reading"], settings.get("delay")),
+    }
+    return program_of(rows), (*states, *INPUTS), about
+
+
+def _groups(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Of each group: round-trip time, and a flow's rate over the mean; Jain's index of all flows.
+
+    Windows are proportional to round-trip times as the router decodes them, cell by cell of the library's code.
+    """
+    code = RttCode()
+    cells = np.arange(code.top + 1)
+    ends, middles = code.cell(cells)[0], code.decode(cells)
+    b = Builder()
+    low, high = b.input("rtt_low"), b.input("rtt_high")
+    times, rates = [], []
+    for group in range(GROUPS):
+        rtt = b.add(low, b.mul(b.const(group / (GROUPS - 1)), b.sub(high, low)))
+        rises = (
+            b.mul(b.const(middles[k] - middles[k - 1]), b.apply("step", b.sub(rtt, b.const(ends[k]))))
+            for k in cells[1:].tolist()
+        )
+        times.append(rtt)
+        rates.append(b.div(b.add(b.const(middles[0]), b.total(rises)), rtt))
+    total, groups = b.total(rates), b.const(GROUPS)
+    index = b.div(b.power(total, 2), b.mul(groups, b.total(b.power(r, 2) for r in rates)))
+    shares = [b.div(b.mul(groups, r), total) for r in rates]
+    about = {"groups": GROUPS, "worst": code.worst_jain()}
+    return b.build([*times, *shares, index]), ("rtt_low", "rtt_high"), about
+
+
+def dataset(values: Values) -> Any:
+    """Commands and queue from an empty network."""
+    return trajectory(_model(values).map(), np.arange(values["commands"] + 1))
+
+
+def code(values: Values) -> str:
+    """Python that gives the commands, and the margin of stability."""
+    fields = {k: values[k] for k in INPUTS} | _settings(values)
+    name = READINGS[values["reading"]].__name__
+    return (
+        f"from tcpdynamics.models import {name}\n"
+        "from tcpdynamics.solvers import trajectory\n\n"
+        f"model = {name}({', '.join(f'{k}={v!r}' for k, v in fields.items())})\n"
+        f"print(trajectory(model.map(), range({values['commands'] + 1:g})))\n"
+        "print(model.stability_margin())\n"
+    )
+
+
+def command(values: Values) -> str:
+    """The command that judges the same point."""
+    fields = {k: values[k] for k in INPUTS} | _settings(values)
+    options = " ".join(f"--{k} {v!r}" for k, v in fields.items())
+    return f"tcpdynamics stability t-refwa --reading {values['reading']} {options}"
+
+
+PAGE = Page(
+    slug="t-refwa",
+    title="T-REFWA",
+    question="For which gains do T-REFWA's explicit windows settle, and does that depend on how its law is read?",
+    controls=(
+        Choice("reading", "", "reading of the law", tuple(READINGS)),
+        control(TRefwaDelayed, "phi", 0.0, TOP, 1.5, 0.01),
+        control(TRefwaDelayed, "psi", 0.0, TOP, 0.5, 0.01),
+        control(TRefwaDelayed, "delay", 0, 5, 1, only=DELAYED),
+        control(TRefwaDelayed, "bdp", 10, 1000, 190, 10),
+        control(TRefwaDelayed, "buffer", 10, 1000, 190, 10),
+        Control("commands", "n", "interval", "commands shown", 10, 200, 40, 1),
+        Control("rtt_low", "RTT_1", "s", f"round-trip time of the first of {GROUPS} groups", 0.002, 0.05, 0.02, 0.001),
+        Control("rtt_high", f"RTT_{GROUPS}", "s", "round-trip time of the last group", 0.06, 3.0, 0.3, 0.01),
+    ),
+    figures=(
+        Figure(
+            "chart", "Gains at which it settles", "A plane of the two gains: where the closed form is stable, the "
+            "boundary by exact roots, the paper's gains, and a mark at the sliders; click or drag to move them",
+            "plane",
+        ),
+        Figure("window", "Commanded window", "Curves: the window that the router commands, against the interval"),
+        Figure("queue", "Queue", "Curves: the queue, and where it rests, against the interval"),
+        Figure(
+            "groups", "Rate of a flow in each group", "Points: the rate of a flow over the mean rate, against its "
+            "round-trip time; a line: Jain's index of all flows",
+        ),
+    ),
+    printed=(Printed("recursion", ("reading", "delay"), _recursion), Printed("groups", (), _groups)),
+    code=code,
+    command=command,
+    dataset=dataset,
+    notes=(
+        "Every interval the router commands Upsilon + phi (BDP - Upsilon) + psi (B - Q). The paper (Taleb and others) "
+        "does not say when it measures what stands in the brackets; each reading is one answer. The network begins "
+        "empty.",
+        "Shaded: stable by the reading's closed form. Line: where the largest multiplier of the exact linearisation "
+        "has modulus 1. The paper's gains, 1.5 and 0.5, are said to be stable under any conditions.",
+        "Windows are meant to give all flows one rate. Routers see round-trip times in cells of a 6-bit code, which "
+        "ends at 1.14 s.",
+        "In the reading mixed, half of the window comes one interval late.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,183 @@
+"""Where do TCP's windows and a router's queue settle, and when do they swing instead?"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.models import FluidTcpDropTail, FluidTcpProportional, FluidTcpRed, TcpLinearisation
+from tcpdynamics.solvers import trajectory
+from tcpdynamics.solvers.equations import compile_system
+from tcpdynamics.solvers.programs.straightline import Program
+
+from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+
+#: Fields of each model.
+LINK = ("flows", "capacity", "base_rtt", "buffer")
+FIELDS = {
+    "proportional": (*LINK, "gain"),
+    "red": (*LINK, "min_threshold", "max_threshold", "p_max", "averaging"),
+    "drop-tail": LINK,
+}
+MODELS: dict[str, type[Any]] = {
+    "proportional": FluidTcpProportional, "red": FluidTcpRed, "drop-tail": FluidTcpDropTail,
+}  # fmt: skip
+#: Times that a trajectory is drawn at.
+TIMES = 601
+#: A link for the equations' sake: they hold symbols.
+ANY = {
+    "flows": 60.0, "capacity": 3750.0, "base_rtt": 0.2, "buffer": 800.0, "gain": 2e-4,
+    "min_threshold": 150.0, "max_threshold": 700.0, "p_max": 0.1, "averaging": 0.5,
+}  # fmt: skip
+
+
+def _model(values: Values) -> Any:
+    return MODELS[values["marking"]](**{k: values[k] for k in FIELDS[values["marking"]]})
+
+
+def _slopes(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The right-hand side."""
+    system = compile_system(_model(ANY | dict(values)).dde())
+    fields = FIELDS[values["marking"]]
+    about = {"states": system.labels, "fields": fields}
+    return system.rhs, (*system.labels, *system.delayed, *fields), about
+
+
+def _signal(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The congestion signal of a state."""
+    problem = _model(ANY | dict(values)).dde()
+    return program_of({"p": problem.outputs["p"]}), (*problem.labels, *FIELDS[values["marking"]]), {}
+
+
+def _rest(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The delay, and the points of which one is at rest."""
+    problem = _model(ANY | dict(values)).dde()
+    rows = {"delay": problem.delayed["p_R"].by}
+    for i, point in enumerate(problem.fixed_points):
+        rows |= {f"{i} {state}": point[state] for state in problem.labels}
+    return program_of(rows), FIELDS[values["marking"]], {"points": len(problem.fixed_points)}
+
+
+@cache
+def critical_fill() -> float:
+    """Packets a flow that link and full buffer hold, R C/N, from which on drop tail swings."""
+    low, high = 1.0, 10.0
+    for _ in range(60):
+        middle = (
+            low + high
+        ) / 2  # R C/N of one flow on a link of one packet a second, with a buffer of half of it
+        stable = (
+            FluidTcpDropTail(flows=1, capacity=1, base_rtt=middle / 2, buffer=middle / 2).stability_margin()
+            > 0
+        )
+        low, high = (middle, high) if stable else (low, middle)
+    return low
+
+
+def _boundary(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """A point of the boundary, by its oscillation's phase v and its round-trip time R.
+
+    Of v in (0, pi), the boundary has the one at which `beyond` or `balance` turns positive. Then the flows, the base
+    round-trip time, and what must be positive for the queue to rest where marks are proportional.
+    """
+    import sympy
+
+    phase, rtt = sympy.symbols("phase rtt", positive=True)
+    marking = values["marking"]
+    model = _model(ANY | dict(values))
+    v: dict[str, Any] = dict(model.symbols())
+    if marking == "drop-tail":
+        flows, queue = rtt * v["capacity"] / critical_fill(), v["buffer"]
+        rows = {"beyond": sympy.Integer(1), "balance": sympy.Integer(1), "inside": sympy.Integer(1)}
+    else:
+        slope = v["gain"] if marking == "proportional" else model._slope(v)
+        lag = 1 / (v["averaging"] * rtt) if marking == "red" else sympy.Integer(0)
+        sine, top, bottom, kappa = TcpLinearisation.filtered_boundary(phase, lag)
+        flows = rtt * v["capacity"] * bottom / top
+        n = sympy.Symbol("n", positive=True)
+        gain: Any = TcpLinearisation(flows=n, capacity=v["capacity"], rtt=rtt).loop_gain(slope)
+        per_window = gain.subs(n, rtt * v["capacity"])  # W loop gains at N = R C/W
+        queue = model._queue(v | {"flows": flows}, rtt)
+        full = sympy.Min(v["buffer"], v["max_threshold"]) if marking == "red" else v["buffer"]
+        rows = {
+            "beyond": -sine, "balance": kappa * bottom - per_window * top,
+            "inside": sympy.Min(1 - queue / full, 1 - 2 * (bottom / top) ** 2),
+        }  # fmt: skip
+    rows |= {"flows": flows, "base_rtt": rtt - queue / v["capacity"]}
+    return program_of(rows), ("phase", "rtt", *FIELDS[marking]), {"rows": list(rows)}
+
+
+def dataset(values: Values) -> Any:
+    """The trajectory that the page draws, by the library's Taylor series."""
+    problem = _model(values).dde()
+    delay = compile_system(problem).lag_values()[0, 0]
+    return trajectory(problem, np.linspace(0.0, values["end"] * delay, TIMES))
+
+
+def code(values: Values) -> str:
+    """Python that gives the trajectory, where it settles, and whether that is stable."""
+    name = MODELS[values["marking"]].__name__
+    fields = ", ".join(f"{k}={values[k]!r}" for k in FIELDS[values["marking"]])
+    return (
+        "import numpy as np\n"
+        f"from tcpdynamics.models import {name}\n"
+        "from tcpdynamics.solvers import trajectory\n\n"
+        f"model = {name}({fields})\n"
+        "delay = min(model.equilibrium().rtt, model.base_rtt + model.buffer / model.capacity)\n"
+        f"print(trajectory(model.dde(), np.linspace(0, {values['end']!r} * delay, {TIMES})))\n"
+        "print(model.equilibrium(), model.stability_margin())\n"
+    )
+
+
+def command(values: Values) -> str:
+    """The command that judges the same point."""
+    options = " ".join(f"--{k.replace('_', '-')} {values[k]!r}" for k in FIELDS[values["marking"]])
+    return f"tcpdynamics stability fluid-tcp --reading {values['marking']} {options}"
+
+
+PAGE = Page(
+    slug="fluid-tcp",
+    title="Fluid TCP",
+    question="Where do TCP's windows and a router's queue settle, and when do they swing instead?",
+    controls=(
+        Choice("marking", "", "marking or dropping of packets", tuple(MODELS)),
+        control(FluidTcpRed, "flows", 5, 400, 60, 1),
+        control(FluidTcpRed, "base_rtt", 0.02, 0.6, 0.2, 0.002),
+        control(FluidTcpRed, "capacity", 500, 10_000, 3750, 50),
+        control(FluidTcpRed, "buffer", 50, 2000, 800, 10),
+        control(FluidTcpProportional, "gain", 1e-5, 1e-2, 2e-4, log=True, only=("proportional",)),
+        control(FluidTcpRed, "min_threshold", 0, 200, 150, 10, only=("red",)),
+        control(FluidTcpRed, "max_threshold", 210, 1500, 700, 10, only=("red",)),
+        control(FluidTcpRed, "p_max", 0.01, 1.0, 0.1, 0.01, only=("red",)),
+        control(FluidTcpRed, "averaging", 0.01, 100.0, 1.0, log=True, only=("red",)),
+        Control("end", "n", "RTT", "round trips at rest shown", 20, 300, 100, 1),
+    ),
+    figures=(
+        Figure("window", "Window of a flow", "Curves: the mean window against time, and where it rests"),
+        Figure("queue", "Queue", "Curves: the queue against time, and where it rests"),
+        Figure(
+            "chart", "Where they settle", "A plane of flows and base round-trip time: the boundary of stability, and a "
+            "mark at the sliders; click or drag to move them", "plane",
+        ),
+        Figure("plane", "Window and queue", "A plane of window and queue: the motion and the point of rest", "plane"),
+    ),
+    printed=tuple(
+        Printed(name, ("marking",), make)
+        for name, make in (("slopes", _slopes), ("signal", _signal), ("rest", _rest), ("boundary", _boundary))
+    ),
+    code=code,
+    command=command,
+    dataset=dataset,
+    notes=(
+        "The fluid model of Misra, Gong and Towsley: windows grow by a packet a round trip and halve at a mark, one "
+        "round trip late. It begins with a window of one packet and an empty queue.",
+        "Proportional: a packet is marked with probability gain times queue. RED: with a probability that rises from 0 "
+        "at the lower threshold to its largest at the upper, by the averaged queue; above, all are marked. Drop tail: "
+        "packets are lost where the buffer is full.",
+        "With more flows, or a shorter round trip, than on the boundary, the point of rest is stable (closed form of "
+        "the exact linearisation); on its other side a limit cycle stays. The boundary ends where the queue would "
+        "rest outside of the marking's slope or the buffer.",
+    ),
+)  # fmt: skip
