@@ -274,8 +274,12 @@ def numeric_states(chain: MarkovChain) -> int:
 
 
 def stored(chain: MarkovChain) -> int:
-    """Entries that a numeric chain's matrix holds."""
-    return int(getattr(chain.transitions, "nnz", numeric_states(chain) ** 2))
+    """Entries that a numeric chain's matrix holds; of a malformed one, all."""
+    matrix: Any = chain.transitions
+    try:
+        return int(matrix.nnz)
+    except (AttributeError, ValueError):
+        return numeric_states(chain) ** 2
 
 
 def entrywise(chain: MarkovChain) -> Entrywise:
