@@ -112,7 +112,7 @@ def _brief(what: str) -> str:
 def check_replaceable(path: Path, force: bool, what: str) -> None:
     """Raise OutputError if a file is there that this package did not write, or that holds something else than `what`.
 
-    An empty file, as `mktemp` makes it, may be replaced. A table stays: it does not say of which scenario it is.
+    An empty file, as `mktemp` makes it, may be replaced. A table does not say of which scenario it is.
     """
     if force or not path.is_file():
         return
@@ -121,7 +121,7 @@ def check_replaceable(path: Path, force: bool, what: str) -> None:
             start = file.read(4096)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
-    if not start:
+    if not start or (start.startswith(TABLE.encode()) and path.suffix.lower() == ".csv"):
         return
     held = _held(path, start)
     if held is None:
@@ -150,7 +150,7 @@ def _held(path: Path, start: bytes) -> str | None:
         size = int.from_bytes(start[at - 4 : at], "big")
         return start[at + len(_HELD_BY_PICTURE) : at + 4 + size].decode("latin-1") if at >= 0 else ""
     if start.startswith(TABLE.encode()):
-        return "a table of packets sent, which does not say of which scenario it is"
+        return "a table of packets sent"
     attributes = _attributes(path)
     held = holding(attributes)
     return _brief(held) if held else None

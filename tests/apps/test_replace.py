@@ -38,9 +38,7 @@ def test_a_foreign_file_stays(
     assert path.read_text() == content
 
 
-@pytest.mark.parametrize(
-    "words", [c for c in COMMANDS if c[0] not in ("validate", "report") and c[-1] != "x.csv"], ids=" ".join
-)
+@pytest.mark.parametrize("words", [c for c in COMMANDS if c[0] not in ("validate", "report")], ids=" ".join)
 def test_an_own_file_is_replaced_and_a_foreign_one_by_force(
     words: tuple[str, ...], answer: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -50,18 +48,3 @@ def test_an_own_file_is_replaced_and_a_foreign_one_by_force(
     ours = path.read_bytes()
     answer(*words[:-1], str(path))
     assert path.read_bytes() == ours
-
-
-def test_a_table_is_replaced_by_force_alone(
-    answer: Callable[..., str], refused: Callable[..., str], tmp_path: Path
-) -> None:
-    """It does not say of which scenario it is."""
-    path = tmp_path / "x.csv"
-    answer("simulate", "one_loss", "--output", str(path))
-    ours = path.read_bytes()
-    for scenario in ("single_flow", "one_loss"):
-        error = refused("simulate", scenario, "--output", str(path))
-        assert "x.csv holds a table of packets sent" in error and "give --force" in error
-        assert path.read_bytes() == ours
-    answer("simulate", "single_flow", "--set", "duration=2s", "--output", str(path), "--force")
-    assert path.read_bytes() != ours
