@@ -164,8 +164,9 @@ class SubPacketChainVsPackets(Comparison):
 
     def __post_init__(self) -> None:
         read_texts(self)
-        check_length("flows", self.flows)
-        if np.ndim(self.flows) != 1 or not len(self.flows) or not all(map(_is_count, self.flows)):
+        if np.ndim(self.flows) == 1:
+            check_length("flows", self.flows)
+        if np.ndim(self.flows) != 1 or not all(map(_is_count, self.flows)):
             raise DomainError(f"flows must list whole numbers >= 1, got {shown(self.flows)}")
         object.__setattr__(self, "flows", tuple(int(n) for n in self.flows))
         if not _is_count(self.replications) or self.replications < 2:
