@@ -164,7 +164,7 @@ class SubPacketChainVsPackets(Comparison):
 
     def __post_init__(self) -> None:
         read_texts(self)
-        if np.ndim(self.flows) == 1:
+        if hasattr(self.flows, "__len__"):
             check_length("flows", self.flows)
         if np.ndim(self.flows) != 1 or not all(map(_is_count, self.flows)):
             raise DomainError(f"flows must list whole numbers >= 1, got {shown(self.flows)}")
