@@ -31,6 +31,8 @@ AGREEMENT = 100.0
 #: Most halvings of a step: numbers have no more. One that changes no state has had enough of them: where slopes still
 #: differ then, the equations have no value there, and the step keeps its first length.
 MOST_HALVINGS = 1000
+#: Most halvings of a step at whose end the equations have no finite value: there, they are no judge of the series.
+MOST_BEYOND = 12
 #: Where a series says nothing of a state that leaves zero, a step is this share of the whole way.
 FIRST_SHARE = 2.0**-40
 #: Added to tolerances, as in `step_lengths`: numbers below it have few digits.
@@ -322,5 +324,8 @@ def check_steps(
         for lane in range(LANES):
             if suspect[lane]:
                 lengths[lane] *= 0.5
-                if halving + 1 == MOST_HALVINGS or _moves_nothing(T, states, lengths[lane], lane):
+                enough = halving + 1 == MOST_HALVINGS or _moves_nothing(T, states, lengths[lane], lane)
+                for i in range(work.shape[1]):
+                    enough = enough or (halving + 1 >= MOST_BEYOND and not work[APART, i, lane] < np.inf)
+                if enough:
                     suspect[lane], lengths[lane] = False, rows[3, lane]
