@@ -37,8 +37,8 @@ MOST_BEYOND = 12
 FIRST_SHARE = 2.0**-40
 #: Added to tolerances, as in `step_lengths`: numbers below it have few digits.
 FLOOR = 1e-280
-#: Rows of the room that checks need: differences, values, slopes of the series, rounding errors.
-APART, VALUE, SLOPE, BLUR = range(4)
+#: Rows of the room that checks need: differences, slopes of the series, rounding errors.
+APART, SLOPE, BLUR = range(3)
 
 
 @inner
@@ -116,7 +116,7 @@ def _differences(
     """The largest differences of slopes and of watched values at places of a step; NaN is one without end."""
     n, slot = states.shape[0], (order + 1) * ROW
     at, slope, value = rows.ctypes.data, rows.ctypes.data + ROW, rows.ctypes.data + 2 * ROW
-    work[: SLOPE + 1, :, :], work[BLUR, :, :] = 0.0, 0.0
+    work[:, :, :] = 0.0
     for place in range(1, places + 1):
         for lane in range(LANES):
             rows[0, lane] = lengths[lane] * place / places if suspect[lane] else 0.0
@@ -138,9 +138,6 @@ def _differences(
             for lane in range(LANES):
                 apart = abs(V[shown, 0, lane] - rows[theirs, lane])
                 work[APART, i, lane] = apart if not apart <= work[APART, i, lane] else work[APART, i, lane]
-                size = abs(V[shown, 0, lane])
-                if size < np.inf:
-                    work[VALUE, i, lane] = max(work[VALUE, i, lane], size)
                 work[SLOPE, i, lane] = max(work[SLOPE, i, lane], abs(rows[1, lane]))
 
 
@@ -275,7 +272,7 @@ def check_steps(
     V : (slots, 1, LANES) room for values within the step; those of constants are there
     R : (slots, LANES) room for rounding errors
     suspect (LANES,), lengths (LANES,) : which lanes are checked, and their steps, shortened here
-    rows (5 + states, LANES), work (4, states + watched, LANES) : room
+    rows (5 + states, LANES), work (3, states + watched, LANES) : room
     """
     if ends_agree(
         code1, inside, T, V, E, sides, lags, states, rhs, watched, of_switches, moves, delayed, clock, order, rtol,

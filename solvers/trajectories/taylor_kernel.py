@@ -133,7 +133,7 @@ def integrate(
     moves = moving_slots(code2, slots, states, clock, delayed)
     watched, of_switches = watched_slots(states, followed, guards, moves)
     V, R, rows = np.zeros((slots, 1, LANES)), np.zeros((slots, LANES)), np.zeros((5 + states.shape[0], LANES))
-    checks, suspect = np.zeros((4, states.shape[0] + watched.shape[0], LANES)), np.zeros(LANES, np.bool_)
+    checks, suspect = np.zeros((3, states.shape[0] + watched.shape[0], LANES)), np.zeros(LANES, np.bool_)
     base, slot = T.ctypes.data, (order + 1) * ROW
     upcoming, active = low, 0
     while stop[0] == 0:
