@@ -221,14 +221,20 @@ class Page:
     slug, title, question : str
         `slug` is the page's address and the name of its script in `assets/pages/`.
     controls, figures, printed : tuples
-    code : callable
+    code : callable, optional
         Values -> the lines of Python that give the same numbers.
-    dataset : callable
+    dataset : callable, optional
         Values -> xarray.Dataset, what is downloaded.
     command : callable, optional
         Values -> the command line that gives the same numbers, where there is one.
     notes : tuple of str
         Sentences below the pictures: what the models mean and where they hold.
+    exported : bool
+        Whether it opens from disk too; a page whose answers need a server does not.
+
+    Notes
+    -----
+    A page without controls and figures is filled by its script alone (`mount` instead of `draw`).
     """
 
     slug: str
@@ -237,10 +243,11 @@ class Page:
     controls: tuple[Control | Choice, ...]
     figures: tuple[Figure, ...]
     printed: tuple[Printed, ...]
-    code: Callable[[Values], str]
-    dataset: Callable[[Values], Any]
+    code: Callable[[Values], str] | None = None
+    dataset: Callable[[Values], Any] | None = None
     command: Callable[[Values], str] | None = None
     notes: tuple[str, ...] = ()
+    exported: bool = True
 
     def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""
