@@ -7,7 +7,7 @@ import json
 import math
 import shlex
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,7 +142,7 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
     from ..packet_outputs import finite, rows, summary_lines
 
     width = bin_width(scenario.duration)
-    makers = {
+    makers: dict[str, Callable[[], Any]] = {
         "windows": lambda: charts.window_figure(result),
         "queues": lambda: charts.queue_figure(result),
         "throughput": lambda: charts.throughput_figure(result, width, "Mbit/s"),
@@ -154,7 +154,7 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
             pictures[name] = picture(make())
         except ValueError:
             pictures[name] = None
-    facts = [[label, finite(float(value)), digits] for label, value, digits in rows(result, scenario)]
+    facts = [_fact(label, float(value), digits) for label, value, digits in rows(result, scenario)]
     answer: dict[str, Any] = finite(
         {
             "name": scenario.name,
@@ -168,6 +168,13 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
         }
     )
     return answer
+
+
+def _fact(label: str, value: float, digits: int) -> list[Any]:
+    """A line of the summary; rates in Mbit/s, as the pictures have them."""
+    if "[bit/s]" in label:
+        return [label.replace("[bit/s]", "[Mbit/s]"), 1e-6 * value, 4]
+    return [label, value, digits]
 
 
 def picture(figure: Any) -> dict[str, Any]:

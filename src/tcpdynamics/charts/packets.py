@@ -226,9 +226,9 @@ def drops_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
     _check_width(width)
     _need(result, "drop_time", "record.drops", "true")
     data = result.drop_kind.values < len(result.kind)
-    edges, rates = _binned(result.isel(drop=data), "drop", width)
+    edges, rates = _binned(result.isel({"drop": data}), "drop", width)
     if not data.all():
-        both = _binned(result.isel(drop=~data), "drop", width)[1]
+        both = _binned(result.isel({"drop": ~data}), "drop", width)[1]
         rates["acknowledgements"] = next(iter(both.values()))
     known = _flows(result)
     missing = _of_all(known[:SHOWN], known, None, "flows")
@@ -412,7 +412,8 @@ def _scenario(result: xr.Dataset) -> dict[str, Any]:
 def _packet_bits(result: xr.Dataset) -> np.ndarray:
     """Bits of a data packet of each flow of the scenario."""
     groups = _scenario(result).get("flows", [])
-    return np.repeat([8.0 * g["packet_size"] for g in groups], [g["count"] for g in groups])
+    bits: np.ndarray = np.repeat([8.0 * g["packet_size"] for g in groups], [g["count"] for g in groups])
+    return bits
 
 
 def _received_bits(result: xr.Dataset, size: np.ndarray) -> np.ndarray:
@@ -421,7 +422,8 @@ def _received_bits(result: xr.Dataset, size: np.ndarray) -> np.ndarray:
     share = [g["ack_size"] / g["packet_size"] if g["handshake"] else 1.0 for g in groups]
     shrunk = size * np.repeat(share, [g["count"] for g in groups])
     flow = result.receive_flow.values
-    return np.where(result.receive_segment.values == 0, shrunk[flow], size[flow])
+    brought: np.ndarray = np.where(result.receive_segment.values == 0, shrunk[flow], size[flow])
+    return brought
 
 
 def _binned(
