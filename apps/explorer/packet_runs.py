@@ -7,7 +7,7 @@ import json
 import math
 import shlex
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,12 +141,12 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
 
     from ..packet_outputs import finite, rows, summary_lines
 
-    width = bin_width(scenario.duration)
+    width, drawn = bin_width(scenario.duration), spread([group.count for group in scenario.flows])
     makers: dict[str, Callable[[], Any]] = {
-        "windows": lambda: charts.window_figure(result),
+        "windows": lambda: charts.window_figure(result, drawn),
         "queues": lambda: charts.queue_figure(result),
-        "throughput": lambda: charts.throughput_figure(result, width, "Mbit/s"),
-        "drops": lambda: charts.drops_figure(result, width),
+        "throughput": lambda: charts.throughput_figure(result, width, "Mbit/s", drawn),
+        "drops": lambda: charts.drops_figure(result, width, drawn),
     }
     pictures: dict[str, Any] = {}
     for name, make in makers.items():
@@ -168,6 +168,19 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
         }
     )
     return answer
+
+
+def spread(counts: Sequence[int], most: int = 6) -> list[int]:
+    """Numbers of the flows that are drawn: of every group the first, then of every group the second, ...
+
+    Examples
+    --------
+    >>> spread([4, 1, 4], most=5)
+    [0, 1, 4, 5, 6]
+    """
+    first = np.cumsum([0, *counts])
+    turns = [(k, int(first[g]) + k) for g, count in enumerate(counts) for k in range(min(count, most))]
+    return sorted(flow for _, flow in sorted(turns)[:most])
 
 
 def _fact(label: str, value: float, digits: int) -> list[Any]:

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 import tomllib
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -119,6 +121,15 @@ def test_a_link_opens_the_same_runs_in_a_fresh_browser(tab: Page, browser: Brows
         "[layout.xaxis.range, layout.yaxis.range])"
     )
     assert spans[:4] == spans[4:]
+    # Where one is zoomed, all show the same part of the time.
+    other.evaluate(
+        "() => Plotly.relayout(document.querySelector('.js-plotly-plot'), "
+        "{ 'xaxis.range[0]': 1, 'xaxis.range[1]': 2 })"
+    )
+    other.wait_for_function(
+        "() => [...document.querySelectorAll('.js-plotly-plot')].every(({ layout }) => "
+        "layout.xaxis.range[0] === 1 && layout.xaxis.range[1] === 2)"
+    )
     other.close()
 
 
@@ -137,6 +148,62 @@ def test_a_file_is_run_and_stays_out_of_the_address(tab: Page, server: str, tmp_
     tab.get_by_role("button", name="Run").click()
     waited(tab, "done")
     assert tab.locator(".part").nth(2).locator("tbody tr").count() == 4
+    tab.get_by_label("count").fill("-1")
+    tab.get_by_role("button", name="Run").click()
+    waited(tab, "refused")
+    assert tab.locator(".state").inner_text().startswith("flows.count must be a whole number in")
+    tab.get_by_role("button", name="Undo changes").click()
+    waited(tab, "done")
+    assert tab.locator(".part").nth(2).locator("tbody tr").count() == 3
+
+
+MARKUP = """
+name = "<img src=x onerror=alert(1)>"
+duration = "5s"
+warm_up = "1s"
+slice = "1s"
+[[links]]
+source = "<script>alert(2)</script>"
+target = "<a href='javascript:alert(3)'>b</a>"
+buffer = 5
+[[flows]]
+source = "<script>alert(2)</script>"
+target = "<a href='javascript:alert(3)'>b</a>"
+"""
+
+
+def test_markup_in_a_file_is_text(tab: Page, server: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    tab.on("dialog", lambda dialog: said.append(dialog.message))
+    opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
+    (tmp_path / "<img src=x onerror=alert(4)>.toml").write_text(MARKUP)
+    tab.get_by_label("or load a TOML file").set_input_files(tmp_path / "<img src=x onerror=alert(4)>.toml")
+    tab.wait_for_function(
+        "() => document.querySelector('.state').textContent.startsWith('<img src=x onerror=')"
+    )
+    waited(tab, "done")
+    assert "<script>alert(2)</script>->" in tab.locator(".legend").nth(1).inner_text()
+    assert tab.locator("main img, main a, main script").count() == 0 and said == []
+
+
+def asked(address: str, body: bytes, **headers: str) -> int:
+    request = urllib.request.Request(address, body, {"Content-Type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_the_server_refuses_large_and_foreign_requests(server: str) -> None:
+    task = b'{"kind": "scenario-form", "words": {"text": "x"}}'
+    assert asked(f"{server}/jobs", task) == 201
+    assert asked(f"{server}/jobs", task, Origin=server) == 201
+    assert asked(f"{server}/jobs", task, Origin="http://example.org") == 403
+    assert asked(f"{server}/jobs", task, Host="example.org") == 403
+    assert asked(f"{server}/jobs", b" " * 300_000 + task) == 413
+    assert get(f"{server}/jobs/nothing")[0] == 404 and get(f"{server}/jobs/nothing", "example.org")[0] == 403
 
 
 FILES = {
@@ -270,8 +337,6 @@ def running(pid: int) -> bool:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_ends_with_the_explorer(how: signal.Signals) -> None:
-    import urllib.request
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

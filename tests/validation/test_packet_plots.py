@@ -73,6 +73,12 @@ def test_throughput_counts_what_was_received_also_in_a_shorter_last_bin() -> Non
         assert float(np.dot(y[:-1], np.diff(x))) == pytest.approx(3)
 
 
+def test_chosen_flows_are_drawn_beside_all_of_them() -> None:
+    for make in (plots.throughput_figure, plots.drops_figure):
+        assert list(traces(make(recorded(), flows=[1])))[:2] == ["all flows", "flow 1"]
+        assert "of 2 flows" not in make(recorded(), flows=[1]).layout.title.text
+
+
 def test_throughput_falls_back_on_slices() -> None:
     found = traces(plots.throughput_figure(recorded().drop_dims("receive")))
     assert found["all flows"] == ([10.0, 12.0, 14.0], [15.0, 15.0, 15.0])

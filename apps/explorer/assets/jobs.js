@@ -25,8 +25,9 @@ explorer.jobs = (() => {
     async start(kind, words) {
       try {
         const answer = await fetch("/jobs", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ kind, words }) });
-        if (!answer.ok) { this.tell({ state: "refused", share: 0, said: await answer.text(), parts: [] }, this); return; }
-        this.name = (await answer.json()).job;
+        const { job, refused } = answer.ok ? await answer.json() : { refused: await answer.text() };
+        if (refused) { this.tell({ state: "refused", share: 0, said: refused, parts: [] }, this); return; }
+        this.name = job;
       } catch { this.tell({ state: "failed", share: 0, said: "the explorer does not answer; start it again", parts: [] }, this); return; }
       live.add(this);
       wind();

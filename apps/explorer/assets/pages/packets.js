@@ -5,7 +5,7 @@ explorer.page("packets", {
     const { element, csv, save, plotly, shown } = explorer;
     const SIDES = [["first", "", "scenario"], ["second", "beside.", "beside"]];
     const PICTURES = [
-      ["windows", "Windows", "Congestion window and, dotted, slow-start threshold of the first flows."],
+      ["windows", "Windows", "Congestion window and, dotted, slow-start threshold, of flows of every group."],
       ["queues", "Queues", "Packets that wait at the links, the one being sent excluded."],
       ["throughput", "Throughput", "What receivers get, headers and repeats included; of long runs goodput by slice."],
       ["drops", "Losses", "Data packets lost per second, acknowledgements apart."],
