@@ -159,6 +159,7 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
         {
             "name": scenario.name,
             "seed": str(scenario.seed),
+            "duration": scenario.duration,
             "width": width,
             "pictures": pictures,
             "facts": facts,

@@ -186,6 +186,12 @@ def test_markup_in_a_file_is_text(tab: Page, server: str, tmp_path: Path) -> Non
     assert tab.locator("main img, main a, main script").count() == 0 and said == []
 
 
+def test_the_estimate_of_a_run_has_a_bound(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/packets?scenario=sub_packet&duration=5000000s&slice=10000s", "refused")
+    said = tab.locator(".state").inner_text()
+    assert "at most 3e+11 are allowed; shorten the run" in said and len(said) < 400
+
+
 def asked(address: str, body: bytes, **headers: str) -> int:
     request = urllib.request.Request(address, body, {"Content-Type": "application/json", **headers})
     try:

@@ -36,7 +36,8 @@ explorer.page("packets", {
     const ranges = (i) => {
       const data = [...sides.values()].map((side) => side.pictures[i].data).filter(Boolean);
       const tops = data.map((one) => one.top ?? 1.05 * largest(one.lines.map((line) => largest(line.y))));
-      return [[0, largest(data.map((one) => largest(one.lines.map((line) => largest(line.x)))))], [0, largest(tops) || 1]];
+      const end = largest([...sides.values()].map((side) => (side.result ? side.result.duration : 0)));
+      return [[0, end], [0, largest(tops) || 1]];
     };
     const pictures = () => [...sides.values()].flatMap((side) => side.pictures).filter((picture) => picture.drawn);
     let linking = false;
