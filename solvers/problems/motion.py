@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -12,7 +13,7 @@ from typing import Any, Protocol, Self, TypeAlias
 
 from tcpdynamics.errors import DynamicsError, shown
 
-from .numbers import Expression, Parameter, StateValue, real_array
+from .numbers import Expression, Parameter, StateValue, check_symbolic, real_array
 from .used import check_used
 from .words import expression_text, problem_text, value_text
 
@@ -315,9 +316,14 @@ def _check_vectors(labels: Iterable[str]) -> None:
 def _check(label: str, expression: object, allowed: set[str], what: str) -> None:
     """Numbers and SymPy expressions only: a string is never evaluated."""
     if isinstance(expression, Real) and not isinstance(expression, bool):
+        number: Any = expression
+        if not -sys.float_info.max <= number <= sys.float_info.max:
+            raise DynamicsError(f"{label} must be a finite number, got {shown(expression)}")
         return
-    if not hasattr(expression, "free_symbols"):
-        raise DynamicsError(f"{label} must be a number or a SymPy expression, got {expression!r}")
-    unknown = {s.name for s in expression.free_symbols} - allowed
+    if not hasattr(type(expression), "free_symbols"):
+        raise DynamicsError(f"{label} must be a number or a SymPy expression, got {shown(expression)}")
+    symbolic: Any = expression
+    check_symbolic(label, symbolic, {}, DynamicsError)
+    unknown = {s.name for s in symbolic.free_symbols} - allowed
     if unknown:
         raise DynamicsError(f"{label} holds the symbol {min(unknown)!r}; known are {what}")
