@@ -107,15 +107,15 @@ MAX_BITS = 14_000
 
 
 def check_symbolic(
-    name: object, expression: sympy.Expr, depth: dict[int, int], error: type[Exception]
+    name: object, expression: sympy.Expr, depth: dict[int, int], error: type[Exception], absent: bool = False
 ) -> None:
     """Raise `error` unless it is a real number once its symbols have values; without recursion.
 
-    `depth` has what is known of parts that expressions share.
+    `depth` has what is known of parts that expressions share. NaN is no number, but stands for an `absent` point.
     """
     import sympy
 
-    no_numbers = (sympy.oo, -sympy.oo, sympy.zoo, sympy.nan, sympy.I)
+    no_numbers = (sympy.oo, -sympy.oo, sympy.zoo, sympy.I, *(() if absent else (sympy.nan,)))
     whole = isinstance(expression, sympy.Expr)
     stack: list[tuple[sympy.Basic, bool]] = [(expression, False)]
     while stack and whole:
