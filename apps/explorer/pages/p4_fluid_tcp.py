@@ -86,20 +86,20 @@ def _boundary(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]
 
     phase, rtt = sympy.symbols("phase rtt", positive=True)
     marking = values["marking"]
-    model = _model(ANY | dict(values))
-    v: dict[str, Any] = dict(model.symbols())
+    v: dict[str, Any] = dict(_model(ANY | dict(values)).symbols())
     if marking == "drop-tail":
         flows, queue = rtt * v["capacity"] / critical_fill(), v["buffer"]
         rows = {"beyond": sympy.Integer(1), "balance": sympy.Integer(1), "inside": sympy.Integer(1)}
     else:
-        slope = v["gain"] if marking == "proportional" else model._slope(v)
+        n = sympy.Symbol("n", positive=True)
+        model: Any = MODELS[marking](**v | {"flows": n})
+        slope: Any = v["gain"] if marking == "proportional" else model.slope()
         lag = 1 / (v["averaging"] * rtt) if marking == "red" else sympy.Integer(0)
         sine, top, bottom, kappa = TcpLinearisation.filtered_boundary(phase, lag)
         flows = rtt * v["capacity"] * bottom / top
-        n = sympy.Symbol("n", positive=True)
         gain: Any = TcpLinearisation(flows=n, capacity=v["capacity"], rtt=rtt).loop_gain(slope)
         per_window = gain.subs(n, rtt * v["capacity"])  # W loop gains at N = R C/W
-        queue = model._queue(v | {"flows": flows}, rtt)
+        queue = model.queue_at(rtt).subs(n, flows)
         full = sympy.Min(v["buffer"], v["max_threshold"]) if marking == "red" else v["buffer"]
         rows = {
             "beyond": -sine, "balance": kappa * bottom - per_window * top,
