@@ -45,12 +45,86 @@ const explorer = (() => {
     });
   };
 
+  // ---- what is pointed at ------------------------------------------------------------------------------------
+  // A picture that shows a quantity (`linked`: time, loss, flow, state, ...) tells the others which value the pointer is
+  // at, and each that shows the same quantity marks it: figure.point(quantity, value), figure.mark(quantity, value),
+  // with null where nothing is pointed at. Values are numbers, or words where a picture has labels.
+
+  /** Where a value stands in a row: the nearest number, or the same word (-1 without one). */
+  const nearest = (row, value) => {
+    if (typeof value === "string") return row.indexOf(value);
+    let best = -1, gap = Infinity;
+    row.forEach((x, i) => { if (Math.abs(x - value) < gap) { gap = Math.abs(x - value); best = i; } });
+    return best;
+  };
+
+  /** Let pictures mark what is pointed at in one of them. */
+  const link = (pictures) => pictures.forEach((from) => {
+    from.point = (quantity, value) => pictures.forEach((to) => to !== from && to.mark(quantity, value));
+  });
+
+  /** Pointing by keyboard: a slider for each quantity, shown while it has the focus. */
+  const pointing = (pictures) => {
+    const box = element("div", { class: "pointing" }), rows = {};
+    box.update = () => {
+      for (const picture of pictures) {
+        const shows = picture.shows();
+        if (!shows || rows[shows.quantity]) continue;
+        const { quantity } = shows;
+        const values = () => pictures.map((p) => p.shows()).find((one) => one && one.quantity === quantity).values;
+        const slider = element("input", { type: "range", id: `point-${quantity}`, min: 0, step: 1, value: 0 }), text = element("output", {});
+        const at = () => {
+          const value = values()[Number(slider.value)];
+          slider.max = values().length - 1;
+          pictures.forEach((p) => p.mark(quantity, value));
+          const read = [typeof value === "string" ? value : shown(value), ...pictures.map((p) => p.reading(quantity, value)).filter(Boolean)].join("; ");
+          text.textContent = read;
+          slider.setAttribute("aria-valuetext", read);
+        };
+        slider.addEventListener("input", at);
+        slider.addEventListener("focus", at);
+        slider.addEventListener("blur", () => pictures.forEach((p) => p.mark(quantity, null)));
+        rows[quantity] = slider;
+        box.append(element("div", {}, element("label", { for: slider.id }, `point at ${shows.title} `), slider, text));
+      }
+      for (const picture of pictures) {
+        const shows = picture.shows();
+        if (shows) rows[shows.quantity].max = shows.values.length - 1;
+      }
+    };
+    return box;
+  };
+
   // ---- pictures ----------------------------------------------------------------------------------------------
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind}], marker, log}). */
+  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind}], marker, log, linked}). */
   class Curves {
-    constructor(spec, box) { this.spec = spec; this.box = box; this.plot = null; this.key = ""; }
+    constructor(spec, box) { this.spec = spec; this.box = box; this.plot = null; this.key = ""; this.pointed = null; this.point = () => {}; }
+
+    /** The quantity along x, its values, and how it is called; nothing where it is not linked. */
+    shows() {
+      const { data } = this;
+      return data && data.linked ? { quantity: data.linked, values: data.labels || data.x, title: data.xTitle } : null;
+    }
+
+    /** Mark a value that is pointed at elsewhere; null ends it. */
+    mark(quantity, value) {
+      const shows = this.shows();
+      this.pointed = value === null ? null : [quantity, value];
+      if (!shows || !this.plot) return;
+      const k = this.pointed && shows.quantity === quantity ? nearest(shows.values, value) : -1;
+      const left = k < 0 ? -10 : this.plot.valToPos(this.data.x[k], "x");
+      this.plot.setCursor({ left: left <= this.plot.over.clientWidth + 0.5 ? left : -10, top: k < 0 ? -10 : 1 }, false);
+    }
+
+    /** What stands at a value, in words. */
+    reading(quantity, value) {
+      const shows = this.shows();
+      if (!shows || shows.quantity !== quantity) return "";
+      const k = nearest(shows.values, value);
+      return k < 0 ? "" : `${this.data.yTitle}: ${this.data.series.map((s) => `${s.name} ${shown(s.y[k])}`).join(", ")}`;
+    }
 
     show(data) {
       this.data = data;
@@ -58,6 +132,7 @@ const explorer = (() => {
       const rows = data.series.some((s) => s.kind === "bars") ? this.beside(data) : [data.x, ...data.series.map((s) => s.y)];
       if (key !== this.key || !this.plot) this.make(key, rows);
       else this.plot.setData(rows);
+      if (this.pointed) this.mark(...this.pointed);
       if (this.table && this.table.open) this.fill();
     }
 
@@ -106,8 +181,8 @@ const explorer = (() => {
         scales: { x: { time: false, range: data.xRange ? () => figure.data.xRange : undefined }, y: { distr: data.log ? 3 : 1, range: data.range ? () => figure.data.range : undefined } },
         axes: [data.xRange ? { ...axis(data.xTitle), incrs: [1, 2, 5, 10, 20, 50, 100], values: data.labels ? (u, at) => at.map((x) => figure.data.labels[x - 1] || "") : undefined } : axis(data.xTitle), { ...axis(data.yTitle), size: 64 }],
         series: [{ label: data.xTitle, value: (u, v) => (v === null ? "" : shown(v)) }, ...series.map((s) => ({ ...s, value: (u, v) => (v === null || v === undefined ? "" : shown(v)) }))],
-        cursor: { sync: data.linked ? { key: data.linked, setSeries: false } : undefined, drag: { x: !data.pick, y: false } },
-        hooks: { draw: [mark] },
+        cursor: { y: !data.linked, drag: { x: !data.pick, y: false } },
+        hooks: { draw: [mark], setCursor: data.linked ? [(u) => this.tell(u)] : [] },
       }, rows, this.box);
       const { over } = this.plot;
       const at = (event) => {
@@ -117,6 +192,12 @@ const explorer = (() => {
       if (!data.pick) return;
       over.addEventListener("pointerdown", at);
       over.addEventListener("pointermove", (event) => event.buttons && at(event));
+    }
+
+    /** Tell the other pictures where the pointer is. */
+    tell(u) {
+      const { quantity, values } = this.shows(), { left } = u.cursor;
+      this.point(quantity, left >= 0 ? values[nearest(this.data.x, u.posToVal(left, "x"))] : null);
     }
 
     rows() {
@@ -149,9 +230,29 @@ const explorer = (() => {
     }
   }
 
-  /** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows}). */
+  /** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows, linked}). */
   class Diagram extends Curves {
+    shows() { return this.data && this.data.linked ? { quantity: this.data.linked, values: this.data.states, title: "state" } : null; }
+
+    mark(quantity, value) {
+      this.pointed = value === null ? null : [quantity, value];
+      const k = this.data.linked === quantity && value !== null ? nearest(this.data.states, value) : -1;
+      this.box.querySelectorAll("circle").forEach((circle, i) => circle.classList.toggle("spot", i === k));
+    }
+
+    reading(quantity, value) {
+      const k = this.data.linked === quantity ? nearest(this.data.states, value) : -1;
+      return k < 0 ? "" : `probability ${shown(this.data.pi[k])}`;
+    }
+
     show(data) {
+      this.box.onpointermove = (event) => {
+        if (!data.linked) return;
+        const k = [...this.box.querySelectorAll("circle")].indexOf(event.target), value = k < 0 ? null : this.data.states[k];
+        this.mark(data.linked, value);
+        this.point(data.linked, value);
+      };
+      this.box.onpointerleave = this.box.onpointermove;
       this.data = data;
       const n = data.states.length, centre = 170, radius = 128;
       const place = data.states.map((_, i) => [centre + radius * Math.sin((2 * Math.PI * i) / n), centre - radius * Math.cos((2 * Math.PI * i) / n)]);
@@ -171,6 +272,7 @@ const explorer = (() => {
         parts.push(`<text x="${lx.toFixed(1)}" y="${ly.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor">${name}</text>`);
       });
       this.box.innerHTML = `<svg viewBox="-20 -20 380 380" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`;
+      if (this.pointed) this.mark(...this.pointed);
       if (this.table && this.table.open) this.fill();
     }
 
@@ -188,11 +290,44 @@ const explorer = (() => {
     return Array.from({ length: Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1 }, (_, i) => (Math.ceil(low / step - 1e-9) + i) * step);
   };
 
-  /** A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash, points, ring, area}], pick}). */
+  /** A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash, points, ring, area, linked, at}], pick}).
+   *  A line's `at` has the value of the linked quantity at each of its points. */
   class Plane extends Curves {
+    shows() { return null; } // its lines are not in order: pointing by keyboard goes along another picture
+
+    mark(quantity, value) {
+      this.pointed = value === null ? null : [quantity, value];
+      const group = this.box.querySelector(".spots");
+      if (!group) return;
+      const spots = (this.data.lines || []).filter((line) => value !== null && line.linked === quantity).map((line) => [line, nearest(line.at, value)]);
+      group.innerHTML = spots.filter(([line, k]) => k >= 0 && Number.isFinite(line.y[k]))
+        .map(([line, k]) => { const [x, y] = this.place(line.x[k], line.y[k]); return `<circle class="spot" cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="7" fill="none"/>`; }).join("");
+    }
+
+    reading(quantity, value) {
+      return this.data.lines.filter((line) => line.linked === quantity).map((line) => [line, nearest(line.at, value)]).filter(([, k]) => k >= 0)
+        .map(([line, k]) => `${line.name}: ${this.data.xTitle} ${shown(line.x[k])}, ${this.data.yTitle} ${shown(line.y[k])}`).join(", ");
+    }
+
+    /** Tell the other pictures what is nearest to the pointer, within 30 pixels. */
+    tell(x, y) {
+      let best = null, gap = 30;
+      for (const line of this.data.lines) {
+        if (!line.linked) continue;
+        line.at.forEach((value, k) => {
+          const [a, b] = this.place(line.x[k], line.y[k]), far = Math.hypot(a - x, b - y);
+          if (far < gap) { gap = far; best = [line.linked, value]; }
+        });
+      }
+      const [quantity, value] = best || [this.pointed && this.pointed[0], null];
+      if (!best && !this.pointed) return;
+      this.mark(quantity, value);
+      this.point(quantity, value);
+    }
+
     show(data) {
       this.data = data;
-      const [W, H, left, bottom, top, right] = [this.box.clientWidth < 480 ? 350 : 520, 330, 58, 46, 8, 10]; // letters keep their size
+      const [W, H, left, bottom, top, right] = [this.box.clientWidth < 480 ? 350 : 520, 330, 58, 46, 8, 16]; // letters keep their size
       const [xl, xh] = data.xRange, [yl, yh] = data.yRange;
       const px = (x) => left + ((x - xl) / (xh - xl)) * (W - left - right), py = (y) => H - bottom - ((y - yl) / (yh - yl)) * (H - bottom - top);
       const text = (x, y, word, more = "") => `<text x="${x}" y="${y}" font-size="12" fill="currentColor" ${more}>${word}</text>`;
@@ -214,20 +349,29 @@ const explorer = (() => {
             : `<path d="${d}" fill="none" stroke="${colour}" stroke-width="2" ${line.dash ? 'stroke-dasharray="6 4"' : ""}/>`);
         }
       });
-      parts.push("</g>");
+      parts.push('</g><g class="spots"></g>');
+      this.place = (x, y) => [px(x), py(y)];
       const legend = data.lines.map((line, i) => `<span><i style="background:${COLOURS[i % 7]}"></i>${line.name}</span>`).join("");
       this.box.innerHTML = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg><p class="legend">${legend}</p>`;
+      const svg = this.box.firstChild;
+      const where = (event) => {
+        const box = svg.getBoundingClientRect(), scale = Math.max(W / box.width, H / box.height);
+        return [(event.clientX - box.left - (box.width - W / scale) / 2) * scale, (event.clientY - box.top - (box.height - H / scale) / 2) * scale];
+      };
       if (data.pick) {
-        const svg = this.box.firstChild;
         svg.style.cursor = "crosshair";
         const at = (event) => {
-          const box = svg.getBoundingClientRect(), scale = Math.max(W / box.width, H / box.height);
-          const x = (event.clientX - box.left - (box.width - W / scale) / 2) * scale, y = (event.clientY - box.top - (box.height - H / scale) / 2) * scale;
+          const [x, y] = where(event);
           data.pick(xl + ((x - left) / (W - left - right)) * (xh - xl), yl + ((H - bottom - y) / (H - bottom - top)) * (yh - yl));
         };
         svg.addEventListener("pointerdown", at);
         svg.addEventListener("pointermove", (event) => event.buttons && at(event));
       }
+      if (data.lines.some((line) => line.linked)) {
+        svg.addEventListener("pointermove", (event) => event.buttons || this.tell(...where(event)));
+        svg.addEventListener("pointerleave", () => this.tell(Infinity, Infinity));
+      }
+      if (this.pointed) this.mark(...this.pointed);
       if (this.table && this.table.open) this.fill();
     }
 
@@ -317,6 +461,7 @@ const explorer = (() => {
       }
       root.classList.remove("old");
       drawing.draw(values, functions, figures, set);
+      pointer.update();
       root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
     };
     const boxes = {};
@@ -388,20 +533,22 @@ const explorer = (() => {
         element("summary", {}, "Numbers"), element("div", { class: "scroll", tabindex: "0" }, element("table")));
       const name = `${spec.slug}-${f.name}`;
       const image = (format) => async () => (await plotly(spec)).downloadImage(figure.kept(), { format, filename: name, width: 900, height: 560 });
-      grid.append(element("section", { class: "figure", "aria-label": f.title }, element("h2", {}, f.title), box,
+      grid.append(element("section", { class: "figure", "data-figure": f.name, "aria-label": f.title }, element("h2", {}, f.title), box,
         element("p", { class: "actions" },
           element("button", { type: "button", onclick: image("png") }, "PNG"),
           element("button", { type: "button", onclick: image("svg") }, "SVG"),
           element("button", { type: "button", onclick: () => save(`${name}.csv`, csv(figure.rows()), "text/csv") }, "CSV")),
         figure.table));
     }
+    link(Object.values(figures));
+    const pointer = pointing(Object.values(figures));
     const guess = element("input", { type: "checkbox", id: "guess", onchange: () => root.classList.toggle("guess", guess.checked) });
     const more = element("details", { class: "code", ontoggle: () => more.open && showCode() }, element("summary", {}, "Show the code"), code);
     const netcdf = element("button", { type: "button", onclick: () => { location.href = `${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`; } }, "NetCDF");
     root.replaceChildren(
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said, controls,
       element("p", { class: "guess-first" }, guess, element("label", { for: "guess" }, " Guess first: hide the pictures until you have a guess")),
-      grid, ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
+      pointer, grid, ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
       ...spec.notes.map((note) => element("p", { class: "note" }, note)),
     );
     draw();
@@ -416,7 +563,7 @@ const explorer = (() => {
   /** A picture of a kind ("curves", "diagram", "plane") in a box, for pages of their own shape. */
   const picture = (kind, box, spec) => new KINDS[kind](spec, box);
 
-  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, element, picture, save, csv, plotly, shown };
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, element, picture, link, pointing, save, csv, plotly, shown };
 })();
 
 // What Dash calls when the address changes.

@@ -49,13 +49,13 @@ explorer.page("fluid-tcp", (() => {
       const atRest = (value) => (still ? [level("at rest", value)] : []);
       const common = { x: times, xTitle: explorer.title("time", "s"), linked: "time" };
       figures.window.show({ ...common, yTitle: explorer.title("window", "packet"), series: [{ name: "window", y: window }, ...atRest(W)] });
-      figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [{ name: "queue", y: queue }, level("buffer", values.buffer), ...atRest(q)] });
+      figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [{ name: "queue", y: queue }, ...atRest(q), level("buffer", values.buffer)] });
 
       const finite = (row) => row.filter(Number.isFinite);
       figures.plane.show({
         xTitle: explorer.title("window", "packet"), yTitle: explorer.title("queue", "packet"),
         xRange: [0, 1.05 * Math.max(...finite(window), W || 0)], yRange: [0, 1.05 * Math.max(...finite(queue), q || 0, 1)],
-        lines: [{ name: "motion", x: window, y: queue }, { name: still ? `point of rest${verdict}` : "no point of rest in closed form", x: still ? [W] : [], y: still ? [q] : [], points: true }],
+        lines: [{ name: "motion", x: window, y: queue, linked: "time", at: times }, { name: still ? `point of rest${verdict}` : "no point of rest in closed form", x: still ? [W] : [], y: still ? [q] : [], points: true }],
       });
       const edge = Array.from(explorer.between(0.005, 1.5, 120), at).filter(([, , inside]) => inside);
       figures.chart.show({

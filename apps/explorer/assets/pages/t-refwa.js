@@ -20,7 +20,7 @@ explorer.page("t-refwa", (() => {
       const motion = orbit((i, state, past, next) => { next.set(at(state).subarray(0, n)); }, start, values.commands).map(observed);
       const [window, queue] = observed(rest);
       const times = Float64Array.from(motion, (_, i) => i), level = (value) => new Float64Array(times.length).fill(value);
-      const common = { x: times, xTitle: explorer.title("command", "interval"), linked: "command" };
+      const common = { x: times, xTitle: explorer.title("command", "interval"), linked: "interval" };
       figures.window.show({ ...common, yTitle: explorer.title("window", "packet"), series: [
         { name: "commanded window", y: motion.map((o) => o[0]) }, { name: "at rest", y: level(window) }, { name: "bandwidth-delay product", y: level(values.bdp) }] });
       figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [
