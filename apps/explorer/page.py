@@ -209,7 +209,7 @@ class Figure:
     name: str
     title: str
     alt: str
-    kind: str = "curves"  # or "diagram"
+    kind: str = "curves"  # or "diagram", "plane", "facts" (numbers, each with unit and meaning)
 
 
 @dataclass(frozen=True)

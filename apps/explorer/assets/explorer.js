@@ -230,29 +230,9 @@ const explorer = (() => {
     }
   }
 
-  /** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows, linked}). */
+  /** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows}). */
   class Diagram extends Curves {
-    shows() { return this.data && this.data.linked ? { quantity: this.data.linked, values: this.data.states, title: "state" } : null; }
-
-    mark(quantity, value) {
-      this.pointed = value === null ? null : [quantity, value];
-      const k = this.data.linked === quantity && value !== null ? nearest(this.data.states, value) : -1;
-      this.box.querySelectorAll("circle").forEach((circle, i) => circle.classList.toggle("spot", i === k));
-    }
-
-    reading(quantity, value) {
-      const k = this.data.linked === quantity ? nearest(this.data.states, value) : -1;
-      return k < 0 ? "" : `probability ${shown(this.data.pi[k])}`;
-    }
-
     show(data) {
-      this.box.onpointermove = (event) => {
-        if (!data.linked) return;
-        const k = [...this.box.querySelectorAll("circle")].indexOf(event.target), value = k < 0 ? null : this.data.states[k];
-        this.mark(data.linked, value);
-        this.point(data.linked, value);
-      };
-      this.box.onpointerleave = this.box.onpointermove;
       this.data = data;
       const n = data.states.length, centre = 170, radius = 128;
       const place = data.states.map((_, i) => [centre + radius * Math.sin((2 * Math.PI * i) / n), centre - radius * Math.cos((2 * Math.PI * i) / n)]);
@@ -272,7 +252,6 @@ const explorer = (() => {
         parts.push(`<text x="${lx.toFixed(1)}" y="${ly.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor">${name}</text>`);
       });
       this.box.innerHTML = `<svg viewBox="-20 -20 380 380" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`;
-      if (this.pointed) this.mark(...this.pointed);
       if (this.table && this.table.open) this.fill();
     }
 
@@ -405,6 +384,27 @@ const explorer = (() => {
     else document.head.append(element("script", { src: spec.plotly, onload: () => resolve(window.Plotly) }));
   });
 
+  /** Numbers, each with its unit and a sentence: show({rows: [{name, value, unit, means}]}). */
+  KINDS.facts = class extends Curves {
+    show(data) {
+      this.data = data;
+      const said = ({ value, unit }) => (typeof value === "string" ? value : Number.isFinite(value) ? shown(value) : "none") + (unit && unit !== "1" ? ` ${unit}` : "");
+      this.box.replaceChildren(element("dl", { class: "facts" }, ...data.rows.map((row) => element("div", {}, element("dt", {}, row.name), element("dd", {}, element("b", {}, said(row)), " ", element("span", {}, row.means))))));
+      if (this.table && this.table.open) this.fill();
+    }
+
+    shows() { return null; }
+    mark() {}
+    reading() { return ""; }
+    rows() { return [["quantity", "value", "unit", "meaning"], ...this.data.rows.map((row) => [row.name, row.value, row.unit || "1", row.means])]; }
+    resize() {}
+    redraw() {}
+    kept() {
+      const [header, ...rows] = this.rows(), columns = header.map((_, i) => rows.map((row) => (typeof row[i] === "number" ? shown(row[i]) : row[i])));
+      return { data: [{ type: "table", columnwidth: [2, 1, 1, 4], header: { values: header, align: "left" }, cells: { values: columns, align: "left", height: 30 } }], layout: { title: { text: this.spec.title }, template: "plotly_white" } };
+    }
+  };
+
   // ---- a page ------------------------------------------------------------------------------------------------
   const readAddress = (spec) => {
     const values = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
@@ -461,8 +461,8 @@ const explorer = (() => {
       }
       root.classList.remove("old");
       drawing.draw(values, functions, figures, set);
-      pointer.update();
       root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
+      pointer.update();
     };
     const boxes = {};
     const showControls = () => {
@@ -526,7 +526,7 @@ const explorer = (() => {
 
     const grid = element("div", { class: "figures" });
     for (const f of spec.figures) {
-      const box = element("div", { class: "picture", role: "img", "aria-label": f.alt });
+      const box = f.kind === "facts" ? element("div", { class: "picture numbers" }) : element("div", { class: "picture", role: "img", "aria-label": f.alt });
       const figure = new KINDS[f.kind](f, box);
       figures[f.name] = figure;
       figure.table = element("details", { ontoggle: () => figure.table.open && figure.fill() },
@@ -542,13 +542,14 @@ const explorer = (() => {
     }
     link(Object.values(figures));
     const pointer = pointing(Object.values(figures));
+    grid.prepend(pointer);
     const guess = element("input", { type: "checkbox", id: "guess", onchange: () => root.classList.toggle("guess", guess.checked) });
     const more = element("details", { class: "code", ontoggle: () => more.open && showCode() }, element("summary", {}, "Show the code"), code);
     const netcdf = element("button", { type: "button", onclick: () => { location.href = `${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`; } }, "NetCDF");
     root.replaceChildren(
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said, controls,
       element("p", { class: "guess-first" }, guess, element("label", { for: "guess" }, " Guess first: hide the pictures until you have a guess")),
-      pointer, grid, ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
+      grid, ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
       ...spec.notes.map((note) => element("p", { class: "note" }, note)),
     );
     draw();
@@ -563,7 +564,7 @@ const explorer = (() => {
   /** A picture of a kind ("curves", "diagram", "plane") in a box, for pages of their own shape. */
   const picture = (kind, box, spec) => new KINDS[kind](spec, box);
 
-  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, element, picture, link, pointing, save, csv, plotly, shown };
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, element, picture, save, csv, plotly, shown };
 })();
 
 // What Dash calls when the address changes.
