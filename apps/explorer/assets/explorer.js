@@ -98,7 +98,7 @@ const explorer = (() => {
   // ---- pictures ----------------------------------------------------------------------------------------------
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind}], marker, log, linked}). */
+  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind}], marker, log, xLog, linked}). */
   class Curves {
     constructor(spec, box) { this.spec = spec; this.box = box; this.plot = null; this.key = ""; this.pointed = null; this.point = () => {}; }
 
@@ -128,7 +128,7 @@ const explorer = (() => {
 
     show(data) {
       this.data = data;
-      const key = JSON.stringify([data.series.map((s) => [s.name, s.kind]), data.xTitle, data.yTitle, data.log, data.range, data.labels]);
+      const key = JSON.stringify([data.series.map((s) => [s.name, s.kind]), data.xTitle, data.yTitle, data.log, data.xLog, data.range, data.labels]);
       const rows = data.series.some((s) => s.kind === "bars") ? this.beside(data) : [data.x, ...data.series.map((s) => s.y)];
       if (key !== this.key || !this.plot) this.make(key, rows);
       else this.plot.setData(rows);
@@ -162,6 +162,9 @@ const explorer = (() => {
         return one;
       });
       const ink = style("--ink"), faint = style("--line");
+      const whole = (x) => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9;
+      const power = (x) => !whole(x) ? shown(x) : `10${[...String(Math.round(Math.log10(x)))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")}`;
+      const powers = (log) => (log ? { values: (u, at) => at.map((x) => (x === null ? "" : power(x))), grid: { stroke: faint, width: 1, filter: (u, at) => at.map((x) => (whole(x) ? x : null)) } } : {});
       const axis = (label) => ({ label, stroke: ink, grid: { stroke: faint, width: 1 }, ticks: { stroke: faint }, labelSize: 24, font: "13px sans-serif", labelFont: "13px sans-serif" });
       const mark = (u) => {
         const x = figure.data.marker;
@@ -178,8 +181,8 @@ const explorer = (() => {
       };
       this.plot = new uPlot({
         width: this.box.clientWidth || 520, height: 300,
-        scales: { x: { time: false, range: data.xRange ? () => figure.data.xRange : undefined }, y: { distr: data.log ? 3 : 1, range: data.range ? () => figure.data.range : undefined } },
-        axes: [data.xRange ? { ...axis(data.xTitle), incrs: [1, 2, 5, 10, 20, 50, 100], values: data.labels ? (u, at) => at.map((x) => figure.data.labels[x - 1] || "") : undefined } : axis(data.xTitle), { ...axis(data.yTitle), size: 64 }],
+        scales: { x: { time: false, distr: data.xLog ? 3 : 1, range: data.xRange ? () => figure.data.xRange : undefined }, y: { distr: data.log ? 3 : 1, range: data.range ? () => figure.data.range : undefined } },
+        axes: [data.xRange ? { ...axis(data.xTitle), incrs: [1, 2, 5, 10, 20, 50, 100], values: data.labels ? (u, at) => at.map((x) => figure.data.labels[x - 1] || "") : undefined } : { ...axis(data.xTitle), ...powers(data.xLog) }, { ...axis(data.yTitle), ...powers(data.log), size: 64 }],
         series: [{ label: data.xTitle, value: (u, v) => (v === null ? "" : shown(v)) }, ...series.map((s) => ({ ...s, value: (u, v) => (v === null || v === undefined ? "" : shown(v)) }))],
         cursor: { y: !data.linked, drag: { x: !data.pick, y: false } },
         hooks: { draw: [mark], setCursor: data.linked ? [(u) => this.tell(u)] : [] },
@@ -216,7 +219,7 @@ const explorer = (() => {
           x: Array.from(data.x), y: Array.from(s.y), name: s.name, type: s.kind === "bars" ? "bar" : "scatter",
           mode: s.kind === "points" ? "markers" : "lines", marker: { color: COLOURS[i % 7] }, line: { color: COLOURS[i % 7] },
         })),
-        layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle } },
+        layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle }, type: data.xLog ? "log" : "linear" },
           yaxis: { title: { text: data.yTitle }, type: data.log ? "log" : "linear" }, legend: { orientation: "h", y: -0.25 } },
       };
     }
@@ -384,24 +387,38 @@ const explorer = (() => {
     else document.head.append(element("script", { src: spec.plotly, onload: () => resolve(window.Plotly) }));
   });
 
-  /** Numbers, each with its unit and a sentence: show({rows: [{name, value, unit, means}]}). */
+  /** Numbers, each with its unit and a sentence: show({rows: [{name, value, unit, means}]}), or several in a row:
+   *  show({columns: ["one", "two"], rows: [{name, values, unit, means}]}). */
   KINDS.facts = class extends Curves {
     show(data) {
       this.data = data;
+      if (data.columns) return this.compare(data);
       const said = ({ value, unit }) => (typeof value === "string" ? value : Number.isFinite(value) ? shown(value) : "none") + (unit && unit !== "1" ? ` ${unit}` : "");
       this.box.replaceChildren(element("dl", { class: "facts" }, ...data.rows.map((row) => element("div", {}, element("dt", {}, row.name), element("dd", {}, element("b", {}, said(row)), " ", element("span", {}, row.means))))));
+      if (this.table && this.table.open) this.fill();
+    }
+
+    compare({ columns, rows }) {
+      this.box.replaceChildren(element("table", { class: "compared" },
+        element("thead", {}, element("tr", {}, element("td", {}), ...columns.map((name) => element("th", { scope: "col" }, name)))),
+        element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, title(row.name, row.unit), element("span", {}, row.means)), ...row.values.map((x) => element("td", {}, shown(x))))))));
       if (this.table && this.table.open) this.fill();
     }
 
     shows() { return null; }
     mark() {}
     reading() { return ""; }
-    rows() { return [["quantity", "value", "unit", "meaning"], ...this.data.rows.map((row) => [row.name, row.value, row.unit || "1", row.means])]; }
+    rows() {
+      if (this.data.columns) return [["quantity", ...this.data.columns, "unit", "meaning"], ...this.data.rows.map((row) => [row.name, ...row.values, row.unit || "1", row.means])];
+      return this.named();
+    }
+
+    named() { return [["quantity", "value", "unit", "meaning"], ...this.data.rows.map((row) => [row.name, row.value, row.unit || "1", row.means])]; }
     resize() {}
     redraw() {}
     kept() {
       const [header, ...rows] = this.rows(), columns = header.map((_, i) => rows.map((row) => (typeof row[i] === "number" ? shown(row[i]) : row[i])));
-      return { data: [{ type: "table", columnwidth: [2, 1, 1, 4], header: { values: header, align: "left" }, cells: { values: columns, align: "left", height: 30 } }], layout: { title: { text: this.spec.title }, template: "plotly_white" } };
+      return { data: [{ type: "table", columnwidth: header.map((name) => (name === "meaning" ? 4 : name === "quantity" ? 2 : 1)), header: { values: header, align: "left" }, cells: { values: columns, align: "left", height: 30 } }], layout: { title: { text: this.spec.title }, template: "plotly_white" } };
     }
   };
 
