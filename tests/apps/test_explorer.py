@@ -20,7 +20,7 @@ from tcpdynamics.apps.explorer.page import Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p3_t_refwa import READINGS, closed_form
 from tcpdynamics.apps.explorer.pages.p4_fluid_tcp import FIELDS, MODELS
-from tcpdynamics.models import TRefwaGroups, fairness
+from tcpdynamics.models import fairness
 from tcpdynamics.solvers import eigenvalues
 from tcpdynamics.solvers.programs.straightline import run
 
@@ -231,16 +231,6 @@ def test_ends_of_the_closed_form_are_where_roots_leave_the_circle(reading: str) 
         for at, gain in list(zip(phi[inner], psi[inner], strict=True))[::40]:
             roots = eigenvalues(READINGS[reading](phi=float(at), psi=float(gain), **settings).map())
             assert abs(float(abs(roots.eigenvalue).max()) - 1) < 1e-6
-
-
-@pytest.mark.parametrize("high", [0.3, 1.0, 2.5])
-def test_printed_groups_share_as_the_librarys(high: float) -> None:
-    program, inputs, _ = next(p for p in pages()["t-refwa"].printed if p.name == "groups").make({})
-    row = np.array(run(program, dict(zip(inputs, (0.02, high), strict=True))), dtype=float)
-    groups = TRefwaGroups(flows=(4,) * 8, rtt=tuple(np.linspace(0.02, high, 8).tolist()))
-    np.testing.assert_allclose(row[:8], groups.rtt, rtol=1e-12)
-    np.testing.assert_allclose(row[8:16], groups.share_error() + 1, rtol=1e-12)
-    np.testing.assert_allclose(row[16], groups.fairness(), rtol=1e-12)
 
 
 FLUID = (

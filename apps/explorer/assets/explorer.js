@@ -8,7 +8,12 @@
 
 const explorer = (() => {
   const drawings = {}, printed = {}, waiting = {};
-  const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#888888"];
+  const ON_WHITE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#888888"];
+  const ON_BLACK = ["#56B4E9", "#F08A4B", "#2FC89A", "#E3A0C6", "#F0C04A", "#9AD0F5", "#A0A6AD"];
+  const COLOURS = [];
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const paint = () => COLOURS.splice(0, 7, ...(dark.matches ? ON_BLACK : ON_WHITE));
+  paint();
 
   const element = (tag, attributes = {}, ...children) => {
     const node = document.createElement(tag);
@@ -179,10 +184,12 @@ const explorer = (() => {
         u.ctx.stroke();
         u.ctx.restore();
       };
+      const bars = data.series.some((s) => s.kind === "bars");
+      const narrow = this.box.clientWidth < 480; // words below bars would touch
       this.plot = new uPlot({
         width: this.box.clientWidth || 520, height: 300,
         scales: { x: { time: false, distr: data.xLog ? 3 : 1, range: data.xRange ? () => figure.data.xRange : undefined }, y: { distr: data.log ? 3 : 1, range: data.range ? () => figure.data.range : undefined } },
-        axes: [data.xRange ? { ...axis(data.xTitle), incrs: [1, 2, 5, 10, 20, 50, 100], values: data.labels ? (u, at) => at.map((x) => figure.data.labels[x - 1] || "") : undefined } : { ...axis(data.xTitle), ...powers(data.xLog) }, { ...axis(data.yTitle), ...powers(data.log), size: 64 }],
+        axes: [data.xRange ? { ...axis(data.xTitle), ...(bars ? { incrs: [1, 2, 5, 10, 20, 50, 100] } : {}), ...(data.labels ? { space: 10, ...(narrow ? { rotate: -35, size: 92 } : {}), values: (u, at) => at.map((x) => figure.data.labels[x - 1] || "") } : {}) } : { ...axis(data.xTitle), ...powers(data.xLog) }, { ...axis(data.yTitle), ...powers(data.log), size: 64 }],
         series: [{ label: data.xTitle, value: (u, v) => (v === null ? "" : shown(v)) }, ...series.map((s) => ({ ...s, value: (u, v) => (v === null || v === undefined ? "" : shown(v)) }))],
         cursor: { y: !data.linked, drag: { x: !data.pick, y: false } },
         hooks: { draw: [mark], setCursor: data.linked ? [(u) => this.tell(u)] : [] },
@@ -217,7 +224,7 @@ const explorer = (() => {
       return {
         data: data.series.map((s, i) => ({
           x: Array.from(data.x), y: Array.from(s.y), name: s.name, type: s.kind === "bars" ? "bar" : "scatter",
-          mode: s.kind === "points" ? "markers" : "lines", marker: { color: COLOURS[i % 7] }, line: { color: COLOURS[i % 7] },
+          mode: s.kind === "points" ? "markers" : "lines", marker: { color: ON_WHITE[i % 7] }, line: { color: ON_WHITE[i % 7] },
         })),
         layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle }, type: data.xLog ? "log" : "linear" },
           yaxis: { title: { text: data.yTitle }, type: data.log ? "log" : "linear" }, legend: { orientation: "h", y: -0.25 } },
@@ -363,11 +370,11 @@ const explorer = (() => {
     }
 
     resize() { if (this.data) this.show(this.data); }
-    redraw() {}
+    redraw() { this.resize(); }
     kept() {
       const data = this.data;
       return {
-        data: data.lines.map((line, i) => ({ x: Array.from(line.x), y: Array.from(line.y), name: line.name, mode: line.points ? "markers" : "lines", fill: line.area ? "toself" : "none", line: { color: COLOURS[i % 7], dash: line.dash ? "dash" : "solid" }, marker: { color: COLOURS[i % 7] } })),
+        data: data.lines.map((line, i) => ({ x: Array.from(line.x), y: Array.from(line.y), name: line.name, mode: line.points ? "markers" : "lines", fill: line.area ? "toself" : "none", line: { color: ON_WHITE[i % 7], dash: line.dash ? "dash" : "solid" }, marker: { color: ON_WHITE[i % 7] } })),
         layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle }, range: data.xRange }, yaxis: { title: { text: data.yTitle }, range: data.yRange }, legend: { orientation: "h", y: -0.25 } },
       };
     }
@@ -571,7 +578,7 @@ const explorer = (() => {
     );
     draw();
     addEventListener("resize", () => Object.values(figures).forEach((f) => f.resize()));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => Object.values(figures).forEach((f) => f.redraw()));
+    dark.addEventListener("change", () => { paint(); Object.values(figures).forEach((f) => f.redraw()); });
     return values;
   };
 
