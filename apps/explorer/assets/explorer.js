@@ -185,22 +185,25 @@ const explorer = (() => {
         u.ctx.restore();
       };
       const bars = data.series.some((s) => s.kind === "bars");
-      const narrow = this.box.clientWidth < 480; // words below bars would touch
+      const narrow = data.labels && (this.box.clientWidth - 80) / data.labels.length < 82; // words below bars would touch
       this.plot = new uPlot({
         width: this.box.clientWidth || 520, height: 300,
         scales: { x: { time: false, distr: data.xLog ? 3 : 1, range: data.xRange ? () => figure.data.xRange : undefined }, y: { distr: data.log ? 3 : 1, range: data.range ? () => figure.data.range : undefined } },
-        axes: [data.xRange ? { ...axis(data.xTitle), ...(bars ? { incrs: [1, 2, 5, 10, 20, 50, 100] } : {}), ...(data.labels ? { space: 10, ...(narrow ? { rotate: -35, size: 92 } : {}), values: (u, at) => at.map((x) => figure.data.labels[x - 1] || "") } : {}) } : { ...axis(data.xTitle), ...powers(data.xLog) }, { ...axis(data.yTitle), ...powers(data.log), size: 64 }],
+        axes: [data.xRange ? { ...axis(data.xTitle), ...(bars ? { incrs: [1, 2, 5, 10, 20, 50, 100] } : {}), ...(data.labels ? { space: 10, ...(narrow ? { rotate: 40, size: 84 } : {}), values: (u, at) => at.map((x) => figure.data.labels[x - 1] || "") } : {}) } : { ...axis(data.xTitle), ...powers(data.xLog) }, { ...axis(data.yTitle), ...powers(data.log), size: 64 }],
         series: [{ label: data.xTitle, value: (u, v) => (v === null ? "" : shown(v)) }, ...series.map((s) => ({ ...s, value: (u, v) => (v === null || v === undefined ? "" : shown(v)) }))],
         cursor: { y: !data.linked, drag: { x: !data.pick, y: false } },
         hooks: { draw: [mark], setCursor: data.linked ? [(u) => this.tell(u)] : [] },
       }, rows, this.box);
       const { over } = this.plot;
+      let held = 0; // what is held stays held while the pointer strays to a neighbour
       const at = (event) => {
-        const box = over.getBoundingClientRect();
-        figure.data.pick(this.plot.posToVal(event.clientX - box.left, "x"), this.plot.posToVal(event.clientY - box.top, "y"));
+        const box = over.getBoundingClientRect(), x = this.plot.posToVal(event.clientX - box.left, "x");
+        if (event.type === "pointerdown") held = x;
+        figure.data.pick(x, this.plot.posToVal(event.clientY - box.top, "y"), held);
       };
       if (!data.pick) return;
-      over.addEventListener("pointerdown", at);
+      over.style.touchAction = "none";
+      over.addEventListener("pointerdown", (event) => { over.setPointerCapture(event.pointerId); at(event); });
       over.addEventListener("pointermove", (event) => event.buttons && at(event));
     }
 
@@ -305,7 +308,7 @@ const explorer = (() => {
         if (!line.linked) continue;
         line.at.forEach((value, k) => {
           const [a, b] = this.place(line.x[k], line.y[k]), far = Math.hypot(a - x, b - y);
-          if (far < gap) { gap = far; best = [line.linked, value]; }
+          if (far < gap && value === value) { gap = far; best = [line.linked, value]; }
         });
       }
       const [quantity, value] = best || [this.pointed && this.pointed[0], null];
@@ -348,7 +351,7 @@ const explorer = (() => {
         return [(event.clientX - box.left - (box.width - W / scale) / 2) * scale, (event.clientY - box.top - (box.height - H / scale) / 2) * scale];
       };
       if (data.pick) {
-        svg.style.cursor = "crosshair";
+        Object.assign(svg.style, { cursor: "crosshair", touchAction: "none" });
         const at = (event) => {
           const [x, y] = where(event);
           data.pick(xl + ((x - left) / (W - left - right)) * (xh - xl), yl + ((H - bottom - y) / (H - bottom - top)) * (yh - yl));
@@ -491,9 +494,10 @@ const explorer = (() => {
     const boxes = {};
     const showControls = () => {
       const chosen = spec.controls.filter((c) => c.choices).map((c) => values[c.name]);
-      for (const c of spec.controls) boxes[c.name].hidden = Boolean(c.only && c.only.length) && !c.only.some((word) => chosen.includes(word));
+      for (const c of spec.controls) boxes[c.name].hidden = (Boolean(c.only && c.only.length) && !c.only.some((word) => chosen.includes(word))) || Boolean(c.shown_from && values[c.shown_from[0]] < c.shown_from[1]);
     };
     const changed = () => {
+      showControls();
       draw();
       clearTimeout(timer);
       timer = setTimeout(() => { address(); if (more.open) showCode(); }, 200);
