@@ -44,6 +44,8 @@ class Control:
         Whether the slider moves in decades.
     only : tuple of str
         Words of the page's choice with which it is shown; without any, always.
+    shown_from : (name, number), optional
+        Another control, and the least value of it with which this one is shown.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Control:
     step: float
     log: bool = False
     only: tuple[str, ...] = ()
+    shown_from: tuple[str, float] | None = None
 
     def read(self, text: str) -> float:
         """A value from an address, read as the command reads it.
@@ -209,7 +212,7 @@ class Figure:
     name: str
     title: str
     alt: str
-    kind: str = "curves"  # or "diagram"
+    kind: str = "curves"  # or "diagram", "plane", "facts" (numbers, each with unit and meaning)
 
 
 @dataclass(frozen=True)

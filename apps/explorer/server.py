@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from tcpdynamics.errors import InputError
+
 from .page import Page
 from .pages import pages
 
@@ -138,9 +140,13 @@ def _routes(server: Any, local_only: bool) -> None:
         page, values = values_here(slug)
         if page.dataset is None:
             abort(404)
+        try:
+            dataset = page.dataset(values)
+        except InputError as error:  # values that are refused together
+            abort(400, str(error))
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "data.nc"
-            write_netcdf(file, page.dataset(values))
+            write_netcdf(file, dataset)
             return send_file(io.BytesIO(file.read_bytes()), "application/x-netcdf", True, f"{slug}.nc")
 
 
