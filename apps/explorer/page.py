@@ -19,6 +19,8 @@ from tcpdynamics.quantities import only_number
 from tcpdynamics.solvers.programs.javascript import PRELUDE, javascript
 from tcpdynamics.solvers.programs.straightline import Program
 
+from .jobs import JobKind
+
 #: Control -> number, or the word of a choice.
 Values = Mapping[str, Any]
 
@@ -234,6 +236,8 @@ class Page:
         Sentences below the pictures: what the models mean and where they hold.
     exported : bool
         Whether it opens from disk too; a page whose answers need a server does not.
+    jobs : tuple of JobKind
+        What it may have done in the background; its script starts one with `explorer.jobs.start`.
 
     Notes
     -----
@@ -251,6 +255,7 @@ class Page:
     command: Callable[[Values], str] | None = None
     notes: tuple[str, ...] = ()
     exported: bool = True
+    jobs: tuple[JobKind, ...] = ()
 
     def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""
