@@ -71,13 +71,27 @@ def with_labels(array: xr.DataArray, name: str, units: str, long_name: str) -> x
     return array.rename(name).assign_attrs(units=units, long_name=long_name)
 
 
-def positive_part(x: Value) -> Value:
-    """max(0, x)."""
+def arccos(x: Number) -> Value:
+    """Inverse cosine."""
     if hasattr(x, "free_symbols"):
         import sympy
 
-        return sympy.Max(0, x)
-    return np.maximum(x, 0)
+        return sympy.acos(x)
+    return np.arccos(x)
+
+
+def positive_part(x: Value) -> Value:
+    """max(0, x)."""
+    return at_least(x, 0)
+
+
+def at_least(x: Value, low: Value) -> Value:
+    """max(x, low)."""
+    if hasattr(x, "free_symbols") or hasattr(low, "free_symbols"):
+        import sympy
+
+        return sympy.Max(low, x)
+    return np.maximum(x, low)
 
 
 def choose(condition: bool | Value | sympy.Basic, this: Value, other: Value) -> float | xr.DataArray:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tcpdynamics.errors import DomainError, InputError
@@ -183,9 +184,10 @@ class Printed:
 
         program, inputs, about = self.make(values)
         about = about | {"inputs": inputs, "size": len(program.outputs)}
+        text = re.sub(r" ([-=+*/]) ", r"\1", javascript(program, inputs))  # pages have hundreds of these
         return (
             f'explorer.register("{slug}", "{self.key(values)}", (() => {{\n"use strict";\n{PRELUDE}'
-            f"{javascript(program, inputs)}\nreturn {{ run, ...{json.dumps(about)} }};\n}})());\n"
+            f"{text}\nreturn {{ run, ...{json.dumps(about, separators=(',', ':'))} }};\n}})());\n"
         )
 
 
@@ -229,6 +231,9 @@ class Page:
         Values -> the command line that gives the same numbers, where there is one.
     notes : tuple of str
         Sentences below the pictures: what the models mean and where they hold.
+    answers : mapping of a name to a callable
+        (Values, what the reader typed) -> JSON: what the page's script asks the server for, by `explorer.ask`. The
+        work of one answer is bounded by the controls; what is typed is checked like any input. Exported pages have none.
     """
 
     slug: str
@@ -241,6 +246,7 @@ class Page:
     dataset: Callable[[Values], Any]
     command: Callable[[Values], str] | None = None
     notes: tuple[str, ...] = ()
+    answers: Mapping[str, Callable[[Values, str], Any]] = field(default_factory=dict)
 
     def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""

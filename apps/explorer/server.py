@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from tcpdynamics.errors import InputError
+
 from .page import Page
 from .pages import pages
 
 ASSETS = Path(__file__).parent / "assets"
 #: Longest address that is read.
 MAX_ADDRESS = 4096
+#: What a reader may type beside the controls.
+MAX_TYPED = 200
 TITLE = "tcpdynamics explorer"
 
 
@@ -32,7 +36,7 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
         values, complaints = page.start(), []
     if len(search) > MAX_ADDRESS:
         complaints = [f"the address is longer than {MAX_ADDRESS} characters and was not read"]
-    places = {"functions": "/functions/", "code": "/code/", "netcdf": "/netcdf/", "plotly": "/plotly.min.js"}
+    places = {"functions": "/functions/", "answers": "/answers/", "code": "/code/", "netcdf": "/netcdf/", "plotly": "/plotly.min.js"}
     return page.spec() | places | {"values": values, "complaints": complaints}
 
 
@@ -98,7 +102,7 @@ def make_app(local_only: bool = True) -> Any:
 
 
 def _routes(server: Any, local_only: bool) -> None:
-    from flask import Response, abort, request, send_file
+    from flask import Response, abort, jsonify, request, send_file
 
     @server.before_request  # type: ignore[untyped-decorator]
     def refuse_other_names() -> None:
@@ -116,12 +120,22 @@ def _routes(server: Any, local_only: bool) -> None:
 
         return Response(get_plotlyjs(), mimetype="text/javascript")
 
-    def values_here(slug: str) -> tuple[Any, dict[str, Any]]:
+    def values_here(slug: str, *but: str) -> tuple[Any, dict[str, Any]]:
         page = pages().get(slug) or abort(404)
-        values, complaints = page.read(words_of(request.query_string.decode("utf-8", "replace")))
+        words = words_of(request.query_string.decode("utf-8", "replace"))
+        values, complaints = page.read({k: w for k, w in words.items() if k not in but})
         if complaints:
             abort(400, complaints[0])
         return page, values
+
+    @server.get("/answers/<slug>/<name>")  # type: ignore[untyped-decorator]
+    def answers(slug: str, name: str) -> Any:
+        page, values = values_here(slug, "typed")
+        answer = page.answers.get(name) or abort(404)
+        try:
+            return jsonify(answer(values, request.args.get("typed", "")[:MAX_TYPED]))
+        except InputError as error:
+            return Response(str(error), 400, mimetype="text/plain")
 
     @server.get("/code/<slug>")  # type: ignore[untyped-decorator]
     def code(slug: str) -> Response:

@@ -20,13 +20,13 @@ from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
 
 from ..model import Model
-from ..parameters import Number, parameter
+from ..formulas import with_labels
+from ..parameters import Number, Value, is_labelled, parameter
 from .exact import SubPacketExact
 from .observed import check_structure
 
 if TYPE_CHECKING:
     import sympy
-    import xarray as xr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,13 +99,17 @@ class SharedLink(Model):
                     f"{name} must be one number, got {shown(getattr(self, name))}; sweep it in a loop"
                 )
 
-    def share(self) -> xr.DataArray:
-        """phi = (C R_0 + B)/N [packets per flow], over the grid of all array parameters."""
+    def share(self) -> Value:
+        """phi = (C R_0 + B)/N [packets per flow]: a DataArray over the grid of all array parameters.
+
+        Of parameters that are SymPy expressions it makes an expression.
+        """
         v = {name: self._to_dataarray(name) for name in ("flows", "capacity", "base_rtt", "buffer")}
         packets = v["capacity"] / (8 * self.packet_size) * v["base_rtt"] + v["buffer"]
-        share = (packets / v["flows"]).rename("share")
-        share.attrs = {"units": "packet", "long_name": "packets in pipe and buffer per flow"}
-        return share
+        share = packets / v["flows"]
+        if not is_labelled(share):
+            return share
+        return with_labels(share, "share", "packet", "packets in pipe and buffer per flow")
 
     def flow(self, loss: Number = 0.1) -> SubPacketExact:
         """The chain of one of the flows."""
