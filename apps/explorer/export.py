@@ -34,7 +34,7 @@ _PAGE = """<!doctype html>
 
 
 def export(folder: Path) -> list[Path]:
-    """Write all pages; returns the pages' files.
+    """Write the pages that need no server; returns the pages' files.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def export(folder: Path) -> list[Path]:
     from plotly.offline import get_plotlyjs
 
     (folder / "assets" / "vendor" / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
-    listed = list(pages().values())
+    listed = [page for page in pages().values() if page.exported]
     files = [_write(folder, page, listed) for page in listed]
     shutil.copyfile(files[0], folder / "index.html")
     return files

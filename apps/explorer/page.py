@@ -168,11 +168,14 @@ class Printed:
         Choices and controls in whole steps that shape the program; the others are inputs of the function.
     make : callable
         Values of the shape -> (program, names of its inputs in order, what the script must know beside it).
+    lazy : bool
+        Whether the page's script asks for it, by `explorer.load`, instead of waiting for it before it draws.
     """
 
     name: str
     shape: tuple[str, ...]
     make: Callable[[Values], tuple[Program, tuple[str, ...], dict[str, Any]]]
+    lazy: bool = False
 
     def key(self, values: Values) -> str:
         """The name of the function for these values."""
@@ -223,9 +226,9 @@ class Page:
     slug, title, question : str
         `slug` is the page's address and the name of its script in `assets/pages/`.
     controls, figures, printed : tuples
-    code : callable
+    code : callable, optional
         Values -> the lines of Python that give the same numbers.
-    dataset : callable
+    dataset : callable, optional
         Values -> xarray.Dataset, what is downloaded.
     command : callable, optional
         Values -> the command line that gives the same numbers, where there is one.
@@ -234,6 +237,12 @@ class Page:
     answers : mapping of a name to a callable
         (Values, what the reader typed) -> JSON: what the page's script asks the server for, by `explorer.ask`. The
         work of one answer is bounded by the controls; what is typed is checked like any input. Exported pages have none.
+    exported : bool
+        Whether it opens from disk too; a page whose answers need a server does not.
+
+    Notes
+    -----
+    A page without controls and figures is filled by its script alone (`mount` instead of `draw`).
     """
 
     slug: str
@@ -242,11 +251,12 @@ class Page:
     controls: tuple[Control | Choice, ...]
     figures: tuple[Figure, ...]
     printed: tuple[Printed, ...]
-    code: Callable[[Values], str]
-    dataset: Callable[[Values], Any]
+    code: Callable[[Values], str] | None = None
+    dataset: Callable[[Values], Any] | None = None
     command: Callable[[Values], str] | None = None
     notes: tuple[str, ...] = ()
     answers: Mapping[str, Callable[[Values, str], Any]] = field(default_factory=dict)
+    exported: bool = True
 
     def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""
@@ -280,6 +290,6 @@ class Page:
             "question": self.question,
             "controls": [asdict(c) | {"start": c.start} for c in self.controls],
             "figures": [asdict(f) for f in self.figures],
-            "printed": [{"name": p.name, "shape": list(p.shape)} for p in self.printed],
+            "printed": [{"name": p.name, "shape": list(p.shape), "lazy": p.lazy} for p in self.printed],
             "notes": list(self.notes),
         }

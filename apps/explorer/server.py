@@ -140,6 +140,8 @@ def _routes(server: Any, local_only: bool) -> None:
     @server.get("/code/<slug>")  # type: ignore[untyped-decorator]
     def code(slug: str) -> Response:
         page, values = values_here(slug)
+        if page.code is None:
+            abort(404)
         command = f"\n# or\n# {page.command(values)}\n" if page.command else ""
         return Response(page.code(values) + command, mimetype="text/plain")
 
@@ -148,6 +150,8 @@ def _routes(server: Any, local_only: bool) -> None:
         from tcpdynamics.apps.files import write_netcdf
 
         page, values = values_here(slug)
+        if page.dataset is None:
+            abort(404)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "data.nc"
             write_netcdf(file, page.dataset(values))

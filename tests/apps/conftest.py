@@ -1,17 +1,26 @@
-"""The command within this process: what it answers, and how it refuses."""
+"""The command within this process, what it answers and how it refuses; the explorer in a browser."""
 
 from __future__ import annotations
 
 import os
+import signal
+import socket
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from browser import chromium
 from click.testing import CliRunner
 
 from tcpdynamics.apps.command.main import cli, main
 from tcpdynamics.apps.report.build import build
 from tcpdynamics.interrupts import heard
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +61,63 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         return err
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tabs."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield instance
+        instance.close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The address of an explorer, which ends well when it is interrupted."""
+    from explorer_tabs import wait_for
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "tcpdynamics", "explore", "--port", str(port)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+    )
+    assert process.stdout is not None and str(port) in process.stdout.readline()
+    address = f"http://127.0.0.1:{port}"
+    wait_for(address)
+    yield address
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The exported pages."""
+    from tcpdynamics.apps.explorer.export import export
+
+    folder = tmp_path_factory.mktemp("site") / "pages"
+    export(folder)
+    return folder
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Page]:
+    """A fresh tab; what its console says at the level of an error fails the test."""
+    from explorer_tabs import PATIENCE
+
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    said: list[str] = []
+    page.on(
+        "console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: said.append(str(error)))
+    yield page
+    context.close()
+    assert said == []

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -20,10 +13,9 @@ import numpy as np
 import pytest
 import xarray as xr
 from axe_playwright_python.sync_playwright import Axe
-from browser import chromium
-from playwright.sync_api import Browser, Page, sync_playwright
+from explorer_tabs import PATIENCE, get, move, numbers, opened
+from playwright.sync_api import Browser, Page
 
-from tcpdynamics.apps.explorer.export import export
 from tcpdynamics.apps.explorer.page import Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p3_t_refwa import READINGS, closed_form
@@ -32,110 +24,11 @@ from tcpdynamics.models import TRefwaGroups, fairness
 from tcpdynamics.solvers import eigenvalues
 from tcpdynamics.solvers.programs.straightline import run
 
-PAGES = tuple(pages())
-#: The browser waits as long for a picture [ms]; machines may be busy.
-PATIENCE = 60_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        instance = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        yield instance
-        instance.close()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "tcpdynamics", "explore", "--port", str(port)]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
-    )
-    assert process.stdout is not None and str(port) in process.stdout.readline()
-    address = f"http://127.0.0.1:{port}"
-    _wait_for(address)
-    yield address
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 0
-    process.stdout.close()
-
-
-def get(address: str, host: str = "") -> tuple[int, bytes]:
-    """Code and body of an answer."""
-    request = urllib.request.Request(address, headers={"Host": host} if host else {})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read()
-
-
-def _wait_for(address: str) -> None:
-    for _ in range(1200):
-        try:
-            get(address)
-            return
-        except (urllib.error.URLError, ConnectionError):
-            time.sleep(0.1)
-    raise AssertionError("the server does not answer")
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site") / "pages"
-    export(folder)
-    return folder
-
-
-@pytest.fixture
-def tab(browser: Browser) -> Iterator[Page]:
-    """A fresh tab; what its console says at the level of an error fails the test."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    said: list[str] = []
-    page.on(
-        "console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None
-    )
-    page.on("pageerror", lambda error: said.append(str(error)))
-    yield page
-    context.close()
-    assert said == []
-
-
-def opened(page: Page, address: str) -> None:
-    """Open a page and wait until its pictures are drawn."""
-    page.goto(address)
-    page.wait_for_function(
-        "() => document.querySelector('.picture svg, .picture canvas') && !document.querySelector('main.old')"
-    )
-
-
-def numbers(page: Page, picture: int = 0) -> list[list[str]]:
-    """The table behind a picture."""
-    details = page.locator(".figure > details").nth(picture)
-    if details.get_attribute("open") is None:
-        details.locator("summary").click()
-    page.wait_for_function(
-        "(i) => document.querySelectorAll('.figure > details')[i].querySelector('td')", arg=picture
-    )
-    return details.evaluate(
-        "(d) => [...d.querySelectorAll('tr')].map((r) => [...r.cells].map((c) => c.textContent))"
-    )
+PAGES = tuple(slug for slug, page in pages().items() if page.controls)
 
 
 def sliders(slug: str) -> list[Control]:
     return [c for c in pages()[slug].controls if isinstance(c, Control)]
-
-
-def move(page: Page, name: str, value: float) -> None:
-    page.locator(f"#control-{name}").evaluate(
-        "(slider, x) => { slider.value = x; slider.dispatchEvent(new Event('input')); }", value
-    )
 
 
 @pytest.mark.parametrize("slug", PAGES)

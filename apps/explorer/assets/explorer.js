@@ -1,6 +1,7 @@
 // The pages' common part: controls, pictures, the address, downloads. A page's own script says what is computed:
 //   explorer.page(slug, { draw(values, functions, figures, set, spec) {...}, panels(spec, values) {...} })
-// `panels`, if there, gives what stands below the pictures.
+// `panels`, if there, gives what stands below the pictures. A page that has a shape of its own fills it alone:
+//   explorer.page(slug, { mount(root, spec) {...} })
 // Pictures that move are drawn by uPlot (under a millisecond for 18 curves; Plotly takes 20 to 110); what is kept
 // (PNG, SVG) by Plotly, from the same numbers.
 "use strict";
@@ -258,6 +259,7 @@ const explorer = (() => {
 
   const mount = (root, spec) => {
     const drawing = drawings[spec.slug];
+    if (drawing.mount) return drawing.mount(root, spec); // a page of its own shape
     const [values, complaints] = spec.values ? [{ ...spec.values }, spec.complaints] : readAddress(spec);
     const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
     const figures = {}, outputs = {};
@@ -280,7 +282,7 @@ const explorer = (() => {
     };
     const draw = () => {
       const functions = {}, missing = [];
-      for (const p of spec.printed) {
+      for (const p of spec.printed.filter((one) => !one.lazy)) {
         const f = load(spec, p, values);
         if (f instanceof Promise) missing.push(f); else functions[p.name] = f;
       }
@@ -387,7 +389,10 @@ const explorer = (() => {
   /** x from low to high in n values, both ends included. */
   const between = (low, high, n) => Float64Array.from({ length: n }, (_, i) => low + ((high - low) * i) / (n - 1));
 
-  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, element, shown, Curves, KINDS };
+  /** A picture of a kind ("curves", "diagram", "plane") in a box, for pages of their own shape. */
+  const picture = (kind, box, spec) => new KINDS[kind](spec, box);
+
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, shown, Curves, KINDS };
 })();
 
 // What Dash calls when the address changes.

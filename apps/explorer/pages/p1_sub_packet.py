@@ -20,6 +20,7 @@ from tcpdynamics.models import (
 from tcpdynamics.models.parameters import describe
 from tcpdynamics.solvers import closed_form, self_consistent, stationary
 from tcpdynamics.solvers.markov.flows import flow_program
+from tcpdynamics.solvers.markov.stationary import stationary_program
 from tcpdynamics.solvers.programs.from_sympy import emit
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
@@ -73,10 +74,7 @@ def _observed(kind: str, values: Values) -> tuple[Program, tuple[str, ...], dict
     total = builder.total(builder.mul(builder.const(n), sent[n]) for n in range(1, model.w_max + 1))
     goodput = builder.total(builder.mul(pi[s], emit(builder, arrivals[s])) for s in pi if packets[s])
     program = builder.build([*sent, total, goodput, *outputs])
-    about: dict[str, Any] = {"states": list(pi), "edges": flows.edges, "w_max": model.w_max}
-    if kind == "approximate":  # small enough for exported pages
-        about["forms"] = forms(kind, (values["w_max"],), Fraction(2))
-    return program, INPUTS, about
+    return program, INPUTS, {"states": list(pi), "edges": flows.edges, "w_max": model.w_max}
 
 
 def _silence(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
@@ -147,6 +145,12 @@ def _shown(expression: Any) -> dict[str, str]:
 @lru_cache(maxsize=64)
 def _forms_of(kind: str, shape: tuple[float, ...], base_timeout: str) -> dict[str, Any]:
     return forms(kind, shape, Fraction(base_timeout))
+
+
+def _approximate_form(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The closed form that is small enough for exported pages: of the approximate chain with m_0 = 2."""
+    model = _model("approximate", values, [0.1], 2)
+    return stationary_program(model.chain()), INPUTS, {"forms": forms("approximate", (values["w_max"],), Fraction(2))}
 
 
 def closed_forms(values: Values, typed: str = "") -> dict[str, Any]:
@@ -258,6 +262,7 @@ PAGE = Page(
         *(Printed(kind, SHAPES[kind], lambda v, kind=kind: _observed(kind, v)) for kind in CHAINS),  # type: ignore[misc]
         Printed("lengths", ("backoff_cap", "collapse"), _silence),
         Printed("share", (), _share),
+        Printed("form", ("w_max",), _approximate_form, lazy=True),
     ),
     code=code,
     command=command,

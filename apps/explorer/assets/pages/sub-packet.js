@@ -82,7 +82,7 @@
   // ---- what stands below the pictures ------------------------------------------------------------------------
   const table = (head, rows) => element("table", {}, element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
     element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((x) => element("td", { class: "words" }, x))))));
-  const panel = (name, title, ...nodes) => element("section", { class: "figure panel", "aria-label": title, id: `panel-${name}` }, element("h2", {}, title), ...nodes);
+  const panel = (name, title, ...nodes) => element("section", { class: "panel", "aria-label": title, id: `panel-${name}` }, element("h2", {}, title), ...nodes);
 
   const holds = (values, functions, loss) => {
     const { limit, holds: rows } = functions.share, { threshold } = functions.lengths;
@@ -111,7 +111,7 @@
     ids.formPanel.classList.remove("old");
     showForm();
   };
-  const askForm = async (spec, values, functions) => {
+  const askForm = async (spec, values) => {
     const served = Boolean(spec.answers);
     const shape = { full: ["w_max", "stages"], approximate: ["w_max"], exact: ["w_max", "backoff_cap", "collapse"] };
     const kind = served ? values.chain : "approximate", timeout = served ? values.base_timeout : 2;
@@ -120,10 +120,9 @@
     formula.key = key;
     ids.formWords.textContent = `The ${kind} chain, m_0 = ${shown(timeout)} round trips, as a function of the loss p: the share of time in a state.`
       + (served ? "" : " The other chains' forms, and other timeouts, are in the served page (tcpdynamics explore).");
-    if (kind === "approximate" && timeout === 2) { setForm(functions.approximate.forms); return; }
     ids.formPanel.classList.add("old");
     try {
-      const data = await explorer.ask(spec, "forms", values);
+      const data = served ? await explorer.ask(spec, "forms", values) : (await explorer.load(spec, spec.printed.find((p) => p.name === "form"), values)).forms;
       if (formula.key === key) setForm(data);
     } catch (error) { ids.formWords.textContent = error.message; }
   };
@@ -151,7 +150,7 @@
       ids.formPanel = element("div", { class: "picture form" }, ids.formWords, element("p", {}, element("label", { for: "form-state" }, "state "), ids.state), ids.math,
         element("p", {}, element("label", { for: "form-latex" }, "LaTeX"), element("br"), ids.latex),
         element("p", { class: "actions" }, element("button", { type: "button", onclick: () => { ids.latex.select(); document.execCommand("copy"); } }, "Copy the LaTeX")));
-      ids.form = element("details", { id: "closed-form", ontoggle: () => ids.current && askForm(spec, values, ids.current) }, element("summary", {}, "Show the closed form"), ids.formPanel);
+      ids.form = element("details", { id: "closed-form", ontoggle: () => ids.current && askForm(spec, values) }, element("summary", {}, "Show the closed form"), ids.formPanel);
       const panels = [panel("closed-form", "The stationary law in closed form", ids.form)];
       if (spec.answers) {
         ids.typed = element("input", { id: "exact-loss", value: "1/10", maxlength: 20, class: "exact" });
@@ -212,7 +211,7 @@
       if (!ids.reading.isConnected) document.querySelector(".figures").before(ids.reading);
       ids.current = functions;
       holds(values, functions, loss);
-      askForm(spec, values, functions);
+      askForm(spec, values);
     },
   });
 })();

@@ -1,0 +1,60 @@
+"""The explorer's pages in a browser, for tests: a server to ask, a tab that is drawn, the numbers behind a picture."""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+import urllib.request
+
+from playwright.sync_api import Page
+
+#: The browser waits as long for a picture [ms]; machines may be busy.
+PATIENCE = 60_000
+
+
+def get(address: str, host: str = "") -> tuple[int, bytes]:
+    """Code and body of an answer."""
+    request = urllib.request.Request(address, headers={"Host": host} if host else {})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+
+
+def wait_for(address: str) -> None:
+    for _ in range(1200):
+        try:
+            get(address)
+            return
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.1)
+    raise AssertionError("the server does not answer")
+
+
+def opened(page: Page, address: str) -> None:
+    """Open a page and wait until its pictures are drawn."""
+    page.goto(address)
+    page.wait_for_function(
+        "() => document.querySelector('.picture svg, .picture canvas') && !document.querySelector('main.old')"
+    )
+
+
+def numbers(page: Page, picture: int = 0) -> list[list[str]]:
+    """The table behind a picture."""
+    details = page.locator(".figure > details").nth(picture)
+    if details.get_attribute("open") is None:
+        details.locator("summary").click()
+    page.wait_for_function(
+        "(i) => document.querySelectorAll('.figure > details')[i].querySelector('td')", arg=picture
+    )
+    return details.evaluate(
+        "(d) => [...d.querySelectorAll('tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+    )
+
+
+def move(page: Page, name: str, value: float) -> None:
+    page.locator(f"#control-{name}").evaluate(
+        "(slider, x) => { slider.value = x; slider.dispatchEvent(new Event('input')); }", value
+    )
