@@ -37,6 +37,11 @@ def cos(x: Number) -> Value:
     return _apply("cos", x)
 
 
+def arccos(x: Number) -> Value:
+    """Inverse cosine."""
+    return _apply("acos" if hasattr(x, "free_symbols") else "arccos", x)
+
+
 def sqrt(x: Number) -> Value:
     """Square root."""
     return _apply("sqrt", x)
@@ -69,15 +74,6 @@ def named(value: Value | np.generic | NDArray[Any], name: str, units: str, long_
 def with_labels(array: xr.DataArray, name: str, units: str, long_name: str) -> xr.DataArray:
     """A DataArray with its labels."""
     return array.rename(name).assign_attrs(units=units, long_name=long_name)
-
-
-def arccos(x: Number) -> Value:
-    """Inverse cosine."""
-    if hasattr(x, "free_symbols"):
-        import sympy
-
-        return sympy.acos(x)
-    return np.arccos(x)
 
 
 def positive_part(x: Value) -> Value:

@@ -236,7 +236,8 @@ class Page:
         Sentences below the pictures: what the models mean and where they hold.
     answers : mapping of a name to a callable
         (Values, what the reader typed) -> JSON: what the page's script asks the server for, by `explorer.ask`. The
-        work of one answer is bounded by the controls; what is typed is checked like any input. Exported pages have none.
+        work of one answer is bounded by the controls; what is typed is checked like any input. Exported pages have
+        none.
     exported : bool
         Whether it opens from disk too; a page whose answers need a server does not.
 

@@ -36,7 +36,9 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
         values, complaints = page.start(), []
     if len(search) > MAX_ADDRESS:
         complaints = [f"the address is longer than {MAX_ADDRESS} characters and was not read"]
-    places = {"functions": "/functions/", "answers": "/answers/", "code": "/code/", "netcdf": "/netcdf/", "plotly": "/plotly.min.js"}
+    places = {name: f"/{name}/" for name in ("functions", "answers", "code", "netcdf")} | {
+        "plotly": "/plotly.min.js"
+    }
     return page.spec() | places | {"values": values, "complaints": complaints}
 
 
@@ -135,7 +137,7 @@ def _routes(server: Any, local_only: bool) -> None:
         try:
             return jsonify(answer(values, request.args.get("typed", "")[:MAX_TYPED]))
         except InputError as error:
-            return Response(str(error), 400, mimetype="text/plain")
+            return jsonify({"refused": str(error)})  # what is typed may be wrong; the request is not
 
     @server.get("/code/<slug>")  # type: ignore[untyped-decorator]
     def code(slug: str) -> Response:

@@ -30,7 +30,9 @@ class Flows:
 
 
 def flow_program(problem: MarkovChain | ChainModel) -> Flows:
-    """How often each transition of a symbolic chain is taken: pi_i P_ij, and pi_i P_ij / h_i from a state held h_i epochs.
+    """How often each transition of a symbolic chain is taken per epoch.
+
+    pi_i P_ij, and pi_i P_ij / h_i from a state that is held for h_i epochs.
 
     Raises
     ------

@@ -221,8 +221,10 @@ const explorer = (() => {
   /** The JSON of an answer of the page; throws an Error with the server's sentence. */
   const ask = async (spec, name, values, typed = "") => {
     const answer = await fetch(`${spec.answers}${spec.slug}/${name}?${new URLSearchParams({ ...values, typed })}`);
-    if (!answer.ok) throw new Error((await answer.text()).replace(/<[^>]*>/g, " ").trim().slice(0, 300));
-    return answer.json();
+    if (!answer.ok) throw new Error(`the server refused with code ${answer.status}`);
+    const json = await answer.json();
+    if (json.refused) throw new Error(json.refused);
+    return json;
   };
 
   // ---- downloads ---------------------------------------------------------------------------------------------

@@ -45,9 +45,10 @@ RATIONAL = re.compile(r"\s*(0?\.\d{1,6}|\d{1,6}\s*/\s*\d{1,6})\s*", re.ASCII)
 #: Assumption; up to which loss it holds, if to some; what the comparison with packets measured (docs/theory.md).
 HOLDS: tuple[tuple[str, str, str], ...] = (
     ("Packets are lost independently of each other, at one rate.", "",
-     "With equal round-trip times on a drop-tail link the full chain is 0.09 to 0.40 from the packets (total variation); "
-     "with times spread by 5 %, 0.08 to 0.12."),
-    ("Timeouts begin at m_0 round trips.", "m_0", "1.4 to 1.7 round trips on a full queue with equal round-trip times."),
+     "With equal round-trip times on a drop-tail link the full chain is 0.09 to 0.40 from the packets (total "
+     "variation); with times spread by 5 %, 0.08 to 0.12."),
+    ("Timeouts begin at m_0 round trips.", "m_0",
+     "1.4 to 1.7 round trips on a full queue with equal round-trip times."),
     ("A resent packet is lost as often as any other.", "",
      "With equal round-trip times 4 to 9 times as often: it arrives between others, at a full queue."),
     ("The backoff ends after m successes in a row.", "m",
@@ -96,9 +97,7 @@ def _share(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     import sympy
 
     users, rate, base_rtt, buffer, size = sympy.symbols(LINK_FIELDS, positive=True)
-    link = SharedLink(
-        flows=users, capacity=10**6 * rate, base_rtt=base_rtt, buffer=buffer, packet_size=size
-    )
+    link = SharedLink(flows=users, capacity=10**6 * rate, base_rtt=base_rtt, buffer=buffer, packet_size=size)
     bounds = SharedLink(flows=1, capacity=1.0, base_rtt=1.0, buffer=1).balance().bounds
     limit = next(row["high"] for row in describe(SubPacketFull) if row["name"] == "loss")
     about = {"bounds": bounds, "holds": HOLDS, "limit": limit}
@@ -121,25 +120,57 @@ def loss_of(values: Values) -> float:
     return float(self_consistent(link_of(values).balance(), throw=True).root)
 
 
-@cache
-def forms(kind: str, shape: tuple[float, ...], base_timeout: Fraction) -> dict[str, Any]:
-    """The stationary law in closed form: numerators by state over one denominator, as MathML and as LaTeX."""
+def over_one_denominator(model: Any) -> tuple[dict[str, Any], Any]:
+    """The stationary law in closed form: numerators by state, and the denominator of all, as SymPy expressions."""
     import sympy
 
-    model = _model(kind, dict(zip(SHAPES[kind], shape, strict=True)), Fraction(1, 10), base_timeout)
     law = {s: sympy.fraction(sympy.together(e)) for s, e in closed_form(model).items()}
     whole = sympy.Integer(1)
     for _, below in law.values():
         whole = sympy.lcm(whole, below)
-    parts = {s: sympy.factor(above * sympy.cancel(whole / below)) for s, (above, below) in law.items()}
+    return {s: sympy.factor(above * sympy.cancel(whole / below)) for s, (above, below) in law.items()}, whole
+
+
+@cache
+def forms(kind: str, shape: tuple[float, ...], base_timeout: Fraction) -> dict[str, Any]:
+    """The closed form as MathML, in pieces between which a line may break, and as LaTeX."""
+    model = _model(kind, dict(zip(SHAPES[kind], shape, strict=True)), Fraction(1, 10), base_timeout)
+    parts, whole = over_one_denominator(model)
     return {"states": {s: _shown(e) for s, e in parts.items()}, "denominator": _shown(whole)}
 
 
-def _shown(expression: Any) -> dict[str, str]:
+def _shown(expression: Any) -> dict[str, Any]:
     import sympy
 
-    mathml = sympy.mathml(expression, printer="presentation").replace("<mo>&InvisibleTimes;</mo>", "")
-    return {"mathml": mathml, "latex": sympy.latex(expression)}
+    return {"mathml": _pieces(expression), "latex": sympy.latex(expression)}
+
+
+def _pieces(expression: Any) -> list[str]:
+    """Terms of sums, factors of products: lines may break between them."""
+    if expression.is_Add:
+        pieces: list[str] = []
+        for term in expression.as_ordered_terms():
+            minus = term.could_extract_minus_sign()
+            sign = "<mo>\u2212</mo>" if minus else "<mo>+</mo>" if pieces else ""
+            pieces.append(sign + _mathml(-term if minus else term))
+        return pieces
+    if not expression.is_Mul:
+        return [_mathml(expression)]
+    factors: list[str] = []
+    for factor in expression.as_ordered_factors():
+        inner = ["<mo>\u2212</mo>"] if factor == -1 else _pieces(factor)
+        if factor.is_Add:
+            inner = [f'<mo stretchy="false">(</mo>{inner[0]}', *inner[1:]]
+            inner[-1] += '<mo stretchy="false">)</mo>'
+        factors += inner
+    return factors
+
+
+def _mathml(expression: Any) -> str:
+    import sympy
+
+    text: str = sympy.mathml(expression, printer="presentation")
+    return text.replace("<mo>&InvisibleTimes;</mo>", "")
 
 
 @lru_cache(maxsize=64)
@@ -150,7 +181,11 @@ def _forms_of(kind: str, shape: tuple[float, ...], base_timeout: str) -> dict[st
 def _approximate_form(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     """The closed form that is small enough for exported pages: of the approximate chain with m_0 = 2."""
     model = _model("approximate", values, [0.1], 2)
-    return stationary_program(model.chain()), INPUTS, {"forms": forms("approximate", (values["w_max"],), Fraction(2))}
+    return (
+        stationary_program(model.chain()),
+        INPUTS,
+        {"forms": forms("approximate", (values["w_max"],), Fraction(2))},
+    )
 
 
 def closed_forms(values: Values, typed: str = "") -> dict[str, Any]:
@@ -177,9 +212,7 @@ def exact_law(values: Values, typed: str) -> dict[str, Any]:
         raise DomainError(f"the loss must have a denominator above zero, got {shown(typed, 40)}") from None
     model = _model(values["chain"], values, loss, Fraction(f"{values['base_timeout']:.6g}"))
     law = stationary(model.chain(), exact=True).probability
-    rows = [
-        [str(s), str(x), float(x)] for s, x in zip(law.state.values, law.values, strict=True)
-    ]
+    rows = [[str(s), str(x), float(x)] for s, x in zip(law.state.values, law.values, strict=True)]
     return {"loss": str(loss), "base_timeout": f"{values['base_timeout']:g}", "rows": rows}
 
 

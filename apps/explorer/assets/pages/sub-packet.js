@@ -12,7 +12,7 @@
       const place = data.states.map((_, i) => [centre + radius * Math.sin(turn(i)), centre - radius * Math.cos(turn(i))]);
       const size = data.pi.map((p) => 4 + 26 * Math.sqrt(Math.max(0, p)));
       const largest = Math.max(...data.flows, 1e-300);
-      const strongest = new Set([...data.edges.keys()].sort((a, b) => data.flows[b] - data.flows[a]).slice(0, 7));
+      const strongest = new Set([...data.edges.keys()].sort((a, b) => data.flows[b] - data.flows[a]).slice(0, 9));
       const parts = [], words = [];
       data.edges.forEach(([a, b], k) => {
         const width = 5 * Math.sqrt(data.flows[k] / largest);
@@ -32,9 +32,9 @@
         parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size[i].toFixed(1)}" fill="#D55E00"><title>${name}: ${percent(data.pi[i])} of the time</title></circle>`);
         parts.push(`<text x="${(centre + (x - centre) * out).toFixed(1)}" y="${(centre + (y - centre) * out).toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="${n > 20 ? 10 : 11}" fill="currentColor">${name}</text>`);
       });
-      const taken = [];
+      const taken = place.map(([x, y], i) => ({ x, y, far: size[i] + 8 }));
       words.sort((a, b) => data.flows[b.k] - data.flows[a.k]).forEach((w) => { // a word that would lie on another is left to the title
-        if (taken.some((t) => Math.abs(t.x - w.x) < 34 && Math.abs(t.y - w.y) < 13)) return;
+        if (taken.some((t) => (t.far ? Math.hypot(t.x - w.x, t.y - w.y) < t.far : Math.abs(t.x - w.x) < 34 && Math.abs(t.y - w.y) < 13))) return;
         taken.push(w);
         parts.push(`<text class="flow" x="${w.x.toFixed(1)}" y="${w.y.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor" stroke="var(--paper)" stroke-width="3" paint-order="stroke">${w.text}</text>`);
       });
@@ -100,8 +100,9 @@
     const { data } = formula, state = ids.state.value;
     if (!data || !data.states[state]) return;
     const { mathml, latex } = data.states[state];
-    const label = `π(${state})`;
-    ids.math.innerHTML = `<math display="block"><mrow><mtext>${label}</mtext><mo>=</mo><mfrac>${mathml}${data.denominator.mathml}</mfrac></mrow></math>`;
+    const math = (pieces) => pieces.map((piece) => `<math>${piece.startsWith("<mrow>") ? piece : `<mrow>${piece}</mrow>`}</math>`).join(" ");
+    ids.math.innerHTML = `<p><math><mrow><mi>π</mi><mo>(</mo><mtext>${state}</mtext><mo>)</mo><mo>=</mo><mi>N</mi><mo>/</mo><mi>D</mi></mrow></math></p>`
+      + `<p><math><mi>N</mi><mo>=</mo></math> ${math(mathml)}</p><p><math><mi>D</mi><mo>=</mo></math> ${math(data.denominator.mathml)}</p>`;
     ids.latex.value = `\\pi_{\\mathrm{${state.replace("*", "^*")}}} = \\frac{${latex}}{${data.denominator.latex}}`;
   };
   const setForm = (data) => {
