@@ -77,7 +77,7 @@ const explorer = (() => {
       if (this.plot) this.plot.destroy();
       const series = data.series.map((s, i) => {
         const colour = COLOURS[i % COLOURS.length];
-        const one = { label: s.name, stroke: colour, width: 2, points: { show: s.kind === "points", size: 7, fill: colour } };
+        const one = { label: s.name, stroke: colour, width: 2, points: { show: s.kind === "points", size: s.size || 7, fill: colour } };
         if (s.kind === "points") one.paths = () => null;
         if (s.kind === "bars") {
           one.fill = colour;
