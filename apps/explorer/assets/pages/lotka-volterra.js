@@ -151,7 +151,7 @@
       figures.plane.show({
         xTitle: title("flow 1", "packet/s"), yTitle: title(`flow ${n}`, "packet/s"), xRange: [0, top], yRange: [0, top],
         lines: [
-          { name: "motion", x: first, y: last },
+          { name: "motion", x: first, y: last.map((y, i) => (Number.isFinite(first[i]) ? y : NaN)) },
           { name: "flow 1 stands still", x: still, y: Array.from(places, (p, i) => (Number.isFinite(still[i]) ? p : NaN)), dash: true },
           { name: `flow ${n} stands still`, x: places, y: stillLast, dash: true },
           { name: "where they settle", x: [settled[0]], y: [settled[n - 1]], points: true },
