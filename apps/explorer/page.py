@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tcpdynamics.errors import DomainError, InputError
@@ -172,11 +173,14 @@ class Printed:
         Choices and controls in whole steps that shape the program; the others are inputs of the function.
     make : callable
         Values of the shape -> (program, names of its inputs in order, what the script must know beside it).
+    lazy : bool
+        Whether the page's script asks for it, by `explorer.load`, instead of waiting for it before it draws.
     """
 
     name: str
     shape: tuple[str, ...]
     make: Callable[[Values], tuple[Program, tuple[str, ...], dict[str, Any]]]
+    lazy: bool = False
 
     def key(self, values: Values) -> str:
         """The name of the function for these values."""
@@ -188,9 +192,10 @@ class Printed:
 
         program, inputs, about = self.make(values)
         about = about | {"inputs": inputs, "size": len(program.outputs)}
+        text = re.sub(r" ([-=+*/]) ", r"\1", javascript(program, inputs))  # pages have hundreds of these
         return (
             f'explorer.register("{slug}", "{self.key(values)}", (() => {{\n"use strict";\n{PRELUDE}'
-            f"{javascript(program, inputs)}\nreturn {{ run, ...{json.dumps(about)} }};\n}})());\n"
+            f"{text}\nreturn {{ run, ...{json.dumps(about, separators=(',', ':'))} }};\n}})());\n"
         )
 
 
@@ -234,6 +239,10 @@ class Page:
         Values -> the command line that gives the same numbers, where there is one.
     notes : tuple of str
         Sentences below the pictures: what the models mean and where they hold.
+    answers : mapping of a name to a callable
+        (Values, what the reader typed) -> JSON: what the page's script asks the server for, by `explorer.ask`. The
+        work of one answer is bounded by the controls; what is typed is checked like any input. Exported pages have
+        none.
     exported : bool
         Whether it opens from disk too; a page whose answers need a server does not.
     jobs : tuple of JobKind
@@ -254,6 +263,7 @@ class Page:
     dataset: Callable[[Values], Any] | None = None
     command: Callable[[Values], str] | None = None
     notes: tuple[str, ...] = ()
+    answers: Mapping[str, Callable[[Values, str], Any]] = field(default_factory=dict)
     exported: bool = True
     jobs: tuple[JobKind, ...] = ()
 
@@ -289,6 +299,6 @@ class Page:
             "question": self.question,
             "controls": [asdict(c) | {"start": c.start} for c in self.controls],
             "figures": [asdict(f) for f in self.figures],
-            "printed": [{"name": p.name, "shape": list(p.shape)} for p in self.printed],
+            "printed": [{"name": p.name, "shape": list(p.shape), "lazy": p.lazy} for p in self.printed],
             "notes": list(self.notes),
         }

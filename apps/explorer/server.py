@@ -21,6 +21,8 @@ ASSETS = Path(__file__).parent / "assets"
 MAX_ADDRESS = 4096
 #: Bytes of a request's body that are taken in at all.
 MAX_BODY = 1_000_000
+#: What a reader may type beside the controls.
+MAX_TYPED = 200
 TITLE = "tcpdynamics explorer"
 
 
@@ -37,7 +39,9 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
         values, complaints = page.start(), []
     if len(search) > MAX_ADDRESS:
         complaints = [f"the address is longer than {MAX_ADDRESS} characters and was not read"]
-    places = {"functions": "/functions/", "code": "/code/", "netcdf": "/netcdf/", "plotly": "/plotly.min.js"}
+    places = {name: f"/{name}/" for name in ("functions", "answers", "code", "netcdf")} | {
+        "plotly": "/plotly.min.js"
+    }
     return page.spec() | places | {"values": values, "complaints": complaints}
 
 
@@ -105,7 +109,7 @@ def make_app(local_only: bool = True) -> Any:
 
 
 def _routes(server: Any, local_only: bool) -> None:
-    from flask import Response, abort, request, send_file
+    from flask import Response, abort, jsonify, request, send_file
 
     @server.before_request  # type: ignore[untyped-decorator]
     def refuse_other_names() -> None:
@@ -123,12 +127,22 @@ def _routes(server: Any, local_only: bool) -> None:
 
         return Response(get_plotlyjs(), mimetype="text/javascript")
 
-    def values_here(slug: str) -> tuple[Any, dict[str, Any]]:
+    def values_here(slug: str, *but: str) -> tuple[Any, dict[str, Any]]:
         page = pages().get(slug) or abort(404)
-        values, complaints = page.read(words_of(request.query_string.decode("utf-8", "replace")))
+        words = words_of(request.query_string.decode("utf-8", "replace"))
+        values, complaints = page.read({k: w for k, w in words.items() if k not in but})
         if complaints:
             abort(400, complaints[0])
         return page, values
+
+    @server.get("/answers/<slug>/<name>")  # type: ignore[untyped-decorator]
+    def answers(slug: str, name: str) -> Any:
+        page, values = values_here(slug, "typed")
+        answer = page.answers.get(name) or abort(404)
+        try:
+            return jsonify(answer(values, request.args.get("typed", "")[:MAX_TYPED]))
+        except InputError as error:
+            return jsonify({"refused": str(error)})  # what is typed may be wrong; the request is not
 
     @server.get("/code/<slug>")  # type: ignore[untyped-decorator]
     def code(slug: str) -> Response:
