@@ -13,8 +13,13 @@ from tcpdynamics.errors import DomainError, shown, suggestion
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Papers that have figures; each is a folder with a module `figures`.
-PAPERS = ("sub_packet", "logistic", "t_refwa")
+#: Papers that have figures, and what pages call them; each is a folder with modules `figures` and `claims`.
+TITLES = {
+    "sub_packet": "TCP in sub-packet regimes (Chen et al.)",
+    "logistic": "Logistic and Lotka-Volterra control (Iguchi et al.)",
+    "t_refwa": "T-REFWA (Taleb et al.)",
+}
+PAPERS = tuple(TITLES)
 
 Draw = TypeVar("Draw", bound="Callable[[Any], go.Figure]")
 

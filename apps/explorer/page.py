@@ -231,6 +231,8 @@ class Page:
         Sentences below the pictures: what the models mean and where they hold.
     exported : bool
         Whether it opens from disk too; a page whose answers need a server does not.
+    facts : callable, optional
+        What the script of a page of its own shape must know, as JSON; with True, also what it could ask a server for.
 
     Notes
     -----
@@ -248,6 +250,7 @@ class Page:
     command: Callable[[Values], str] | None = None
     notes: tuple[str, ...] = ()
     exported: bool = True
+    facts: Callable[[bool], dict[str, Any]] | None = None
 
     def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""
@@ -273,8 +276,8 @@ class Page:
         for values in itertools.product(*(c.values() for c in controls)):
             yield dict(zip(printed.shape, values, strict=True))
 
-    def spec(self) -> dict[str, Any]:
-        """What the script must know of the page, as JSON."""
+    def spec(self, whole: bool = False) -> dict[str, Any]:
+        """What the script must know of the page, as JSON; `whole` as of `facts`."""
         return {
             "slug": self.slug,
             "title": self.title,
@@ -283,4 +286,4 @@ class Page:
             "figures": [asdict(f) for f in self.figures],
             "printed": [{"name": p.name, "shape": list(p.shape)} for p in self.printed],
             "notes": list(self.notes),
-        }
+        } | ({"facts": self.facts(whole)} if self.facts else {})

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from . import claims
 from .page import Page
 from .pages import pages
 
@@ -94,6 +95,7 @@ def make_app(local_only: bool = True) -> Any:
         ClientsideFunction("explorer", "open"), Output("mounted", "data"), Input("spec", "data")
     )
     _routes(app.server, local_only)
+    claims.add_routes(app.server)
     return app
 
 

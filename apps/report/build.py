@@ -19,6 +19,7 @@ from tcpdynamics import __version__
 from tcpdynamics.charts.chains import sent_against_loss
 from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures.registry import TITLES
 from tcpdynamics.paper_figures.sub_packet import figures as paper
 from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import stationary
@@ -297,18 +298,13 @@ _COLOURS = {
     ledger.OPEN: "",
     ledger.BEYOND: "",
 }
-_NAMES = {
-    "sub_packet": "TCP in sub-packet regimes (Chen et al.)",
-    "logistic": "Logistic and Lotka-Volterra control (Iguchi et al.)",
-    "t_refwa": "T-REFWA (Taleb et al.)",
-}
 
 
 def _claims(paper: str, rows: list[ledger.Claim]) -> dict[str, Any]:
     """A paper's statements with their verdicts, and how many have which."""
     return {
         "id": paper,
-        "paper": _NAMES[paper],
+        "paper": TITLES[paper],
         "rows": rows,
         "counts": ledger.in_words(rows),
         "colours": _COLOURS,
