@@ -33,13 +33,23 @@ def facts(whole: bool = False) -> dict[str, Any]:
     Parameters
     ----------
     whole : bool
-        With all answers and figures, solved and drawn now: twenty seconds, and half a minute more where nothing is compiled.
+        With all answers and figures, solved and drawn now: twenty seconds, and half a minute more where nothing is
+        compiled.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, one in paper_figures.statements().items():
-        row = {"name": name, "paper": one.paper, "where": one.where, "published": one.published}
-        rows.append(row | {"figure": one.figure, "commands": commands(one), "answer": whole and decided(name)})
-    figures = {name: drawn(name) for name in sorted({row["figure"] for row in rows} - {""})} if whole else {}
+        row: dict[str, Any] = {
+            "name": name,
+            "paper": one.paper,
+            "where": one.where,
+            "published": one.published,
+        }
+        rows.append(
+            row | {"figure": one.figure, "commands": commands(one), "answer": whole and decided(name)}
+        )
+    figures = (
+        {name: drawn(name) for name in sorted({str(row["figure"]) for row in rows} - {""})} if whole else {}
+    )
     return {"papers": TITLES, "verdicts": ledger.VERDICTS, "rows": rows, "figures": figures}
 
 

@@ -18,12 +18,14 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <link rel="stylesheet" href="assets/vendor/uPlot.min.css">
+<link rel="stylesheet" href="assets/look.css">
 <link rel="stylesheet" href="assets/style.css">
 </head>
 <body>
-<header><nav>{links}</nav></header>
+<header><nav><strong>{brand}</strong>{links}</nav></header>
 <main id="page"></main>
 <script src="assets/vendor/uPlot.iife.min.js"></script>
+<script src="assets/look.js"></script>
 <script src="assets/motion.js"></script>
 <script src="assets/explorer.js"></script>
 <script src="assets/pages/{slug}.js"></script>
@@ -77,6 +79,8 @@ def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> Path:
     text = json.dumps(spec).replace("<", "\\u003c")
     file = folder / f"{page.slug}.html"
     file.write_text(
-        _PAGE.format(title=escape(f"{page.title} - {TITLE}"), links=links, slug=page.slug, spec=text)
+        _PAGE.format(
+            title=escape(f"{page.title} - {TITLE}"), links=links, brand=TITLE, slug=page.slug, spec=text
+        )
     )
     return file

@@ -73,12 +73,13 @@ def make_app(local_only: bool = True) -> Any:
 
     app = Dash(__name__, assets_folder=str(ASSETS), title=TITLE, update_title="", serve_locally=True)
     listed = pages()
+    links = [html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()]
     app.layout = html.Div(
         [
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="spec"),
             dcc.Store(id="mounted"),
-            html.Header(html.Nav([html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()])),
+            html.Header(html.Nav([html.Strong(TITLE), *links])),
             html.Main(id="page"),
         ],
         lang="en",

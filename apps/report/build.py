@@ -38,6 +38,7 @@ from .steps import Progress, Tell, step
 
 if TYPE_CHECKING:
     import xarray as xr
+    from markupsafe import Markup
 
 POINTS = 1_000_000
 #: Silences of so many epochs are called long.
@@ -100,6 +101,8 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     }
     return template.render(
         plotly_js=Markup(get_plotlyjs()),
+        look_css=_shared("look.css"),
+        look_js=_shared("look.js"),
         figures=html,
         version=__version__,
         quick=quick,
@@ -134,6 +137,15 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         processors=os.cpu_count() or 1,
         seeds=QUICK_SEEDS if quick else ns2.PacketsVsNs2.seeds,
         answers=answers,
+    )
+
+
+def _shared(name: str) -> Markup:
+    """A file that the report has in common with the explorer."""
+    from markupsafe import Markup
+
+    return Markup(
+        resources.files("tcpdynamics.apps.explorer").joinpath("assets", name).read_text(encoding="utf-8")
     )
 
 

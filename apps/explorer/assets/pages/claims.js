@@ -5,7 +5,6 @@ explorer.page("claims", (() => {
   const { element } = explorer;
   const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
   const LONGEST = 200, ANY = "all";
-  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
   /** Words of the address; what is none of the choices is replaced by the first, with a sentence. */
@@ -24,15 +23,13 @@ explorer.page("claims", (() => {
     return [state, said];
   };
 
-  /** A Plotly figure in the page's colours. */
-  const coloured = ({ data, layout }, width) => {
+  /** A figure of the papers in the page's colours, with room for its legend below. */
+  const fitted = ({ data, layout }, width) => {
     const named = data.filter((t) => t.showlegend !== false && t.name).length, legend = 21 * Math.ceil(named / Math.max(1, Math.floor(width / 240)));
-    const ink = style("--ink"), line = style("--line"), clear = "rgba(0,0,0,0)";
-    const axes = Object.fromEntries(Object.entries(layout).filter(([key]) => /^[xy]axis/.test(key))
-      .map(([key, axis]) => [key, { ...axis, gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true }]));
-    const traces = JSON.parse(JSON.stringify(data).replaceAll('"#000000"', JSON.stringify(ink)));
-    return [traces, { ...layout, ...axes, paper_bgcolor: clear, plot_bgcolor: clear, font: { color: ink, family: "system-ui, sans-serif", size: 13 },
-      height: 380 + legend, width: undefined, autosize: true, margin: { t: 16, r: 12, l: 56, b: 56 + legend }, legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" } }];
+    const [traces, whole] = look.coloured(data, layout);
+    for (const key of Object.keys(whole).filter((name) => /^[xy]axis/.test(name))) whole[key].automargin = true;
+    return [traces, { ...whole, height: 380 + legend, width: undefined, autosize: true, margin: { t: 16, r: 12, l: 56, b: 56 + legend },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" } }];
   };
   const named = (axis, name) => (axis && axis.title && axis.title.text) || name;
   const rows = ({ data, layout }) => [["line", named(layout.xaxis, "x"), named(layout.yaxis, "y")], ...data.flatMap((t) => (t.x || []).map((x, i) => [t.name || "", x ?? "", t.y[i] ?? ""]))];
@@ -81,7 +78,7 @@ explorer.page("claims", (() => {
       if (!figure) return;
       const Plotly = await explorer.plotly(spec), name = row.figure.replace(".", "-");
       const picture = element("div", { class: "plot", role: "img", "aria-label": `Figure ${row.figure}; its numbers are below` });
-      const image = (format) => () => Plotly.downloadImage(picture, { format, filename: name, width: 900, height: 560 });
+      const image = (format) => () => Plotly.downloadImage(figure, { format, filename: name, width: 900, height: 560 });
       const table = element("table"), numbers = element("details", { ontoggle: () => {
         const [head, ...body] = rows(figure);
         table.replaceChildren(element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
@@ -90,7 +87,7 @@ explorer.page("claims", (() => {
       box.replaceChildren(picture, element("p", { class: "actions" },
         element("button", { type: "button", onclick: image("png") }, "PNG"), element("button", { type: "button", onclick: image("svg") }, "SVG"),
         element("button", { type: "button", onclick: () => explorer.save(`${name}.csv`, explorer.csv(rows(figure)), "text/csv") }, "CSV")), numbers);
-      await Plotly.newPlot(picture, ...coloured(figure, box.clientWidth), { displayModeBar: false, responsive: true });
+      await Plotly.newPlot(picture, ...fitted(figure, box.clientWidth), { displayModeBar: false, responsive: true });
     };
     const fill = async (row) => {
       const { body } = items.get(row.name), box = element("div", { class: "claim-figure" });
@@ -186,7 +183,7 @@ explorer.page("claims", (() => {
       items.get(state.open).box.open = true;
       items.get(state.open).box.scrollIntoView();
     }
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => state.open && root.contains(list) && fill(byName.get(state.open)));
+    look.onChange(() => state.open && root.contains(list) && fill(byName.get(state.open)));
   };
   return { mount };
 })());
