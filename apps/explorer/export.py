@@ -28,6 +28,7 @@ _PAGE = """<!doctype html>
 <script src="assets/look.js"></script>
 <script src="assets/motion.js"></script>
 <script src="assets/explorer.js"></script>
+<script src="assets/guess.js"></script>
 <script src="assets/pages/{slug}.js"></script>
 <script>explorer.mount(document.getElementById("page"), {spec});</script>
 </body>
