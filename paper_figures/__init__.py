@@ -3,8 +3,8 @@
 Examples
 --------
 >>> from tcpdynamics import paper_figures
->>> list(paper_figures.figures())
-['sub_packet.fig9', 'logistic.fig1', 'logistic.fig2', 'logistic.fig8', 't_refwa.stability']
+>>> [name for name in paper_figures.figures() if ".fig" in name]
+['sub_packet.fig9', 'logistic.fig1', 'logistic.fig2', 'logistic.fig8']
 >>> page = paper_figures.figures()["logistic.fig1"]()  # a plotly figure
 >>> coarse = paper_figures.figures()["logistic.fig8"](points=11)  # its `parameters` may be changed
 >>> [claim.verdict for claim in paper_figures.claims("sub_packet")][:2]

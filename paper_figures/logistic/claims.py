@@ -27,7 +27,7 @@ from ..ledger import BEYOND, CONDITIONS, FAILS, HOLDS, OPEN, Answer, listed, nea
 from .figures import EPSILON, GAMMA, JOINS, fig2
 
 
-@statement("time", "section 3.2", "T = ln(cb/((1-c)(1-b)))/epsilon, whatever K", "logistic.fig1")
+@statement("time", "section 3.2", "T = ln(cb/((1-c)(1-b)))/epsilon, whatever K", "logistic.time")
 def convergence_time() -> Answer:
     flow = Logistic(epsilon=EPSILON, capacity=1.0, start=0.1)
     time = float(flow.time_to(0.9, 0.99))
@@ -67,7 +67,7 @@ def rule_of_the_map() -> Answer:
     )  # fmt: skip
 
 
-@statement("two", "sections 2.1 and 3.2", "less than 2.0; also epsilon <= 2", "logistic.fig1")
+@statement("two", "sections 2.1 and 3.2", "less than 2.0; also epsilon <= 2", "logistic.two")
 def at_two() -> Answer:
     steps = np.array([5000, 20000])
     w = trajectory(LogisticMap(epsilon=2.0, capacity=1.0, start=0.1), steps).w.values
@@ -85,7 +85,7 @@ def at_two() -> Answer:
     "overshoot",
     "section 2.1",
     "convergence at the expense of some overshoot; no loss (section 3.2)",
-    "logistic.fig1",
+    "logistic.overshoot",
 )
 def overshoot() -> Answer:
     starts = np.linspace(0.001, 1.0, 4000)
@@ -102,7 +102,7 @@ def overshoot() -> Answer:
     )  # fmt: skip
 
 
-@statement("doubling", "Fig. 1", "for epsilon = 2.4 and 3.0, N does not converge", "logistic.fig1")
+@statement("doubling", "Fig. 1", "for epsilon = 2.4 and 3.0, N does not converge", "logistic.doubling")
 def doubling() -> Answer:
     gains = [2.44, 2.455, 2.566]
     diagram = bifurcation(LogisticMap(epsilon=gains, capacity=1.0, start=0.3), transient=20000)
@@ -115,7 +115,7 @@ def doubling() -> Answer:
     )  # fmt: skip
 
 
-@statement("delay", "section 3.1", "A_i is measured every 1 to 4 RTT; no word on its age")
+@statement("delay", "section 3.1", "A_i is measured every 1 to 4 RTT; no word on its age", "logistic.delay")
 def critical_delay() -> Answer:
     chart = stability_chart(LogisticDelayed(epsilon=EPSILON, delay=np.linspace(0.2, 2.0, 19)))
     critical = float(chart.boundary_delay.values[0])
@@ -130,7 +130,7 @@ def critical_delay() -> Answer:
     )  # fmt: skip
 
 
-@statement("others", "section 3.1", "(the own rate is known, the others' are measured)")
+@statement("others", "section 3.1", "(the own rate is known, the others' are measured)", "logistic.others")
 def delayed_others() -> Answer:
     delays = []
     for n in (3, 5, 10):
@@ -147,7 +147,9 @@ def delayed_others() -> Answer:
     )  # fmt: skip
 
 
-@statement("held", "section 3.1", "an update per ACK, with A_i measured once per RTT or less often")
+@statement(
+    "held", "section 3.1", "an update per ACK, with A_i measured once per RTT or less often", "logistic.gains"
+)
 def held_measurement() -> Answer:
     flows, gains = (3, 5, 10), []
     for n in flows:
@@ -164,7 +166,7 @@ def held_measurement() -> Answer:
     )  # fmt: skip
 
 
-@statement("stale", "section 4", "epsilon = 1.95 for any number of connections")
+@statement("stale", "section 4", "epsilon = 1.95 for any number of connections", "logistic.gains")
 def stale_measurement() -> Answer:
     gains = [_stale(n) for n in (3, 5, 10)]
     return Answer(
@@ -177,7 +179,7 @@ def stale_measurement() -> Answer:
     )  # fmt: skip
 
 
-@statement("stale two", "section 4", "(the same with two connections)")
+@statement("stale two", "section 4", "(the same with two connections)", "logistic.gains")
 def stale_measurement_of_two() -> Answer:
     gain = _stale(2)
     return Answer(
@@ -193,7 +195,7 @@ def _stale(n: int) -> float:
     return float(stability_chart(model).boundary_epsilon.values[0])
 
 
-@statement("survival", "eq. (3) and (6)", "gamma < 1 keeps both connections alive")
+@statement("survival", "eq. (3) and (6)", "gamma < 1 keeps both connections alive", "logistic.survival")
 def who_survives() -> Answer:
     pair = LotkaVolterraWindows(flows=2, epsilon=EPSILON, gamma=GAMMA, capacity=per_flow([10.0, 15.0]))
     last = trajectory(pair, [400.0]).N.values[:, -1]
@@ -233,7 +235,7 @@ def equation_nine() -> Answer:
     )  # fmt: skip
 
 
-@statement("lossless", "section 3.2", "the sum of windows stays below K base_rtt/gamma")
+@statement("lossless", "section 3.2", "the sum of windows stays below K base_rtt/gamma", "logistic.sum")
 def lossless_bound() -> Answer:
     flows = (2, 10, 100)
     r1, r3 = (
@@ -252,7 +254,10 @@ def lossless_bound() -> Answer:
 
 
 @statement(
-    "buffer", "sections 3.2 and 4", "no loss, if the buffer (two bandwidth-delay products) is large enough"
+    "buffer",
+    "sections 3.2 and 4",
+    "no loss, if the buffer (two bandwidth-delay products) is large enough",
+    "logistic.sum",
 )
 def buffer_of_two_products() -> Answer:
     need = [
@@ -270,7 +275,7 @@ def buffer_of_two_products() -> Answer:
     )  # fmt: skip
 
 
-@statement("fairness", "sections 2.2 and 4", "rates converge quickly to the same value", "logistic.fig2")
+@statement("fairness", "sections 2.2 and 4", "rates converge quickly to the same value", "logistic.fairness")
 def speed_of_fairness() -> Answer:
     slow = []
     for kind in (LotkaVolterraWindows, LotkaVolterraThroughput):
@@ -300,7 +305,7 @@ def figure_two() -> Answer:
     )  # fmt: skip
 
 
-@statement("error of A", "section 2.3", "A_i is measured with high accuracy")
+@statement("error of A", "section 2.3", "A_i is measured with high accuracy", "logistic.error_of_A")
 def error_of_available() -> Answer:
     flows, by_theory, by_solving = (2, 5, 1000), [], []
     for n in flows:
@@ -322,7 +327,12 @@ def error_of_available() -> Answer:
     )  # fmt: skip
 
 
-@statement("error of K", "section 2.3", "the effect of the measurement error of K is negligible")
+@statement(
+    "error of K",
+    "section 2.3",
+    "the effect of the measurement error of K is negligible",
+    "logistic.error_of_K",
+)
 def error_of_capacity() -> Answer:
     flows, eq6, eq7 = (2, 5, 10, 100), [], []
     for n in flows:

@@ -13,12 +13,13 @@ from tcpdynamics.models.sub_packet.aggregated import mean_wait
 from tcpdynamics.solvers import self_consistent, stationary
 
 from ..ledger import CONDITIONS, FAILS, HOLDS, Answer, statement
+from .evidence import idle_series
 
 
-@statement("idle time", "eq. (8)", "the expected idle time after a timeout is 1/(1-2p)")
+@statement("idle time", "eq. (8)", "the expected idle time after a timeout is 1/(1-2p)", "sub_packet.idle")
 def idle_time() -> Answer:
     p = 0.2
-    series = sum((2 ** (k + 1) - 1) * p**k * (1 - p) for k in range(200))
+    series = idle_series(0, p)
     return Answer(
         "correct as printed",
         f"at p = {p}: series {series:.6f}, formula {1 / (1 - 2 * p):.6f}",
@@ -26,10 +27,10 @@ def idle_time() -> Answer:
     )  # fmt: skip
 
 
-@statement("repetitive idle time", "eq. (11)", "3p(1-p) + 7p^2(1-p) + ... = (3-2p)/(1-2p)")
+@statement("repetitive idle time", "eq. (11)", "3p(1-p) + 7p^2(1-p) + ... = (3-2p)/(1-2p)", "sub_packet.idle")
 def repetitive_idle_time() -> Answer:
     p = 0.2
-    right = sum((2 ** (k + 2) - 1) * p**k * (1 - p) for k in range(200))
+    right = idle_series(1, p)
     printed = p * right
     return Answer(
         "the series has a factor p too many; without it the right-hand side is correct",
@@ -39,7 +40,12 @@ def repetitive_idle_time() -> Answer:
     )  # fmt: skip
 
 
-@statement("limit", "sections 3.3.2 and 5", "with unlimited backoff TCP is unstable for p > 0.5")
+@statement(
+    "limit",
+    "sections 3.3.2 and 5",
+    "with unlimited backoff TCP is unstable for p > 0.5",
+    "sub_packet.silence",
+)
 def limit() -> Answer:
     deep = SubPacketExact(loss=[0.19, 0.23], backoff_cap=60)
     idle = deep.observe(stationary(deep.chain())).silent_fraction.values
@@ -53,7 +59,7 @@ def limit() -> Answer:
     )  # fmt: skip
 
 
-@statement("shift", "section 3", "repetitive timeouts grow strongly beyond p = 0.1")
+@statement("shift", "section 3", "repetitive timeouts grow strongly beyond p = 0.1", "sub_packet.silence")
 def shift() -> Answer:
     edge = 1 - 0.75 ** (1 / 3)
     model = SubPacketFull(loss=[0.05, 0.1, 0.2])
@@ -67,7 +73,9 @@ def shift() -> Answer:
     )  # fmt: skip
 
 
-@statement("rtt", "section 3", "the stationary distribution depends on p only, not on the RTT")
+@statement(
+    "rtt", "section 3", "the stationary distribution depends on p only, not on the RTT", "sub_packet.timeout"
+)
 def rtt_independence() -> Answer:
     model = SubPacketExact(loss=0.1, base_timeout=[2, 3, 5, 10])
     silent = model.observe(stationary(model.chain())).silent_fraction.values
@@ -79,7 +87,10 @@ def rtt_independence() -> Answer:
 
 
 @statement(
-    "web load", "section 2.3.2", "200 users with four flows each on 1 Mbit/s, 200 ms, 50 packets: loss 30 %"
+    "web load",
+    "section 2.3.2",
+    "200 users with four flows each on 1 Mbit/s, 200 ms, 50 packets: loss 30 %",
+    "sub_packet.load",
 )
 def loss_of_web_load() -> Answer:
     link = SharedLink(flows=800, capacity=1e6, base_rtt=0.2, buffer=50)

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 SEED = 20240607
 
 
-@statement("rates", "abstract, section I, eq. (3)", "bandwidth in proportion to round-trip times")
+@statement(
+    "rates", "abstract, section I, eq. (3)", "bandwidth in proportion to round-trip times", "t_refwa.rates"
+)
 def equal_rates() -> Answer:
     groups = TRefwaGroups(flows=(4,) * 8, rtt=tuple(np.linspace(0.02, 0.3, 8)), code=None)
     windows, rates = groups.windows(400.0).values, groups.rates(400.0).values
@@ -47,7 +49,7 @@ def equal_rates() -> Answer:
     )  # fmt: skip
 
 
-@statement("code", "eq. (1) and (2)", "the average RTT of a code is the middle of its cell")
+@statement("code", "eq. (1) and (2)", "the average RTT of a code is the middle of its cell", "t_refwa.code")
 def code_error() -> Answer:
     code = RttCode()
     rtt = np.exp(np.linspace(np.log(0.020), np.log(code.longest() * (1 - 1e-9)), 400_001))
@@ -63,7 +65,10 @@ def code_error() -> Answer:
 
 
 @statement(
-    "fairness of the code", "section III, Table III", "errors of the code may be unfair; fairness index 1.00"
+    "fairness of the code",
+    "section III, Table III",
+    "errors of the code may be unfair; fairness index 1.00",
+    "t_refwa.code",
 )
 def code_fairness() -> Answer:
     code = RttCode()
@@ -85,7 +90,7 @@ def code_fairness() -> Answer:
     )  # fmt: skip
 
 
-@statement("table", "section III", "the maximum size of the table is 63")
+@statement("table", "section III", "the maximum size of the table is 63", "t_refwa.table")
 def code_table() -> Answer:
     code = RttCode()
     whole = np.arange(1, 1025) / 1000
@@ -105,7 +110,12 @@ def code_table() -> Answer:
     )  # fmt: skip
 
 
-@statement("table II", "Table II", "buffers of one bandwidth-delay product: 50, 190, 760, 2930 packets")
+@statement(
+    "table II",
+    "Table II",
+    "buffers of one bandwidth-delay product: 50, 190, 760, 2930 packets",
+    "t_refwa.buffers",
+)
 def table_two() -> Answer:
     rates, printed = np.array([44e6, 155e6, 622e6, 2400e6]), np.array([50.0, 190.0, 760.0, 2930.0])
     rtt = 9.77e-3
@@ -134,7 +144,7 @@ def marginal() -> Answer:
     )  # fmt: skip
 
 
-@statement("cycle", "section III", "the system always converges to its point of equilibrium")
+@statement("cycle", "section III", "the system always converges to its point of equilibrium", "t_refwa.cycle")
 def two_cycle() -> Answer:
     buffer = 100.0
     model = TRefwaWindow(phi=PHI, psi=PSI, bdp=100.0, buffer=buffer).map()
@@ -154,7 +164,7 @@ def two_cycle() -> Answer:
     )  # fmt: skip
 
 
-@statement("delays", "section III", "stable for any distribution of round-trip times", "t_refwa.stability")
+@statement("delays", "section III", "stable for any distribution of round-trip times", "t_refwa.delays")
 def even_delays() -> Answer:
     delays = [0, 1, 2, 3, 4, 5]
     radius = [float(spectral_radius(TRefwaDelayed(phi=PHI, psi=PSI, delay=d))) for d in delays]
@@ -215,7 +225,7 @@ def _mixed_radius(
     return np.abs(np.linalg.eigvals(companion)).max(axis=1)
 
 
-@statement("better", "section III", "(1.5, 0.5)")
+@statement("better", "section III", "(1.5, 0.5)", "t_refwa.delays")
 def better_gains() -> Answer:
     radius = [float(spectral_radius(TRefwaDelayed(phi=1.0, psi=0.5, delay=d))) for d in range(7)]
     law = [0.5 ** (1 / (d + 1)) for d in range(7)]
@@ -229,7 +239,10 @@ def better_gains() -> Answer:
 
 
 @statement(
-    "rest", "abstract, section III", "rate matched to capacity plus total buffer size; small buffer sizes"
+    "rest",
+    "abstract, section III",
+    "rate matched to capacity plus total buffer size; small buffer sizes",
+    "t_refwa.rest",
 )
 def readings_of_rest() -> Answer:
     queues = []
@@ -253,7 +266,7 @@ def readings_of_rest() -> Answer:
     "continuous",
     "section III, reference to REFWA's analysis",
     "the same stability analysis",
-    "t_refwa.stability",
+    "t_refwa.continuous",
 )
 def continuous() -> Answer:
     abscissa = float(spectral_abscissa(TRefwaContinuous(phi=PHI, psi=PSI)))
@@ -268,7 +281,9 @@ def continuous() -> Answer:
     )  # fmt: skip
 
 
-@statement("xcp", "(the analysis of XCP)", "0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2")
+@statement(
+    "xcp", "(the analysis of XCP)", "0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2", "t_refwa.continuous"
+)
 def xcp_parabola() -> Answer:
     alpha = np.pi / (4 * np.sqrt(2))
     phi = np.linspace(0.05, alpha * (1 - 1e-6), 12)
@@ -294,7 +309,7 @@ def xcp_parabola() -> Answer:
     "queue late",
     "section III",
     "(the window is the router's own; only the queue is seen late)",
-    "t_refwa.stability",
+    "t_refwa.continuous",
 )
 def queue_only() -> Answer:
     edge = stability_chart(TRefwaQueueDelayed(phi=PHI, psi=np.linspace(0.2, 2.4, 12))).boundary_psi.values
@@ -305,7 +320,12 @@ def queue_only() -> Answer:
     )  # fmt: skip
 
 
-@statement("two links", "section IV, Fig. 5", "feedbacks grow until the first bottleneck is fully used")
+@statement(
+    "two links",
+    "section IV, Fig. 5",
+    "feedbacks grow until the first bottleneck is fully used",
+    "t_refwa.two_links",
+)
 def two_bottlenecks() -> Answer:
     buffers = [0.0, 10.0, 38.0, 39.0]
     used = _utilisation(TRefwaTwoLinksCommanded, buffers)
@@ -324,7 +344,10 @@ def two_bottlenecks() -> Answer:
 
 
 @statement(
-    "two links, measured", "section IV, Fig. 5", "feedbacks grow until the first bottleneck is fully used"
+    "two links, measured",
+    "section IV, Fig. 5",
+    "feedbacks grow until the first bottleneck is fully used",
+    "t_refwa.two_links",
 )
 def two_bottlenecks_measured() -> Answer:
     used = _utilisation(TRefwaTwoLinksMeasured, [0.0, 10.0])
