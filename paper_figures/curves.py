@@ -64,7 +64,7 @@ def drawn(what: Curves) -> go.Figure:
     drawing = go.Figure()
     for curve, colour in zip(what.curves, COLOURS, strict=False):
         markers = curve.mode == "markers"
-        style: dict[str, Any] = {"marker": {"color": colour, "size": 7}} if markers else {
+        style: dict[str, Any] = {"marker": {"color": colour, "size": 7 if len(curve.x) < 500 else 3}} if markers else {
             "line": {"color": colour, "width": 2.5, "dash": "dash" if curve.mode == "dash" else "solid"}
         }  # fmt: skip
         drawing.add_trace(
@@ -72,8 +72,8 @@ def drawn(what: Curves) -> go.Figure:
         )
     drawing.update_layout(
         height=440, template="plotly_white", margin={"t": 20, "r": 20}, legend={"orientation": "h", "y": -0.2},
-        xaxis={"title": what.x, "type": "log" if "x" in what.log else "linear"},
-        yaxis={"title": what.y, "type": "log" if "y" in what.log else "linear"},
+        xaxis={"title": what.x, "type": "log" if "x" in what.log else "linear", "exponentformat": "power"},
+        yaxis={"title": what.y, "type": "log" if "y" in what.log else "linear", "exponentformat": "power"},
         showlegend=True,
     )  # fmt: skip
     return drawing

@@ -44,13 +44,11 @@ def idle() -> Curves:
     "sub_packet.silence", "Silent epochs against loss: printed chain, and exact chain with deep backoff"
 )
 def silence() -> Curves:
-    """Where silence takes over depends on what ends a backoff."""
+    """Where silence takes over depends on what ends a backoff; deep: timeouts up to 2^60 T0."""
     models = {
         "printed chain (Fig. 8)": SubPacketFull(loss=LOSS),
-        "timeouts up to 2^60 T0, three successes end a backoff": SubPacketExact(loss=LOSS, backoff_cap=60),
-        "timeouts up to 2^60 T0, the first ACK ends it": SubPacketExact(
-            loss=LOSS, backoff_cap=60, collapse=1
-        ),
+        "deep backoff, three successes end it": SubPacketExact(loss=LOSS, backoff_cap=60),
+        "deep backoff, the first ACK ends it": SubPacketExact(loss=LOSS, backoff_cap=60, collapse=1),
     }
     return Curves(LOSS_AXIS, SILENT, tuple(Curve(n, LOSS, _silent(m)) for n, m in models.items()))
 

@@ -33,16 +33,16 @@ def rates() -> Curves:
     rtt = np.linspace(0.02, 0.3, 8)
     groups = TRefwaGroups(flows=(4,) * 8, rtt=tuple(rtt), code=None)
     windows, rate = groups.windows(400.0).values, groups.rates(400.0).values
-    return Curves(RTT_AXIS, "over the mean", (
+    return Curves(RTT_AXIS, "relative to the mean", (
         Curve("window", rtt, windows / windows.mean()), Curve("rate", rtt, rate / rate.mean()),
     ))  # fmt: skip
 
 
 @evidence("t_refwa.code", "Error of the round-trip time that the 6-bit code stands for")
 def code() -> Curves:
-    """The middle of a cell, as the paper has it, and the harmonic mean of its ends."""
+    """The middle of a cell, as the paper has it, and the harmonic mean of its ends; some of the cells."""
     code = RttCode()
-    rtt = np.geomspace(0.020, code.longest() * (1 - 1e-9), 1500)
+    rtt = np.geomspace(0.1, 0.3, 1500)
     return Curves(RTT_AXIS, "relative error [%]", (
         Curve("middle of the cell", rtt, 100 * code.relative_error(rtt)),
         Curve("harmonic mean of the ends", rtt, 100 * (code.decode_minimax(code.encode(rtt)) / rtt - 1)),
