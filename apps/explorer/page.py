@@ -19,6 +19,8 @@ from tcpdynamics.quantities import only_number
 from tcpdynamics.solvers.programs.javascript import PRELUDE, javascript
 from tcpdynamics.solvers.programs.straightline import Program
 
+from .jobs import JobKind
+
 #: Control -> number, or the word of a choice.
 Values = Mapping[str, Any]
 
@@ -233,6 +235,8 @@ class Page:
         Whether it opens from disk too; a page whose answers need a server does not.
     facts : callable, optional
         What the script of a page of its own shape must know, as JSON; with True, also what it could ask a server for.
+    jobs : tuple of JobKind
+        What it may have done in the background; its script starts one with `explorer.jobs.start`.
 
     Notes
     -----
@@ -251,6 +255,7 @@ class Page:
     notes: tuple[str, ...] = ()
     exported: bool = True
     facts: Callable[[bool], dict[str, Any]] | None = None
+    jobs: tuple[JobKind, ...] = ()
 
     def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""

@@ -11,12 +11,15 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from . import claims
+from .job_routes import add_job_routes
 from .page import Page
 from .pages import pages
 
 ASSETS = Path(__file__).parent / "assets"
 #: Longest address that is read.
 MAX_ADDRESS = 4096
+#: Bytes of a request's body that are taken in at all.
+MAX_BODY = 1_000_000
 TITLE = "tcpdynamics explorer"
 
 
@@ -97,6 +100,8 @@ def make_app(local_only: bool = True) -> Any:
     )
     _routes(app.server, local_only)
     claims.add_routes(app.server)
+    kinds = {kind.name: kind for page in listed.values() for kind in page.jobs}
+    app.server.extensions["jobs"] = add_job_routes(app.server, kinds)
     return app
 
 
@@ -152,8 +157,11 @@ def serve(host: str, port: int) -> None:
     from waitress import create_server
 
     app = make_app(local_only=is_loopback(host))
-    server = create_server(app.server, host=host, port=port, threads=8, ident=None)
+    server = create_server(
+        app.server, host=host, port=port, threads=8, ident=None, max_request_body_size=MAX_BODY
+    )
     try:
         server.run()
     finally:
+        app.server.extensions["jobs"].close()
         server.close()
