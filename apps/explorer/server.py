@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 
 from tcpdynamics.errors import InputError
 
+from . import claims
 from .job_routes import add_job_routes
 from .page import Page
 from .pages import pages
@@ -81,12 +82,13 @@ def make_app(local_only: bool = True) -> Any:
 
     app = Dash(__name__, assets_folder=str(ASSETS), title=TITLE, update_title="", serve_locally=True)
     listed = pages()
+    links = [html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()]
     app.layout = html.Div(
         [
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="spec"),
             dcc.Store(id="mounted"),
-            html.Header(html.Nav([html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()])),
+            html.Header(html.Nav([html.Strong(TITLE), *links])),
             html.Main(id="page"),
         ],
         lang="en",
@@ -103,6 +105,7 @@ def make_app(local_only: bool = True) -> Any:
         ClientsideFunction("explorer", "open"), Output("mounted", "data"), Input("spec", "data")
     )
     _routes(app.server, local_only)
+    claims.add_routes(app.server)
     kinds = {kind.name: kind for page in listed.values() for kind in page.jobs}
     app.server.extensions["jobs"] = add_job_routes(app.server, kinds)
     return app

@@ -418,6 +418,7 @@ const explorer = (() => {
     const values = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
     const complaints = [];
     for (const [name, word] of new URLSearchParams(location.search || location.hash.slice(1))) {
+      if (name === "guess") continue; // the switch's
       const c = spec.controls.find((one) => one.name === name);
       if (c && c.choices) {
         if (c.choices.includes(word)) values[name] = word;
@@ -445,6 +446,7 @@ const explorer = (() => {
 
     const address = () => {
       const changed = spec.controls.filter((c) => values[c.name] !== c.start).map((c) => `${c.name}=${values[c.name]}`);
+      if (root.querySelector("#guess").checked) changed.push("guess=first");
       const words = changed.join("&");
       if (spec.values) history.replaceState(null, "", location.pathname + (words ? `?${words}` : ""));
       else { // a file's address keeps its path
@@ -552,12 +554,11 @@ const explorer = (() => {
     link(Object.values(figures));
     const pointer = pointing(Object.values(figures));
     grid.prepend(pointer);
-    const guess = element("input", { type: "checkbox", id: "guess", onchange: () => root.classList.toggle("guess", guess.checked) });
     const more = element("details", { class: "code", ontoggle: () => more.open && showCode() }, element("summary", {}, "Show the code"), code);
     const netcdf = element("button", { type: "button", onclick: () => { location.href = `${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`; } }, "NetCDF");
     root.replaceChildren(
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said, controls,
-      element("p", { class: "guess-first" }, guess, element("label", { for: "guess" }, " Guess first: hide the pictures until you have a guess")),
+      guess.first(root, figures, address),
       grid, ...(drawing.panels ? drawing.panels(spec, values) : []), ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
       ...spec.notes.map((note) => element("p", { class: "note" }, note)),
     );
