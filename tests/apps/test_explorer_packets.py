@@ -273,6 +273,18 @@ def test_a_bad_link_shows_its_sentence_and_runs_the_default(tab: Page, server: s
     assert tab.locator(".state").inner_text() == "wide, seed 1"
 
 
+def test_guess_first_hides_what_came_out(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
+    assert tab.locator(".words").first.is_visible() and tab.locator(".picture").first.is_visible()
+    tab.get_by_label("Guess first").check()
+    assert tab.url.endswith("&guess=first")
+    opened(tab, tab.url)
+    assert tab.locator("p.complaint").first.inner_text() == ""
+    assert not tab.locator(".words").first.is_visible() and not tab.locator(".picture").first.is_visible()
+    tab.get_by_label("Guess first").uncheck()
+    assert tab.locator(".words").first.is_visible() and tab.locator(".picture").first.is_visible()
+
+
 def test_what_is_shown_is_kept_as_files(tab: Page, server: str, tmp_path: Path) -> None:
     opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
     starts = {"PNG": b"\x89PNG", "SVG": b"<svg", "CSV": b"line,time [s],window [packets]\r\nflow 0: cwnd,"}

@@ -12,6 +12,8 @@ explorer.page("packets", {
     ];
     const said = element("p", { class: "complaint", role: "status" }, (spec.complaints || []).join(". "));
     const sides = new Map();
+    const library = plotly(spec); // while the first run is on its way
+    const guess = element("input", { type: "checkbox", id: "guess", onchange: () => { root.classList.toggle("guess", guess.checked); address(); } });
 
     const address = () => {
       const words = new URLSearchParams();
@@ -21,15 +23,18 @@ explorer.page("packets", {
         if (name === "second" || side.scenario !== spec.values.fresh || Object.keys(side.changes).length) words.set(word, side.scenario);
         for (const [key, text] of Object.entries(side.changes)) words.set(prefix + key, text);
       }
+      if (guess.checked) words.set("guess", "first");
       const text = words.toString();
       history.replaceState(null, "", location.pathname + (text ? `?${text}` : ""));
     };
 
     // ---- pictures: the library's figures, as titles and lines of numbers --------------------------------------
     const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    const traces = (picture, ink) => picture.lines.map((line) => ({
+    const ON_BLACK = { "#0072B2": "#56B4E9", "#D55E00": "#F08A4B", "#009E73": "#2FC89A", "#CC79A7": "#E3A0C6", "#E69F00": "#F0C04A", "#56B4E9": "#9AD0F5", "#000000": "#e8eaed" };
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const traces = (picture, black) => picture.lines.map((line) => ({
       x: line.x, y: line.y, name: line.name, mode: "lines", type: "scatter", showlegend: line.dash === "solid",
-      line: { color: line.color === "#000000" ? ink : line.color, dash: line.dash, width: line.width, shape: "hv" },
+      line: { color: (black && ON_BLACK[line.color]) || line.color, dash: line.dash, width: line.width, shape: "hv" },
     }));
     const largest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
     /** Ranges that show all of the pictures of one kind: two scenarios beside each other have the same. */
@@ -70,11 +75,11 @@ explorer.page("packets", {
         const file = () => `${side.result ? side.result.name : "run"}-${name}`;
         const image = (format) => async () => {
           if (!this.data) return;
-          const kept = { data: traces(this.data, "#1b1f24"), layout: { ...layout(this.data, "#1b1f24", "#d9dee5", "#ffffff"), title: { text: this.data.title }, margin: { t: 60 }, showlegend: true, height: 560 } };
+          const kept = { data: traces(this.data, false), layout: { ...layout(this.data, "#1b1f24", "#d9dee5", "#ffffff"), title: { text: this.data.title }, margin: { t: 60 }, showlegend: true, height: 560 } };
           const [x, y] = ranges(number);
           kept.layout.xaxis.range = x;
           kept.layout.yaxis.range = y;
-          (await plotly(spec)).downloadImage(kept, { format, filename: file(), width: 900, height: 560 });
+          (await library).downloadImage(kept, { format, filename: file(), width: 900, height: 560 });
         };
         const rows = () => this.data && save(`${file()}.csv`, csv(this.rows()), "text/csv");
         this.node = element("section", { class: "figure", "aria-label": title }, element("h2", {}, title), element("p", { class: "note" }, meaning), this.box, this.legend,
@@ -85,21 +90,22 @@ explorer.page("packets", {
       }
 
       async show(data) {
-        const library = await plotly(spec);
+        const drawing = await library;
         this.data = data;
         if (!data) {
-          if (this.drawn) library.purge(this.box);
+          if (this.drawn) drawing.purge(this.box);
           this.drawn = false;
           this.legend.replaceChildren();
           this.box.replaceChildren(element("p", { class: "note" }, "This run is too long, or has too many flows, to write this down."));
           return;
         }
         if (!this.drawn) this.box.replaceChildren();
-        const solid = traces(data, style("--ink")).filter((trace) => trace.showlegend);
+        const lines = traces(data, dark.matches);
+        const solid = lines.filter((trace) => trace.showlegend);
         this.legend.replaceChildren(...solid.map((trace) => element("span", {}, element("i", { style: `background:${trace.line.color}` }), trace.name)));
         const shape = layout(data, style("--ink"), style("--line"), style("--paper"));
         [shape.xaxis.range, shape.yaxis.range] = ranges(this.number);
-        await library.react(this.box, traces(data, style("--ink")), shape, { responsive: true, displaylogo: false, displayModeBar: false });
+        await drawing.react(this.box, lines, shape, { responsive: true, displaylogo: false, displayModeBar: false });
         if (!this.drawn) {
           this.box.on("plotly_relayout", (event) => {
             if (linking) return;
@@ -138,7 +144,7 @@ explorer.page("packets", {
         this.choice = element("select", { id: id("scenario"), onchange: () => this.choice.value && this.choose(this.choice.value) },
           ...Object.keys(spec.scenarios).map((word) => element("option", { value: word, selected: word === this.scenario }, word)));
         this.about = element("p", { class: "note" });
-        this.form = element("details", { class: "form" }, element("summary", {}, "Change it"), element("div", {}));
+        this.form = element("details", { class: "scenario-form" }, element("summary", {}, "Change it"), element("div", {}));
         this.file = element("input", { type: "file", id: id("file"), accept: ".toml", onchange: () => this.load() });
         this.run = element("button", { type: "button", class: "run", onclick: () => this.start() }, "Run");
         this.cancel = element("button", { type: "button", onclick: () => this.job && this.job.cancel(), disabled: true }, "Cancel");
@@ -308,15 +314,15 @@ explorer.page("packets", {
       row.append(side.node);
       side.start();
     };
-    const guess = element("input", { type: "checkbox", id: "guess", onchange: () => root.classList.toggle("guess", guess.checked) });
     root.replaceChildren(element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said,
       element("p", { class: "guess-first" }, both, element("label", { for: "beside" }, " A second scenario beside it")),
       element("p", { class: "guess-first" }, guess, element("label", { for: "guess" }, " Guess first: hide what came out until you have a guess")),
       row, ...spec.notes.map((note) => element("p", { class: "note" }, note)));
-    plotly(spec); // while the first run is on its way
+    guess.checked = new URLSearchParams(location.search).get("guess") === "first";
+    root.classList.toggle("guess", guess.checked);
     both.checked = Boolean(spec.values.second);
     row.classList.toggle("two", both.checked);
     for (const [name] of SIDES) if (spec.values[name]) add(name, spec.values[name]);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => sides.forEach((side) => side.pictures.forEach((p) => p.data && p.show(p.data))));
+    dark.addEventListener("change", () => sides.forEach((side) => side.pictures.forEach((p) => p.data && p.show(p.data))));
   },
 });
