@@ -156,8 +156,9 @@ explorer.page("packets", {
         this.out = element("div", { class: "out" });
         this.node = element("section", { class: "side", "aria-label": name === "first" ? "Scenario" : "Second scenario" },
           element("div", { class: "control" }, element("label", { for: id("scenario") }, "scenario"), this.choice),
-          this.about, this.form,
+          this.about,
           element("div", { class: "control" }, element("label", { for: id("file") }, "or load a TOML file"), this.file),
+          this.form,
           element("p", { class: "actions" }, this.run, this.cancel, this.reset, this.bar),
           element("div", {}, this.state, this.note),
           element("div", { class: "figures" }, ...this.pictures.map((p) => p.node)), this.out);
