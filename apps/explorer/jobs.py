@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from tcpdynamics.errors import InputError, TcpDynamicsError, shown
 
@@ -61,11 +61,14 @@ class JobKind:
     run : callable
         Checked words and `progress(share)` -> what came out, by names such as "result.nc". In a process of its own, so
         a function of a module; an `InputError` refuses there too.
+    prepare : callable, optional
+        What a process can do before it knows the words, such as loading libraries; a function of a module. When a job
+        of this kind has ended, one process prepares itself for the next.
 
     Raises
     ------
     ValueError
-        `run` is no function of a module.
+        `run` or `prepare` is no function of a module.
 
     Examples
     --------
@@ -78,12 +81,15 @@ class JobKind:
     name: str
     read: Callable[[Mapping[str, Any]], dict[str, Any]]
     run: Callable[[dict[str, Any], Progress], Parts]
+    prepare: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
-        if "<" in self.run.__qualname__:
-            raise ValueError(
-                f"run of the job {self.name!r} must be a function of a module, so that another process can import it"
-            )
+        for word, function in (("run", self.run), ("prepare", self.prepare)):
+            if function is not None and "<" in function.__qualname__:
+                raise ValueError(
+                    f"{word} of the job {self.name!r} must be a function of a module, so that another process can "
+                    "import it"
+                )
 
 
 @dataclass(eq=False)
@@ -123,6 +129,7 @@ class Jobs:
         self._turn = threading.RLock()
         self._closed = threading.Event()
         self._watch: threading.Thread | None = None
+        self._spare: tuple[JobKind, subprocess.Popen[bytes], float] | None = None
 
     def start(self, kind: str, words: Mapping[str, Any]) -> str:
         """Check the words and start a job, or let it wait for its turn.
@@ -199,6 +206,8 @@ class Jobs:
             for i, name in enumerate(ended):
                 if i < len(ended) - KEPT or now - self._jobs[name].asked > KEPT_FOR:
                     del self._jobs[name]
+            if self._spare is not None and now - self._spare[2] > KEPT_FOR:
+                self._dismiss()
 
     def close(self) -> None:
         """End all jobs; no more are started."""
@@ -206,6 +215,7 @@ class Jobs:
         with self._turn:
             for job in self._jobs.values():
                 self._finish(job, "ended", "the explorer has ended")
+            self._dismiss()
 
     def _tidy_up(self) -> None:
         while not self._closed.wait(0.5):
@@ -216,20 +226,46 @@ class Jobs:
         running = sum(job.state == "running" for job in self._jobs.values())
         while self._queue and running < AT_ONCE:
             job = self._queue.popleft()
+            try:
+                job.process = process = self._take(job.kind)
+            except OSError as error:
+                self._finish(job, "failed", f"no process can be started ({error.strerror}); try again later")
+                continue
             job.state, job.began = "running", self._clock()
-            job.process = process = _process()
             threading.Thread(target=self._listen, args=(job, process), name="job", daemon=True).start()
             running += 1
 
+    def _take(self, kind: JobKind) -> subprocess.Popen[bytes]:
+        """A process for a job: the one that has prepared itself for its kind, or a fresh one."""
+        if self._spare is not None and self._spare[0] is kind and self._spare[1].poll() is None:
+            process, self._spare = self._spare[1], None
+            return process
+        return _process()
+
+    def _prepare(self, kind: JobKind) -> None:
+        """Let a process prepare itself for the next job of a kind; there is one such process at most."""
+        if kind.prepare is None or self._closed.is_set():
+            return
+        if self._spare is not None and self._spare[0] is kind and self._spare[1].poll() is None:
+            return
+        self._dismiss()
+        with suppress(OSError):
+            process = _process()
+            _hand(process, {"prepare": _name(kind.prepare)})
+            self._spare = (kind, process, self._clock())
+
+    def _dismiss(self) -> None:
+        """End the process that has prepared itself."""
+        if self._spare is not None:
+            _end(self._spare[1])
+            self._spare = None
+
     def _listen(self, job: _Job, process: subprocess.Popen[bytes]) -> None:
         """Hand a process its words, then hear what it says until its end."""
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout is not None
         said: tuple[str, str, Parts] = ("failed", "", {})
         try:
-            run = job.kind.run
-            task = {"run": f"{run.__module__}:{run.__qualname__}", "words": job.words}
-            process.stdin.write(json.dumps(task).encode() + b"\n")
-            process.stdin.flush()
+            _hand(process, {"run": _name(job.kind.run), "words": job.words})
             while (note := _note(process.stdout)) is not None:
                 if "share" in note:
                     job.share, job.said = max(job.share, float(note["share"])), ""
@@ -241,16 +277,13 @@ class Jobs:
         except (OSError, ValueError):  # it was ended meanwhile
             pass
         finally:
-            with self._turn:
-                _kill(process)
-            code = process.wait()
-            for stream in (process.stdin, process.stdout):
-                with suppress(OSError):  # words that nobody reads any more
-                    stream.close()
+            code = _end(process)
         state, words, parts = said
         if state == "failed" and not words:
             words = f"its process ended with code {code}, perhaps for want of memory; ask for less"
         with self._turn:
+            if state == "done":
+                self._prepare(job.kind)
             self._finish(job, state, words, parts)
 
     def _finish(self, job: _Job, state: str, said: str, parts: Parts | None = None) -> None:
@@ -291,10 +324,32 @@ def _number(text: str | None, default: float) -> float:
         return default
 
 
+def _name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+def _hand(process: subprocess.Popen[bytes], task: dict[str, Any]) -> None:
+    """Tell a process what to do."""
+    assert process.stdin is not None
+    process.stdin.write(json.dumps(task).encode() + b"\n")
+    process.stdin.flush()
+
+
 def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes]) -> int:
+    """End a process with all below it; its exit code."""
+    _kill(process)
+    code = process.wait()
+    for stream in (process.stdin, process.stdout):
+        with suppress(OSError):  # words that nobody reads any more
+            if stream is not None:
+                stream.close()
+    return code
 
 
 def _note(stream: IO[bytes]) -> dict[str, Any] | None:
@@ -317,11 +372,6 @@ def work() -> None:
     """Do the one task that stands on standard input, and say how far it is on standard output."""
     notes = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no note
-    line = sys.stdin.buffer.readline()
-    if not line.endswith(b"\n"):
-        return  # the server ended before it could say what to do
-    task = json.loads(line)
-    threading.Thread(target=_end_with_server, name="server", daemon=True).start()
     _be_modest()
     last = 0.0
 
@@ -337,11 +387,16 @@ def work() -> None:
             say(share=min(max(float(share), 0.0), 1.0))
 
     _announce(say)
+    task = _next_task()
+    if "prepare" in task:
+        with suppress(Exception):  # the task itself will say what is wrong
+            _function(task["prepare"])()
+        task = _next_task()
+    threading.Thread(target=_end_with_server, name="server", daemon=True).start()
     parts: Parts = {}
     state, said = "done", ""
     try:
-        module, _, name = task["run"].partition(":")
-        parts = getattr(import_module(module), name)(task["words"], progress)
+        parts = _function(task["run"])(task["words"], progress)
         size = sum(map(len, parts.values()))
         if size > MAX_RESULT:
             raise InputError(f"the result has {size:,} bytes, at most {MAX_RESULT:,} are kept; ask for less")
@@ -362,6 +417,18 @@ def work() -> None:
     notes.writelines(parts.values())
     notes.flush()
     os._exit(0)
+
+
+def _next_task() -> dict[str, Any]:
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):
+        os._exit(1)  # the server has ended
+    return dict(json.loads(line))
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module, _, function = name.partition(":")
+    return cast(Callable[..., Any], getattr(import_module(module), function))
 
 
 def _end_with_server() -> None:

@@ -108,6 +108,11 @@ def run(words: dict[str, Any], progress: Progress) -> Parts:
     return {"result.json": answer, "result.nc": b"".join(map(bytes, netcdf(result)))}
 
 
+def prepare() -> None:
+    """Load the libraries and the compiled simulator, by a run of a second."""
+    run({"scenario": "one_loss", "changes": {"duration": "1s", "slice": "1s"}}, lambda share: None)
+
+
 def recordings(scenario: Scenario) -> Record:
     """What a run must write down for the pictures, and no more."""
     from tcpdynamics.validation.packet import Record

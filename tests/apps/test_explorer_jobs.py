@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from explorer_job_kinds import FAIL, HOLD
+from explorer_job_kinds import FAIL, HOLD, READY
 
 from tcpdynamics.apps.explorer import jobs as module
 from tcpdynamics.apps.explorer.job_routes import MAX_REQUEST, add_job_routes
@@ -212,6 +213,48 @@ def test_jobs_are_bounded_by_what_the_user_allows(
     monkeypatch.setenv("TCPDYNAMICS_MAX_WORK", text)
     status = ended(jobs, jobs.start("fail", {"folder": "", "how": "bounds"}))
     assert status["said"] == f"{BOUNDS[text]} operations, {module.MAX_MEMORY} bytes, a group of its own: True"
+
+
+def test_a_process_prepares_itself_for_the_next_job_of_a_kind(clock: Clock) -> None:
+    jobs = Jobs({"ready": READY, "fail": FAIL}, clock)
+
+    def answer() -> tuple[bool, int]:
+        name = jobs.start("ready", {"folder": ""})
+        assert ended(jobs, name)["state"] == "done"
+        ready, pid = json.loads(jobs.part(name, "answer.json") or b"")
+        return ready, pid
+
+    def spare() -> int:
+        assert jobs._spare is not None and lives(jobs._spare[1].pid)
+        return jobs._spare[1].pid
+
+    assert not answer()[0]
+    first = spare()
+    ended(jobs, jobs.start("fail", {"folder": "", "how": "refused"}))
+    assert spare() == first  # it is for its own kind only
+    assert answer() == (True, first)
+    os.kill(spare(), signal.SIGKILL)  # for want of memory, say
+    until(lambda: jobs._spare is not None and jobs._spare[1].poll() is not None)
+    assert not answer()[0]
+    second = spare()
+    clock.now += 1.01 * KEPT_FOR
+    jobs.tidy_up()
+    until(lambda: not lives(second))
+    assert not answer()[0]
+    last = spare()
+    jobs.close()
+    until(lambda: not lives(last))
+
+
+def test_compiling_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tcpdynamics import compiled
+
+    notes: list[dict[str, Any]] = []
+    monkeypatch.setattr(compiled, "announce", None)
+    module._announce(lambda **note: notes.append(note))
+    assert compiled.announce is not None
+    compiled.announce("tcpdynamics.validation.packet")
+    assert notes == [{"said": "compiling, only this first time"}] and compiled.announce is None
 
 
 ALONE = """

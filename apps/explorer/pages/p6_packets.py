@@ -11,7 +11,7 @@ from tcpdynamics.errors import InputError
 from tcpdynamics.validation.packet import ready_scenarios
 
 from ..jobs import JobKind
-from ..packet_runs import check_ready, check_text, form, read, run
+from ..packet_runs import check_ready, check_text, form, prepare, read, run
 from ..page import Page
 from ..scenario_form import MAX_TEXT, groups_of, keys, ready
 
@@ -75,7 +75,7 @@ PAGE = PacketPage(
     figures=(),
     printed=(),
     exported=False,
-    jobs=(JobKind("packets", read, run), JobKind("scenario-form", read_text, form)),
+    jobs=(JobKind("packets", read, run, prepare), JobKind("scenario-form", read_text, form)),
     notes=(
         "Each run is the packet simulator's own: a scenario and its seed give the same numbers here, in Python and "
         "from the command. What a run writes down (the keys of [record]) is chosen by the page.",
