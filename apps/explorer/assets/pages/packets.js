@@ -274,7 +274,7 @@ explorer.page("packets", {
         zoom(null);
         this.node.classList.remove("old");
         this.tell(`${result.name}, seed ${result.seed}`);
-        this.note.textContent = result.said.map((words) => `Note: ${words}.`).join(" ");
+        this.note.textContent = result.said.map((words) => `Note: ${words}${/[.?]$/.test(words) ? "" : "."}`).join(" ");
         const cell = (x, digits) => (x === null ? "none" : digits === undefined ? shown(x) : x.toFixed(digits));
         const table = (kind, head, rows) => element("table", { class: kind }, element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
           element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((x) => element("td", {}, x))))));
