@@ -282,6 +282,9 @@ const explorer = (() => {
     return Array.from({ length: Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1 }, (_, i) => (Math.ceil(low / step - 1e-9) + i) * step);
   };
 
+  /** A coordinate of a path; SVG reads no number that is written with an exponent. */
+  const drawable = (x) => Math.max(-9999, Math.min(9999, x)).toFixed(1);
+
   /** A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash, points, ring, area, linked, at}], pick}).
    *  A line's `at` has the value of the linked quantity at each of its points. */
   class Plane extends Curves {
@@ -333,8 +336,8 @@ const explorer = (() => {
         else {
           let d = "", pen = "M"; // an area is its edge, filled
           for (let k = 0; k < line.x.length; k++) {
-            if (!Number.isFinite(line.y[k])) { pen = "M"; continue; }
-            d += `${pen}${px(line.x[k]).toFixed(1)},${Math.max(-9999, Math.min(9999, py(line.y[k]))).toFixed(1)}`;
+            if (!Number.isFinite(line.x[k] + line.y[k])) { pen = "M"; continue; }
+            d += `${pen}${drawable(px(line.x[k]))},${drawable(py(line.y[k]))}`;
             pen = "L";
           }
           parts.push(line.area ? `<path d="${d}Z" fill="${colour}" fill-opacity="0.2"/>`
