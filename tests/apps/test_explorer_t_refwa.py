@@ -70,3 +70,13 @@ def test_the_largest_multiplier_is_the_librarys(
     shown = float({row[0]: row[1] for row in numbers(tab, 5)[1:]}["largest multiplier"])
     model = READINGS[reading](phi=gains[0], psi=gains[1], bdp=190.0, buffer=190.0, **settings)
     assert shown == pytest.approx(float(spectral_radius(model.map())), rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_the_boundary_depends_on_no_slider_but_the_delay(reading: str) -> None:
+    settings = {"delay": 2} if reading in DELAYED else {}
+    gains = {"phi": np.linspace(0.11, 2.9, 12), "psi": np.linspace(0.13, 2.8, 12)} | settings
+    links = ({}, {"bdp": 10.0, "buffer": 1000.0}, {"bdp": 1000.0, "buffer": 10.0})
+    first, *others = (spectral_radius(READINGS[reading](**gains, **link)) for link in links)
+    for other in others:
+        np.testing.assert_allclose(other, first, rtol=1e-9, atol=1e-9)
