@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tcpdynamics.errors import DomainError, InputError
@@ -18,6 +19,8 @@ from tcpdynamics.models.parameters import describe
 from tcpdynamics.quantities import only_number
 from tcpdynamics.solvers.programs.javascript import PRELUDE, javascript
 from tcpdynamics.solvers.programs.straightline import Program
+
+from .jobs import JobKind
 
 #: Control -> number, or the word of a choice.
 Values = Mapping[str, Any]
@@ -170,11 +173,14 @@ class Printed:
         Choices and controls in whole steps that shape the program; the others are inputs of the function.
     make : callable
         Values of the shape -> (program, names of its inputs in order, what the script must know beside it).
+    lazy : bool
+        Whether the page's script asks for it, by `explorer.load`, instead of waiting for it before it draws.
     """
 
     name: str
     shape: tuple[str, ...]
     make: Callable[[Values], tuple[Program, tuple[str, ...], dict[str, Any]]]
+    lazy: bool = False
 
     def key(self, values: Values) -> str:
         """The name of the function for these values."""
@@ -186,9 +192,10 @@ class Printed:
 
         program, inputs, about = self.make(values)
         about = about | {"inputs": inputs, "size": len(program.outputs)}
+        text = re.sub(r" ([-=+*/]) ", r"\1", javascript(program, inputs))  # pages have hundreds of these
         return (
             f'explorer.register("{slug}", "{self.key(values)}", (() => {{\n"use strict";\n{PRELUDE}'
-            f"{javascript(program, inputs)}\nreturn {{ run, ...{json.dumps(about)} }};\n}})());\n"
+            f"{text}\nreturn {{ run, ...{json.dumps(about, separators=(',', ':'))} }};\n}})());\n"
         )
 
 
@@ -232,8 +239,16 @@ class Page:
         Values -> the command line that gives the same numbers, where there is one.
     notes : tuple of str
         Sentences below the pictures: what the models mean and where they hold.
+    answers : mapping of a name to a callable
+        (Values, what the reader typed) -> JSON: what the page's script asks the server for, by `explorer.ask`. The
+        work of one answer is bounded by the controls; what is typed is checked like any input. Exported pages have
+        none.
     exported : bool
         Whether it opens from disk too; a page whose answers need a server does not.
+    facts : callable, optional
+        What the script of a page of its own shape must know, as JSON; with True, also what it could ask a server for.
+    jobs : tuple of JobKind
+        What it may have done in the background; its script starts one with `explorer.jobs.start`.
 
     Notes
     -----
@@ -250,7 +265,10 @@ class Page:
     dataset: Callable[[Values], Any] | None = None
     command: Callable[[Values], str] | None = None
     notes: tuple[str, ...] = ()
+    answers: Mapping[str, Callable[[Values, str], Any]] = field(default_factory=dict)
     exported: bool = True
+    facts: Callable[[bool], dict[str, Any]] | None = None
+    jobs: tuple[JobKind, ...] = ()
 
     def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""
@@ -265,7 +283,9 @@ class Page:
                     values[c.name] = c.read(words[c.name])
                 except InputError as error:
                     complaints.append(f"{error}; {word(c.start)} is shown")
-        unknown = sorted(set(words) - set(values))
+        unknown = sorted(
+            set(words) - set(values) - {"guess"}
+        )  # the switch that hides answers, known to the script
         if unknown:
             complaints.append(f"this page has no {unknown[0][:40]!r}; it has {', '.join(values)}")
         return values, complaints
@@ -276,14 +296,14 @@ class Page:
         for values in itertools.product(*(c.values() for c in controls)):
             yield dict(zip(printed.shape, values, strict=True))
 
-    def spec(self) -> dict[str, Any]:
-        """What the script must know of the page, as JSON."""
+    def spec(self, whole: bool = False) -> dict[str, Any]:
+        """What the script must know of the page, as JSON; `whole` as of `facts`."""
         return {
             "slug": self.slug,
             "title": self.title,
             "question": self.question,
             "controls": [asdict(c) | {"start": c.start} for c in self.controls],
             "figures": [asdict(f) for f in self.figures],
-            "printed": [{"name": p.name, "shape": list(p.shape)} for p in self.printed],
+            "printed": [{"name": p.name, "shape": list(p.shape), "lazy": p.lazy} for p in self.printed],
             "notes": list(self.notes),
-        }
+        } | ({"facts": self.facts(whole)} if self.facts else {})

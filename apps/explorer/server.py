@@ -12,12 +12,18 @@ from urllib.parse import parse_qsl
 
 from tcpdynamics.errors import InputError
 
+from . import claims
+from .job_routes import add_job_routes
 from .page import Page
 from .pages import pages
 
 ASSETS = Path(__file__).parent / "assets"
 #: Longest address that is read.
 MAX_ADDRESS = 4096
+#: Bytes of a request's body that are taken in at all.
+MAX_BODY = 1_000_000
+#: What a reader may type beside the controls.
+MAX_TYPED = 200
 TITLE = "tcpdynamics explorer"
 
 
@@ -34,7 +40,9 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
         values, complaints = page.start(), []
     if len(search) > MAX_ADDRESS:
         complaints = [f"the address is longer than {MAX_ADDRESS} characters and was not read"]
-    places = {"functions": "/functions/", "code": "/code/", "netcdf": "/netcdf/", "plotly": "/plotly.min.js"}
+    places = {name: f"/{name}/" for name in ("functions", "answers", "code", "netcdf")} | {
+        "plotly": "/plotly.min.js"
+    }
     return page.spec() | places | {"values": values, "complaints": complaints}
 
 
@@ -74,12 +82,13 @@ def make_app(local_only: bool = True) -> Any:
 
     app = Dash(__name__, assets_folder=str(ASSETS), title=TITLE, update_title="", serve_locally=True)
     listed = pages()
+    links = [html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()]
     app.layout = html.Div(
         [
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="spec"),
             dcc.Store(id="mounted"),
-            html.Header(html.Nav([html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()])),
+            html.Header(html.Nav([html.Strong(TITLE), *links])),
             html.Main(id="page"),
         ],
         lang="en",
@@ -96,11 +105,14 @@ def make_app(local_only: bool = True) -> Any:
         ClientsideFunction("explorer", "open"), Output("mounted", "data"), Input("spec", "data")
     )
     _routes(app.server, local_only)
+    claims.add_routes(app.server)
+    kinds = {kind.name: kind for page in listed.values() for kind in page.jobs}
+    app.server.extensions["jobs"] = add_job_routes(app.server, kinds)
     return app
 
 
 def _routes(server: Any, local_only: bool) -> None:
-    from flask import Response, abort, request, send_file
+    from flask import Response, abort, jsonify, request, send_file
 
     @server.before_request  # type: ignore[untyped-decorator]
     def refuse_other_names() -> None:
@@ -118,12 +130,22 @@ def _routes(server: Any, local_only: bool) -> None:
 
         return Response(get_plotlyjs(), mimetype="text/javascript")
 
-    def values_here(slug: str) -> tuple[Any, dict[str, Any]]:
+    def values_here(slug: str, *but: str) -> tuple[Any, dict[str, Any]]:
         page = pages().get(slug) or abort(404)
-        values, complaints = page.read(words_of(request.query_string.decode("utf-8", "replace")))
+        words = words_of(request.query_string.decode("utf-8", "replace"))
+        values, complaints = page.read({k: w for k, w in words.items() if k not in but})
         if complaints:
             abort(400, complaints[0])
         return page, values
+
+    @server.get("/answers/<slug>/<name>")  # type: ignore[untyped-decorator]
+    def answers(slug: str, name: str) -> Any:
+        page, values = values_here(slug, "typed")
+        answer = page.answers.get(name) or abort(404)
+        try:
+            return jsonify(answer(values, request.args.get("typed", "")[:MAX_TYPED]))
+        except InputError as error:
+            return jsonify({"refused": str(error)})  # what is typed may be wrong; the request is not
 
     @server.get("/code/<slug>")  # type: ignore[untyped-decorator]
     def code(slug: str) -> Response:
@@ -155,8 +177,11 @@ def serve(host: str, port: int) -> None:
     from waitress import create_server
 
     app = make_app(local_only=is_loopback(host))
-    server = create_server(app.server, host=host, port=port, threads=8, ident=None)
+    server = create_server(
+        app.server, host=host, port=port, threads=8, ident=None, max_request_body_size=MAX_BODY
+    )
     try:
         server.run()
     finally:
+        app.server.extensions["jobs"].close()
         server.close()

@@ -181,15 +181,6 @@ def test_printed_indices_are_the_librarys(flows: int) -> None:
         assert jain >= least * (1 - 1e-12) and ordered == sorted(ordered)
 
 
-def test_motions_in_the_page_are_the_librarys(tab: Page, server: str) -> None:
-    page = pages()["lotka-volterra"]
-    opened(tab, f"{server}/lotka-volterra?delay=0.7&flows=3")
-    motion = page.dataset(page.start() | {"delay": 0.7, "flows": 3.0})
-    rows = numbers(tab)[1:]
-    shown = np.array([[float(x) for x in row[1:]] for row in rows]).T
-    np.testing.assert_allclose(shown, motion.N.transpose("flow", "time").values, rtol=1e-4, atol=1e-4)
-
-
 @pytest.mark.parametrize(
     "words",
     [

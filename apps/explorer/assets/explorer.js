@@ -1,6 +1,6 @@
 // The pages' common part: controls, pictures, the address, downloads. A page's own script says what is computed:
-//   explorer.page(slug, { draw(values, functions, figures) {...} })
-// or, where a page has a shape of its own, fills it alone:
+//   explorer.page(slug, { draw(values, functions, figures, set, spec) {...}, panels(spec, values) {...} })
+// `panels`, if there, gives what stands below the pictures. A page that has a shape of its own fills it alone:
 //   explorer.page(slug, { mount(root, spec) {...} })
 // Pictures that move are drawn by uPlot (under a millisecond for 18 curves; Plotly takes 20 to 110); what is kept
 // (PNG, SVG) by Plotly, from the same numbers.
@@ -157,7 +157,7 @@ const explorer = (() => {
       if (this.plot) this.plot.destroy();
       const series = data.series.map((s, i) => {
         const colour = COLOURS[i % COLOURS.length];
-        const one = { label: s.name, stroke: colour, width: 2, points: { show: s.kind === "points", size: 7, fill: colour } };
+        const one = { label: s.name, stroke: colour, width: 2, points: { show: s.kind === "points", size: s.size || 7, fill: colour } };
         if (s.kind === "points") one.paths = () => null;
         if (s.kind === "bars") {
           one.fill = colour;
@@ -175,6 +175,7 @@ const explorer = (() => {
         const x = figure.data.marker;
         if (x === undefined) return;
         const at = Math.round(u.valToPos(x, "x", true));
+        if (at < u.bbox.left || at > u.bbox.left + u.bbox.width) return;
         u.ctx.save();
         u.ctx.strokeStyle = ink;
         u.ctx.setLineDash([4, 4]);
@@ -240,39 +241,6 @@ const explorer = (() => {
         element("thead", {}, element("tr", {}, ...rows[0].map((w) => element("th", { scope: "col" }, w)))),
         element("tbody", {}, ...rows.slice(1, 401).map((row) => element("tr", {}, ...row.map((x) => element("td", {}, typeof x === "number" ? shown(x) : String(x)))))),
       );
-    }
-  }
-
-  /** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows}). */
-  class Diagram extends Curves {
-    show(data) {
-      this.data = data;
-      const n = data.states.length, centre = 170, radius = 128;
-      const place = data.states.map((_, i) => [centre + radius * Math.sin((2 * Math.PI * i) / n), centre - radius * Math.cos((2 * Math.PI * i) / n)]);
-      const largest = Math.max(...data.flows, 1e-300);
-      const parts = data.edges.map(([a, b], k) => {
-        const width = 6 * Math.sqrt(data.flows[k] / largest);
-        if (a === b || width < 0.25) return "";
-        const [x1, y1] = place[a], [x2, y2] = place[b];
-        const bend = 0.16, mx = (x1 + x2) / 2 + bend * (y2 - y1), my = (y1 + y2) / 2 - bend * (x2 - x1);
-        return `<path d="M${x1.toFixed(1)},${y1.toFixed(1)}Q${mx.toFixed(1)},${my.toFixed(1)} ${x2.toFixed(1)},${y2.toFixed(1)}" fill="none" stroke="#0072B2" stroke-opacity="0.55" stroke-width="${width.toFixed(2)}"/>`;
-      });
-      data.states.forEach((name, i) => {
-        const size = 4 + 26 * Math.sqrt(data.pi[i]);
-        const [x, y] = place[i], out = 1 + (size + 14) / radius;
-        const lx = centre + (x - centre) * out, ly = centre + (y - centre) * out;
-        parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size.toFixed(1)}" fill="#D55E00"><title>${name}: ${shown(data.pi[i])}</title></circle>`);
-        parts.push(`<text x="${lx.toFixed(1)}" y="${ly.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor">${name}</text>`);
-      });
-      this.box.innerHTML = `<svg viewBox="-20 -20 380 380" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`;
-      if (this.table && this.table.open) this.fill();
-    }
-
-    rows() { return [["state", "probability"], ...this.data.states.map((s, i) => [s, this.data.pi[i]])]; }
-    resize() {}
-    redraw() {}
-    kept() {
-      return { data: [{ x: this.data.states, y: this.data.pi, type: "bar" }], layout: { title: { text: this.spec.title }, yaxis: { title: { text: "probability" } } } };
     }
   }
 
@@ -386,7 +354,17 @@ const explorer = (() => {
     }
   }
 
-  const KINDS = { curves: Curves, diagram: Diagram, plane: Plane };
+  const KINDS = { curves: Curves, plane: Plane }; // a page's script may add its own
+
+  // ---- what the server is asked for --------------------------------------------------------------------------
+  /** The JSON of an answer of the page; throws an Error with the server's sentence. */
+  const ask = async (spec, name, values, typed = "") => {
+    const answer = await fetch(`${spec.answers}${spec.slug}/${name}?${new URLSearchParams({ ...values, typed })}`);
+    if (!answer.ok) throw new Error(`the server refused with code ${answer.status}`);
+    const json = await answer.json();
+    if (json.refused) throw new Error(json.refused);
+    return json;
+  };
 
   // ---- downloads ---------------------------------------------------------------------------------------------
   const save = (name, text, type) => {
@@ -440,6 +418,7 @@ const explorer = (() => {
     const values = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
     const complaints = [];
     for (const [name, word] of new URLSearchParams(location.search || location.hash.slice(1))) {
+      if (name === "guess") continue; // the switch's
       const c = spec.controls.find((one) => one.name === name);
       if (c && c.choices) {
         if (c.choices.includes(word)) values[name] = word;
@@ -467,6 +446,7 @@ const explorer = (() => {
 
     const address = () => {
       const changed = spec.controls.filter((c) => values[c.name] !== c.start).map((c) => `${c.name}=${values[c.name]}`);
+      if (root.querySelector("#guess").checked) changed.push("guess=first");
       const words = changed.join("&");
       if (spec.values) history.replaceState(null, "", location.pathname + (words ? `?${words}` : ""));
       else { // a file's address keeps its path
@@ -480,7 +460,7 @@ const explorer = (() => {
     };
     const draw = () => {
       const functions = {}, missing = [];
-      for (const p of spec.printed) {
+      for (const p of spec.printed.filter((one) => !one.lazy)) {
         const f = load(spec, p, values);
         if (f instanceof Promise) missing.push(f); else functions[p.name] = f;
       }
@@ -490,7 +470,7 @@ const explorer = (() => {
         return;
       }
       root.classList.remove("old");
-      drawing.draw(values, functions, figures, set);
+      drawing.draw(values, functions, figures, set, spec);
       root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
       pointer.update();
     };
@@ -574,13 +554,12 @@ const explorer = (() => {
     link(Object.values(figures));
     const pointer = pointing(Object.values(figures));
     grid.prepend(pointer);
-    const guess = element("input", { type: "checkbox", id: "guess", onchange: () => root.classList.toggle("guess", guess.checked) });
     const more = element("details", { class: "code", ontoggle: () => more.open && showCode() }, element("summary", {}, "Show the code"), code);
     const netcdf = element("button", { type: "button", onclick: () => { location.href = `${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`; } }, "NetCDF");
     root.replaceChildren(
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said, controls,
-      element("p", { class: "guess-first" }, guess, element("label", { for: "guess" }, " Guess first: hide the pictures until you have a guess")),
-      grid, ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
+      guess.first(root, figures, address),
+      grid, ...(drawing.panels ? drawing.panels(spec, values) : []), ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
       ...spec.notes.map((note) => element("p", { class: "note" }, note)),
     );
     draw();
@@ -595,7 +574,7 @@ const explorer = (() => {
   /** A picture of a kind ("curves", "diagram", "plane") in a box, for pages of their own shape. */
   const picture = (kind, box, spec) => new KINDS[kind](spec, box);
 
-  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, element, picture, save, csv, plotly, shown };
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, shown, Curves, KINDS };
 })();
 
 // What Dash calls when the address changes.

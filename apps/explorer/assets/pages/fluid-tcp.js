@@ -91,6 +91,7 @@ explorer.page("fluid-tcp", (() => {
         xTitle: "flows", yTitle: explorer.title("base round-trip time", "s"), xRange: FLOWS, yRange: RTT,
         lines: [{ name: "boundary of stability", x: curve.map((e) => e[0]), y: curve.map((e) => e[1]) }, { name: `the sliders${verdict}`, x: [values.flows], y: [values.base_rtt], points: true }],
         pick: (x1, y1) => set({ flows: x1, base_rtt: y1 }),
+        guess: verdict ? { question: "Does a small disturbance of the point of rest die out?", choices: ["stable", "unstable"], answer: verdict.slice(2) } : undefined,
       });
     },
   };
