@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -163,3 +164,22 @@ def test_a_click_in_the_chart_moves_the_sliders(tab: Page, server: str) -> None:
     assert 0.3 < float(tab.locator("#control-gamma").input_value()) < 0.7
     assert tab.locator("#control-delay").is_hidden()
     assert "settle" in tab.locator(".reading").inner_text()
+
+
+@pytest.mark.parametrize("reading", list(READINGS))
+def test_the_code_and_the_command_give_the_pages_numbers(reading: str, answer: Callable[..., str]) -> None:
+    words = {
+        "reading": reading,
+        "flows": 3.0,
+        "ratio": 1.25,
+        "gamma": 0.5,
+        "epsilon": 0.9,
+        "joins": 7.0,
+        "link": 150.0,
+    }
+    values = PAGE.start() | words
+    assert PAGE.code is not None and PAGE.command is not None
+    printed: list[Any] = []
+    exec(PAGE.code(values), {"print": printed.append})  # lines that the page wrote itself
+    np.testing.assert_allclose(printed[0].values, dataset(values).sent.values, rtol=1e-9, atol=1e-9)
+    assert "stable" in answer(*PAGE.command(values).split()[1:], "--verdict")
