@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,75 @@ class Claim:
     def verdict(self) -> str:
         """On the paper: `judged`, or "cannot be decided" where this run's numbers do not support the answer."""
         return self.judged if self.supported else OPEN
+
+    def document(self) -> dict[str, Any]:
+        """All that is known, with the verdict, as JSON has it.
+
+        >>> Claim("a", "eq. 1", "x", "y", "z", np.bool_(True), {"x": np.float64(2)}, HOLDS).document()["numbers"]
+        {'x': 2.0}
+        """
+        rows = {"verdict": self.verdict} | vars(self)
+        plain: dict[str, Any] = json.loads(json.dumps(rows, default=lambda number: number.item()))
+        return plain
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What deciding a statement gives: a `Claim` without the statement; its attributes are those of `Claim`."""
+
+    answer: str
+    computed: str
+    supported: bool
+    numbers: dict[str, Any] = field(default_factory=dict)
+    judged: str = OPEN
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A published statement before it is decided; calling it decides it, now.
+
+    Attributes
+    ----------
+    key, where, published : str   As of `Claim`.
+    decide : callable             Solves what decides it; gives an `Answer`.
+    figure : str                  Name of the figure that shows it, such as "logistic.fig8"; of a table, empty.
+    """
+
+    key: str
+    where: str
+    published: str
+    decide: Callable[[], Answer]
+    figure: str = ""
+
+    @property
+    def paper(self) -> str:
+        """The folder of the paper: "sub_packet", "logistic" or "t_refwa"."""
+        return self.decide.__module__.split(".")[-2]
+
+    @property
+    def name(self) -> str:
+        """Paper and key as one word, such as "logistic.stale_two"."""
+        return f"{self.paper}.{self.key.replace(',', '').replace(' ', '_')}"
+
+    def __call__(self) -> Claim:
+        """Decide it."""
+        return Claim(self.key, self.where, self.published, **vars(self.decide()))
+
+
+def statement(
+    key: str, where: str, published: str, figure: str = ""
+) -> Callable[[Callable[[], Answer]], Statement]:
+    """Make a function that decides a statement into that `Statement`.
+
+    Examples
+    --------
+    >>> @statement("sum", "eq. (1)", "1 + 1 = 2")
+    ... def total() -> Answer:
+    ...     return Answer("correct as printed", f"{1 + 1}", 1 + 1 == 2, judged=HOLDS)
+    >>> total.published, total().verdict
+    ('1 + 1 = 2', 'holds')
+    """
+    return lambda decide: Statement(key, where, published, decide, figure)
 
 
 def counts(claims: Iterable[Claim]) -> dict[str, int]:

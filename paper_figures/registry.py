@@ -13,8 +13,13 @@ from tcpdynamics.errors import DomainError, shown, suggestion
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Papers that have figures; each is a folder with a module `figures`.
-PAPERS = ("sub_packet", "logistic", "t_refwa")
+#: Papers that have figures, and what pages call them; each is a folder with modules `figures`, `evidence` and `claims`.
+TITLES = {
+    "sub_packet": "TCP in sub-packet regimes (Chen et al.)",
+    "logistic": "Logistic and Lotka-Volterra control (Iguchi et al.)",
+    "t_refwa": "T-REFWA (Taleb et al.)",
+}
+PAPERS = tuple(TITLES)
 
 Draw = TypeVar("Draw", bound="Callable[[Any], go.Figure]")
 
@@ -86,18 +91,20 @@ def figure(name: str, caption: str, solve: Callable[..., Any], takes: Any = None
 
 
 def figures() -> dict[str, PaperFigure]:
-    """All figures by name, in the order of the papers.
+    """All figures by name, in the order of the papers: a paper's own, then those that decide its statements.
 
     Examples
     --------
-    >>> sorted(figures())[:2]
-    ['logistic.fig1', 'logistic.fig2']
+    >>> list(figures())[:2]
+    ['sub_packet.fig9', 'sub_packet.idle']
     >>> figures()["logistic.fig8"](points=6).layout.xaxis.title.text
     'bottleneck BW [Mbit/s]'
     """
     for paper in PAPERS:
         import_module(f".{paper}.figures", __package__)
-    return {n: f for paper in PAPERS for n, f in _FIGURES.items() if n.split(".")[0] == paper}
+        import_module(f".{paper}.evidence", __package__)
+    own_first = sorted(_FIGURES.items(), key=lambda item: item[1].solve.__module__.endswith(".evidence"))
+    return {n: f for paper in PAPERS for n, f in own_first if n.split(".")[0] == paper}
 
 
 def get_figure(name: str) -> PaperFigure:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
+
+from .progress import working
 
 
 @click.command()
@@ -15,13 +18,21 @@ import click
 @click.option("--open-to-others", is_flag=True, help="Allow an address that other machines reach.")
 @click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Write the pages as files that open from disk, and end.")  # fmt: skip
-def explore(host: str, port: int, open_to_others: bool, folder: Path | None) -> None:
+@click.option(
+    "--verdicts", is_flag=True, help="With --export: decide all claims now, and write their figures."
+)
+def explore(host: str, port: int, open_to_others: bool, folder: Path | None, verdicts: bool) -> None:
     """Open the interactive explorer in a browser: sliders, and pictures that follow them."""
+    if verdicts and folder is None:
+        raise click.UsageError(
+            "--verdicts is for --export; pages of a server decide a claim when it is opened"
+        )
     if folder is not None:
         from tcpdynamics.apps.explorer.export import export
 
         try:
-            files = export(folder)
+            with working("deciding all claims") if verdicts else nullcontext():
+                files = export(folder, verdicts)
         except FileExistsError as error:
             raise click.UsageError(str(error)) from None
         click.echo(f"{len(files)} pages written; open {folder / 'index.html'}")

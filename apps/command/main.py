@@ -35,6 +35,7 @@ def cli() -> None:
 
 def _register() -> None:
     from .bifurcation import bifurcation
+    from .claims import claims
     from .explain import explain
     from .explore import explore
     from .figures import figures
@@ -54,6 +55,7 @@ def _register() -> None:
         validate,
         report,
         figures,
+        claims,
         explain,
         explore,
     )

@@ -18,14 +18,17 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <link rel="stylesheet" href="assets/vendor/uPlot.min.css">
+<link rel="stylesheet" href="assets/look.css">
 <link rel="stylesheet" href="assets/style.css">
 </head>
 <body>
-<header><nav>{links}</nav></header>
+<header><nav><strong>{brand}</strong>{links}</nav></header>
 <main id="page"></main>
 <script src="assets/vendor/uPlot.iife.min.js"></script>
+<script src="assets/look.js"></script>
 <script src="assets/motion.js"></script>
 <script src="assets/explorer.js"></script>
+<script src="assets/guess.js"></script>
 <script src="assets/pages/{slug}.js"></script>
 <script>explorer.mount(document.getElementById("page"), {spec});</script>
 </body>
@@ -33,8 +36,16 @@ _PAGE = """<!doctype html>
 """
 
 
-def export(folder: Path) -> list[Path]:
+def export(folder: Path, whole: bool = False) -> list[Path]:
     """Write the pages that need no server; returns the pages' files.
+
+    Parameters
+    ----------
+    folder : Path
+        New, or empty.
+    whole : bool
+        Whether what a page could ask a server for is answered now and written, too: of the claims, all verdicts and
+        figures, which takes some twenty seconds.
 
     Raises
     ------
@@ -49,12 +60,12 @@ def export(folder: Path) -> list[Path]:
 
     (folder / "assets" / "vendor" / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
     listed = [page for page in pages().values() if page.exported]
-    files = [_write(folder, page, listed) for page in listed]
+    files = [_write(folder, page, listed, whole) for page in listed]
     shutil.copyfile(files[0], folder / "index.html")
     return files
 
 
-def _write(folder: Path, page: Page, listed: list[Page]) -> Path:
+def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> Path:
     scripts = folder / "functions" / page.slug
     scripts.mkdir(parents=True)
     for printed in page.printed:
@@ -65,10 +76,12 @@ def _write(folder: Path, page: Page, listed: list[Page]) -> Path:
         f'<a href="{other.slug}.html"{current if other is page else ""}>{escape(other.title)}</a>'
         for other in listed
     )
-    spec = page.spec() | {"functions": "functions/", "plotly": "assets/vendor/plotly.min.js"}
+    spec = page.spec(whole) | {"functions": "functions/", "plotly": "assets/vendor/plotly.min.js"}
     text = json.dumps(spec).replace("<", "\\u003c")
     file = folder / f"{page.slug}.html"
     file.write_text(
-        _PAGE.format(title=escape(f"{page.title} - {TITLE}"), links=links, slug=page.slug, spec=text)
+        _PAGE.format(
+            title=escape(f"{page.title} - {TITLE}"), links=links, brand=TITLE, slug=page.slug, spec=text
+        )
     )
     return file

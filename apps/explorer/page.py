@@ -20,6 +20,8 @@ from tcpdynamics.quantities import only_number
 from tcpdynamics.solvers.programs.javascript import PRELUDE, javascript
 from tcpdynamics.solvers.programs.straightline import Program
 
+from .jobs import JobKind
+
 #: Control -> number, or the word of a choice.
 Values = Mapping[str, Any]
 
@@ -45,6 +47,8 @@ class Control:
         Whether the slider moves in decades.
     only : tuple of str
         Words of the page's choice with which it is shown; without any, always.
+    shown_from : (name, number), optional
+        Another control, and the least value of it with which this one is shown.
     """
 
     name: str
@@ -57,6 +61,7 @@ class Control:
     step: float
     log: bool = False
     only: tuple[str, ...] = ()
+    shown_from: tuple[str, float] | None = None
 
     def read(self, text: str) -> float:
         """A value from an address, read as the command reads it.
@@ -214,7 +219,7 @@ class Figure:
     name: str
     title: str
     alt: str
-    kind: str = "curves"  # or "diagram"
+    kind: str = "curves"  # or "diagram", "plane", "facts" (numbers, each with unit and meaning)
 
 
 @dataclass(frozen=True)
@@ -240,6 +245,10 @@ class Page:
         none.
     exported : bool
         Whether it opens from disk too; a page whose answers need a server does not.
+    facts : callable, optional
+        What the script of a page of its own shape must know, as JSON; with True, also what it could ask a server for.
+    jobs : tuple of JobKind
+        What it may have done in the background; its script starts one with `explorer.jobs.start`.
 
     Notes
     -----
@@ -258,6 +267,8 @@ class Page:
     notes: tuple[str, ...] = ()
     answers: Mapping[str, Callable[[Values, str], Any]] = field(default_factory=dict)
     exported: bool = True
+    facts: Callable[[bool], dict[str, Any]] | None = None
+    jobs: tuple[JobKind, ...] = ()
 
     def start(self) -> dict[str, Any]:
         """Values of the controls on a fresh page."""
@@ -272,7 +283,9 @@ class Page:
                     values[c.name] = c.read(words[c.name])
                 except InputError as error:
                     complaints.append(f"{error}; {word(c.start)} is shown")
-        unknown = sorted(set(words) - set(values))
+        unknown = sorted(
+            set(words) - set(values) - {"guess"}
+        )  # the switch that hides answers, known to the script
         if unknown:
             complaints.append(f"this page has no {unknown[0][:40]!r}; it has {', '.join(values)}")
         return values, complaints
@@ -283,8 +296,8 @@ class Page:
         for values in itertools.product(*(c.values() for c in controls)):
             yield dict(zip(printed.shape, values, strict=True))
 
-    def spec(self) -> dict[str, Any]:
-        """What the script must know of the page, as JSON."""
+    def spec(self, whole: bool = False) -> dict[str, Any]:
+        """What the script must know of the page, as JSON; `whole` as of `facts`."""
         return {
             "slug": self.slug,
             "title": self.title,
@@ -293,4 +306,4 @@ class Page:
             "figures": [asdict(f) for f in self.figures],
             "printed": [{"name": p.name, "shape": list(p.shape), "lazy": p.lazy} for p in self.printed],
             "notes": list(self.notes),
-        }
+        } | ({"facts": self.facts(whole)} if self.facts else {})

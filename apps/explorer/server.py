@@ -12,12 +12,16 @@ from urllib.parse import parse_qsl
 
 from tcpdynamics.errors import InputError
 
+from . import claims
+from .job_routes import add_job_routes
 from .page import Page
 from .pages import pages
 
 ASSETS = Path(__file__).parent / "assets"
 #: Longest address that is read.
 MAX_ADDRESS = 4096
+#: Bytes of a request's body that are taken in at all.
+MAX_BODY = 1_000_000
 #: What a reader may type beside the controls.
 MAX_TYPED = 200
 TITLE = "tcpdynamics explorer"
@@ -78,12 +82,13 @@ def make_app(local_only: bool = True) -> Any:
 
     app = Dash(__name__, assets_folder=str(ASSETS), title=TITLE, update_title="", serve_locally=True)
     listed = pages()
+    links = [html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()]
     app.layout = html.Div(
         [
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="spec"),
             dcc.Store(id="mounted"),
-            html.Header(html.Nav([html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()])),
+            html.Header(html.Nav([html.Strong(TITLE), *links])),
             html.Main(id="page"),
         ],
         lang="en",
@@ -100,6 +105,9 @@ def make_app(local_only: bool = True) -> Any:
         ClientsideFunction("explorer", "open"), Output("mounted", "data"), Input("spec", "data")
     )
     _routes(app.server, local_only)
+    claims.add_routes(app.server)
+    kinds = {kind.name: kind for page in listed.values() for kind in page.jobs}
+    app.server.extensions["jobs"] = add_job_routes(app.server, kinds)
     return app
 
 
@@ -154,9 +162,13 @@ def _routes(server: Any, local_only: bool) -> None:
         page, values = values_here(slug)
         if page.dataset is None:
             abort(404)
+        try:
+            dataset = page.dataset(values)
+        except InputError as error:  # values that are refused together
+            abort(400, str(error))
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "data.nc"
-            write_netcdf(file, page.dataset(values))
+            write_netcdf(file, dataset)
             return send_file(io.BytesIO(file.read_bytes()), "application/x-netcdf", True, f"{slug}.nc")
 
 
@@ -165,8 +177,11 @@ def serve(host: str, port: int) -> None:
     from waitress import create_server
 
     app = make_app(local_only=is_loopback(host))
-    server = create_server(app.server, host=host, port=port, threads=8, ident=None)
+    server = create_server(
+        app.server, host=host, port=port, threads=8, ident=None, max_request_body_size=MAX_BODY
+    )
     try:
         server.run()
     finally:
+        app.server.extensions["jobs"].close()
         server.close()

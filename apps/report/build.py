@@ -19,6 +19,7 @@ from tcpdynamics import __version__
 from tcpdynamics.charts.chains import sent_against_loss
 from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures.registry import TITLES
 from tcpdynamics.paper_figures.sub_packet import figures as paper
 from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import stationary
@@ -37,6 +38,7 @@ from .steps import Progress, Tell, step
 
 if TYPE_CHECKING:
     import xarray as xr
+    from markupsafe import Markup
 
 POINTS = 1_000_000
 #: Silences of so many epochs are called long.
@@ -99,6 +101,8 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     }
     return template.render(
         plotly_js=Markup(get_plotlyjs()),
+        look_css=_shared("look.css"),
+        look_js=_shared("look.js"),
         figures=html,
         version=__version__,
         quick=quick,
@@ -133,6 +137,15 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         processors=os.cpu_count() or 1,
         seeds=QUICK_SEEDS if quick else ns2.PacketsVsNs2.seeds,
         answers=answers,
+    )
+
+
+def _shared(name: str) -> Markup:
+    """A file that the report has in common with the explorer."""
+    from markupsafe import Markup
+
+    return Markup(
+        resources.files("tcpdynamics.apps.explorer").joinpath("assets", name).read_text(encoding="utf-8")
     )
 
 
@@ -297,18 +310,13 @@ _COLOURS = {
     ledger.OPEN: "",
     ledger.BEYOND: "",
 }
-_NAMES = {
-    "sub_packet": "TCP in sub-packet regimes (Chen et al.)",
-    "logistic": "Logistic and Lotka-Volterra control (Iguchi et al.)",
-    "t_refwa": "T-REFWA (Taleb et al.)",
-}
 
 
 def _claims(paper: str, rows: list[ledger.Claim]) -> dict[str, Any]:
     """A paper's statements with their verdicts, and how many have which."""
     return {
         "id": paper,
-        "paper": _NAMES[paper],
+        "paper": TITLES[paper],
         "rows": rows,
         "counts": ledger.in_words(rows),
         "colours": _COLOURS,

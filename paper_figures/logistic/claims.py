@@ -23,40 +23,16 @@ from tcpdynamics.solvers.problems import OdeModel
 from tcpdynamics.solvers.stability.bifurcation import bifurcation
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
-from ..ledger import BEYOND, CONDITIONS, FAILS, HOLDS, OPEN, Claim, listed, near
+from ..ledger import BEYOND, CONDITIONS, FAILS, HOLDS, OPEN, Answer, listed, near, statement
 from .figures import EPSILON, GAMMA, JOINS, fig2
 
 
-def claims() -> list[Claim]:
-    """All of them, each solved now."""
-    return [
-        convergence_time(),
-        rule_of_the_map(),
-        at_two(),
-        overshoot(),
-        doubling(),
-        critical_delay(),
-        delayed_others(),
-        held_measurement(),
-        stale_measurement(),
-        stale_measurement_of_two(),
-        who_survives(),
-        equation_nine(),
-        lossless_bound(),
-        buffer_of_two_products(),
-        speed_of_fairness(),
-        figure_two(),
-        error_of_available(),
-        error_of_capacity(),
-    ]
-
-
-def convergence_time() -> Claim:
+@statement("time", "section 3.2", "T = ln(cb/((1-c)(1-b)))/epsilon, whatever K", "logistic.time")
+def convergence_time() -> Answer:
     flow = Logistic(epsilon=EPSILON, capacity=1.0, start=0.1)
     time = float(flow.time_to(0.9, 0.99))
     reached = float(trajectory(flow, [time]).w.values[-1])
-    return Claim(
-        "time", "section 3.2", "T = ln(cb/((1-c)(1-b)))/epsilon, whatever K",
+    return Answer(
         "correct as printed; 3.483 RTT for epsilon = 1.95, b = 0.9, c = 0.99",
         f"T = {time:.3f} RTT; the integrated equation is then at {reached:.6f} K",
         near(time, 3.483) and abs(reached - 0.99) < 1e-7, {"time": time, "reached": reached},
@@ -64,7 +40,13 @@ def convergence_time() -> Claim:
     )  # fmt: skip
 
 
-def rule_of_the_map() -> Claim:
+@statement(
+    "map",
+    "sections 2.1 and 3.2, Fig. 1",
+    "epsilon < 2 is a characteristic of the logistic equation",
+    "logistic.fig1",
+)
+def rule_of_the_map() -> Answer:
     gains = [1.95, 2.4, 3.0]
     radius = np.abs(eigenvalues(LogisticMap(epsilon=gains)).eigenvalue.values[:, 0])
     rates = eigenvalues(Logistic(epsilon=gains)).eigenvalue.values[:, 0].real
@@ -72,8 +54,7 @@ def rule_of_the_map() -> Claim:
     times = np.linspace(0, 20, 400)
     curves = trajectory(Logistic(epsilon=gains, capacity=1.0, start=0.01), times).w.values
     over = float(curves.max())
-    return Claim(
-        "map", "sections 2.1 and 3.2, Fig. 1", "epsilon < 2 is a characteristic of the logistic equation",
+    return Answer(
         "of the map per round trip only: the differential equation, from which T is taken, is stable and free "
         "of overshoot "
         "for every epsilon > 0",
@@ -86,13 +67,13 @@ def rule_of_the_map() -> Claim:
     )  # fmt: skip
 
 
-def at_two() -> Claim:
+@statement("two", "sections 2.1 and 3.2", "less than 2.0; also epsilon <= 2", "logistic.two")
+def at_two() -> Answer:
     steps = np.array([5000, 20000])
     w = trajectory(LogisticMap(epsilon=2.0, capacity=1.0, start=0.1), steps).w.values
     off = np.abs(w - 1)
     power = float(np.log(off[1] / off[0]) / np.log(steps[1] / steps[0]))
-    return Claim(
-        "two", "sections 2.1 and 3.2", "less than 2.0; also epsilon <= 2",
+    return Answer(
         "at 2 the fixed point still attracts, but only like t^(-1/2): 0.25 % off after 20000 steps",
         f"{100 * off[1]:.3f} % off after 20000 steps, exponent {power:.4f}",
         near(100 * off[1], 0.25, 2) and abs(power + 0.5) < 0.01, {"off": float(off[1]), "power": power},
@@ -100,14 +81,19 @@ def at_two() -> Claim:
     )  # fmt: skip
 
 
-def overshoot() -> Claim:
+@statement(
+    "overshoot",
+    "section 2.1",
+    "convergence at the expense of some overshoot; no loss (section 3.2)",
+    "logistic.overshoot",
+)
+def overshoot() -> Answer:
     starts = np.linspace(0.001, 1.0, 4000)
     orbit = trajectory(
         LogisticMap(epsilon=EPSILON, capacity=1.0).map(), np.arange(30), start={"w": starts}
     ).w.values
     peak = float(orbit.max())
-    return Claim(
-        "overshoot", "section 2.1", "convergence at the expense of some overshoot; no loss (section 3.2)",
+    return Answer(
         "the map overshoots by up to (1+epsilon)^2/(4 epsilon) = 1.1157 K at 1.95, which needs 11.6 % of the "
         "bandwidth-delay product as buffer for one flow",
         f"largest window over 4000 starts {peak:.4f} K",
@@ -116,12 +102,12 @@ def overshoot() -> Claim:
     )  # fmt: skip
 
 
-def doubling() -> Claim:
+@statement("doubling", "Fig. 1", "for epsilon = 2.4 and 3.0, N does not converge", "logistic.doubling")
+def doubling() -> Answer:
     gains = [2.44, 2.455, 2.566]
     diagram = bifurcation(LogisticMap(epsilon=gains, capacity=1.0, start=0.3), transient=20000)
     periods = [int(p) for p in diagram.cycle_length.values]
-    return Claim(
-        "doubling", "Fig. 1", "for epsilon = 2.4 and 3.0, N does not converge",
+    return Answer(
         "at 2.4 it is a 2-cycle; period 4 begins at sqrt(6) = 2.449, chaos at 2.569946",
         f"periods at {', '.join(f'{g:g}' for g in gains)}: {', '.join(map(str, periods))}",
         periods[:2] == [2, 4] and periods[2] in (8, 16, 32), {"periods": periods},
@@ -129,13 +115,13 @@ def doubling() -> Claim:
     )  # fmt: skip
 
 
-def critical_delay() -> Claim:
+@statement("delay", "section 3.1", "A_i is measured every 1 to 4 RTT; no word on its age", "logistic.delay")
+def critical_delay() -> Answer:
     chart = stability_chart(LogisticDelayed(epsilon=EPSILON, delay=np.linspace(0.2, 2.0, 19)))
     critical = float(chart.boundary_delay.values[0])
     five = stability_chart(LotkaVolterraMap(flows=5, gamma=GAMMA, epsilon=np.linspace(0.5, 1.5, 11), lag=1))
     step = float(five.boundary_epsilon.values[0])
-    return Claim(
-        "delay", "section 3.1", "A_i is measured every 1 to 4 RTT; no word on its age",
+    return Answer(
         "a measurement tau old destabilises from epsilon tau = pi/2 on: at 1.95 it may be 0.806 RTT old; with one "
         "round trip of age, updates per round trip need epsilon < 1",
         f"critical delay at 1.95 {critical:.4f} RTT (five flows, all one round trip old: epsilon < {step:.6f})",
@@ -144,7 +130,8 @@ def critical_delay() -> Claim:
     )  # fmt: skip
 
 
-def delayed_others() -> Claim:
+@statement("others", "section 3.1", "(the own rate is known, the others' are measured)", "logistic.others")
+def delayed_others() -> Answer:
     delays = []
     for n in (3, 5, 10):
         model = LotkaVolterraCrossDelayed(
@@ -152,8 +139,7 @@ def delayed_others() -> Claim:
         )
         delays.append(float(stability_chart(model).boundary_delay.values[0]))
     two = float(LotkaVolterraCrossDelayed(flows=2, epsilon=EPSILON, gamma=GAMMA).critical_delay())
-    return Claim(
-        "others", "section 3.1", "(the own rate is known, the others' are measured)",
+    return Answer(
         "then two flows are stable at any delay; n = 3, 5, 10 at 2.07, 1.26, 0.98 RTT at most",
         f"critical delays {listed(delays, 2)} RTT; two flows: {'no limit' if np.isinf(two) else f'{two:.2f}'}",
         near(delays, [2.07, 1.26, 0.98], 2) and bool(np.isinf(two)), {"delays": delays},
@@ -161,15 +147,17 @@ def delayed_others() -> Claim:
     )  # fmt: skip
 
 
-def held_measurement() -> Claim:
+@statement(
+    "held", "section 3.1", "an update per ACK, with A_i measured once per RTT or less often", "logistic.gains"
+)
+def held_measurement() -> Answer:
     flows, gains = (3, 5, 10), []
     for n in flows:
         model = LotkaVolterraHeld(flows=n, gamma=GAMMA, epsilon=np.linspace(1.8, 4.0, 12))
         gains.append(float(stability_chart(model).boundary_epsilon.values[0]))
     two = eigenvalues(LotkaVolterraHeld(flows=2, gamma=GAMMA, epsilon=[2.0, 10.0, 100.0])).eigenvalue
     radius = float(np.abs(two.values).max())
-    return Claim(
-        "held", "section 3.1", "an update per ACK, with A_i measured once per RTT or less often",
+    return Answer(
         "with A_i held for a round trip, stable iff M(1 - exp(-epsilon/M)) < 2, M = 1 + (n-1) gamma: any epsilon for "
         "n = 2; below 3.508, 2.625, 2.258 for n = 3, 5, 10",
         f"from the exact map: {listed(gains)}; n = 2: radius at most {radius:.3f} up to epsilon = 100",
@@ -178,10 +166,10 @@ def held_measurement() -> Claim:
     )  # fmt: skip
 
 
-def stale_measurement() -> Claim:
+@statement("stale", "section 4", "epsilon = 1.95 for any number of connections", "logistic.gains")
+def stale_measurement() -> Answer:
     gains = [_stale(n) for n in (3, 5, 10)]
-    return Claim(
-        "stale", "section 4", "epsilon = 1.95 for any number of connections",
+    return Answer(
         "with A_i one round trip old, stable only for epsilon < M/((n-1) gamma): 1.556, 1.278, 1.123 for n = "
         "3, 5, 10, so "
         "1.95 is unstable from three flows on",
@@ -191,10 +179,10 @@ def stale_measurement() -> Claim:
     )  # fmt: skip
 
 
-def stale_measurement_of_two() -> Claim:
+@statement("stale two", "section 4", "(the same with two connections)", "logistic.gains")
+def stale_measurement_of_two() -> Answer:
     gain = _stale(2)
-    return Claim(
-        "stale two", "section 4", "(the same with two connections)",
+    return Answer(
         "two flows bear 2M/(1+gamma) = 2: their difference flips there, before their sum spirals out at "
         "M/((n-1) gamma) = 2.111",
         f"{gain:.6f} from the roots", near(gain, 2.0, 6), {"gain": gain},
@@ -207,11 +195,11 @@ def _stale(n: int) -> float:
     return float(stability_chart(model).boundary_epsilon.values[0])
 
 
-def who_survives() -> Claim:
+@statement("survival", "eq. (3) and (6)", "gamma < 1 keeps both connections alive", "logistic.survival")
+def who_survives() -> Answer:
     pair = LotkaVolterraWindows(flows=2, epsilon=EPSILON, gamma=GAMMA, capacity=per_flow([10.0, 15.0]))
     last = trajectory(pair, [400.0]).N.values[:, -1]
-    return Claim(
-        "survival", "eq. (3) and (6)", "gamma < 1 keeps both connections alive",
+    return Answer(
         "only for equal capacities: with gamma = 0.9 and K = (10, 15) connection 1 dies out",
         f"rates after 400 round trips: {last[0]:.1e} and {last[1]:.4f}",
         bool(last[0] < 1e-6 and abs(last[1] - 15) < 1e-5), {"rates": last.tolist()},
@@ -219,7 +207,13 @@ def who_survives() -> Claim:
     )  # fmt: skip
 
 
-def equation_nine() -> Claim:
+@statement(
+    "eq9",
+    "eq. (9), Fig. 8",
+    "the link is shared in proportion to K_i: 6 and 9 of 15 for K = (10, 15)",
+    "logistic.fig8",
+)
+def equation_nine() -> Answer:
     K = per_flow([10.0, 15.0])
     common = {"flows": 2, "epsilon": EPSILON, "gamma": GAMMA, "capacity": K}
     models: dict[str, OdeModel] = {
@@ -231,8 +225,7 @@ def equation_nine() -> Claim:
     for name, model in models.items():
         run = trajectory(model, [600.0])
         rates[name] = run["throughput" if name == "R3" else "N"].values[:, -1]
-    return Claim(
-        "eq9", "eq. (9), Fig. 8", "the link is shared in proportion to K_i: 6 and 9 of 15 for K = (10, 15)",
+    return Answer(
         "that follows only if A_i is the link less what the others really get through it (R3); with the others' window "
         "rates it gives (0, 15) by eq. (6) (R1) and 5.263, 10.263 for A_i = BW - sum of N_j (R2)",
         "; ".join(f"{name}: {listed(values)}" for name, values in rates.items()),
@@ -242,14 +235,14 @@ def equation_nine() -> Claim:
     )  # fmt: skip
 
 
-def lossless_bound() -> Claim:
+@statement("lossless", "section 3.2", "the sum of windows stays below K base_rtt/gamma", "logistic.sum")
+def lossless_bound() -> Answer:
     flows = (2, 10, 100)
     r1, r3 = (
         [float(kind(flows=n, gamma=GAMMA, capacity=1.0).equilibrium().N.sum()) for n in flows]
         for kind in (LotkaVolterraWindows, LotkaVolterraThroughput)
     )
-    return Claim(
-        "lossless", "section 3.2", "the sum of windows stays below K base_rtt/gamma",
+    return Answer(
         "true of reading R1 only; under R3, the only one with eq. (9), the sum is K(n(1-gamma) + gamma), "
         "without bound. "
         "The two statements contradict each other",
@@ -260,14 +253,19 @@ def lossless_bound() -> Claim:
     )  # fmt: skip
 
 
-def buffer_of_two_products() -> Claim:
+@statement(
+    "buffer",
+    "sections 3.2 and 4",
+    "no loss, if the buffer (two bandwidth-delay products) is large enough",
+    "logistic.sum",
+)
+def buffer_of_two_products() -> Answer:
     need = [
         float(LotkaVolterraThroughput(flows=n, gamma=GAMMA, capacity=1.0).equilibrium().queue)
         for n in (21, 22)
     ]
     most = float(LotkaVolterraWindows(flows=100000, gamma=GAMMA, capacity=1.0).required_buffer())
-    return Claim(
-        "buffer", "sections 3.2 and 4", "no loss, if the buffer (two bandwidth-delay products) is large enough",
+    return Answer(
         "R1 needs at most 11.1 % of one for any n; R3 needs 10 % more for each flow and exhausts the paper's buffer at "
         "n = 21",
         f"queue in bandwidth-delay products: R3 {need[0]:.3f} with 21 flows, {need[1]:.3f} with 22; R1 "
@@ -277,14 +275,14 @@ def buffer_of_two_products() -> Claim:
     )  # fmt: skip
 
 
-def speed_of_fairness() -> Claim:
+@statement("fairness", "sections 2.2 and 4", "rates converge quickly to the same value", "logistic.fairness")
+def speed_of_fairness() -> Answer:
     slow = []
     for kind in (LotkaVolterraWindows, LotkaVolterraThroughput):
         z = eigenvalues(kind(flows=5, epsilon=EPSILON, gamma=GAMMA)).eigenvalue.values.real
         slow.append(float(-1 / z.max()))
     many = float(LotkaVolterraWindows(flows=100, epsilon=EPSILON, gamma=GAMMA).fairness_time())
-    return Claim(
-        "fairness", "sections 2.2 and 4", "rates converge quickly to the same value",
+    return Answer(
         "differences fall to 1/e in M/(epsilon(1-gamma)) under R1: 23.6 round trips for 5 flows, 462 for 100; "
         "under R3 in "
         "5.1, whatever n",
@@ -295,19 +293,20 @@ def speed_of_fairness() -> Claim:
     )  # fmt: skip
 
 
-def figure_two() -> Claim:
+@statement("figure 2", "Fig. 2", "the second species reaches the same value quickly", "logistic.fig2")
+def figure_two() -> Answer:
     run = fig2().ode
     apart = np.abs(run.sel(flow=1) - run.sel(flow=2)).values
     late = run.time.values[np.flatnonzero(np.nan_to_num(apart, nan=np.inf) > 5.0).max()] - JOINS
-    return Claim(
-        "figure 2", "Fig. 2", "the second species reaches the same value quickly",
+    return Answer(
         "after it joined, the two differ by more than 5 % of K for several times the 9.7 units of the slow mode",
         f"for {late:.1f} units of time", bool(late > 2 * 1.9 / (EPSILON * (1 - GAMMA))), {"late": float(late)},
         judged=FAILS,
     )  # fmt: skip
 
 
-def error_of_available() -> Claim:
+@statement("error of A", "section 2.3", "A_i is measured with high accuracy", "logistic.error_of_A")
+def error_of_available() -> Answer:
     flows, by_theory, by_solving = (2, 5, 1000), [], []
     for n in flows:
         model = LotkaVolterraErrors(flows=n, gamma=GAMMA)
@@ -318,8 +317,7 @@ def error_of_available() -> Claim:
             :, -1
         ]
         by_solving.append(float((run[0] - 100 / (1 + (n - 1) * GAMMA)) / 0.01))
-    return Claim(
-        "error of A", "section 2.3", "A_i is measured with high accuracy",
+    return Answer(
         "errors of A_i are amplified: 4.7-fold for n = 2, 7.2-fold for 5, up to gamma/(1-gamma) = 9-fold",
         f"integrated with an error in one A_i: {listed(by_solving, 2)} for n = 2, 5; limit {by_theory[2]:.2f} "
         f"at n = 1000",
@@ -329,7 +327,13 @@ def error_of_available() -> Claim:
     )  # fmt: skip
 
 
-def error_of_capacity() -> Claim:
+@statement(
+    "error of K",
+    "section 2.3",
+    "the effect of the measurement error of K is negligible",
+    "logistic.error_of_K",
+)
+def error_of_capacity() -> Answer:
     flows, eq6, eq7 = (2, 5, 10, 100), [], []
     for n in flows:
         model = LotkaVolterraErrors(flows=n, gamma=GAMMA)
@@ -345,8 +349,7 @@ def error_of_capacity() -> Claim:
         died.append(
             not bool(LotkaVolterraWindows(flows=5, gamma=GAMMA, capacity=K).equilibrium().survives.values[0])
         )
-    return Claim(
-        "error of K", "section 2.3", "the effect of the measurement error of K is negligible",
+    return Answer(
         "not so: a flow that takes K too low dies out beyond (1-gamma)/(1+(n-2)gamma) where it knows the "
         "others' sum (eq. 6): "
         "10 %, 2.7 %, 1.2 %, 0.11 % for n = 2, 5, 10, 100; where A_i is measured by itself (eq. 7), beyond "
@@ -360,3 +363,26 @@ def error_of_capacity() -> Claim:
         {"eq6": eq6, "eq7": eq7},
         judged=FAILS,
     )  # fmt: skip
+
+
+#: In the order of the report.
+STATEMENTS = (
+    convergence_time,
+    rule_of_the_map,
+    at_two,
+    overshoot,
+    doubling,
+    critical_delay,
+    delayed_others,
+    held_measurement,
+    stale_measurement,
+    stale_measurement_of_two,
+    who_survives,
+    equation_nine,
+    lossless_bound,
+    buffer_of_two_products,
+    speed_of_fairness,
+    figure_two,
+    error_of_available,
+    error_of_capacity,
+)

@@ -12,31 +12,27 @@ from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull, collap
 from tcpdynamics.models.sub_packet.aggregated import mean_wait
 from tcpdynamics.solvers import self_consistent, stationary
 
-from ..ledger import CONDITIONS, FAILS, HOLDS, Claim
+from ..ledger import CONDITIONS, FAILS, HOLDS, Answer, statement
+from .evidence import idle_series
 
 
-def claims() -> list[Claim]:
-    """All of them, each solved now."""
-    return [idle_time(), repetitive_idle_time(), limit(), shift(), rtt_independence(), loss_of_web_load()]
-
-
-def idle_time() -> Claim:
+@statement("idle time", "eq. (8)", "the expected idle time after a timeout is 1/(1-2p)", "sub_packet.idle")
+def idle_time() -> Answer:
     p = 0.2
-    series = sum((2 ** (k + 1) - 1) * p**k * (1 - p) for k in range(200))
-    return Claim(
-        "idle time", "eq. (8)", "the expected idle time after a timeout is 1/(1-2p)",
+    series = idle_series(0, p)
+    return Answer(
         "correct as printed",
         f"at p = {p}: series {series:.6f}, formula {1 / (1 - 2 * p):.6f}",
         abs(series - mean_wait(0, p, 2)) < 1e-9, {"series": series}, HOLDS,
     )  # fmt: skip
 
 
-def repetitive_idle_time() -> Claim:
+@statement("repetitive idle time", "eq. (11)", "3p(1-p) + 7p^2(1-p) + ... = (3-2p)/(1-2p)", "sub_packet.idle")
+def repetitive_idle_time() -> Answer:
     p = 0.2
-    right = sum((2 ** (k + 2) - 1) * p**k * (1 - p) for k in range(200))
+    right = idle_series(1, p)
     printed = p * right
-    return Claim(
-        "repetitive idle time", "eq. (11)", "3p(1-p) + 7p^2(1-p) + ... = (3-2p)/(1-2p)",
+    return Answer(
         "the series has a factor p too many; without it the right-hand side is correct",
         f"at p = {p}: printed series {printed:.4f}, right-hand side {mean_wait(1, p, 2):.4f}; without the first factor "
         f"p the series is {right:.4f}",
@@ -44,11 +40,16 @@ def repetitive_idle_time() -> Claim:
     )  # fmt: skip
 
 
-def limit() -> Claim:
+@statement(
+    "limit",
+    "sections 3.3.2 and 5",
+    "with unlimited backoff TCP is unstable for p > 0.5",
+    "sub_packet.silence",
+)
+def limit() -> Answer:
     deep = SubPacketExact(loss=[0.19, 0.23], backoff_cap=60)
     idle = deep.observe(stationary(deep.chain())).silent_fraction.values
-    return Claim(
-        "limit", "sections 3.3.2 and 5", "with unlimited backoff TCP is unstable for p > 0.5",
+    return Answer(
         "only if the retransmission's own ACK ends the backoff; under the paper's rule, three successes, it is for "
         "p > 0.2063",
         f"threshold {collapse_threshold(3):.4f}; with timeouts up to 2^60 T0 the silent fraction is {idle[0]:.3f} at "
@@ -58,12 +59,12 @@ def limit() -> Claim:
     )  # fmt: skip
 
 
-def shift() -> Claim:
+@statement("shift", "section 3", "repetitive timeouts grow strongly beyond p = 0.1", "sub_packet.silence")
+def shift() -> Answer:
     edge = 1 - 0.75 ** (1 / 3)
     model = SubPacketFull(loss=[0.05, 0.1, 0.2])
     silent = model.observe(stationary(model.chain())).silent_fraction.values
-    return Claim(
-        "shift", "section 3", "repetitive timeouts grow strongly beyond p = 0.1",
+    return Answer(
         "the silent fraction more than doubles from p = 0.05 to 0.1, and the variance of a silence becomes infinite "
         "close to 0.1",
         f"full chain: silent fraction {silent[0]:.3f}, {silent[1]:.3f}, {silent[2]:.3f} at p = 0.05, 0.1, 0.2; "
@@ -72,22 +73,40 @@ def shift() -> Claim:
     )  # fmt: skip
 
 
-def rtt_independence() -> Claim:
+@statement(
+    "rtt", "section 3", "the stationary distribution depends on p only, not on the RTT", "sub_packet.timeout"
+)
+def rtt_independence() -> Answer:
     model = SubPacketExact(loss=0.1, base_timeout=[2, 3, 5, 10])
     silent = model.observe(stationary(model.chain())).silent_fraction.values
-    return Claim(
-        "rtt", "section 3", "the stationary distribution depends on p only, not on the RTT",
+    return Answer(
         "only while the timeout is the same multiple of the RTT",
         "exact chain: silent fraction at p = 0.1 for T0/RTT = 2, 3, 5, 10: " + ", ".join(f"{s:.3f}" for s in silent),
         bool(np.ptp(silent) > 0.1), {"silent": silent.tolist()}, CONDITIONS,
     )  # fmt: skip
 
 
-def loss_of_web_load() -> Claim:
+@statement(
+    "web load",
+    "section 2.3.2",
+    "200 users with four flows each on 1 Mbit/s, 200 ms, 50 packets: loss 30 %",
+    "sub_packet.load",
+)
+def loss_of_web_load() -> Answer:
     link = SharedLink(flows=800, capacity=1e6, base_rtt=0.2, buffer=50)
     loss = float(self_consistent(link.balance()).root)
-    return Claim(
-        "web load", "section 2.3.2", "200 users with four flows each on 1 Mbit/s, 200 ms, 50 packets: loss 30 %",
+    return Answer(
         "the self-consistent loss of the exact chain is within 5 % (absolute), were all 800 flows long",
         f"self-consistent loss {100 * loss:.1f} %", abs(loss - 0.30) < 0.05, {"loss": loss}, HOLDS,
     )  # fmt: skip
+
+
+#: In the order of the report.
+STATEMENTS = (
+    idle_time,
+    repetitive_idle_time,
+    limit,
+    shift,
+    rtt_independence,
+    loss_of_web_load,
+)

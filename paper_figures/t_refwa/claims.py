@@ -25,7 +25,7 @@ from tcpdynamics.models import (
 from tcpdynamics.solvers import spectral_abscissa, spectral_radius, trajectory
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
-from ..ledger import BEYOND, CONDITIONS, FAILS, HOLDS, Claim, listed, near
+from ..ledger import BEYOND, CONDITIONS, FAILS, HOLDS, Answer, listed, near, statement
 from .figures import PHI, PSI, published
 
 if TYPE_CHECKING:
@@ -34,34 +34,14 @@ if TYPE_CHECKING:
 SEED = 20240607
 
 
-def claims() -> list[Claim]:
-    """All of them, each solved now."""
-    return [
-        equal_rates(),
-        code_error(),
-        code_fairness(),
-        code_table(),
-        table_two(),
-        marginal(),
-        two_cycle(),
-        even_delays(),
-        any_delay(),
-        better_gains(),
-        readings_of_rest(),
-        continuous(),
-        xcp_parabola(),
-        queue_only(),
-        two_bottlenecks(),
-        two_bottlenecks_measured(),
-    ]
-
-
-def equal_rates() -> Claim:
+@statement(
+    "rates", "abstract, section I, eq. (3)", "bandwidth in proportion to round-trip times", "t_refwa.rates"
+)
+def equal_rates() -> Answer:
     groups = TRefwaGroups(flows=(4,) * 8, rtt=tuple(np.linspace(0.02, 0.3, 8)), code=None)
     windows, rates = groups.windows(400.0).values, groups.rates(400.0).values
     spread, ratio = float(np.ptp(rates) / rates.mean()), float(windows[-1] / windows[0])
-    return Claim(
-        "rates", "abstract, section I, eq. (3)", "bandwidth in proportion to round-trip times",
+    return Answer(
         "eq. (3) makes windows proportional to round-trip times, hence rates equal",
         f"round-trip times 1 : 15: windows 1 : {ratio:.0f}, rates equal to {spread:.0e}",
         spread < 1e-12 and near(ratio, 15, 9), {"ratio": ratio},
@@ -69,14 +49,14 @@ def equal_rates() -> Claim:
     )  # fmt: skip
 
 
-def code_error() -> Claim:
+@statement("code", "eq. (1) and (2)", "the average RTT of a code is the middle of its cell", "t_refwa.code")
+def code_error() -> Answer:
     code = RttCode()
     rtt = np.exp(np.linspace(np.log(0.020), np.log(code.longest() * (1 - 1e-9)), 400_001))
     error = 100 * code.relative_error(rtt)
     half = 100 * np.abs(code.decode_minimax(code.encode(rtt)) / rtt - 1).max()
     low, high = float(error.min()), float(error.max())
-    return Claim(
-        "code", "eq. (1) and (2)", "the average RTT of a code is the middle of its cell",
+    return Answer(
         "its error lies between -5.209 % and +5.815 %; the harmonic mean of the ends errs by 5.496 % at most",
         f"over 400001 round-trip times: {low:.3f} % to {high:+.3f} %; harmonic mean {half:.3f} %",
         near([low, high, half], [-5.209, 5.815, 5.496]), {"low": low, "high": high, "harmonic": float(half)},
@@ -84,7 +64,13 @@ def code_error() -> Claim:
     )  # fmt: skip
 
 
-def code_fairness() -> Claim:
+@statement(
+    "fairness of the code",
+    "section III, Table III",
+    "errors of the code may be unfair; fairness index 1.00",
+    "t_refwa.code",
+)
+def code_fairness() -> Answer:
     code = RttCode()
     low, high = code.cell(30)
     n = 1000
@@ -96,8 +82,7 @@ def code_fairness() -> Claim:
         worst = min(worst, float(total**2 / (n * square)))
     rtt = np.exp(np.linspace(np.log(code.cell(20)[0]), np.log(code.cell(50)[1]), 300_001))[:-1]
     even = float(jain(np.asarray(code.decode(code.encode(rtt))) / rtt))
-    return Claim(
-        "fairness of the code", "section III, Table III", "errors of the code may be unfair; fairness index 1.00",
+    return Answer(
         "with this code alone the fairness index is at least 0.996980, and 0.998992 for log-uniform round-trip times",
         f"worst split of 1000 flows over a cell's ends {worst:.6f}; log-uniform {even:.6f}",
         near([worst, even], [0.996980, 0.998992], 6), {"worst": worst, "even": even},
@@ -105,14 +90,14 @@ def code_fairness() -> Claim:
     )  # fmt: skip
 
 
-def code_table() -> Claim:
+@statement("table", "section III", "the maximum size of the table is 63", "t_refwa.table")
+def code_table() -> Answer:
     code = RttCode()
     whole = np.arange(1, 1025) / 1000
     used = set(code.encode(whole).tolist())
     empty = sorted(set(range(64)) - used)
     last, longest = int(code.encode(1.024)), 1000 * code.longest()
-    return Claim(
-        "table", "section III", "the maximum size of the table is 63",
+    return Answer(
         "codes run from 0 to 63, 64 of them; whole milliseconds from 1 to 1024 use 53; beyond 1143 ms the "
         "code saturates",
         f"{code.top + 1} codes, {len(used)} used, unused {', '.join(map(str, empty))}; 1024 ms has {last}; "
@@ -125,13 +110,18 @@ def code_table() -> Claim:
     )  # fmt: skip
 
 
-def table_two() -> Claim:
+@statement(
+    "table II",
+    "Table II",
+    "buffers of one bandwidth-delay product: 50, 190, 760, 2930 packets",
+    "t_refwa.buffers",
+)
+def table_two() -> Answer:
     rates, printed = np.array([44e6, 155e6, 622e6, 2400e6]), np.array([50.0, 190.0, 760.0, 2930.0])
     rtt = 9.77e-3
     buffers = rates * rtt / 8000
     close = np.abs(buffers / printed - 1) < 0.005
-    return Claim(
-        "table II", "Table II", "buffers of one bandwidth-delay product: 50, 190, 760, 2930 packets",
+    return Answer(
         "all but T3 fit a round-trip time of 9.77 ms; T3 would need 53.7",
         f"at 9.77 ms: {listed(buffers, 1)} packets",
         close.tolist() == [False, True, True, True] and near(buffers[0], 53.7, 1), {"buffers": buffers.tolist()},
@@ -139,12 +129,12 @@ def table_two() -> Claim:
     )  # fmt: skip
 
 
-def marginal() -> Claim:
+@statement("marginal", "section III", "with (1.5, 0.5) always stable", "t_refwa.stability")
+def marginal() -> Answer:
     rows = {row["reading"]: row for row in published()}
     root = rows["window, no delay"]["root"]
     late = rows["measured window, one late"]["value"]
-    return Claim(
-        "marginal", "section III", "with (1.5, 0.5) always stable",
+    return Answer(
         "read literally and without delay the recursion is marginal there, with the multiplier -1; fed by a "
         "measured window "
         "that is one interval old, it is unstable with radius 1.414",
@@ -154,7 +144,8 @@ def marginal() -> Claim:
     )  # fmt: skip
 
 
-def two_cycle() -> Claim:
+@statement("cycle", "section III", "the system always converges to its point of equilibrium", "t_refwa.cycle")
+def two_cycle() -> Answer:
     buffer = 100.0
     model = TRefwaWindow(phi=PHI, psi=PSI, bdp=100.0, buffer=buffer).map()
     starts = np.linspace(-99.0, 250.0, 2001)
@@ -164,8 +155,7 @@ def two_cycle() -> Claim:
     swap = float(np.abs(e[inside, 1] - (buffer / 2 - starts[inside])).max())
     ends = np.sort(e[~inside][:, 1:], axis=1)
     off = float(np.abs(ends - [0, buffer / 2]).max())
-    return Claim(
-        "cycle", "section III", "the system always converges to its point of equilibrium",
+    return Answer(
         "without delay every start in [0, B/2] is on a cycle of two, e and B/2 - e, and every other ends on 0 and B/2",
         f"2001 starts after 1000 intervals: distance from their cycle {max(back, swap):.0e} B inside, from (0, B/2) "
         f"{off / buffer:.0e} B outside",
@@ -174,11 +164,11 @@ def two_cycle() -> Claim:
     )  # fmt: skip
 
 
-def even_delays() -> Claim:
+@statement("delays", "section III", "stable for any distribution of round-trip times", "t_refwa.delays")
+def even_delays() -> Answer:
     delays = [0, 1, 2, 3, 4, 5]
     radius = [float(spectral_radius(TRefwaDelayed(phi=PHI, psi=PSI, delay=d))) for d in delays]
-    return Claim(
-        "delays", "section III", "stable for any distribution of round-trip times",
+    return Answer(
         "queues that are seen an even number of intervals late leave it marginal; 1, 3, 5 intervals: radius "
         "0.7071, 0.932, "
         "0.974",
@@ -189,7 +179,13 @@ def even_delays() -> Claim:
     )  # fmt: skip
 
 
-def any_delay() -> Claim:
+@statement(
+    "any delay",
+    "section III",
+    "stable for any number of flows and any distribution of round-trip times",
+    "t_refwa.stability",
+)
+def any_delay() -> Answer:
     """Random mixes of delays inside the region, and a single delay for each random point outside."""
     rng = np.random.default_rng(SEED)
     inside = 0.0
@@ -205,8 +201,7 @@ def any_delay() -> Claim:
     psi = np.where(np.abs(1 - phi) < 1, psi, rng.uniform(0.1, 1.0, 60))
     outside = np.max([_mixed_radius(phi, psi, (d,), np.ones(1)) for d in range(30)], axis=0)
     margin = float(TRefwaMixed(phi=PHI, psi=PSI).any_delay_margin())
-    return Claim(
-        "any delay", "section III", "stable for any number of flows and any distribution of round-trip times",
+    return Answer(
         "every mix of delays is stable iff |1-phi| + psi < 1; the published gains lie exactly on the boundary",
         f"2400 random mixes inside: radius at most {inside:.4f}; 60 random points outside: some delay below "
         f"30 gives at "
@@ -230,12 +225,12 @@ def _mixed_radius(
     return np.abs(np.linalg.eigvals(companion)).max(axis=1)
 
 
-def better_gains() -> Claim:
+@statement("better", "section III", "(1.5, 0.5)", "t_refwa.delays")
+def better_gains() -> Answer:
     radius = [float(spectral_radius(TRefwaDelayed(phi=1.0, psi=0.5, delay=d))) for d in range(7)]
     law = [0.5 ** (1 / (d + 1)) for d in range(7)]
     rest = TRefwaDelayed(phi=1.0, psi=0.5).equilibrium()["Q"] / TRefwaDelayed().values()["buffer"]
-    return Claim(
-        "better", "section III", "(1.5, 0.5)",
+    return Answer(
         "phi = 1, psi = 0.5 is stable at every delay, with radius 0.5^(1/(d+1)), and settles at Q = B/3",
         f"radius for 0 to 6 intervals: {listed(radius)}; Q = {rest:.4f} B",
         near(radius, law, 9) and near(rest, 1 / 3, 9), {"radius": radius, "rest": float(rest)},
@@ -243,7 +238,13 @@ def better_gains() -> Claim:
     )  # fmt: skip
 
 
-def readings_of_rest() -> Claim:
+@statement(
+    "rest",
+    "abstract, section III",
+    "rate matched to capacity plus total buffer size; small buffer sizes",
+    "t_refwa.rest",
+)
+def readings_of_rest() -> Answer:
     queues = []
     for model in (
         TRefwaDelayed(delay=1, buffer=100.0),
@@ -251,8 +252,7 @@ def readings_of_rest() -> Claim:
         TRefwaIntegrating(buffer=100.0),
     ):
         queues.append(float(trajectory(model, [400]).Q.values[-1]) / 100)
-    return Claim(
-        "rest", "abstract, section III", "rate matched to capacity plus total buffer size; small buffer sizes",
+    return Answer(
         "the queue settles at psi B/(phi+psi) = B/4 if RTT_avg is without queueing, at B if it is measured, "
         "and at B if the "
         "queue integrates: the two statements belong to different readings",
@@ -262,13 +262,18 @@ def readings_of_rest() -> Claim:
     )  # fmt: skip
 
 
-def continuous() -> Claim:
+@statement(
+    "continuous",
+    "section III, reference to REFWA's analysis",
+    "the same stability analysis",
+    "t_refwa.continuous",
+)
+def continuous() -> Answer:
     abscissa = float(spectral_abscissa(TRefwaContinuous(phi=PHI, psi=PSI)))
     edge = np.sort(
         stability_chart(TRefwaContinuous(phi=np.linspace(0.3, 1.6, 14), psi=0.5)).boundary_phi.values
     )
-    return Claim(
-        "continuous", "section III, reference to REFWA's analysis", "the same stability analysis",
+    return Answer(
         "in continuous time, as XCP is analysed, (1.5, 0.5) is unstable: psi = 0.5 needs 0.695 < phi < 1.172",
         f"abscissa {abscissa:+.4f} per RTT; boundaries at phi = {listed(edge)}",
         abscissa > 0 and near(edge, [0.695, 1.172]), {"abscissa": abscissa, "edge": edge.tolist()},
@@ -276,14 +281,16 @@ def continuous() -> Claim:
     )  # fmt: skip
 
 
-def xcp_parabola() -> Claim:
+@statement(
+    "xcp", "(the analysis of XCP)", "0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2", "t_refwa.continuous"
+)
+def xcp_parabola() -> Answer:
     alpha = np.pi / (4 * np.sqrt(2))
     phi = np.linspace(0.05, alpha * (1 - 1e-6), 12)
     abscissa = [float(spectral_abscissa(TRefwaContinuous(phi=p, psi=np.sqrt(2) * p**2))) for p in phi]
     end = float(spectral_abscissa(TRefwaContinuous(phi=alpha, psi=np.sqrt(2) * alpha**2)))
     most = float(np.max(TRefwaContinuous(phi=np.linspace(0.9, 1.0, 2001)).critical_psi()))
-    return Claim(
-        "xcp", "(the analysis of XCP)", "0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2",
+    return Answer(
         "that parabola lies inside the stable region and ends on its boundary at (0.5554, 0.4362); the region "
         "reaches psi = "
         "0.5498",
@@ -298,22 +305,32 @@ def xcp_parabola() -> Claim:
     )  # fmt: skip
 
 
-def queue_only() -> Claim:
+@statement(
+    "queue late",
+    "section III",
+    "(the window is the router's own; only the queue is seen late)",
+    "t_refwa.continuous",
+)
+def queue_only() -> Answer:
     edge = stability_chart(TRefwaQueueDelayed(phi=PHI, psi=np.linspace(0.2, 2.4, 12))).boundary_psi.values
-    return Claim(
-        "queue late", "section III", "(the window is the router's own; only the queue is seen late)",
+    return Answer(
         "then the continuous form is stable at the published phi for psi < 1.775",
         f"boundary at psi = {listed(edge)}", near(edge, [1.775]), {"edge": edge.tolist()},
         judged=BEYOND,
     )  # fmt: skip
 
 
-def two_bottlenecks() -> Claim:
+@statement(
+    "two links",
+    "section IV, Fig. 5",
+    "feedbacks grow until the first bottleneck is fully used",
+    "t_refwa.two_links",
+)
+def two_bottlenecks() -> Answer:
     buffers = [0.0, 10.0, 38.0, 39.0]
     used = _utilisation(TRefwaTwoLinksCommanded, buffers)
     least = TRefwaTwoLinksCommanded(bdp_1=100.0, bdp_3=100.0, buffer_1=0.0, buffer_3=0.0).least_buffer()
-    return Claim(
-        "two links", "section IV, Fig. 5", "feedbacks grow until the first bottleneck is fully used",
+    return Answer(
         "with the commanded window in eq. (3) it stays under-used unless buffers hold 0.386 of the "
         "bandwidth-delay product: "
         "0.899 without a buffer, 0.925 with 10 %",
@@ -326,10 +343,15 @@ def two_bottlenecks() -> Claim:
     )  # fmt: skip
 
 
-def two_bottlenecks_measured() -> Claim:
+@statement(
+    "two links, measured",
+    "section IV, Fig. 5",
+    "feedbacks grow until the first bottleneck is fully used",
+    "t_refwa.two_links",
+)
+def two_bottlenecks_measured() -> Answer:
     used = _utilisation(TRefwaTwoLinksMeasured, [0.0, 10.0])
-    return Claim(
-        "two links, measured", "section IV, Fig. 5", "feedbacks grow until the first bottleneck is fully used",
+    return Answer(
         "with the measured window in eq. (3) both links are full whatever the buffer",
         f"iterated: utilisation {listed(used)} without a buffer and with 10 %", near(used, [1, 1], 6), {"used": used},
         judged=HOLDS,
@@ -344,3 +366,24 @@ def _utilisation(
     model = kind(phi=0.75, psi=0.25, bdp_1=100.0, bdp_3=100.0, buffer_1=each, buffer_3=each)
     used = trajectory(model, [4000]).utilisation_1.isel(time=-1)
     return [float(share) for share in used.values]
+
+
+#: In the order of the report.
+STATEMENTS = (
+    equal_rates,
+    code_error,
+    code_fairness,
+    code_table,
+    table_two,
+    marginal,
+    two_cycle,
+    even_delays,
+    any_delay,
+    better_gains,
+    readings_of_rest,
+    continuous,
+    xcp_parabola,
+    queue_only,
+    two_bottlenecks,
+    two_bottlenecks_measured,
+)

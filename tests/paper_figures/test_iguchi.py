@@ -15,7 +15,7 @@ from tcpdynamics.paper_figures.logistic import figures
 
 @pytest.fixture(scope="module")
 def claims() -> dict[str, Claim]:
-    return {f.key: f for f in statements.claims()}
+    return {f.key: f for f in (decide() for decide in statements.STATEMENTS)}
 
 
 def test_figure_one_is_the_map_and_not_the_equation() -> None:

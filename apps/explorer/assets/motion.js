@@ -136,3 +136,29 @@ function orbit(next, start, steps) {
   }
   return values;
 }
+
+/**
+ * The swing in which a motion ends, from its samples: its lowest and highest value, its period, and by which share its
+ * height changes from one swing to the next (below zero where it dies out). Null where it does not swing.
+ */
+function swing(times, values) {
+  const half = values.length >> 1, tail = values.slice(half);
+  const middle = (Math.max(...tail) + Math.min(...tail)) / 2, rises = [];
+  for (let i = 2; i < values.length; i++) {
+    const [a, b] = [values[i - 1] - middle, values[i] - middle];
+    if (a < 0 && b >= 0) rises.push({ i, t: times[i - 1] + ((times[i] - times[i - 1]) * a) / (a - b) });
+  }
+  if (rises.length < 3) return null;
+  const ends = (k) => {
+    let low = Infinity, high = -Infinity;
+    for (let i = rises[k - 1].i - 1; i <= rises[k].i; i++) {
+      const [a, b, c] = [values[i - 1], values[i], values[Math.min(i + 1, values.length - 1)]];
+      const bend = a - 2 * b + c, top = (b - a) * (c - b) < 0 && bend !== 0 ? b - (c - a) ** 2 / (8 * bend) : b;
+      low = Math.min(low, top);
+      high = Math.max(high, top);
+    }
+    return [low, high];
+  };
+  const last = rises.length - 1, [low, high] = ends(last), [before, beyond] = ends(last - 1);
+  return { low, high, period: rises[last].t - rises[last - 1].t, change: (high - low) / (beyond - before) - 1, from: rises[last - 1].i - 1, to: rises[last].i };
+}

@@ -1,0 +1,25 @@
+// Plotly figures in the colours of the page, for the explorer and the report.
+"use strict";
+const look = (() => {
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  /** Colours of lines and regions on white paper, and what stands for them on dark. */
+  const ON_DARK = {
+    "#000000": "--ink", "#000": "--ink", black: "--ink", "#444": "--faint", "#444444": "--faint", "#7A3E9D": "#b98ad3",
+    "#BFE0F2": "#1c4258", "#FBD9B5": "#5c3a1a", "#9ADBC0": "#1f5a43", "#FFF6E5": "#2b2a27", "#F3B58F": "#7a4527",
+  };
+
+  /** Traces and layout for this page: its letters, its lines, nothing black on black. */
+  const coloured = (data, layout) => {
+    const ink = style("--ink"), line = style("--line"), clear = "rgba(0,0,0,0)";
+    let text = JSON.stringify([data, layout]);
+    for (const [colour, other] of Object.entries(dark.matches ? ON_DARK : {})) text = text.replaceAll(`"${colour}"`, JSON.stringify(other.startsWith("--") ? style(other) : other));
+    const [traces, whole] = JSON.parse(text);
+    for (const key of Object.keys(whole).filter((name) => /^[xy]axis\d*$/.test(name))) {
+      whole[key] = { ...whole[key], gridcolor: line, zerolinecolor: line, linecolor: line };
+    }
+    return [traces, { ...whole, paper_bgcolor: clear, plot_bgcolor: clear, font: { ...whole.font, color: ink, family: "system-ui, sans-serif" } }];
+  };
+
+  return { style, coloured, onChange: (redraw) => dark.addEventListener("change", redraw) };
+})();

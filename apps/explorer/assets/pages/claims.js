@@ -1,0 +1,189 @@
+// The papers' statements: a list at once; a verdict and a figure for the row that is opened. From disk, what was
+// answered when the page was written.
+"use strict";
+explorer.page("claims", (() => {
+  const { element } = explorer;
+  const TONES = { holds: "good", "holds with conditions": "fair", "does not hold": "poor" };
+  const LONGEST = 200, ANY = "all";
+  const later = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+  /** Words of the address; what is none of the choices is replaced by the first, with a sentence. */
+  const read = (choices, served) => {
+    const search = served ? location.search : location.hash.slice(1), said = [], state = { words: "", open: "" };
+    const words = search.length > 4096 ? new Map([["", ""]]) : new Map(new URLSearchParams(search));
+    for (const [name, list] of Object.entries(choices)) {
+      const word = words.get(name);
+      if (name !== "open") state[name] = list[0];
+      if (word !== undefined && list.includes(word)) state[name] = word;
+      else if (word !== undefined) said.push(`${name} must be one of the page's choices, got ${word.slice(0, 40)}`);
+    }
+    if (words.has("words")) state.words = words.get("words").slice(0, LONGEST);
+    const strange = [...words.keys()].find((name) => !Object.hasOwn(state, name));
+    if (strange !== undefined) said.push(`this page has no ${strange.slice(0, 40) || "address as long as that"}; it has ${Object.keys(state).join(", ")}`);
+    return [state, said];
+  };
+
+  /** A figure of the papers in the page's colours, with room for its legend below. */
+  const fitted = ({ data, layout }, width) => {
+    const named = data.filter((t) => t.showlegend !== false && t.name).length, legend = 21 * Math.ceil(named / Math.max(1, Math.floor(width / 240)));
+    const [traces, whole] = look.coloured(data, layout);
+    for (const key of Object.keys(whole).filter((name) => /^[xy]axis/.test(name))) whole[key].automargin = true;
+    return [traces, { ...whole, height: 380 + legend, width: undefined, autosize: true, margin: { t: 16, r: 12, l: 56, b: 56 + legend },
+      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" } }];
+  };
+  const named = (axis, name) => (axis && axis.title && axis.title.text) || name;
+  const rows = ({ data, layout }) => [["line", named(layout.xaxis, "x"), named(layout.yaxis, "y")], ...data.flatMap((t) => (t.x || []).map((x, i) => [t.name || "", x ?? "", t.y[i] ?? ""]))];
+
+  const mount = (root, spec) => {
+    const served = Boolean(spec.values), { facts } = spec, byName = new Map(facts.rows.map((row) => [row.name, row]));
+    const figures = { ...facts.figures };
+    const [state, complaints] = read({ paper: [ANY, ...Object.keys(facts.papers)], verdict: [ANY, ...facts.verdicts], open: [...byName.keys()] }, served);
+
+    const address = () => {
+      const words = new URLSearchParams(Object.entries(state).filter(([, word]) => word && word !== ANY)).toString();
+      if (served) history.replaceState(null, "", location.pathname + (words ? `?${words}` : ""));
+      else history.replaceState(null, "", `#${words}`);
+    };
+
+    /** What the server answers, asked for again while it is busy with others' answers; null from disk. */
+    const ask = async (kind, name) => {
+      for (; served; await later(1000)) {
+        const answer = await fetch(`/claims/${kind}/${name}.json`);
+        if (answer.status === 200) return answer.json();
+        if (answer.status !== 202) throw new Error(`the server answers ${answer.status}`);
+      }
+      return null;
+    };
+
+    // ---- a row -----------------------------------------------------------------------------------------------
+    const items = new Map();
+    const badge = (row) => {
+      const { verdict } = items.get(row.name), word = row.answer ? row.answer.verdict : "not decided yet";
+      verdict.textContent = word;
+      verdict.className = `verdict ${row.answer ? TONES[word] || "" : "open"}`;
+    };
+    const decide = async (row) => {
+      if (row.answer || !served) return;
+      items.get(row.name).verdict.textContent = "deciding ...";
+      try {
+        row.answer = await ask("answers", row.name);
+      } finally {
+        badge(row);
+      }
+      show();
+    };
+    const draw = async (row, box) => {
+      if (!row.figure) return;
+      const figure = figures[row.figure] ||= await ask("figures", row.figure);
+      if (!figure) return;
+      const Plotly = await explorer.plotly(spec), name = row.figure.replace(".", "-");
+      const picture = element("div", { class: "plot", role: "img", "aria-label": `Figure ${row.figure}; its numbers are below` });
+      const image = (format) => () => Plotly.downloadImage(figure, { format, filename: name, width: 900, height: 560 });
+      const table = element("table"), numbers = element("details", { ontoggle: () => {
+        const [head, ...body] = rows(figure);
+        table.replaceChildren(element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
+          element("tbody", {}, ...body.slice(0, 400).map((r) => element("tr", {}, ...r.map((x) => element("td", {}, typeof x === "number" ? explorer.shown(x) : String(x)))))));
+      } }, element("summary", {}, "Numbers"), element("div", { class: "scroll", tabindex: "0" }, table));
+      box.replaceChildren(picture, element("p", { class: "actions" },
+        element("button", { type: "button", onclick: image("png") }, "PNG"), element("button", { type: "button", onclick: image("svg") }, "SVG"),
+        element("button", { type: "button", onclick: () => explorer.save(`${name}.csv`, explorer.csv(rows(figure)), "text/csv") }, "CSV")), numbers);
+      await Plotly.newPlot(picture, ...fitted(figure, box.clientWidth), { displayModeBar: false, responsive: true });
+    };
+    const fill = async (row) => {
+      const { body } = items.get(row.name), box = element("div", { class: "claim-figure" });
+      const line = (word, text) => [element("dt", {}, word), element("dd", {}, text)];
+      const lay = () => body.replaceChildren(
+        element("dl", {}, ...(row.answer ? [...line("Answer", row.answer.answer), ...line("Computed", row.answer.computed)]
+          : line("Verdict", served ? "It is being decided: a second for most, half a minute for the first on a fresh machine."
+            : "This file holds no verdicts; the command decides, and tcpdynamics explore --export DIR --verdicts writes them."))),
+        box, element("p", { class: "decide-again" }, row.figure ? "Decide it again, and draw its figure:" : "Decide it again:"), element("pre", { tabindex: "0" }, row.commands.join("\n")));
+      lay();
+      try {
+        await decide(row);
+        lay();
+        await draw(row, box);
+      } catch (error) {
+        body.append(element("p", { class: "complaint", role: "status" }, `No answer: ${error.message}.`));
+      }
+      root.dispatchEvent(new CustomEvent("drawn"));
+    };
+    for (const row of facts.rows) {
+      const verdict = element("span", { class: "verdict open" }), body = element("div", { class: "claim-body" });
+      const box = element("details", { class: "claim", id: row.name, ontoggle: () => {
+        if (box.open) {
+          for (const other of items.values()) if (other.box !== box) other.box.open = false;
+          state.open = row.name;
+          fill(row);
+        } else if (state.open === row.name) state.open = "";
+        address();
+      } }, element("summary", {}, verdict, element("span", { class: "published" }, row.published),
+        element("span", { class: "where" }, `${facts.papers[row.paper]}, ${row.where}`)), body);
+      items.set(row.name, { verdict, body, box });
+      badge(row);
+    }
+
+    // ---- filters ---------------------------------------------------------------------------------------------
+    const shown = () => facts.rows.filter((row) => (state.paper === ANY || row.paper === state.paper)
+      && (state.verdict === ANY || !row.answer || row.answer.verdict === state.verdict)
+      && state.words.toLowerCase().split(/\s+/).every((word) => text(row).includes(word)));
+    const text = (row) => [row.name, facts.papers[row.paper], row.where, row.published, ...(row.answer ? [row.answer.answer, row.answer.computed] : [])].join(" ").toLowerCase();
+    const counted = element("p", { class: "counted", role: "status" });
+    let deciding = false;
+    const show = () => {
+      const rows = shown(), names = new Set(rows.map((row) => row.name)), open = rows.filter((row) => !row.answer).length;
+      for (const [name, { box }] of items) box.hidden = !names.has(name);
+      const counts = facts.verdicts.map((v) => [rows.filter((row) => row.answer && row.answer.verdict === v).length, v]).filter(([n]) => n);
+      if (open) counts.push([open, "not decided yet"]);
+      counted.textContent = `${rows.length} of ${facts.rows.length} statements${counts.length ? `: ${counts.map(([n, v]) => `${n} ${v}`).join(", ")}` : ""}.`;
+      all.hidden = !open || !served;
+    };
+    const decideAll = async () => {
+      if (deciding || !served) return;
+      deciding = true;
+      all.disabled = true;
+      try {
+        for (let row; (row = shown().find((one) => !one.answer)) && root.isConnected && root.contains(list);) await decide(row);
+      } catch (error) {
+        said.textContent = `Not all are decided: ${error.message}.`;
+      }
+      deciding = all.disabled = false;
+      show();
+    };
+    const all = element("button", { type: "button", onclick: decideAll }, "Decide all of these");
+    const filter = (name, label, choices) => {
+      const list = element("select", { id: `filter-${name}`, onchange: () => { state[name] = list.value; changed(); } },
+        ...choices.map(([value, word]) => element("option", { value, selected: value === state[name] }, word)));
+      return element("div", { class: "control" }, element("label", { for: `filter-${name}` }, label), list);
+    };
+    const words = element("input", { type: "search", id: "filter-words", maxlength: LONGEST, value: state.words, oninput: () => { state.words = words.value; changed(); } });
+    const changed = () => {
+      show();
+      address();
+      if (state.verdict !== ANY) decideAll();
+    };
+    const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
+    const list = element("div", { class: "claims" }, ...Array.from(items.values(), ({ box }) => box));
+    root.replaceChildren(
+      element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said,
+      element("form", { class: "controls", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+        filter("paper", "paper", [[ANY, "all papers"], ...Object.entries(facts.papers)]),
+        filter("verdict", "verdict on the paper", [[ANY, "all verdicts"], ...facts.verdicts.map((v) => [v, v])]),
+        element("div", { class: "control" }, element("label", { for: "filter-words" }, "words"), words)),
+      counted, element("p", { class: "actions" }, all), list, ...spec.notes.map((note) => element("p", { class: "note" }, note)));
+    show();
+    if (served) fetch("/claims/answers.json").then((answer) => answer.json()).then((known) => { // of earlier visits
+      for (const row of facts.rows) {
+        row.answer ||= known[row.name];
+        badge(row);
+      }
+      show();
+    });
+    if (state.verdict !== ANY) decideAll();
+    if (state.open) {
+      items.get(state.open).box.open = true;
+      items.get(state.open).box.scrollIntoView();
+    }
+    look.onChange(() => state.open && root.contains(list) && fill(byName.get(state.open)));
+  };
+  return { mount };
+})());
