@@ -164,7 +164,7 @@ def test_the_server_gives_the_boundary_of_unequal_links(tab: Page, server: str, 
         "reading": "cross-delayed",
         "flows": 4,
         "gamma": 0.6,
-        "delay": 0.9,
+        "delay": 1.6,
         "across": across,
         "ratio": 1.1,
     }

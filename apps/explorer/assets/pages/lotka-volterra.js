@@ -188,7 +188,7 @@
           { name: "stable, flows alike", x: [columns[0], ...columns, columns[80]], y: [0, ...edge.map((e) => Math.min(e, 1.02 * TOP)), 0], area: true },
           { name: edge.some((e) => e < TOP) ? "boundary of stability" : "no boundary: always stable", x: columns, y: edge.map((e) => (e > 1.5 * TOP ? NaN : e)) },
           { name: "the sliders", x: [values[across]], y: [values.epsilon], points: true },
-          ...(exact.key ? [{ name: exact.old ? "by exact roots: old, the new one is being computed" : `by exact roots${values.ratio === 1 ? "" : ", these access links"}`,
+          ...(exact.key ? [{ name: exact.old ? "by exact roots: old, the new one is being computed" : `by exact roots${values.ratio === 1 ? "" : ", these access links"}${exact.curves.length ? "" : ": no boundary here"}`,
             x: exact.curves.flatMap(([x]) => [...x, NaN]), y: exact.curves.flatMap(([, y]) => [...y, NaN]), dash: true }] : []),
         ],
         pick: (x, epsilon) => set({ [across]: x, epsilon }),
