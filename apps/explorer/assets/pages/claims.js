@@ -24,15 +24,28 @@ explorer.page("claims", (() => {
   };
 
   /** A figure of the papers in the page's colours, with room for its legend below. */
+  const room = ({ data }, width) => 21 * Math.ceil(data.filter((t) => t.showlegend !== false && t.name).length / Math.max(1, Math.floor(width / 240)));
   const fitted = ({ data, layout }, width) => {
-    const named = data.filter((t) => t.showlegend !== false && t.name).length, legend = 21 * Math.ceil(named / Math.max(1, Math.floor(width / 240)));
-    const [traces, whole] = look.coloured(data, layout);
+    const legend = room({ data }, width), [traces, whole] = look.coloured(data, layout);
     for (const key of Object.keys(whole).filter((name) => /^[xy]axis/.test(name))) whole[key].automargin = true;
-    return [traces, { ...whole, height: (layout.height > 500 ? layout.height : 380) + legend, width: undefined, autosize: true, margin: { t: 16, r: 12, l: 56, b: 56 + legend },
-      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" } }];
+    return [traces, { ...whole, height: (layout.height > 500 ? layout.height : 380) + legend, width: undefined, autosize: true,
+      margin: { t: layout.annotations ? 32 : 16, r: 12, l: 56, b: 56 + legend }, legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" } }];
+  };
+  /** Its panels below one another, where the page is narrow. */
+  const narrowed = (picture, figure, width) => {
+    const changes = look.stacked(picture);
+    if (!changes) return null;
+    for (const name of ["legend.y", "legend.yanchor", "margin.t"]) delete changes[name];
+    return { ...changes, height: changes.height - 120 + room(figure, width) };
   };
   const named = (axis, name) => (axis && axis.title && axis.title.text) || name;
-  const rows = ({ data, layout }) => [["line", named(layout.xaxis, "x"), named(layout.yaxis, "y")], ...data.flatMap((t) => (t.x || []).map((x, i) => [t.name || "", x ?? "", t.y[i] ?? ""]))];
+  /** The numbers behind a figure, with the panel of each where there are several. */
+  const rows = ({ data, layout }) => {
+    const titles = layout.yaxis2 && layout.annotations ? layout.annotations.map((one) => one.text) : null;
+    const panel = (t) => titles && [titles[Number((t.yaxis || "y").slice(1) || 1) - 1] || ""];
+    return [[...(titles ? ["panel"] : []), "line", named(layout.xaxis, "x"), named(layout.yaxis, "y")],
+      ...data.flatMap((t) => (t.x || []).map((x, i) => [...(panel(t) || []), t.name || "", x ?? "", t.y[i] ?? ""]))];
+  };
 
   const mount = (root, spec) => {
     const served = Boolean(spec.values), { facts } = spec, byName = new Map(facts.rows.map((row) => [row.name, row]));
@@ -90,7 +103,7 @@ explorer.page("claims", (() => {
         element("button", { type: "button", onclick: image("png") }, "PNG"), element("button", { type: "button", onclick: image("svg") }, "SVG"),
         element("button", { type: "button", onclick: () => explorer.save(`${name}.csv`, explorer.csv(rows(figure)), "text/csv") }, "CSV")), numbers);
       await Plotly.newPlot(picture, ...fitted(figure, box.clientWidth), { displayModeBar: false, responsive: true });
-      const below = box.clientWidth < 600 && look.stacked(picture);
+      const below = box.clientWidth < 600 && narrowed(picture, figure, box.clientWidth);
       if (below) await Plotly.relayout(picture, below);
     };
     /** A figure with simulated packets: a job, with progress and cancel. */
