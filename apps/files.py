@@ -180,11 +180,16 @@ def _chunk(text: bytes) -> bytes:
 
 def write_netcdf(path: Path, result: xr.Dataset) -> None:
     """Write a result as NetCDF-4 (`check_netcdf_name` its path before the work); a hash of its bytes stands behind."""
+    # By way of memory: HDF5 that meets a full disk crashes the process instead of raising OSError.
+    write_whole(path, netcdf(result))
+
+
+def netcdf(result: xr.Dataset) -> list[Buffer]:
+    """What `write_netcdf` writes."""
     from tcpdynamics.solvers.sweeps.netcdf_rules import seal
 
-    # By way of memory: HDF5 that meets a full disk crashes the process instead of raising OSError.
     content = result.to_netcdf(engine="h5netcdf")
-    write_whole(path, [content, seal(content)])
+    return [content, seal(content)]
 
 
 def write_text(path: Path, text: str) -> None:

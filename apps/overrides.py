@@ -5,9 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-import click
-
-from tcpdynamics.errors import shown
+from tcpdynamics.errors import InputError, shown
 
 #: Names in a path; those of scenarios have three.
 _DEEPEST = 16
@@ -28,7 +26,7 @@ def override(table: dict[str, Any], setting: str, example: str = "flows.0.sender
 
     Raises
     ------
-    click.UsageError
+    InputError
         Without `=`, for an index that does not exist, a path that goes on below a value, or a path or value that is
         nested deeper than those of scenarios are.
 
@@ -43,9 +41,9 @@ def override(table: dict[str, Any], setting: str, example: str = "flows.0.sender
     path, equals, text = setting.partition("=")
     names = path.strip().split(".")
     if not equals or not all(names):
-        raise click.UsageError(f"--set takes key=value, such as {example}, got {shown(setting)}")
+        raise InputError(f"--set takes key=value, such as {example}, got {shown(setting)}")
     if len(names) > _DEEPEST:
-        raise click.UsageError(f"--set goes at most {_DEEPEST} names deep, got {shown(path)}")
+        raise InputError(f"--set goes at most {_DEEPEST} names deep, got {shown(path)}")
     at: Any = table
     for depth, name in enumerate(names[:-1]):
         key = _key(at, name, names[:depth])
@@ -63,16 +61,16 @@ def _key(at: Any, name: str, before: list[str]) -> str | int:
     if isinstance(at, dict):
         return name
     if not isinstance(at, list):
-        raise click.UsageError(
+        raise InputError(
             f"--set {where}.{_cut(name)}: {where} is {shown(at)}, which has nothing below it; stop there"
         )
     if not (name.isascii() and name.isdigit()):
-        raise click.UsageError(
+        raise InputError(
             f"--set {where}.{_cut(name)}: {where} is a list; give an index from 0, such as {where}.0.{_cut(name)}"
         )
     if len(name) > 9 or int(name) >= len(at):
         held = f"the indices 0 to {len(at) - 1}" if at else "no entries"
-        raise click.UsageError(f"--set {where}.{_cut(name)}: {where} has {held}; add more in the file")
+        raise InputError(f"--set {where}.{_cut(name)}: {where} has {held}; add more in the file")
     return int(name)
 
 
@@ -85,6 +83,6 @@ def _value(text: str) -> Any:
     except tomllib.TOMLDecodeError:
         return text
     except ScenarioError:
-        raise click.UsageError(f"--set takes a number, a text or a short list, got {shown(text)}") from None
+        raise InputError(f"--set takes a number, a text or a short list, got {shown(text)}") from None
     # A line break in the text could have made further keys.
     return read["value"] if list(read) == ["value"] else text

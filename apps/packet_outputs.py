@@ -71,7 +71,7 @@ def as_json(result: xr.Dataset) -> dict[str, Any]:
     }
     until = {k.removeprefix("until_"): v for k, v in result.attrs.items() if k.startswith("until_")}
     if until:
-        document["until"] = _finite(until)
+        document["until"] = finite(until)
     coordinates = {str(k): v.values.tolist() for k, v in result.coords.items() if k != "seed"}
     variables = {name: v for name, v in result.data_vars.items() if not RECORDINGS & set(v.dims)}
     return document | {
@@ -80,18 +80,19 @@ def as_json(result: xr.Dataset) -> dict[str, Any]:
             str(name): {
                 "dims": list(v.dims),
                 "units": v.attrs.get("units", "1"),
-                "values": _finite(v.values.tolist()),
+                "values": finite(v.values.tolist()),
             }
             for name, v in variables.items()
         },
     }
 
 
-def _finite(values: Any) -> Any:
+def finite(values: Any) -> Any:
+    """Nested lists and mappings with None for what is not finite, as JSON has it."""
     if isinstance(values, list):
-        return [_finite(v) for v in values]
+        return [finite(v) for v in values]
     if isinstance(values, dict):
-        return {k: _finite(v) for k, v in values.items()}
+        return {k: finite(v) for k, v in values.items()}
     return None if isinstance(values, float) and not math.isfinite(values) else values
 
 
@@ -107,7 +108,7 @@ def summary_lines(result: xr.Dataset, scenario: Scenario, verbose: bool = False)
     for line in lines:
         yield textwrap.fill(line, 110, initial_indent="  ", subsequent_indent="      ")
     yield "what came out"
-    for label, values, digits in _rows(result, scenario):
+    for label, values, digits in rows(result, scenario):
         yield f"  {label:36s} {_shown(values, digits, several)}"
     for line in (*_groups(result, scenario, several), *_links(result, several), *_flows(result, several)):
         yield f"  {line}"
@@ -115,7 +116,8 @@ def summary_lines(result: xr.Dataset, scenario: Scenario, verbose: bool = False)
         yield f"± half of Student's 95 % interval over {result.sizes['replication']} replications"
 
 
-def _rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataArray, int]]:
+def rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataArray, int]]:
+    """Label with unit, values and digits of the lines of a summary."""
     sent = result.sent.sum("flow")
     result = result.assign(
         jain=result.slice_jain.mean("slice"),
@@ -211,6 +213,17 @@ def _shown(values: xr.DataArray, digits: int, several: bool) -> str:
 
 def _number(value: float, digits: int) -> str:
     return "none" if value != value else f"{value:.{digits}f}"
+
+
+def about_file(path: Path) -> str:
+    """The first sentence of the comment at the top of a scenario."""
+    words: list[str] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        words += line.lstrip("# ").split()
+    first, stop, _ = " ".join(words).partition(". ")
+    return first + ("." if stop else "")
 
 
 def what_you_ran(scenario: Scenario) -> Iterator[str]:

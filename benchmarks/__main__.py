@@ -13,6 +13,7 @@ NAMES = (
     "delay_roots",
     "sweep_overhead",
     "import_time",
+    "explorer",
 )
 
 

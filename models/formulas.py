@@ -37,6 +37,11 @@ def cos(x: Number) -> Value:
     return _apply("cos", x)
 
 
+def arccos(x: Number) -> Value:
+    """Inverse cosine."""
+    return _apply("acos" if hasattr(x, "free_symbols") else "arccos", x)
+
+
 def sqrt(x: Number) -> Value:
     """Square root."""
     return _apply("sqrt", x)
@@ -73,11 +78,16 @@ def with_labels(array: xr.DataArray, name: str, units: str, long_name: str) -> x
 
 def positive_part(x: Value) -> Value:
     """max(0, x)."""
-    if hasattr(x, "free_symbols"):
+    return at_least(x, 0)
+
+
+def at_least(x: Value, low: Value) -> Value:
+    """max(x, low)."""
+    if hasattr(x, "free_symbols") or hasattr(low, "free_symbols"):
         import sympy
 
-        return sympy.Max(0, x)
-    return np.maximum(x, 0)
+        return sympy.Max(low, x)
+    return np.maximum(x, low)
 
 
 def choose(condition: bool | Value | sympy.Basic, this: Value, other: Value) -> float | xr.DataArray:

@@ -119,7 +119,7 @@ def simulate(
     ready = ready_scenarios()
     if show_list:
         for name, path in ready.items():
-            click.echo(f"{name:24s} {_first_comment(path)}")
+            click.echo(f"{name:24s} {outputs.about_file(path)}")
         return
     if scenario is None:
         raise click.UsageError(
@@ -301,14 +301,3 @@ def _load(path: Path, settings: tuple[str, ...], ready: Iterable[str]) -> Scenar
     for setting in settings:
         override(table, setting)
     return parse_scenario(table)
-
-
-def _first_comment(path: Path) -> str:
-    """The first sentence of the comment at the top."""
-    words: list[str] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            break
-        words += line.lstrip("# ").split()
-    first, stop, _ = " ".join(words).partition(". ")
-    return first + ("." if stop else "")

@@ -164,14 +164,14 @@ def add_routes(server: Any) -> None:
         return Response(json.dumps(answer), 202 if answer is None else 200, mimetype="application/json")
 
     @server.get("/claims/answers.json")  # type: ignore[untyped-decorator]
-    def known() -> Response:
+    def claim_answers() -> Response:
         ready = {name: answer for (kind, name), answer in list(_answers.items()) if kind == "claim"}
         return Response(json.dumps(ready), mimetype="application/json")
 
     @server.get("/claims/answers/<name>.json")  # type: ignore[untyped-decorator]
-    def answers(name: str) -> Response:
+    def claim_answer(name: str) -> Response:
         return answered(decided, name)
 
     @server.get("/claims/figures/<name>.json")  # type: ignore[untyped-decorator]
-    def figures(name: str) -> Response:
+    def claim_figure(name: str) -> Response:
         return answered(drawn, name)

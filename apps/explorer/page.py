@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tcpdynamics.errors import DomainError, InputError
@@ -46,6 +47,8 @@ class Control:
         Whether the slider moves in decades.
     only : tuple of str
         Words of the page's choice with which it is shown; without any, always.
+    shown_from : (name, number), optional
+        Another control, and the least value of it with which this one is shown.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Control:
     step: float
     log: bool = False
     only: tuple[str, ...] = ()
+    shown_from: tuple[str, float] | None = None
 
     def read(self, text: str) -> float:
         """A value from an address, read as the command reads it.
@@ -169,11 +173,14 @@ class Printed:
         Choices and controls in whole steps that shape the program; the others are inputs of the function.
     make : callable
         Values of the shape -> (program, names of its inputs in order, what the script must know beside it).
+    lazy : bool
+        Whether the page's script asks for it, by `explorer.load`, instead of waiting for it before it draws.
     """
 
     name: str
     shape: tuple[str, ...]
     make: Callable[[Values], tuple[Program, tuple[str, ...], dict[str, Any]]]
+    lazy: bool = False
 
     def key(self, values: Values) -> str:
         """The name of the function for these values."""
@@ -185,9 +192,10 @@ class Printed:
 
         program, inputs, about = self.make(values)
         about = about | {"inputs": inputs, "size": len(program.outputs)}
+        text = re.sub(r" ([-=+*/]) ", r"\1", javascript(program, inputs))  # pages have hundreds of these
         return (
             f'explorer.register("{slug}", "{self.key(values)}", (() => {{\n"use strict";\n{PRELUDE}'
-            f"{javascript(program, inputs)}\nreturn {{ run, ...{json.dumps(about)} }};\n}})());\n"
+            f"{text}\nreturn {{ run, ...{json.dumps(about, separators=(',', ':'))} }};\n}})());\n"
         )
 
 
@@ -211,7 +219,7 @@ class Figure:
     name: str
     title: str
     alt: str
-    kind: str = "curves"  # or "diagram"
+    kind: str = "curves"  # or "diagram", "plane", "facts" (numbers, each with unit and meaning)
 
 
 @dataclass(frozen=True)
@@ -231,6 +239,10 @@ class Page:
         Values -> the command line that gives the same numbers, where there is one.
     notes : tuple of str
         Sentences below the pictures: what the models mean and where they hold.
+    answers : mapping of a name to a callable
+        (Values, what the reader typed) -> JSON: what the page's script asks the server for, by `explorer.ask`. The
+        work of one answer is bounded by the controls; what is typed is checked like any input. Exported pages have
+        none.
     exported : bool
         Whether it opens from disk too; a page whose answers need a server does not.
     facts : callable, optional
@@ -253,6 +265,7 @@ class Page:
     dataset: Callable[[Values], Any] | None = None
     command: Callable[[Values], str] | None = None
     notes: tuple[str, ...] = ()
+    answers: Mapping[str, Callable[[Values, str], Any]] = field(default_factory=dict)
     exported: bool = True
     facts: Callable[[bool], dict[str, Any]] | None = None
     jobs: tuple[JobKind, ...] = ()
@@ -291,6 +304,6 @@ class Page:
             "question": self.question,
             "controls": [asdict(c) | {"start": c.start} for c in self.controls],
             "figures": [asdict(f) for f in self.figures],
-            "printed": [{"name": p.name, "shape": list(p.shape)} for p in self.printed],
+            "printed": [{"name": p.name, "shape": list(p.shape), "lazy": p.lazy} for p in self.printed],
             "notes": list(self.notes),
         } | ({"facts": self.facts(whole)} if self.facts else {})

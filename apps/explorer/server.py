@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from tcpdynamics.errors import InputError
+
 from . import claims
 from .job_routes import add_job_routes
 from .page import Page
@@ -20,6 +22,8 @@ ASSETS = Path(__file__).parent / "assets"
 MAX_ADDRESS = 4096
 #: Bytes of a request's body that are taken in at all.
 MAX_BODY = 1_000_000
+#: What a reader may type beside the controls.
+MAX_TYPED = 200
 TITLE = "tcpdynamics explorer"
 
 
@@ -36,7 +40,9 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
         values, complaints = page.start(), []
     if len(search) > MAX_ADDRESS:
         complaints = [f"the address is longer than {MAX_ADDRESS} characters and was not read"]
-    places = {"functions": "/functions/", "code": "/code/", "netcdf": "/netcdf/", "plotly": "/plotly.min.js"}
+    places = {name: f"/{name}/" for name in ("functions", "answers", "code", "netcdf")} | {
+        "plotly": "/plotly.min.js"
+    }
     return page.spec() | places | {"values": values, "complaints": complaints}
 
 
@@ -106,7 +112,7 @@ def make_app(local_only: bool = True) -> Any:
 
 
 def _routes(server: Any, local_only: bool) -> None:
-    from flask import Response, abort, request, send_file
+    from flask import Response, abort, jsonify, request, send_file
 
     @server.before_request  # type: ignore[untyped-decorator]
     def refuse_other_names() -> None:
@@ -124,12 +130,22 @@ def _routes(server: Any, local_only: bool) -> None:
 
         return Response(get_plotlyjs(), mimetype="text/javascript")
 
-    def values_here(slug: str) -> tuple[Any, dict[str, Any]]:
+    def values_here(slug: str, *but: str) -> tuple[Any, dict[str, Any]]:
         page = pages().get(slug) or abort(404)
-        values, complaints = page.read(words_of(request.query_string.decode("utf-8", "replace")))
+        words = words_of(request.query_string.decode("utf-8", "replace"))
+        values, complaints = page.read({k: w for k, w in words.items() if k not in but})
         if complaints:
             abort(400, complaints[0])
         return page, values
+
+    @server.get("/answers/<slug>/<name>")  # type: ignore[untyped-decorator]
+    def answers(slug: str, name: str) -> Any:
+        page, values = values_here(slug, "typed")
+        answer = page.answers.get(name) or abort(404)
+        try:
+            return jsonify(answer(values, request.args.get("typed", "")[:MAX_TYPED]))
+        except InputError as error:
+            return jsonify({"refused": str(error)})  # what is typed may be wrong; the request is not
 
     @server.get("/code/<slug>")  # type: ignore[untyped-decorator]
     def code(slug: str) -> Response:
@@ -146,9 +162,13 @@ def _routes(server: Any, local_only: bool) -> None:
         page, values = values_here(slug)
         if page.dataset is None:
             abort(404)
+        try:
+            dataset = page.dataset(values)
+        except InputError as error:  # values that are refused together
+            abort(400, str(error))
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "data.nc"
-            write_netcdf(file, page.dataset(values))
+            write_netcdf(file, dataset)
             return send_file(io.BytesIO(file.read_bytes()), "application/x-netcdf", True, f"{slug}.nc")
 
 

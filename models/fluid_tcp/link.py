@@ -65,6 +65,25 @@ class FluidTcpLink(Model, family="fluid-tcp"):
     def equilibrium(self) -> OperatingPoint:
         raise NotImplementedError
 
+    def queue_at(self, rtt: Value) -> Value:
+        """Queue [packet] that rests where the round-trip time is `rtt`: the mark of W = R C/N with W^2 p = 2 holds it.
+
+        Whatever the base round-trip time; that which belongs to it is rtt less queue over capacity.
+
+        Parameters
+        ----------
+        rtt : number, DataArray or SymPy expression   R_0, round-trip time at the operating point [s].
+
+        Examples
+        --------
+        >>> from tcpdynamics.models import FluidTcpProportional
+        >>> link = FluidTcpProportional(flows=60, capacity=3750, base_rtt=0.2, buffer=800, gain=1.84e-4)
+        >>> rest = link.equilibrium()
+        >>> print(f"{link.queue_at(rest.rtt):.2f} {rest.queue:.2f}")
+        59.69 59.69
+        """
+        return named(self._queue(self.values(), rtt), "queue", "packet", "queue")
+
     def _queue(self, v: Mapping[str, Value], rtt: Value) -> Value:
         raise NotImplementedError
 

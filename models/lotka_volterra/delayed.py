@@ -14,7 +14,7 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, Delayed
 
-from ..formulas import delay_roots, named, pi_of
+from ..formulas import arccos, at_least, delay_roots, named, pi_of, sqrt
 from ..parameters import Number, Value, broadcast, parameter
 from .competition import Competition, total_of
 from .equilibrium import fixed_points
@@ -139,8 +139,8 @@ class LotkaVolterraCrossDelayed(_Delayed, reading="cross-delayed"):
     def _crossing(self, what: str) -> tuple[dict[str, Value], Value, Value]:
         """The angle at which roots cross the imaginary axis and the frequency there, pi and 0 where they never do."""
         v = self._alike(what)
-        a = np.maximum(v["gamma"] * (v["flows"] - 1), 1.0)
-        return v, np.arccos(-1 / a), v["epsilon"] / self.crowding() * np.sqrt(a**2 - 1)
+        a = at_least(v["gamma"] * (v["flows"] - 1), 1.0)
+        return v, arccos(-1 / a), v["epsilon"] / self.crowding() * sqrt(a**2 - 1)
 
 
 def modes(total: xr.DataArray, difference: xr.DataArray) -> xr.DataArray:

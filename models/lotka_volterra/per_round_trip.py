@@ -14,7 +14,7 @@ import numpy as np
 from tcpdynamics.solvers.problems import Delayed, DomainError, Map
 from tcpdynamics.solvers.problems.numbers import dimensions
 
-from ..formulas import exp, log, named
+from ..formulas import at_least, exp, log, named
 from ..logistic import held_growth
 from ..parameters import Number, Value, broadcast, parameter
 from .competition import Competition, total_of
@@ -118,7 +118,7 @@ class LotkaVolterraStale(Competition, reading="stale"):
         """M min(1/(gamma (n-1)), 2/(1+gamma)), the largest stable epsilon; 2 for one flow. For flows alike."""
         v = self._alike("critical_gain")
         n, gamma = v["flows"], v["gamma"]
-        limit = np.maximum(gamma * (n - 1), (1 + gamma * (n > 1)) / 2)
+        limit = at_least(gamma * (n - 1), (1 + gamma * (1 * (n > 1))) / 2)
         return named(self.crowding() / limit, "epsilon", "1", "critical gain")
 
 

@@ -157,6 +157,27 @@ class SubPacketExact(SubPacketModel, reading="exact"):
             attrs={"model": type(self).__name__},
         )
 
+    def silence_at(self, level: int) -> tuple[Value, Value]:
+        """Length [epoch] and probability [1] of the silence at one backoff level: one row of `silence_lengths`.
+
+        Of parameters that are SymPy expressions it makes expressions.
+
+        Raises
+        ------
+        DomainError
+            No whole number in [0, `backoff_cap`].
+
+        Examples
+        --------
+        >>> SubPacketExact(loss=0.5, collapse=1).silence_at(3)
+        (15, 0.0625)
+        """
+        if not (_is_number(level, int | np.integer) and 0 <= level <= self.backoff_cap):
+            raise DomainError(f"level must be a whole number in [0, {self.backoff_cap}], got {shown(level)}")
+        s, m_0 = self.repeat_probability(), broadcast(self)["base_timeout"]
+        last = level == self.backoff_cap
+        return m_0 * 2**level - 1, s**level * (1 if last else 1 - s)
+
     def _loss_pair(self) -> tuple[Value, Value]:
         v = broadcast(self)
         return v["loss"], v["loss" if self.retransmission_loss is None else "retransmission_loss"]

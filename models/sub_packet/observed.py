@@ -118,6 +118,23 @@ class SubPacketModel(Model, family="sub-packet"):
         law = window_deliveries(self._p(), self.w_max, self.early_retransmit, self._timeout_to())
         return Reward({**law, **self._ladder_deliveries()}, "packets delivered", "packet")
 
+    def arrivals(self) -> dict[str, Value]:
+        """State -> mean number of packets that arrive in one of its epochs [packet], in the symbols of the chain.
+
+        A copy sent by fast retransmit counts where it arrives. Weighted with a stationary distribution they add up to
+        the `goodput` of `observe`.
+
+        Examples
+        --------
+        >>> from tcpdynamics.models import SubPacketExact
+        >>> SubPacketExact(loss=0.1).arrivals()["S2"]
+        2 - 2*p
+        """
+        p, p_r = self._p(), self._p_r()
+        return {
+            s: 1 - p_r if n == 1 else (1 - p) * (n + self._copies(s, n, p)) for s, n in self.packets().items()
+        }
+
     def observe(self, result: xr.Dataset) -> xr.Dataset:
         """What a stationary distribution of this model's chain means on the wire.
 
@@ -155,8 +172,7 @@ class SubPacketModel(Model, family="sub-packet"):
                 resent = resent + share
             elif n:
                 window = window + n * share
-                if self._repairs(state, n):
-                    copies = copies + n * p * (1 - p) ** (n - 1) * share
+                copies = copies + self._copies(state, n, p) * share
 
         def variable(values: NDArray[Any], units: str, name: str, *more: str) -> tuple[Any, ...]:
             return ((*dims, *more), values, {"units": units, "long_name": name})
@@ -175,6 +191,10 @@ class SubPacketModel(Model, family="sub-packet"):
             | {"packets": ("packets", np.arange(self.w_max + 1), {"long_name": "packets sent in an epoch"})},
             attrs=result.attrs,
         )
+
+    def _copies(self, state: str, n: int, p: Value) -> Value:
+        """Copies that fast retransmit sends per epoch of a state, for one loss in its window."""
+        return n * p * (1 - p) ** (n - 1) if self._repairs(state, n) else 0
 
     def _repairs(self, state: str, n: int) -> bool:
         return (n >= 4 or self.early_retransmit) and "(" not in state

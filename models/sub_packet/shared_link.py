@@ -12,21 +12,21 @@ A mean-field argument: independent losses, a buffer that never empties, all flow
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
 
+from ..formulas import with_labels
 from ..model import Model
-from ..parameters import Number, parameter
+from ..parameters import Number, Value, is_labelled, parameter
 from .exact import SubPacketExact
 from .observed import check_structure
 
 if TYPE_CHECKING:
     import sympy
-    import xarray as xr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,13 +99,19 @@ class SharedLink(Model):
                     f"{name} must be one number, got {shown(getattr(self, name))}; sweep it in a loop"
                 )
 
-    def share(self) -> xr.DataArray:
-        """phi = (C R_0 + B)/N [packets per flow], over the grid of all array parameters."""
-        v = {name: self._to_dataarray(name) for name in ("flows", "capacity", "base_rtt", "buffer")}
-        packets = v["capacity"] / (8 * self.packet_size) * v["base_rtt"] + v["buffer"]
-        share = (packets / v["flows"]).rename("share")
-        share.attrs = {"units": "packet", "long_name": "packets in pipe and buffer per flow"}
-        return share
+    def share(self) -> Value:
+        """phi = (C R_0 + B)/N [packets per flow]: a DataArray over the grid of all array parameters.
+
+        Of parameters that are SymPy expressions it makes an expression.
+        """
+        v: dict[str, Any] = {
+            name: self._to_dataarray(name) for name in ("flows", "capacity", "base_rtt", "buffer")
+        }
+        packets: Value = v["capacity"] / (8 * self.packet_size) * v["base_rtt"] + v["buffer"]
+        share = packets / v["flows"]
+        if not is_labelled(share):
+            return share
+        return with_labels(share, "share", "packet", "packets in pipe and buffer per flow")
 
     def flow(self, loss: Number = 0.1) -> SubPacketExact:
         """The chain of one of the flows."""
@@ -135,7 +141,8 @@ class SharedLink(Model):
         chain = replace(chain, name=type(self).__name__, provenance=self.provenance())
         idle = [s for s, packets in flow.packets().items() if packets == 0]
         high = 1 / max(self.retransmission_ratio, 1.0)
-        return RewardBalance(chain, "p", delivered, self.share(), (1e-12, high * (1 - 1e-6)), idle)
+        share: Any = self.share()
+        return RewardBalance(chain, "p", delivered, share, (1e-12, high * (1 - 1e-6)), idle)
 
 
 def _tie(chain: MarkovChain, reward: Reward, ratio: float) -> tuple[MarkovChain, Reward]:

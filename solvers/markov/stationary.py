@@ -213,6 +213,33 @@ def closed_form(problem: MarkovChain | ChainModel) -> dict[str, sympy.Expr]:
     return dict(zip(chain.labels, rational_functions(program, symbols), strict=True))
 
 
+def stationary_program(problem: MarkovChain | ChainModel) -> Program:
+    """The stationary distribution of a symbolic chain as a straight-line program, without checks of its parameters.
+
+    Returns
+    -------
+    Program
+        Inputs: the chain's parameters; outputs: the probability of each state, in the order of its labels.
+
+    Raises
+    ------
+    ChainError
+        The chain is numeric, reducible or periodic.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from tcpdynamics.solvers import MarkovChain
+    >>> p = sympy.Symbol("p")
+    >>> stationary_program(MarkovChain({("up", "down"): p, ("down", "up"): 1})).inputs
+    ('p',)
+    """
+    chain = entries.as_chain(problem)
+    if not chain.is_symbolic:
+        raise ChainError("a program needs a symbolic chain: give transitions as SymPy expressions")
+    return _program(entries.expressions_of(chain))
+
+
 def check_exact(program: Program, *more: str) -> None:
     """Raise ChainError for steps that rationals do not have: exp, log and powers that are not whole; and `more`."""
     for kind in ("exp", "log", "pow", *more):

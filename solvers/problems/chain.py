@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from tcpdynamics.errors import ChainError, bare, shown
 
-from .numbers import Expression, Parameter, real_array
+from .numbers import Expression, Parameter, check_symbolic, real_array
 from .used import check_used
 from .words import expression_text, problem_text, value_text
 
 if TYPE_CHECKING:
-    import sympy
     from numpy.typing import NDArray
     from scipy import sparse
 
@@ -27,9 +26,6 @@ Edge = tuple[str, str]
 Transitions: TypeAlias = (
     "Mapping[Edge, Expression] | NDArray[Any] | Sequence[Sequence[float]] | sparse.sparray"
 )
-
-#: Levels of an expression: each takes several frames of Python's stack, which has a thousand.
-MAX_DEPTH = 150
 
 
 @dataclass(frozen=True)
@@ -259,39 +255,9 @@ def _check_expression(name: object, expression: object, depth: dict[int, int]) -
         if not -sys.float_info.max <= number <= sys.float_info.max:
             raise ChainError(f"{shown(name)} must have a finite number, got {shown(expression)}")
     elif hasattr(type(expression), "free_symbols"):
-        _check_symbolic(name, expression, depth)
+        check_symbolic(name, expression, depth, ChainError)
     else:
         raise ChainError(f"{shown(name)} must have a number or a SymPy expression, got {shown(expression)}")
-
-
-def _check_symbolic(name: object, expression: sympy.Expr, depth: dict[int, int]) -> None:
-    """Raise ChainError unless it is a real number once its symbols have values; without recursion.
-
-    `depth` has what is known of parts that expressions share.
-    """
-    import sympy
-
-    no_numbers = (sympy.oo, -sympy.oo, sympy.zoo, sympy.nan, sympy.I)
-    whole = isinstance(expression, sympy.Expr)
-    stack: list[tuple[sympy.Basic, bool]] = [(expression, False)]
-    while stack and whole:
-        part, entered = stack.pop()
-        below = [a for a in getattr(part, "args", ()) if hasattr(a, "args")]
-        if entered:
-            depth[id(part)] = 1 + max((depth[id(a)] for a in below), default=0)
-        elif id(part) not in depth:
-            large = isinstance(part, sympy.Rational) and abs(part.p) > part.q * int(sys.float_info.max)
-            whole = not (large or any(part is n for n in no_numbers) or getattr(part, "is_Matrix", False))
-            stack += [(part, True), *((a, False) for a in below if id(a) not in depth)]
-    if not whole:
-        raise ChainError(
-            f"{shown(name)} must have a finite real number or an expression of such, got {shown(expression)}"
-        )
-    if depth[id(expression)] > MAX_DEPTH:
-        raise ChainError(
-            f"{shown(name)} has an expression that is nested {depth[id(expression)]} deep, at most {MAX_DEPTH} levels "
-            "can be read; give an inner part a symbol of its own"
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -12,7 +13,7 @@ from typing import Any, Protocol, Self, TypeAlias
 
 from tcpdynamics.errors import DynamicsError, shown
 
-from .numbers import Expression, Parameter, StateValue, real_array
+from .numbers import Expression, Parameter, StateValue, check_symbolic, real_array
 from .used import check_used
 from .words import expression_text, problem_text, value_text
 
@@ -103,14 +104,15 @@ class Dynamics:
             if label not in self.rhs:
                 raise DynamicsError(f"start names {label!r}, which is not a state")
             if hasattr(expression, "free_symbols"):
-                _check(f"start of {label}", expression, set(self.parameters), "parameters")
+                _check(f"start of {label}", expression, set(self.parameters), "parameters", absent=True)
             else:
                 real_array(f"start of {label}", expression)
         for point in self.fixed_points:
             if set(point) != set(self.rhs):
                 raise DynamicsError("a fixed point must give a value to every state and to nothing else")
             for label, expression in point.items():
-                _check(f"fixed point of {label}", expression, set(self.parameters), "parameters")
+                where = f"fixed point of {label}"
+                _check(where, expression, set(self.parameters), "parameters", absent=True)
         for label in self.outputs:
             if label in self.rhs:
                 raise DynamicsError(f"{label!r} is both a state and an output")
@@ -312,12 +314,19 @@ def _check_vectors(labels: Iterable[str]) -> None:
             )
 
 
-def _check(label: str, expression: object, allowed: set[str], what: str) -> None:
-    """Numbers and SymPy expressions only: a string is never evaluated."""
+def _check(label: str, expression: object, allowed: set[str], what: str, absent: bool = False) -> None:
+    """Numbers and SymPy expressions only: a string is never evaluated. NaN stands where a point is `absent`."""
     if isinstance(expression, Real) and not isinstance(expression, bool):
+        number: Any = expression
+        if absent and number != number:
+            return
+        if not -sys.float_info.max <= number <= sys.float_info.max:
+            raise DynamicsError(f"{label} must be a finite number, got {shown(expression)}")
         return
-    if not hasattr(expression, "free_symbols"):
-        raise DynamicsError(f"{label} must be a number or a SymPy expression, got {expression!r}")
-    unknown = {s.name for s in expression.free_symbols} - allowed
+    if not hasattr(type(expression), "free_symbols"):
+        raise DynamicsError(f"{label} must be a number or a SymPy expression, got {shown(expression)}")
+    symbolic: Any = expression
+    check_symbolic(label, symbolic, {}, DynamicsError, absent)
+    unknown = {s.name for s in symbolic.free_symbols} - allowed
     if unknown:
         raise DynamicsError(f"{label} holds the symbol {min(unknown)!r}; known are {what}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -96,3 +97,44 @@ def _is_real(entry: Any) -> bool:
     if isinstance(entry, np.generic | np.ndarray):
         return entry.dtype.kind in "iuf"
     return isinstance(entry, Real | Decimal) and not isinstance(entry, bool)
+
+
+#: Levels of an expression: each takes several frames of Python's stack, which has a thousand.
+MAX_DEPTH = 150
+
+#: Digits of a fraction's denominator, in bits: Python prints no more.
+MAX_BITS = 14_000
+
+
+def check_symbolic(
+    name: object, expression: sympy.Expr, depth: dict[int, int], error: type[Exception], absent: bool = False
+) -> None:
+    """Raise `error` unless it is a real number once its symbols have values; without recursion.
+
+    `depth` has what is known of parts that expressions share. NaN is no number, but stands for an `absent` point.
+    """
+    import sympy
+
+    no_numbers = (sympy.oo, -sympy.oo, sympy.zoo, sympy.I, *(() if absent else (sympy.nan,)))
+    whole = isinstance(expression, sympy.Expr)
+    stack: list[tuple[sympy.Basic, bool]] = [(expression, False)]
+    while stack and whole:
+        part, entered = stack.pop()
+        below = [a for a in getattr(part, "args", ()) if hasattr(a, "args")]
+        if entered:
+            depth[id(part)] = 1 + max((depth[id(a)] for a in below), default=0)
+        elif id(part) not in depth:
+            large = isinstance(part, sympy.Rational) and (
+                abs(part.p) > part.q * int(sys.float_info.max) or part.q.bit_length() > MAX_BITS
+            )
+            whole = not (large or any(part is n for n in no_numbers) or getattr(part, "is_Matrix", False))
+            stack += [(part, True), *((a, False) for a in below if id(a) not in depth)]
+    if not whole:
+        raise error(
+            f"{shown(name)} must have a finite real number or an expression of such, got {shown(expression)}"
+        )
+    if depth[id(expression)] > MAX_DEPTH:
+        raise error(
+            f"{shown(name)} has an expression that is nested {depth[id(expression)]} deep, at most {MAX_DEPTH} levels "
+            "can be read; give an inner part a symbol of its own"
+        )

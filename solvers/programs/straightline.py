@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -81,6 +81,7 @@ class Program:
 
     ops: tuple[Op, ...]
     outputs: tuple[int, ...]
+    _plans: dict[Any, _Plan] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -447,7 +448,23 @@ class _Plan:
     strained: bool  # whether a constant or a folded step left the range of floats
 
 
+#: Plans that a program remembers: steps of a map ask for the same one each time.
+_PLANS = 4
+
+
 def _plan(program: Program, values: Mapping[str, float | Array]) -> _Plan:
+    """The plan for these scalars; which inputs are arrays, not what they hold, shapes it as well."""
+    key = tuple("" if np.ndim(values[name]) else float(values[name]).hex() for name in program.inputs)
+    plan = program._plans.get(key)  # threads may share the program
+    if plan is None:
+        plan = _make_plan(program, values)
+        if len(program._plans) >= _PLANS:
+            program._plans.clear()
+        program._plans[key] = plan
+    return plan
+
+
+def _make_plan(program: Program, values: Mapping[str, float | Array]) -> _Plan:
     """Fold what depends on scalars only and reuse scratch rows as soon as their last reader is done."""
     known: dict[int, float] = {}
     noted: list[Any] = []

@@ -36,7 +36,7 @@ from .taylor_operations import (
     scale_row,
     value_at,
 )  # fmt: skip
-from .taylor_past import SOFT, STRETCH, later, look_back, snap
+from .taylor_past import SHARE, SOFT, STRETCH, later, look_back, shortest, snap
 from .taylor_steps import OVERFLOW, SINGULAR, SLIDES, STEPS, reason_of_end, step_lengths
 from .taylor_switches import next_switch, roundings
 
@@ -272,6 +272,9 @@ def integrate(
             if delayed.shape[0] and reach[lane] <= length:
                 length = radius = reach[lane]
                 level = SOFT if cut[lane] >= order else cut[lane] + 1
+                if level == SOFT and delayed.shape[0] > 1:
+                    lag = shortest(lags, lane)
+                    length = lag if radius >= lag else SHARE * radius
             elif delayed.shape[0] and lags[0, lane] > 0.0:
                 length = snap(
                     length, lags[0, lane], lane, now, rest, begins, rests, lengths, newest, pointer[0, lane]

@@ -19,6 +19,10 @@ STRETCH = 1.15
 #: beginning, a piece needs no re-expansion and holds as far as the present's own series.
 SNAP = 0.6
 
+#: Where several delays look at pieces of the past that end at different places, a step takes this share of how far
+#: they hold, or else each step would end at every end of a piece, of ever more and shorter pieces.
+SHARE = 0.5
+
 #: The end of a piece of the past is a discontinuity of this level (0: a jump of the slope), or none that matters.
 SOFT = 1 << 30
 
@@ -75,6 +79,13 @@ def look_back(
             for k in range(order + 1):
                 T[delayed[d], k, lane] = H[p, lane, ages[d], k]
             since = _since(now[lane], rest[lane], begins[p, lane], rests[p, lane], lag)
+            if delayed.shape[0] > 1 and at < newest[lane] and levels[p, lane] == SOFT:
+                q = (at + 1) & mask  # it holds as far before its beginning as after it
+                ahead = -_since(now[lane], rest[lane], begins[q, lane], rests[q, lane], lag)
+                if ahead < min(since, 0.5 * radii[q, lane]) and valid[q, lane] < np.inf:
+                    at, p, since = at + 1, q, -ahead
+                    for k in range(order + 1):
+                        T[delayed[d], k, lane] = H[p, lane, ages[d], k]
             if abs(since) > near:
                 shift[lane] = since
                 moved = True
@@ -126,3 +137,13 @@ def snap(
     if last < 0 or best < SNAP * length:
         return length
     return lengths[last, lane] - _since(now[lane], rest[lane], begins[last, lane], rests[last, lane], lag)
+
+
+@inner
+def shortest(lags: Any, lane: Any) -> Any:
+    """The shortest delay that is not zero, or infinity."""
+    best = np.inf
+    for d in range(lags.shape[0]):
+        if lags[d, lane] > 0.0:
+            best = min(best, lags[d, lane])
+    return best

@@ -57,6 +57,9 @@ PIECE = 1 << 22
 #: Steps that a trajectory may take unless more are asked for.
 STEPS_BY_DEFAULT = 100_000
 
+#: Ends of a motion in its unit of time: beyond, the 20th derivative times a step's 20th power leaves the floats.
+SHORTEST, LONGEST = 1e-20, 1e20
+
 #: Trajectories for which compiling their equations pays.
 NATIVE_FROM = 2000
 
@@ -300,6 +303,11 @@ def _check_delays(system: System, ticks: Array, max_steps: int) -> None:
 
 def _check_horizon(system: System, ticks: Array) -> None:
     problem = system.problem
+    if ticks[-1] > 0 and not SHORTEST <= ticks[-1] <= LONGEST:
+        raise DomainError(
+            f"the last time must lie in [{SHORTEST:g}, {LONGEST:g}] {problem.time_units}, got {ticks[-1]:g}, where "
+            "high derivatives leave the floating-point numbers; choose another unit of time"
+        )
     if not isinstance(problem, DDE) or problem.history or not system.delayed:
         return
     lags = system.lag_values()

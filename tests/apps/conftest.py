@@ -75,8 +75,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The address of an explorer, which ends well when it is interrupted."""
+def explorer() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """An explorer's address and process, which ends well when it is interrupted."""
     from explorer_tabs import wait_for
 
     with socket.socket() as probe:
@@ -89,10 +89,16 @@ def server() -> Iterator[str]:
     assert process.stdout is not None and str(port) in process.stdout.readline()
     address = f"http://127.0.0.1:{port}"
     wait_for(address)
-    yield address
+    yield address, process
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0
     process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def server(explorer: tuple[str, subprocess.Popen[str]]) -> str:
+    """The explorer's address."""
+    return explorer[0]
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ APPS = Path(__file__).resolve().parents[2] / "apps"
 
 
 @pytest.mark.parametrize(
-    "file", ["choice.py", "outputs.py", "packet_outputs.py", "stability_words.py", "files.py"]
+    "file", ["choice.py", "outputs.py", "overrides.py", "packet_outputs.py", "stability_words.py", "files.py"]
 )
 def test_what_an_explorer_shares_with_the_command_knows_neither_click_nor_dash(file: str) -> None:
     modules: set[str] = set()

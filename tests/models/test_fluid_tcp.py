@@ -242,6 +242,14 @@ def test_boundary_in_closed_form() -> None:
     np.testing.assert_allclose(curve, wanted, rtol=1e-8)
 
 
+@pytest.mark.parametrize("model", [PROPORTIONAL, RED, DROP_TAIL], ids=lambda m: type(m).__name__)
+def test_the_queue_at_the_round_trip_time_of_rest_is_the_queue_at_rest(model: Any) -> None:
+    rest = model.equilibrium()
+    assert model.queue_at(rest.rtt) == pytest.approx(rest.queue, rel=1e-12)
+    rtt = sympy.Symbol("R", positive=True)
+    assert float(sympy.sympify(model.queue_at(rtt)).subs(rtt, rest.rtt)) == pytest.approx(rest.queue)
+
+
 @pytest.mark.parametrize("lag", [0.0, 0.3, 5.0, 400.0])
 def test_the_boundary_with_averaging_is_where_gains_are_critical(lag: float) -> None:
     phase = np.linspace(1e-4, math.pi - 1e-4, 4001)

@@ -292,3 +292,13 @@ def test_refusals() -> None:
     with pytest.raises(DomainError, match=r"delay must lie in \[0, inf\)"):
         LotkaVolterraDelayed(delay=-1.0)
     assert LotkaVolterraMap(lag=[0, 1, 2]).critical_gain().sizes == {"lag": 3}
+
+
+@pytest.mark.parametrize("cls", [LotkaVolterraCrossDelayed, LotkaVolterraStale])
+@pytest.mark.parametrize("flows", [1, 2, 5])
+def test_margins_of_symbols_are_those_of_numbers(cls: type[Any], flows: int) -> None:
+    point = {"epsilon": 1.3, "gamma": 0.7} | ({"delay": 0.9} if cls is LotkaVolterraCrossDelayed else {})
+    symbols = {k: sympy.Symbol(k, positive=True) for k in point}
+    margin = cls(flows=flows, **symbols).stability_margin()
+    value = float(margin.subs({symbols[k]: x for k, x in point.items()}))
+    assert value == pytest.approx(cls(flows=flows, **point).stability_margin(), rel=1e-13)

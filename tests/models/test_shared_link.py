@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -203,3 +204,9 @@ def test_parameters_outside_their_intervals(given_: dict[str, Any], message: str
     with pytest.raises(DomainError) as error:
         SharedLink(**{"flows": 10, "capacity": 1e6, "base_rtt": 0.2, "buffer": 50, **given_})
     assert message in str(error.value)
+
+
+def test_the_share_of_symbols_is_an_expression() -> None:
+    users, rate, rtt, buffer, size = sympy.symbols("N C R B S", positive=True)
+    share = SharedLink(flows=users, capacity=rate, base_rtt=rtt, buffer=buffer, packet_size=size).share()
+    assert sympy.simplify(share - (rate * rtt / (8 * size) + buffer) / users) == 0

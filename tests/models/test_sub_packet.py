@@ -570,3 +570,23 @@ def test_a_model_is_made_again_from_what_its_results_keep() -> None:
     result = stationary(model.chain())
     assert result.attrs["model"] == "SubPacketLevels"
     assert SubPacketLevels(**json.loads(result.attrs["parameters"])) == model
+
+
+@pytest.mark.parametrize(
+    "cls", [SubPacketApproximate, SubPacketFull, SubPacketFresh, SubPacketLevels, SubPacketExact]
+)
+@pytest.mark.parametrize("early", [False, True])
+def test_arrivals_state_by_state_are_the_goodput(cls: type[Any], early: bool) -> None:
+    model = cls(loss=0.17, retransmission_loss=0.3, early_retransmit=early)
+    law = stationary(model.chain())
+    arrivals = {
+        s: float(sympy.sympify(e).subs({"p": 0.17, "p_r": 0.3})) for s, e in _named(model.arrivals()).items()
+    }
+    total = sum(law.probability.sel(state=s).item() * x for s, x in arrivals.items())
+    assert total == pytest.approx(model.observe(law).goodput.item(), rel=1e-13)
+
+
+def _named(expressions: dict[str, Any]) -> dict[str, Any]:
+    """With symbols that are told apart by name alone."""
+    plain = {s: sympy.Symbol(s.name) for e in expressions.values() for s in getattr(e, "free_symbols", ())}
+    return {k: sympy.sympify(e).subs(plain) for k, e in expressions.items()}

@@ -608,3 +608,22 @@ def test_a_base_timeout_of_one_rtt_has_no_silence_at_first() -> None:
     assert pi.sel(state="b(1)") > 0
     stays = sojourn(SubPacketExact(loss=0.2, base_timeout=1, backoff_cap=1), ["b(1)"], longest=2)
     assert stays.probability.values == pytest.approx([1, 0])
+
+
+@pytest.mark.parametrize("collapse", [1, 2, 3])
+def test_a_silence_at_a_level_is_a_row_of_the_lengths(collapse: int) -> None:
+    model = SubPacketExact(loss=0.3, base_timeout=2.5, backoff_cap=4, collapse=collapse)
+    table = model.silence_lengths()
+    p, m_0 = sympy.symbols("p m_0", positive=True)
+    symbolic = SubPacketExact(loss=p, base_timeout=m_0, backoff_cap=4, collapse=collapse)
+    for level in range(5):
+        row = table.sel(level=level)
+        expected = (
+            pytest.approx(row.length.item(), rel=1e-14),
+            pytest.approx(row.probability.item(), rel=1e-14),
+        )
+        assert model.silence_at(level) == expected
+        assert tuple(float(e.subs({p: 0.3, m_0: 2.5})) for e in symbolic.silence_at(level)) == expected
+    for level in (-1, 5, 1.5, True):
+        with pytest.raises(DomainError, match=r"level must be a whole number in \[0, 4\]"):
+            model.silence_at(level)  # type: ignore[arg-type]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sympy
 
+from tcpdynamics.errors import DynamicsError
 from tcpdynamics.solvers import (
     DDE,
     ODE,
@@ -166,3 +168,31 @@ def test_a_domain_reads_as_a_person_writes_it(low: float, high: float, text: str
         with pytest.raises(ChainError) as error:
             stationary(coin, **{setting: True})
         assert f"must lie in {domain_text(low, min(high, 1.5))}, got" in str(error.value)
+
+
+_HUGE = sympy.Integer(10) ** 5000
+
+
+def _nested(levels: int) -> sympy.Expr:
+    deep = sympy.Symbol("x")
+    for _ in range(levels):
+        deep = sympy.sin(deep, evaluate=False)
+    return deep
+
+
+@pytest.mark.parametrize("kind", [ODE, Map, DDE])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        -sympy.Symbol("x") * sympy.Integer(10) ** 400, -sympy.Symbol("x") / _HUGE, sympy.Symbol("x") ** _HUGE,
+        sympy.Symbol("x") ** (1 / _HUGE), _nested(400), _nested(3000), sympy.oo * sympy.Symbol("x"), sympy.nan,
+        sympy.I * sympy.Symbol("x"), 10**400, float("nan"),
+        sympy.Piecewise((sympy.Symbol("x"), sympy.Symbol("x") < _HUGE), (0, True)),
+    ],
+    ids=range(12),
+)  # fmt: skip
+def test_equations_without_finite_numbers_are_refused_in_a_sentence(kind: Any, expression: Any) -> None:
+    for fields in ({"rhs": {"x": expression}}, {"rhs": {"x": 1}, "outputs": {"z": expression}}):
+        with pytest.raises(DynamicsError) as refusal:
+            kind(**fields, start={"x": 1.0})
+        assert len(str(refusal.value)) < 400 and "\n" not in str(refusal.value)

@@ -230,3 +230,23 @@ def test_steps_run_on_jax_arrays() -> None:
     program = program_of(x**2 + y)
     found = run(program, {"x": jnp.array([1.0, 2.0]), "y": jnp.array(3.0)})[0]
     assert np.asarray(found).tolist() == [4.0, 7.0]
+
+
+@pytest.mark.parametrize("order", [(0.0, -0.0), (-0.0, 0.0)])
+def test_a_program_run_again_sees_its_new_inputs(order: tuple[float, float]) -> None:
+    """What a program remembers of a run holds for the same scalars only, signs of zero among them."""
+    builder = Builder()
+    x, y = builder.input("x"), builder.input("y")
+    program = builder.build([builder.div(y, x)])
+    ones = np.ones(3)
+
+    def at(x: float | np.ndarray, y: float | np.ndarray) -> list[float]:
+        out = np.empty((1, 3))
+        run_blocks(program, {"x": x, "y": y}, 3, out)
+        return out[0].tolist()
+
+    for zero in order:
+        assert at(zero, ones) == [np.copysign(np.inf, zero)] * 3
+    assert at(2.0 * ones, 3.0) == [1.5] * 3 and at(2.0, 3.0 * ones) == [1.5] * 3 and at(2.0, 3.0) == [1.5] * 3
+    for scalar in range(1, 9):
+        assert at(float(scalar), ones) == [1 / scalar] * 3

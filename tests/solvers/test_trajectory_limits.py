@@ -15,7 +15,7 @@ import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpdynamics.errors import LimitError
+from tcpdynamics.errors import DomainError, LimitError
 from tcpdynamics.limits import MAX_WORK
 from tcpdynamics.solvers import DDE, ODE, Delayed, Map, trajectory
 
@@ -183,3 +183,18 @@ def test_a_million_steps_at_a_million_points_are_refused() -> None:
     decay = ODE(rhs={"x": -a * x}, parameters={"a": np.linspace(1.0, 2.0, 10**6)}, start={"x": 1.0})
     with pytest.raises(LimitError, match=r"up to 1,000,000 steps \(max_steps\) at 1,000,000 points"):
         trajectory(decay, [1.0], max_steps=10**6)
+
+
+@pytest.mark.parametrize("end", [1e-25, 9.9e-21, 1.1e20, 1e60, 1e300])
+def test_ends_beyond_any_unit_of_time_are_refused(end: float) -> None:
+    w = sympy.Symbol("w")
+    with pytest.raises(DomainError, match=r"last time must lie in \[1e-20, 1e\+20\]"):
+        trajectory(ODE(rhs={"w": -w / end}, start={"w": 1.0}), [0.0, end])
+
+
+@pytest.mark.parametrize("end", [1e-20, 1e-9, 1e9, 1e20])
+def test_any_other_unit_of_time_gives_the_same_numbers(end: float) -> None:
+    w = sympy.Symbol("w")
+    for rhs, expected in ((-w / end, np.exp(-1.0)), (-(w**2) / end, 0.5)):
+        answer = trajectory(ODE(rhs={"w": rhs}, start={"w": 1.0}), [0.0, end])
+        assert answer.w.values[-1] == pytest.approx(expected, rel=1e-8)

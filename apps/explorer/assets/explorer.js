@@ -1,6 +1,6 @@
 // The pages' common part: controls, pictures, the address, downloads. A page's own script says what is computed:
-//   explorer.page(slug, { draw(values, functions, figures) {...} })
-// or, where a page has a shape of its own, fills it alone:
+//   explorer.page(slug, { draw(values, functions, figures, set, spec) {...}, panels(spec, values) {...} })
+// `panels`, if there, gives what stands below the pictures. A page that has a shape of its own fills it alone:
 //   explorer.page(slug, { mount(root, spec) {...} })
 // Pictures that move are drawn by uPlot (under a millisecond for 18 curves; Plotly takes 20 to 110); what is kept
 // (PNG, SVG) by Plotly, from the same numbers.
@@ -8,7 +8,12 @@
 
 const explorer = (() => {
   const drawings = {}, printed = {}, waiting = {};
-  const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#888888"];
+  const ON_WHITE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#888888"];
+  const ON_BLACK = ["#56B4E9", "#F08A4B", "#2FC89A", "#E3A0C6", "#F0C04A", "#9AD0F5", "#A0A6AD"];
+  const COLOURS = [];
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const paint = () => COLOURS.splice(0, 7, ...(dark.matches ? ON_BLACK : ON_WHITE));
+  paint();
 
   const element = (tag, attributes = {}, ...children) => {
     const node = document.createElement(tag);
@@ -45,19 +50,94 @@ const explorer = (() => {
     });
   };
 
+  // ---- what is pointed at ------------------------------------------------------------------------------------
+  // A picture that shows a quantity (`linked`: time, loss, flow, state, ...) tells the others which value the pointer is
+  // at, and each that shows the same quantity marks it: figure.point(quantity, value), figure.mark(quantity, value),
+  // with null where nothing is pointed at. Values are numbers, or words where a picture has labels.
+
+  /** Where a value stands in a row: the nearest number, or the same word (-1 without one). */
+  const nearest = (row, value) => {
+    if (typeof value === "string") return row.indexOf(value);
+    let best = -1, gap = Infinity;
+    row.forEach((x, i) => { if (Math.abs(x - value) < gap) { gap = Math.abs(x - value); best = i; } });
+    return best;
+  };
+
+  /** Let pictures mark what is pointed at in one of them. */
+  const link = (pictures) => pictures.forEach((from) => {
+    from.point = (quantity, value) => pictures.forEach((to) => to !== from && to.mark(quantity, value));
+  });
+
+  /** Pointing by keyboard: a slider for each quantity, shown while it has the focus. */
+  const pointing = (pictures) => {
+    const box = element("div", { class: "pointing" }), rows = {};
+    box.update = () => {
+      for (const picture of pictures) {
+        const shows = picture.shows();
+        if (!shows || rows[shows.quantity]) continue;
+        const { quantity } = shows;
+        const values = () => pictures.map((p) => p.shows()).find((one) => one && one.quantity === quantity).values;
+        const slider = element("input", { type: "range", id: `point-${quantity}`, min: 0, step: 1, value: 0 }), text = element("output", {});
+        const at = () => {
+          const value = values()[Number(slider.value)];
+          slider.max = values().length - 1;
+          pictures.forEach((p) => p.mark(quantity, value));
+          const read = [typeof value === "string" ? value : shown(value), ...pictures.map((p) => p.reading(quantity, value)).filter(Boolean)].join("; ");
+          text.textContent = read;
+          slider.setAttribute("aria-valuetext", read);
+        };
+        slider.addEventListener("input", at);
+        slider.addEventListener("focus", at);
+        slider.addEventListener("blur", () => pictures.forEach((p) => p.mark(quantity, null)));
+        rows[quantity] = slider;
+        box.append(element("div", {}, element("label", { for: slider.id }, `point at ${shows.title} `), slider, text));
+      }
+      for (const picture of pictures) {
+        const shows = picture.shows();
+        if (shows) rows[shows.quantity].max = shows.values.length - 1;
+      }
+    };
+    return box;
+  };
+
   // ---- pictures ----------------------------------------------------------------------------------------------
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind}], marker, log}). */
+  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind}], marker, log, xLog, linked}). */
   class Curves {
-    constructor(spec, box) { this.spec = spec; this.box = box; this.plot = null; this.key = ""; }
+    constructor(spec, box) { this.spec = spec; this.box = box; this.plot = null; this.key = ""; this.pointed = null; this.point = () => {}; }
+
+    /** The quantity along x, its values, and how it is called; nothing where it is not linked. */
+    shows() {
+      const { data } = this;
+      return data && data.linked ? { quantity: data.linked, values: data.labels || data.x, title: data.xTitle } : null;
+    }
+
+    /** Mark a value that is pointed at elsewhere; null ends it. */
+    mark(quantity, value) {
+      const shows = this.shows();
+      this.pointed = value === null ? null : [quantity, value];
+      if (!shows || !this.plot) return;
+      const k = this.pointed && shows.quantity === quantity ? nearest(shows.values, value) : -1;
+      const left = k < 0 ? -10 : this.plot.valToPos(this.data.x[k], "x");
+      this.plot.setCursor({ left: left <= this.plot.over.clientWidth + 0.5 ? left : -10, top: k < 0 ? -10 : 1 }, false);
+    }
+
+    /** What stands at a value, in words. */
+    reading(quantity, value) {
+      const shows = this.shows();
+      if (!shows || shows.quantity !== quantity) return "";
+      const k = nearest(shows.values, value);
+      return k < 0 ? "" : `${this.data.yTitle}: ${this.data.series.map((s) => `${s.name} ${shown(s.y[k])}`).join(", ")}`;
+    }
 
     show(data) {
       this.data = data;
-      const key = JSON.stringify([data.series.map((s) => [s.name, s.kind]), data.xTitle, data.yTitle, data.log, data.range, data.labels]);
+      const key = JSON.stringify([data.series.map((s) => [s.name, s.kind]), data.xTitle, data.yTitle, data.log, data.xLog, data.range, data.labels]);
       const rows = data.series.some((s) => s.kind === "bars") ? this.beside(data) : [data.x, ...data.series.map((s) => s.y)];
       if (key !== this.key || !this.plot) this.make(key, rows);
       else this.plot.setData(rows);
+      if (this.pointed) this.mark(...this.pointed);
       if (this.table && this.table.open) this.fill();
     }
 
@@ -77,7 +157,7 @@ const explorer = (() => {
       if (this.plot) this.plot.destroy();
       const series = data.series.map((s, i) => {
         const colour = COLOURS[i % COLOURS.length];
-        const one = { label: s.name, stroke: colour, width: 2, points: { show: s.kind === "points", size: 7, fill: colour } };
+        const one = { label: s.name, stroke: colour, width: 2, points: { show: s.kind === "points", size: s.size || 7, fill: colour } };
         if (s.kind === "points") one.paths = () => null;
         if (s.kind === "bars") {
           one.fill = colour;
@@ -87,11 +167,15 @@ const explorer = (() => {
         return one;
       });
       const ink = style("--ink"), faint = style("--line");
+      const whole = (x) => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9;
+      const power = (x) => !whole(x) ? shown(x) : `10${[...String(Math.round(Math.log10(x)))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")}`;
+      const powers = (log) => (log ? { values: (u, at) => at.map((x) => (x === null ? "" : power(x))), grid: { stroke: faint, width: 1, filter: (u, at) => at.map((x) => (whole(x) ? x : null)) } } : {});
       const axis = (label) => ({ label, stroke: ink, grid: { stroke: faint, width: 1 }, ticks: { stroke: faint }, labelSize: 24, font: "13px sans-serif", labelFont: "13px sans-serif" });
       const mark = (u) => {
         const x = figure.data.marker;
         if (x === undefined) return;
         const at = Math.round(u.valToPos(x, "x", true));
+        if (at < u.bbox.left || at > u.bbox.left + u.bbox.width) return;
         u.ctx.save();
         u.ctx.strokeStyle = ink;
         u.ctx.setLineDash([4, 4]);
@@ -101,22 +185,33 @@ const explorer = (() => {
         u.ctx.stroke();
         u.ctx.restore();
       };
+      const bars = data.series.some((s) => s.kind === "bars");
+      const narrow = data.labels && (this.box.clientWidth - 80) / data.labels.length < 82; // words below bars would touch
       this.plot = new uPlot({
         width: this.box.clientWidth || 520, height: 300,
-        scales: { x: { time: false, range: data.xRange ? () => figure.data.xRange : undefined }, y: { distr: data.log ? 3 : 1, range: data.range ? () => figure.data.range : undefined } },
-        axes: [data.xRange ? { ...axis(data.xTitle), incrs: [1, 2, 5, 10, 20, 50, 100], values: data.labels ? (u, at) => at.map((x) => figure.data.labels[x - 1] || "") : undefined } : axis(data.xTitle), { ...axis(data.yTitle), size: 64 }],
+        scales: { x: { time: false, distr: data.xLog ? 3 : 1, range: data.xRange ? () => figure.data.xRange : undefined }, y: { distr: data.log ? 3 : 1, range: data.range ? () => figure.data.range : undefined } },
+        axes: [data.xRange ? { ...axis(data.xTitle), ...(bars ? { incrs: [1, 2, 5, 10, 20, 50, 100] } : {}), ...(data.labels ? { space: 10, ...(narrow ? { rotate: 40, size: 84 } : {}), values: (u, at) => at.map((x) => figure.data.labels[x - 1] || "") } : {}) } : { ...axis(data.xTitle), ...powers(data.xLog) }, { ...axis(data.yTitle), ...powers(data.log), size: 64 }],
         series: [{ label: data.xTitle, value: (u, v) => (v === null ? "" : shown(v)) }, ...series.map((s) => ({ ...s, value: (u, v) => (v === null || v === undefined ? "" : shown(v)) }))],
-        cursor: { sync: data.linked ? { key: data.linked, setSeries: false } : undefined, drag: { x: !data.pick, y: false } },
-        hooks: { draw: [mark] },
+        cursor: { y: !data.linked, drag: { x: !data.pick, y: false } },
+        hooks: { draw: [mark], setCursor: data.linked ? [(u) => this.tell(u)] : [] },
       }, rows, this.box);
       const { over } = this.plot;
+      let held = 0; // what is held stays held while the pointer strays to a neighbour
       const at = (event) => {
-        const box = over.getBoundingClientRect();
-        figure.data.pick(this.plot.posToVal(event.clientX - box.left, "x"), this.plot.posToVal(event.clientY - box.top, "y"));
+        const box = over.getBoundingClientRect(), x = this.plot.posToVal(event.clientX - box.left, "x");
+        if (event.type === "pointerdown") held = x;
+        figure.data.pick(x, this.plot.posToVal(event.clientY - box.top, "y"), held);
       };
       if (!data.pick) return;
-      over.addEventListener("pointerdown", at);
+      over.style.touchAction = "none";
+      over.addEventListener("pointerdown", (event) => { over.setPointerCapture(event.pointerId); at(event); });
       over.addEventListener("pointermove", (event) => event.buttons && at(event));
+    }
+
+    /** Tell the other pictures where the pointer is. */
+    tell(u) {
+      const { quantity, values } = this.shows(), { left } = u.cursor;
+      this.point(quantity, left >= 0 ? values[nearest(this.data.x, u.posToVal(left, "x"))] : null);
     }
 
     rows() {
@@ -133,9 +228,9 @@ const explorer = (() => {
       return {
         data: data.series.map((s, i) => ({
           x: Array.from(data.x), y: Array.from(s.y), name: s.name, type: s.kind === "bars" ? "bar" : "scatter",
-          mode: s.kind === "points" ? "markers" : "lines", marker: { color: COLOURS[i % 7] }, line: { color: COLOURS[i % 7] },
+          mode: s.kind === "points" ? "markers" : "lines", marker: { color: ON_WHITE[i % 7] }, line: { color: ON_WHITE[i % 7] },
         })),
-        layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle } },
+        layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle }, type: data.xLog ? "log" : "linear" },
           yaxis: { title: { text: data.yTitle }, type: data.log ? "log" : "linear" }, legend: { orientation: "h", y: -0.25 } },
       };
     }
@@ -149,50 +244,53 @@ const explorer = (() => {
     }
   }
 
-  /** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows}). */
-  class Diagram extends Curves {
-    show(data) {
-      this.data = data;
-      const n = data.states.length, centre = 170, radius = 128;
-      const place = data.states.map((_, i) => [centre + radius * Math.sin((2 * Math.PI * i) / n), centre - radius * Math.cos((2 * Math.PI * i) / n)]);
-      const largest = Math.max(...data.flows, 1e-300);
-      const parts = data.edges.map(([a, b], k) => {
-        const width = 6 * Math.sqrt(data.flows[k] / largest);
-        if (a === b || width < 0.25) return "";
-        const [x1, y1] = place[a], [x2, y2] = place[b];
-        const bend = 0.16, mx = (x1 + x2) / 2 + bend * (y2 - y1), my = (y1 + y2) / 2 - bend * (x2 - x1);
-        return `<path d="M${x1.toFixed(1)},${y1.toFixed(1)}Q${mx.toFixed(1)},${my.toFixed(1)} ${x2.toFixed(1)},${y2.toFixed(1)}" fill="none" stroke="#0072B2" stroke-opacity="0.55" stroke-width="${width.toFixed(2)}"/>`;
-      });
-      data.states.forEach((name, i) => {
-        const size = 4 + 26 * Math.sqrt(data.pi[i]);
-        const [x, y] = place[i], out = 1 + (size + 14) / radius;
-        const lx = centre + (x - centre) * out, ly = centre + (y - centre) * out;
-        parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size.toFixed(1)}" fill="#D55E00"><title>${name}: ${shown(data.pi[i])}</title></circle>`);
-        parts.push(`<text x="${lx.toFixed(1)}" y="${ly.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor">${name}</text>`);
-      });
-      this.box.innerHTML = `<svg viewBox="-20 -20 380 380" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`;
-      if (this.table && this.table.open) this.fill();
-    }
-
-    rows() { return [["state", "probability"], ...this.data.states.map((s, i) => [s, this.data.pi[i]])]; }
-    resize() {}
-    redraw() {}
-    kept() {
-      return { data: [{ x: this.data.states, y: this.data.pi, type: "bar" }], layout: { title: { text: this.spec.title }, yaxis: { title: { text: "probability" } } } };
-    }
-  }
-
   const ticks = ([low, high]) => {
     const rough = (high - low) / 5, unit = 10 ** Math.floor(Math.log10(rough));
     const step = unit * [1, 2, 5, 10].find((m) => m * unit >= rough);
     return Array.from({ length: Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1 }, (_, i) => (Math.ceil(low / step - 1e-9) + i) * step);
   };
 
-  /** A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash, points, ring, area}], pick}). */
+  /** A coordinate of a path; SVG reads no number that is written with an exponent. */
+  const drawable = (x) => Math.max(-9999, Math.min(9999, x)).toFixed(1);
+
+  /** A plane: lines that may turn back, and points. show({xTitle, yTitle, xRange, yRange, lines: [{name, x, y, dash, points, ring, area, linked, at}], pick}).
+   *  A line's `at` has the value of the linked quantity at each of its points. */
   class Plane extends Curves {
+    shows() { return null; } // its lines are not in order: pointing by keyboard goes along another picture
+
+    mark(quantity, value) {
+      this.pointed = value === null ? null : [quantity, value];
+      const group = this.box.querySelector(".spots");
+      if (!group) return;
+      const spots = (this.data.lines || []).filter((line) => value !== null && line.linked === quantity).map((line) => [line, nearest(line.at, value)]);
+      group.innerHTML = spots.filter(([line, k]) => k >= 0 && Number.isFinite(line.y[k]))
+        .map(([line, k]) => { const [x, y] = this.place(line.x[k], line.y[k]); return `<circle class="spot" cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="7" fill="none"/>`; }).join("");
+    }
+
+    reading(quantity, value) {
+      return this.data.lines.filter((line) => line.linked === quantity).map((line) => [line, nearest(line.at, value)]).filter(([, k]) => k >= 0)
+        .map(([line, k]) => `${line.name}: ${this.data.xTitle} ${shown(line.x[k])}, ${this.data.yTitle} ${shown(line.y[k])}`).join(", ");
+    }
+
+    /** Tell the other pictures what is nearest to the pointer, within 30 pixels. */
+    tell(x, y) {
+      let best = null, gap = 30;
+      for (const line of this.data.lines) {
+        if (!line.linked) continue;
+        line.at.forEach((value, k) => {
+          const [a, b] = this.place(line.x[k], line.y[k]), far = Math.hypot(a - x, b - y);
+          if (far < gap && value === value) { gap = far; best = [line.linked, value]; }
+        });
+      }
+      const [quantity, value] = best || [this.pointed && this.pointed[0], null];
+      if (!best && !this.pointed) return;
+      this.mark(quantity, value);
+      this.point(quantity, value);
+    }
+
     show(data) {
       this.data = data;
-      const [W, H, left, bottom, top, right] = [this.box.clientWidth < 480 ? 350 : 520, 330, 58, 46, 8, 10]; // letters keep their size
+      const [W, H, left, bottom, top, right] = [this.box.clientWidth < 480 ? 350 : 520, 330, 58, 46, 8, 16]; // letters keep their size
       const [xl, xh] = data.xRange, [yl, yh] = data.yRange;
       const px = (x) => left + ((x - xl) / (xh - xl)) * (W - left - right), py = (y) => H - bottom - ((y - yl) / (yh - yl)) * (H - bottom - top);
       const text = (x, y, word, more = "") => `<text x="${x}" y="${y}" font-size="12" fill="currentColor" ${more}>${word}</text>`;
@@ -206,28 +304,37 @@ const explorer = (() => {
         else {
           let d = "", pen = "M"; // an area is its edge, filled
           for (let k = 0; k < line.x.length; k++) {
-            if (!Number.isFinite(line.y[k])) { pen = "M"; continue; }
-            d += `${pen}${px(line.x[k]).toFixed(1)},${Math.max(-9999, Math.min(9999, py(line.y[k]))).toFixed(1)}`;
+            if (!Number.isFinite(line.x[k] + line.y[k])) { pen = "M"; continue; }
+            d += `${pen}${drawable(px(line.x[k]))},${drawable(py(line.y[k]))}`;
             pen = "L";
           }
           parts.push(line.area ? `<path d="${d}Z" fill="${colour}" fill-opacity="0.2"/>`
             : `<path d="${d}" fill="none" stroke="${colour}" stroke-width="2" ${line.dash ? 'stroke-dasharray="6 4"' : ""}/>`);
         }
       });
-      parts.push("</g>");
+      parts.push('</g><g class="spots"></g>');
+      this.place = (x, y) => [px(x), py(y)];
       const legend = data.lines.map((line, i) => `<span><i style="background:${COLOURS[i % 7]}"></i>${line.name}</span>`).join("");
       this.box.innerHTML = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg><p class="legend">${legend}</p>`;
+      const svg = this.box.firstChild;
+      const where = (event) => {
+        const box = svg.getBoundingClientRect(), scale = Math.max(W / box.width, H / box.height);
+        return [(event.clientX - box.left - (box.width - W / scale) / 2) * scale, (event.clientY - box.top - (box.height - H / scale) / 2) * scale];
+      };
       if (data.pick) {
-        const svg = this.box.firstChild;
-        svg.style.cursor = "crosshair";
+        Object.assign(svg.style, { cursor: "crosshair", touchAction: "none" });
         const at = (event) => {
-          const box = svg.getBoundingClientRect(), scale = Math.max(W / box.width, H / box.height);
-          const x = (event.clientX - box.left - (box.width - W / scale) / 2) * scale, y = (event.clientY - box.top - (box.height - H / scale) / 2) * scale;
+          const [x, y] = where(event);
           data.pick(xl + ((x - left) / (W - left - right)) * (xh - xl), yl + ((H - bottom - y) / (H - bottom - top)) * (yh - yl));
         };
         svg.addEventListener("pointerdown", at);
         svg.addEventListener("pointermove", (event) => event.buttons && at(event));
       }
+      if (data.lines.some((line) => line.linked)) {
+        svg.addEventListener("pointermove", (event) => event.buttons || this.tell(...where(event)));
+        svg.addEventListener("pointerleave", () => this.tell(Infinity, Infinity));
+      }
+      if (this.pointed) this.mark(...this.pointed);
       if (this.table && this.table.open) this.fill();
     }
 
@@ -237,17 +344,27 @@ const explorer = (() => {
     }
 
     resize() { if (this.data) this.show(this.data); }
-    redraw() {}
+    redraw() { this.resize(); }
     kept() {
       const data = this.data;
       return {
-        data: data.lines.map((line, i) => ({ x: Array.from(line.x), y: Array.from(line.y), name: line.name, mode: line.points ? "markers" : "lines", fill: line.area ? "toself" : "none", line: { color: COLOURS[i % 7], dash: line.dash ? "dash" : "solid" }, marker: { color: COLOURS[i % 7] } })),
+        data: data.lines.map((line, i) => ({ x: Array.from(line.x), y: Array.from(line.y), name: line.name, mode: line.points ? "markers" : "lines", fill: line.area ? "toself" : "none", line: { color: ON_WHITE[i % 7], dash: line.dash ? "dash" : "solid" }, marker: { color: ON_WHITE[i % 7] } })),
         layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle }, range: data.xRange }, yaxis: { title: { text: data.yTitle }, range: data.yRange }, legend: { orientation: "h", y: -0.25 } },
       };
     }
   }
 
-  const KINDS = { curves: Curves, diagram: Diagram, plane: Plane };
+  const KINDS = { curves: Curves, plane: Plane }; // a page's script may add its own
+
+  // ---- what the server is asked for --------------------------------------------------------------------------
+  /** The JSON of an answer of the page; throws an Error with the server's sentence. */
+  const ask = async (spec, name, values, typed = "") => {
+    const answer = await fetch(`${spec.answers}${spec.slug}/${name}?${new URLSearchParams({ ...values, typed })}`);
+    if (!answer.ok) throw new Error(`the server refused with code ${answer.status}`);
+    const json = await answer.json();
+    if (json.refused) throw new Error(json.refused);
+    return json;
+  };
 
   // ---- downloads ---------------------------------------------------------------------------------------------
   const save = (name, text, type) => {
@@ -260,6 +377,41 @@ const explorer = (() => {
     if (window.Plotly) resolve(window.Plotly);
     else document.head.append(element("script", { src: spec.plotly, onload: () => resolve(window.Plotly) }));
   });
+
+  /** Numbers, each with its unit and a sentence: show({rows: [{name, value, unit, means}]}), or several in a row:
+   *  show({columns: ["one", "two"], rows: [{name, values, unit, means}]}). */
+  KINDS.facts = class extends Curves {
+    show(data) {
+      this.data = data;
+      if (data.columns) return this.compare(data);
+      const said = ({ value, unit }) => (typeof value === "string" ? value : Number.isFinite(value) ? shown(value) : "none") + (unit && unit !== "1" ? ` ${unit}` : "");
+      this.box.replaceChildren(element("dl", { class: "facts" }, ...data.rows.map((row) => element("div", {}, element("dt", {}, row.name), element("dd", {}, element("b", {}, said(row)), " ", element("span", {}, row.means))))));
+      if (this.table && this.table.open) this.fill();
+    }
+
+    compare({ columns, rows }) {
+      this.box.replaceChildren(element("table", { class: "compared" },
+        element("thead", {}, element("tr", {}, element("td", {}), ...columns.map((name) => element("th", { scope: "col" }, name)))),
+        element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, title(row.name, row.unit), element("span", {}, row.means)), ...row.values.map((x) => element("td", {}, shown(x))))))));
+      if (this.table && this.table.open) this.fill();
+    }
+
+    shows() { return null; }
+    mark() {}
+    reading() { return ""; }
+    rows() {
+      if (this.data.columns) return [["quantity", ...this.data.columns, "unit", "meaning"], ...this.data.rows.map((row) => [row.name, ...row.values, row.unit || "1", row.means])];
+      return this.named();
+    }
+
+    named() { return [["quantity", "value", "unit", "meaning"], ...this.data.rows.map((row) => [row.name, row.value, row.unit || "1", row.means])]; }
+    resize() {}
+    redraw() {}
+    kept() {
+      const [header, ...rows] = this.rows(), columns = header.map((_, i) => rows.map((row) => (typeof row[i] === "number" ? shown(row[i]) : row[i])));
+      return { data: [{ type: "table", columnwidth: header.map((name) => (name === "meaning" ? 4 : name === "quantity" ? 2 : 1)), header: { values: header, align: "left" }, cells: { values: columns, align: "left", height: 30 } }], layout: { title: { text: this.spec.title }, template: "plotly_white" } };
+    }
+  };
 
   // ---- a page ------------------------------------------------------------------------------------------------
   const readAddress = (spec) => {
@@ -308,7 +460,7 @@ const explorer = (() => {
     };
     const draw = () => {
       const functions = {}, missing = [];
-      for (const p of spec.printed) {
+      for (const p of spec.printed.filter((one) => !one.lazy)) {
         const f = load(spec, p, values);
         if (f instanceof Promise) missing.push(f); else functions[p.name] = f;
       }
@@ -318,15 +470,17 @@ const explorer = (() => {
         return;
       }
       root.classList.remove("old");
-      drawing.draw(values, functions, figures, set);
+      drawing.draw(values, functions, figures, set, spec);
       root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
+      pointer.update();
     };
     const boxes = {};
     const showControls = () => {
       const chosen = spec.controls.filter((c) => c.choices).map((c) => values[c.name]);
-      for (const c of spec.controls) boxes[c.name].hidden = Boolean(c.only && c.only.length) && !c.only.some((word) => chosen.includes(word));
+      for (const c of spec.controls) boxes[c.name].hidden = (Boolean(c.only && c.only.length) && !c.only.some((word) => chosen.includes(word))) || Boolean(c.shown_from && values[c.shown_from[0]] < c.shown_from[1]);
     };
     const changed = () => {
+      showControls();
       draw();
       clearTimeout(timer);
       timer = setTimeout(() => { address(); if (more.open) showCode(); }, 200);
@@ -383,31 +537,34 @@ const explorer = (() => {
 
     const grid = element("div", { class: "figures" });
     for (const f of spec.figures) {
-      const box = element("div", { class: "picture", role: "img", "aria-label": f.alt });
+      const box = f.kind === "facts" ? element("div", { class: "picture numbers" }) : element("div", { class: "picture", role: "img", "aria-label": f.alt });
       const figure = new KINDS[f.kind](f, box);
       figures[f.name] = figure;
       figure.table = element("details", { ontoggle: () => figure.table.open && figure.fill() },
         element("summary", {}, "Numbers"), element("div", { class: "scroll", tabindex: "0" }, element("table")));
       const name = `${spec.slug}-${f.name}`;
       const image = (format) => async () => (await plotly(spec)).downloadImage(figure.kept(), { format, filename: name, width: 900, height: 560 });
-      grid.append(element("section", { class: "figure", "aria-label": f.title }, element("h2", {}, f.title), box,
+      grid.append(element("section", { class: "figure", "data-figure": f.name, "aria-label": f.title }, element("h2", {}, f.title), box,
         element("p", { class: "actions" },
           element("button", { type: "button", onclick: image("png") }, "PNG"),
           element("button", { type: "button", onclick: image("svg") }, "SVG"),
           element("button", { type: "button", onclick: () => save(`${name}.csv`, csv(figure.rows()), "text/csv") }, "CSV")),
         figure.table));
     }
+    link(Object.values(figures));
+    const pointer = pointing(Object.values(figures));
+    grid.prepend(pointer);
     const more = element("details", { class: "code", ontoggle: () => more.open && showCode() }, element("summary", {}, "Show the code"), code);
     const netcdf = element("button", { type: "button", onclick: () => { location.href = `${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`; } }, "NetCDF");
     root.replaceChildren(
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said, controls,
       guess.first(root, figures, address),
-      grid, ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
+      grid, ...(drawing.panels ? drawing.panels(spec, values) : []), ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
       ...spec.notes.map((note) => element("p", { class: "note" }, note)),
     );
     draw();
     addEventListener("resize", () => Object.values(figures).forEach((f) => f.resize()));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => Object.values(figures).forEach((f) => f.redraw()));
+    dark.addEventListener("change", () => { paint(); Object.values(figures).forEach((f) => f.redraw()); });
     return values;
   };
 
@@ -417,7 +574,7 @@ const explorer = (() => {
   /** A picture of a kind ("curves", "diagram", "plane") in a box, for pages of their own shape. */
   const picture = (kind, box, spec) => new KINDS[kind](spec, box);
 
-  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, element, picture, save, csv, plotly, shown };
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, shown, Curves, KINDS };
 })();
 
 // What Dash calls when the address changes.

@@ -24,11 +24,12 @@ const DENSE = [
  * States at the given times.
  *
  * slope(t, state, past, out): the right-hand side; past[k] is the k-th delayed value.
- * lags: [{lag, of(t, state)}], history(t): states before time 0. Steps are no longer than `longest`.
+ * lags: [{lag, of(t, state)}], history(t): states before time 0. Steps are no longer than `longest`; at times in
+ * `stops` the right-hand side may jump.
  * Returns {values: one array of states a time, status: "ok" or what stopped the motion}.
  */
 function trajectory(slope, start, times, { lags = [], history = () => start, rtol = 1e-9, atol = 1e-12,
-  maxSteps = 100000, longest = Infinity } = {}) {
+  maxSteps = 100000, longest = Infinity, stops = [] } = {}) {
   const n = start.length, end = times[times.length - 1];
   const moving = lags.filter((d) => d.lag > 0);
   const shortest = Math.min(longest, ...moving.map((d) => d.lag), Infinity);
@@ -69,7 +70,10 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
   let h = Math.min(end || 1, shortest, rate > 0 ? 0.01 * Math.max(scale, 1e-6) / rate : 0.01 * (end || 1));
   // Bends of the past reach the motion after each delay, and after sums of them: a step ends there.
   const bends = [];
-  for (const d of moving) for (let m = 1; m <= 5 && m * d.lag < end; m++) bends.push(m * d.lag);
+  for (const from of [0, ...stops]) {
+    if (from > 0 && from < end) bends.push(from);
+    for (const d of moving) for (let m = 1; m <= 5 && from + m * d.lag < end; m++) if (from + m * d.lag > 0) bends.push(from + m * d.lag);
+  }
   bends.sort((x, y) => x - y);
   while (next < times.length && times[next] <= 0) values[next++] = Float64Array.from(state);
   while (next < times.length) {
@@ -131,4 +135,30 @@ function orbit(next, start, steps) {
     values.push(state);
   }
   return values;
+}
+
+/**
+ * The swing in which a motion ends, from its samples: its lowest and highest value, its period, and by which share its
+ * height changes from one swing to the next (below zero where it dies out). Null where it does not swing.
+ */
+function swing(times, values) {
+  const half = values.length >> 1, tail = values.slice(half);
+  const middle = (Math.max(...tail) + Math.min(...tail)) / 2, rises = [];
+  for (let i = 2; i < values.length; i++) {
+    const [a, b] = [values[i - 1] - middle, values[i] - middle];
+    if (a < 0 && b >= 0) rises.push({ i, t: times[i - 1] + ((times[i] - times[i - 1]) * a) / (a - b) });
+  }
+  if (rises.length < 3) return null;
+  const ends = (k) => {
+    let low = Infinity, high = -Infinity;
+    for (let i = rises[k - 1].i - 1; i <= rises[k].i; i++) {
+      const [a, b, c] = [values[i - 1], values[i], values[Math.min(i + 1, values.length - 1)]];
+      const bend = a - 2 * b + c, top = (b - a) * (c - b) < 0 && bend !== 0 ? b - (c - a) ** 2 / (8 * bend) : b;
+      low = Math.min(low, top);
+      high = Math.max(high, top);
+    }
+    return [low, high];
+  };
+  const last = rises.length - 1, [low, high] = ends(last), [before, beyond] = ends(last - 1);
+  return { low, high, period: rises[last].t - rises[last - 1].t, change: (high - low) / (beyond - before) - 1, from: rises[last - 1].i - 1, to: rises[last].i };
 }

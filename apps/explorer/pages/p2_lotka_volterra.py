@@ -3,72 +3,221 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from tcpdynamics.models import LotkaVolterraDelayed
+from tcpdynamics.models import (
+    Logistic,
+    LogisticAckClocked,
+    LogisticDelayed,
+    LogisticMap,
+    LotkaVolterraCrossDelayed,
+    LotkaVolterraDelayed,
+    LotkaVolterraHeld,
+    LotkaVolterraLink,
+    LotkaVolterraMap,
+    LotkaVolterraStale,
+    LotkaVolterraThroughput,
+    LotkaVolterraWindows,
+    per_flow,
+)
+from tcpdynamics.models.lotka_volterra.presence import joining
 from tcpdynamics.solvers import trajectory
-from tcpdynamics.solvers.equations import compile_system
-from tcpdynamics.solvers.problems import DDE
-from tcpdynamics.solvers.programs.straightline import Program
+from tcpdynamics.solvers.equations import System, compile_system
+from tcpdynamics.solvers.problems import DDE, ODE, Map
+from tcpdynamics.solvers.programs.straightline import Builder, Program
 
-from ..page import Control, Figure, Page, Printed, Values, control
+from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
 
-#: Rates at time 0, as shares of the capacity: the first flow's and the last one's.
+#: Readings of the law: of what A_i is, how old it is, and when it is applied.
+READINGS: dict[str, type[Any]] = {
+    cls.reading: cls
+    for cls in (
+        LotkaVolterraDelayed, LotkaVolterraCrossDelayed, LotkaVolterraWindows, LotkaVolterraLink,
+        LotkaVolterraThroughput, LotkaVolterraMap, LotkaVolterraStale, LotkaVolterraHeld,
+    )
+}  # fmt: skip
+#: One flow alone under the same rule.
+ALONE: dict[str, type[Any]] = {
+    "delayed": LogisticDelayed, "map": LogisticMap, "stale": LogisticMap, "held": LogisticAckClocked,
+}  # fmt: skip
+DELAYED = ("delayed", "cross-delayed")
+LINKED = ("link", "throughput")
+#: Rates at time 0, as shares of the first flow's capacity: the first flow's and the last one's.
 FIRST, LAST = 0.02, 0.3
 #: Times that a trajectory is drawn at.
 TIMES = 400
-#: Gains of the chart's boundary.
-GAINS = np.linspace(0.1, 4.0, 118)
+INPUTS = ("epsilon", "gamma", "capacity", "ratio", "delay", "link", "joins", "leaves")
 
 
-def _problem(values: Values) -> DDE:
-    n = int(values["flows"])
-    parameters = {k: values[k] for k in ("epsilon", "gamma", "capacity", "delay")}
-    problem = LotkaVolterraDelayed(flows=n, **parameters).dde()
-    rates = values["capacity"] * np.linspace(FIRST, LAST, n)
-    return replace(problem, start=dict(zip(problem.labels, rates.tolist(), strict=True)))
+def _fields(values: Values) -> dict[str, Any]:
+    """Fields of the reading's model, but for the capacities."""
+    reading = values["reading"]
+    fields: dict[str, Any] = {k: values[k] for k in ("epsilon", "gamma")} | {"flows": int(values["flows"])}
+    fields |= {"delay": values["delay"]} if reading in DELAYED else {}
+    return fields | ({"link": values["link"]} if reading in LINKED else {})
 
 
-def _slopes(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """The right-hand side, of states, what is delayed, and the parameters; the boundary of stability, closed form."""
-    problem = _problem({"epsilon": 1.0, "gamma": 0.5, "capacity": 100.0, "delay": 1.0} | dict(values))
-    system = compile_system(problem)
-    model = LotkaVolterraDelayed(flows=int(values["flows"]), epsilon=GAINS)
+def _capacities(values: Values) -> list[float]:
+    """Rates of the access links, in even steps from the first flow's to the last one's [packet/s]."""
+    capacities: list[float] = np.linspace(1.0, values["ratio"], int(values["flows"])).tolist()
+    return [values["capacity"] * c for c in capacities]
+
+
+def _motion(model: Any) -> ODE | DDE | Map:
+    """The one problem of motion that a model has."""
+    kind = next(k for k in ("dde", "map", "ode") if hasattr(model, k))
+    problem: ODE | DDE | Map = getattr(model, kind)()
+    return problem
+
+
+def _problem(values: Values) -> ODE | DDE | Map:
+    """The motion, the last flow joining and the first one leaving, with the rates sent as outputs."""
+    import sympy
+
+    model = READINGS[values["reading"]](**_fields(values), capacity=per_flow(_capacities(values)))
+    problem = _motion(model)
+    first, last = problem.labels[0], problem.labels[-1]
+    joins, leaves = sympy.symbols("joins leaves", real=True)
+    times = {first: (-1, leaves), last: (joins, sympy.oo)}
+    motion = joining(problem, times, joins=values["joins"], leaves=values["leaves"])
+    rates = values["capacity"] * np.linspace(FIRST, LAST, len(problem.labels))
+    return replace(motion, start=dict(zip(problem.labels, rates.tolist(), strict=True)))
+
+
+#: Where a program is made, parameters may have any values.
+SOME = {
+    "epsilon": 1.0, "gamma": 0.5, "capacity": 100.0, "ratio": 1.5, "delay": 1.0, "link": 120.0, "joins": 5.0,
+    "leaves": 50.0,
+}  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _system(reading: str, flows: float) -> System:
+    return compile_system(_problem(SOME | {"reading": reading, "flows": flows}))
+
+
+def _flows(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The right-hand side."""
+    system = _system(values["reading"], values["flows"])
+    builder = Builder()
+    placed = builder.extend(system.rhs, _inputs(builder, len(system.labels)))
     about = {
         "shares": np.linspace(FIRST, LAST, len(system.labels)).tolist(),
-        "gains": GAINS.tolist(),
-        "critical_delay": np.asarray(model.critical_delay()).tolist(),
+        "map": isinstance(system.problem, Map),
+        "lag": int(values["reading"] == "stale"),
+        "delayed": len(system.delayed),
     }
-    return system.rhs, (*system.labels, *system.delayed, "epsilon", "gamma", "capacity"), about
+    names = (*system.labels, *system.delayed, "t", *INPUTS)
+    return builder.build([placed[i] for i in system.rhs.outputs]), names, about
+
+
+def _sent(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The rates that flows send at; then the model's fixed points, of which the first is where the flows settle."""
+    values = SOME | dict(values)
+    system = _system(values["reading"], values["flows"])
+    model = READINGS[values["reading"]](**_fields(values), capacity=per_flow(_capacities(values)))
+    points = _motion(model).fixed_points
+    rest = program_of({f"{i} {k}": point[k] for i, point in enumerate(points) for k in system.labels})
+    builder = Builder()
+    given, rows = _inputs(builder, len(system.labels)), list[int]()
+    for program, count in ((system.outputs, len(system.labels)), (rest, len(rest.outputs))):
+        placed = builder.extend(program, given)
+        rows += [placed[i] for i in program.outputs[:count]]
+    return builder.build(rows), (*system.labels, "t", *INPUTS), {"points": len(points)}
+
+
+def _inputs(builder: Builder, flows: int) -> dict[str, int]:
+    """Where a program's inputs come from: capacities of `capacity` and `ratio`; measurements every round trip."""
+    one, capacity, ratio = builder.const(1), builder.input("capacity"), builder.input("ratio")
+    given = {"period": one}
+    for i in range(flows):
+        part = builder.div(builder.const(i), builder.const(max(flows - 1, 1)))
+        factor = builder.add(one, builder.mul(part, builder.sub(ratio, one)))
+        given[f"capacity[{i + 1}]"] = builder.mul(capacity, factor)
+    return given
+
+
+def _alone_model(values: Values) -> Any:
+    fields = {k: values[k] for k in ("epsilon", "capacity")}
+    if values["reading"] == "delayed":
+        fields["delay"] = values["delay"]
+    return ALONE.get(values["reading"], Logistic)(**fields, start=FIRST * values["capacity"])
+
+
+def _alone(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The right-hand side of one flow alone: the logistic equation of the same reading."""
+    problem = _motion(_alone_model(SOME | dict(values)))
+    system = compile_system(problem)
+    builder = Builder()
+    given = {
+        k: builder.const(float(np.asarray(v)))
+        for k, v in problem.parameters.items()
+        if k in ("gamma", "cross_traffic", "period")
+    }
+    placed = builder.extend(system.rhs, given)
+    program = builder.build([placed[i] for i in system.rhs.outputs])
+    return program, ("w", "w_d", "epsilon", "capacity"), {"delayed": len(system.delayed)}
+
+
+def _margin(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The margin of stability for flows alike, in closed form: stable where above 0."""
+    import sympy
+
+    names = ("epsilon", "gamma", "delay")
+    symbols = dict(zip(names, sympy.symbols(names, positive=True), strict=True))
+    fields = _fields(SOME | dict(values) | symbols)
+    fields.pop("link", None)
+    margin = READINGS[values["reading"]](**fields).stability_margin()
+    return program_of({"margin": margin}), names, {}
+
+
+def times_of(values: Values) -> Any:
+    """When the motion is drawn: whole round trips for a map."""
+    if values["reading"] in ("map", "stale", "held"):
+        return np.arange(int(values["end"]) + 1.0)
+    return np.linspace(0.0, values["end"], TIMES)
 
 
 def dataset(values: Values) -> Any:
-    """The trajectory that the page draws, by the library's Taylor series."""
-    return trajectory(_problem(values), np.linspace(0.0, values["end"], TIMES))
+    """The motion that the page draws, by the library's Taylor series; `alone`, of one flow."""
+    times = times_of(values)
+    motion = trajectory(_problem(values), times)
+    return motion.assign(alone=trajectory(_motion(_alone_model(values)), times).w)
 
 
 def code(values: Values) -> str:
-    """Python that gives the trajectory."""
-    parameters = ", ".join(f"{k}={values[k]!r}" for k in ("epsilon", "gamma", "capacity", "delay"))
+    """Python that gives the motion."""
+    name = READINGS[values["reading"]].__name__
+    fields = ", ".join(f"{k}={v!r}" for k, v in _fields(values).items())
+    kind = next(k for k in ("dde", "map", "ode") if hasattr(READINGS[values["reading"]], k))
+    n = int(values["flows"])
+    times = (
+        f"range({int(values['end']) + 1})" if kind == "map" else f"np.linspace(0, {values['end']!r}, {TIMES})"
+    )
     return (
         "import numpy as np\n"
         "from dataclasses import replace\n"
-        "from tcpdynamics.models import LotkaVolterraDelayed\n"
+        f"from tcpdynamics.models import {name}, per_flow\n"
+        "from tcpdynamics.models.lotka_volterra.presence import joining\n"
         "from tcpdynamics.solvers import trajectory\n\n"
-        f"problem = LotkaVolterraDelayed(flows={values['flows']:g}, {parameters}).dde()\n"
-        f"rates = {values['capacity']!r} * np.linspace({FIRST}, {LAST}, {values['flows']:g})\n"
-        "problem = replace(problem, start=dict(zip(problem.labels, rates.tolist())))\n"
-        f"answer = trajectory(problem, np.linspace(0, {values['end']!r}, {TIMES}))\n"
-        "print(answer)\n"
+        f"capacities = per_flow({_capacities(values)!r})\n"
+        f"problem = {name}({fields}, capacity=capacities).{kind}()\n"
+        f"there = {{'N[1]': (0, {values['leaves']!r}), 'N[{n}]': ({values['joins']!r}, np.inf)}}\n"
+        f"rates = {values['capacity']!r} * np.linspace({FIRST}, {LAST}, {n})\n"
+        "problem = replace(joining(problem, there), start=dict(zip(problem.labels, rates.tolist())))\n"
+        f"print(trajectory(problem, {times}).sent)\n"
     )
 
 
 def command(values: Values) -> str:
     """The command that judges the same point."""
-    options = " ".join(f"--{k} {values[k]:g}" for k in ("flows", "epsilon", "gamma", "capacity", "delay"))
-    return f"tcpdynamics stability lotka-volterra-delayed {options}"
+    options = " ".join(f"--{k} {v:g}" for k, v in _fields(values).items())
+    capacities = _capacities(values) if values["ratio"] != 1 else [values["capacity"]]
+    options += "".join(f" --capacity {c:g}" for c in capacities)
+    return f"tcpdynamics stability lotka-volterra --reading {values['reading']} {options}"
 
 
 PAGE = Page(
@@ -76,32 +225,55 @@ PAGE = Page(
     title="Lotka-Volterra flows",
     question="Do flows that react to each other's rates share a link fairly, and do they settle?",
     controls=(
+        Choice("reading", "", "reading of the law", tuple(READINGS)),
+        Choice("across", "", "across in the chart of stability", ("delay", "gamma")),
         control(LotkaVolterraDelayed, "flows", 2, 8, 2),
         control(LotkaVolterraDelayed, "epsilon", 0.1, 4, 1.95, 0.01),
         control(LotkaVolterraDelayed, "gamma", 0.0, 0.98, 0.9, 0.01),
-        control(LotkaVolterraDelayed, "delay", 0.0, 3.0, 0.5, 0.01),
+        control(LotkaVolterraDelayed, "delay", 0.0, 3.0, 0.5, 0.01, only=DELAYED),
         control(LotkaVolterraDelayed, "capacity", 10, 1000, 100, 10),
+        Control("ratio", "K_n/K_1", "1", "last flow's access link over the first one's", 1, 4, 1, 0.01),
+        control(LotkaVolterraLink, "link", 10, 2000, 100, 10, only=LINKED),
+        Control("joins", "t_n", "RTT", "when the last flow joins", 0, 200, 0, 1),
+        Control("leaves", "t_1", "RTT", "when the first flow leaves (400: it stays)", 1, 400, 400, 1),
         Control("end", "t", "RTT", "time shown", 10, 400, 60, 1),
     ),
     figures=(
-        Figure("rates", "Rates of the flows", "Curves: the rate of each flow against time"),
+        Figure("rates", "Rates of the flows", "Curves: the rate of each flow against time, and of a flow alone"),
         Figure(
             "plane", "Two of the flows", "A plane of the first and the last flow's rates: the motion, where each "
-            "stands still, and the point of rest", "plane",
+            "stands still, and the points of rest", "plane",
         ),
         Figure(
-            "chart", "Where they settle", "A plane of delay and gain: the boundary of stability, and a mark at the "
-            "sliders; click to move them", "plane",
+            "chart", "Where they settle", "A plane of the gain and of delay or weight: the boundary of stability, and "
+            "a mark at the sliders; click or drag to move them", "plane",
+        ),
+        Figure(
+            "ends", "Where the sum of the rates ends up", "Points: the sum of the rates after a long time, its largest "
+            "and least values where time is continuous, against the gain",
         ),
     ),
-    printed=(Printed("slopes", ("flows",), _slopes),),
+    printed=(
+        Printed("flows", ("reading", "flows"), _flows),
+        Printed("sent", ("reading", "flows"), _sent),
+        Printed("alone", ("reading",), _alone),
+        Printed("margin", ("reading", "flows"), _margin),
+    ),
     code=code,
     command=command,
     dataset=dataset,
     notes=(
-        "A flow grows by a share epsilon of itself each round trip, less what it measured a delay ago: its own rate, "
-        "and gamma times the others'. The flows begin at rates from 2 % to 30 % of the capacity.",
-        "Below the boundary the point of rest is stable (closed form: gain times delay below pi/2). Click or drag in "
-        "the chart, and the motion follows.",
+        "A flow grows by a share epsilon of itself each round trip, less what it measures: its own rate, and gamma "
+        "times the others'. The flows begin at rates from 2 % to 30 % of the first one's access link; a flow alone "
+        "is the logistic equation on the first access link.",
+        "Readings: delayed, all measurements are old; cross-delayed, only the others' are; windows, link and "
+        "throughput, what is left of a path's own capacity by the others' windows, of the shared link by their "
+        "windows, of the shared link by what they really get through it; map, one update per round trip; stale, the "
+        "others' rates are a round trip old; held, an update per acknowledgement, the others measured once per "
+        "round trip.",
+        "Shaded: the point of rest is stable by the closed form, for flows alike. Click or drag in the chart, and "
+        "the motion follows. With unequal access links the smaller flow can die out.",
+        "Where the sum ends up: 64 round trips after 1000 of the map, or the largest and least values within 60 "
+        "round trips after 240 of the equation, from the same start.",
     ),
 )  # fmt: skip

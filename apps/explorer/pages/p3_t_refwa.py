@@ -36,6 +36,7 @@ DELAYED = tuple(reading for reading, model in READINGS.items() if "delay" in mod
 INPUTS = ("phi", "psi", "bdp", "buffer")
 #: Groups of as many flows, at equal distances of round-trip time.
 GROUPS = 8
+GROUP_INPUTS = ("rtt_low", "rtt_high", "group_flows", "aggregate")
 #: Gains that the chart shows: both from 0 to this.
 TOP = 3.0
 #: Gains of the chart of exact roots; no corner of a closed form lies on one.
@@ -111,7 +112,7 @@ def _recursion(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]
 
 
 def _groups(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """Of each group: round-trip time, and a flow's rate over the mean; Jain's index of all flows.
+    """Of each group: round-trip time, the code's error, a flow's rate and all flows' throughput; Jain's index.
 
     Windows are proportional to round-trip times as the router decodes them, cell by cell of the library's code.
     """
@@ -119,8 +120,8 @@ def _groups(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     cells = np.arange(code.top + 1)
     ends, middles = code.cell(cells)[0], code.decode(cells)
     b = Builder()
-    low, high = b.input("rtt_low"), b.input("rtt_high")
-    times, rates = [], []
+    low, high, flows, aggregate = (b.input(name) for name in GROUP_INPUTS)
+    times, decoded = [], []
     for group in range(GROUPS):
         rtt = b.add(low, b.mul(b.const(group / (GROUPS - 1)), b.sub(high, low)))
         rises = (
@@ -128,12 +129,28 @@ def _groups(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
             for k in cells[1:].tolist()
         )
         times.append(rtt)
-        rates.append(b.div(b.add(b.const(middles[0]), b.total(rises)), rtt))
-    total, groups = b.total(rates), b.const(GROUPS)
-    index = b.div(b.power(total, 2), b.mul(groups, b.total(b.power(r, 2) for r in rates)))
-    shares = [b.div(b.mul(groups, r), total) for r in rates]
-    about = {"groups": GROUPS, "worst": code.worst_jain()}
-    return b.build([*times, *shares, index]), ("rtt_low", "rtt_high"), about
+        decoded.append(b.add(b.const(middles[0]), b.total(rises)))
+    ratios = [b.div(one, rtt) for one, rtt in zip(decoded, times, strict=True)]
+    total, groups = b.total(ratios), b.const(GROUPS)
+    index = b.div(b.power(total, 2), b.mul(groups, b.total(b.power(r, 2) for r in ratios)))
+    per_flow = b.div(aggregate, b.mul(flows, b.total(decoded)))
+    rates = [b.mul(r, per_flow) for r in ratios]
+    throughputs = [b.mul(flows, r) for r in rates]
+    errors = [b.sub(r, b.const(1)) for r in ratios]
+    grid = cell_grid(code)
+    about = {
+        "groups": GROUPS, "worst": code.worst_jain(), "longest": code.longest(), "bounds": code.error_bounds(),
+        "rtt": grid.round(12).tolist(), "error": np.round(np.asarray(code.relative_error(grid)), 6).tolist(),
+    }  # fmt: skip
+    return b.build([*times, *errors, *rates, *throughputs, index]), GROUP_INPUTS, about
+
+
+def cell_grid(code: RttCode) -> NDArray[np.float64]:
+    """Round-trip times [s] from 1 ms to 3 s at which the code's error is drawn: both sides of each cell's ends."""
+    low, high = code.cell(np.arange(code.top + 1))
+    beyond = np.geomspace(high[-1] * 1.001, 3.0, 20)
+    ends = np.concatenate([low * (1 + 1e-6), high * (1 - 1e-6), np.sqrt(low * high), beyond])
+    return np.unique(ends[ends > low[0]])
 
 
 def dataset(values: Values) -> Any:
@@ -175,6 +192,7 @@ PAGE = Page(
         Control("commands", "n", "interval", "commands shown", 10, 200, 40, 1),
         Control("rtt_low", "RTT_1", "s", f"round-trip time of the first of {GROUPS} groups", 0.002, 0.05, 0.02, 0.001),
         Control("rtt_high", f"RTT_{GROUPS}", "s", "round-trip time of the last group", 0.06, 3.0, 0.3, 0.01),
+        Control("group_flows", "n", "1", "flows of each group", 1, 50, 4, 1),
     ),
     figures=(
         Figure(
@@ -185,9 +203,14 @@ PAGE = Page(
         Figure("window", "Commanded window", "Curves: the window that the router commands, against the interval"),
         Figure("queue", "Queue", "Curves: the queue, and where it rests, against the interval"),
         Figure(
-            "groups", "Rate of a flow in each group", "Points: the rate of a flow over the mean rate, against its "
-            "round-trip time; a line: Jain's index of all flows",
+            "groups", "Throughput of each group at rest", "Points: what a group's flows get where the window rests, "
+            "against their round-trip time; a line: equal shares",
         ),
+        Figure(
+            "code", "Error of the round-trip time that a router sees", "A curve: the relative error of the 6-bit code "
+            "against the round-trip time; points: the groups",
+        ),
+        Figure("facts", "How fair that is", "Numbers: the window at rest, Jain's index and its bound", "facts"),
     ),
     printed=(Printed("recursion", ("reading", "delay"), _recursion), Printed("groups", (), _groups)),
     code=code,
@@ -200,7 +223,7 @@ PAGE = Page(
         "Shaded: stable by the reading's closed form. Line: where the largest multiplier of the exact linearisation "
         "has modulus 1. The paper's gains, 1.5 and 0.5, are said to be stable under any conditions.",
         "Windows are meant to give all flows one rate. Routers see round-trip times in cells of a 6-bit code, which "
-        "ends at 1.14 s.",
+        "ends at 1.14 s: beyond, flows get less the longer their round trip.",
         "In the reading mixed, half of the window comes one interval late.",
     ),
 )  # fmt: skip

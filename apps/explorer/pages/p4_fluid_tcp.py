@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tcpdynamics.models import FluidTcpDropTail, FluidTcpProportional, FluidTcpRed, TcpLinearisation
-from tcpdynamics.solvers import trajectory
+from tcpdynamics.models import (
+    FluidTcpDropTail,
+    FluidTcpFullQueue,
+    FluidTcpProportional,
+    FluidTcpRed,
+    TcpLinearisation,
+)
+from tcpdynamics.solvers import characteristic_roots, trajectory
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.programs.straightline import Program
 
@@ -46,9 +52,10 @@ def _slopes(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
 
 
 def _signal(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """The congestion signal of a state."""
+    """The congestion signal of a state, and its round-trip time."""
     problem = _model(ANY | dict(values)).dde()
-    return program_of({"p": problem.outputs["p"]}), (*problem.labels, *FIELDS[values["marking"]]), {}
+    rows = {name: problem.outputs[name] for name in ("p", "rtt")}
+    return program_of(rows), (*problem.labels, *FIELDS[values["marking"]]), {}
 
 
 def _rest(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
@@ -76,36 +83,45 @@ def critical_fill() -> float:
     return low
 
 
+@cache
+def critical_phase() -> float:
+    """Phase [rad] of drop tail's swing in a round trip, where it begins: the root on the imaginary axis."""
+    fill = critical_fill()
+    edge = FluidTcpFullQueue(flows=1, capacity=1, base_rtt=fill / 2, buffer=fill / 2)
+    return float(abs(characteristic_roots(edge).characteristic_root.values[0].imag) * fill)
+
+
 def _boundary(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     """A point of the boundary, by its oscillation's phase v and its round-trip time R.
 
     Of v in (0, pi), the boundary has the one at which `beyond` or `balance` turns positive. Then the flows, the base
-    round-trip time, and what must be positive for the queue to rest where marks are proportional.
+    round-trip time, the period of the oscillation, and what must be positive for the queue to rest where marks are
+    proportional.
     """
     import sympy
 
     phase, rtt = sympy.symbols("phase rtt", positive=True)
     marking = values["marking"]
-    model = _model(ANY | dict(values))
-    v: dict[str, Any] = dict(model.symbols())
+    v: dict[str, Any] = dict(_model(ANY | dict(values)).symbols())
     if marking == "drop-tail":
-        flows, queue = rtt * v["capacity"] / critical_fill(), v["buffer"]
+        flows, queue, turn = rtt * v["capacity"] / critical_fill(), v["buffer"], critical_phase()
         rows = {"beyond": sympy.Integer(1), "balance": sympy.Integer(1), "inside": sympy.Integer(1)}
     else:
-        slope = v["gain"] if marking == "proportional" else model._slope(v)
+        n, turn = sympy.Symbol("n", positive=True), phase
+        model: Any = MODELS[marking](**v | {"flows": n})
+        slope: Any = v["gain"] if marking == "proportional" else model.slope()
         lag = 1 / (v["averaging"] * rtt) if marking == "red" else sympy.Integer(0)
         sine, top, bottom, kappa = TcpLinearisation.filtered_boundary(phase, lag)
         flows = rtt * v["capacity"] * bottom / top
-        n = sympy.Symbol("n", positive=True)
         gain: Any = TcpLinearisation(flows=n, capacity=v["capacity"], rtt=rtt).loop_gain(slope)
         per_window = gain.subs(n, rtt * v["capacity"])  # W loop gains at N = R C/W
-        queue = model._queue(v | {"flows": flows}, rtt)
+        queue = model.queue_at(rtt).subs(n, flows)
         full = sympy.Min(v["buffer"], v["max_threshold"]) if marking == "red" else v["buffer"]
         rows = {
             "beyond": -sine, "balance": kappa * bottom - per_window * top,
             "inside": sympy.Min(1 - queue / full, 1 - 2 * (bottom / top) ** 2),
         }  # fmt: skip
-    rows |= {"flows": flows, "base_rtt": rtt - queue / v["capacity"]}
+    rows |= {"flows": flows, "base_rtt": rtt - queue / v["capacity"], "period": 2 * sympy.pi * rtt / turn}
     return program_of(rows), ("phase", "rtt", *FIELDS[marking]), {"rows": list(rows)}
 
 
@@ -162,6 +178,7 @@ PAGE = Page(
             "mark at the sliders; click or drag to move them", "plane",
         ),
         Figure("plane", "Window and queue", "A plane of window and queue: the motion and the point of rest", "plane"),
+        Figure("facts", "Rest and swing", "Numbers: where it rests, whether that is stable, and the swing", "facts"),
     ),
     printed=tuple(
         Printed(name, ("marking",), make)
@@ -176,6 +193,8 @@ PAGE = Page(
         "Proportional: a packet is marked with probability gain times queue. RED: with a probability that rises from 0 "
         "at the lower threshold to its largest at the upper, by the averaged queue; above, all are marked. Drop tail: "
         "packets are lost where the buffer is full.",
+        "A swing is read off the motion: the highest less the lowest value, and the time from one to the next. Show "
+        "more round trips where it still changes.",
         "With more flows, or a shorter round trip, than on the boundary, the point of rest is stable (closed form of "
         "the exact linearisation); on its other side a limit cycle stays. The boundary ends where the queue would "
         "rest outside of the marking's slope or the buffer.",

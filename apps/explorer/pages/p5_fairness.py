@@ -31,7 +31,12 @@ def _sort(b: Builder, values: list[int]) -> list[int]:
 
 
 def _indices(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """The indices, the least Jain's index that the ratio allows, then the allocations in ascending order."""
+    """The indices, their bounds, then the allocations in ascending order.
+
+    Bounds: the least Jain's index that the ratio allows; the largest that the entropy allows, as Hill numbers fall with
+    their order; the least 1 - Gini that Hoover's index h allows, (1 - h)^2, since the Lorenz curve lies above its
+    tangent of slope 1 at the mean and above 0; and 1/n.
+    """
     n = int(values["flows"])
     b = Builder()
     names = tuple(f"x{i + 1}" for i in range(n))
@@ -51,7 +56,10 @@ def _indices(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     logs = b.div(b.total(b.apply("log", v) for v in x), count)
     geometric = b.div(b.apply("exp", logs), mean)
     least = b.div(b.mul(b.const(4), ratio), b.power(b.add(one, ratio), 2))
-    outputs = [jain, ratio, entropy, b.sub(one, gini), b.sub(one, hoover), geometric, least, *ordered]
+    jain_most = b.div(b.apply("exp", b.mul(entropy, b.const(math.log(n)))), count)
+    even = b.sub(one, hoover)
+    bounds = (least, jain_most, b.power(even, 2), b.div(one, count))
+    outputs = [jain, ratio, entropy, b.sub(one, gini), even, geometric, *bounds, *ordered]
     return b.build(outputs), names, {"indices": INDICES}
 
 
@@ -95,7 +103,8 @@ PAGE = Page(
     controls=(
         Control("flows", "n", "1", "flows", 2, MOST, 4, 1),
         *(
-            Control(f"x{i + 1}", f"x_{i + 1}", "Mbit/s", f"throughput of flow {i + 1}", 0.0, 10.0, x, 0.01)
+            Control(f"x{i + 1}", f"x_{i + 1}", "Mbit/s", f"throughput of flow {i + 1}", 0.0, 10.0, x, 0.01,
+                shown_from=("flows", float(i + 1)))
             for i, x in enumerate(FRESH)
         ),
     ),
@@ -107,6 +116,7 @@ PAGE = Page(
             "bounds", "Jain's index and what the ratio allows",
             "Bars: Jain's index, its least value at this ratio of smallest to largest, and 1/n",
         ),
+        Figure("facts", "Inequalities between them", "Numbers: each index between its bounds", "facts"),
     ),
     printed=(Printed("indices", ("flows",), _indices),),
     code=code,

@@ -163,28 +163,39 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
     return figure
 
 
-def throughput_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
-    """Packets received per second against time: of each flow (the first 6) and of all together.
+def throughput_figure(result: xr.Dataset, width: float = 1.0, unit: str = "packets/s") -> go.Figure:
+    """What is received per second against time: of each flow (the first 6) and of all together.
 
     From recorded receives, in bins of `width` seconds, repeats included; without them from the goodput of slices,
     whose width is the scenario's.
 
+    Parameters
+    ----------
+    result : Dataset
+        Of one simulation.
+    width : float
+        Of a bin [s].
+    unit : {"packets/s", "Mbit/s"}
+        Mbit/s count headers too; a handshake is as small as it is, but in slices as large as a data packet.
+
     Raises
     ------
     ValueError
-        For several replications, a width that is not positive, or if there are neither receives nor slices.
+        For several replications, a width that is not positive, an unknown unit, or if there are neither receives nor
+        slices.
     """
-    if not width > 0 or not np.isfinite(width):
-        raise ValueError(
-            f"width must be a finite number of seconds above 0, got {width}; 1.0 is a common choice"
-        )
+    _check_width(width)
+    if unit not in ("packets/s", "Mbit/s"):
+        raise ValueError(f"unit must be 'packets/s' or 'Mbit/s', got {unit!r}")
+    size = 1e-6 * _packet_bits(result) if unit == "Mbit/s" else None
     if "receive_time" in result:
         _need(result, "receive_time", "record.receives", "true")
-        edges, rates = _binned(result, width)
+        weights = None if size is None else _received_bits(result, size)
+        edges, rates = _binned(result, "receive", width, weights)
         what = "received, repeats included"
     elif result.sizes.get("slice", 0) > 0:
         _need(result, "slice_goodput", "record.receives", "true")
-        edges, rates = _sliced(result)
+        edges, rates = _sliced(result, size)
         what = "goodput by slice"
     else:
         raise ValueError(
@@ -192,7 +203,49 @@ def throughput_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
         )
     known = _flows(result)
     missing = _of_all(known[:SHOWN], known, None, "flows")
-    figure = _figure(f"Throughput ({what}): {_title(result)}{missing}", "packets/s")
+    figure = _figure(f"Throughput ({what}): {_title(result)}{missing}", unit)
+    _steps(figure, edges, rates)
+    return figure
+
+
+def drops_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
+    """Data packets lost per second against time: of each flow (the first 6) and of all; acknowledgements apart.
+
+    Parameters
+    ----------
+    result : Dataset
+        Of one simulation that recorded drops.
+    width : float
+        Of a bin [s].
+
+    Raises
+    ------
+    ValueError
+        Without the recording, for several replications, or for a width that is not positive.
+    """
+    _check_width(width)
+    _need(result, "drop_time", "record.drops", "true")
+    data = result.drop_kind.values < len(result.kind)
+    edges, rates = _binned(result.isel(drop=data), "drop", width)
+    if not data.all():
+        both = _binned(result.isel(drop=~data), "drop", width)[1]
+        rates["acknowledgements"] = next(iter(both.values()))
+    known = _flows(result)
+    missing = _of_all(known[:SHOWN], known, None, "flows")
+    figure = _figure(f"Losses: {_title(result)}{missing}", "lost [packets/s]")
+    _steps(figure, edges, rates)
+    return figure
+
+
+def _check_width(width: float) -> None:
+    if not width > 0 or not np.isfinite(width):
+        raise ValueError(
+            f"width must be a finite number of seconds above 0, got {width}; 1.0 is a common choice"
+        )
+
+
+def _steps(figure: Any, edges: np.ndarray, rates: dict[str, np.ndarray]) -> None:
+    """A line for each rate, constant between edges."""
     for j, (name, values) in enumerate(rates.items()):
         # The last value once more, so that its step has a width.
         figure.add_scatter(
@@ -200,7 +253,6 @@ def throughput_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
             line={"color": COLOURS[(j - 1) % len(COLOURS)], "shape": "hv", "width": 1 if j else 2},
         )  # fmt: skip
     figure.update_yaxes(rangemode="tozero")
-    return figure
 
 
 def sequence_figure(
@@ -357,9 +409,26 @@ def _scenario(result: xr.Dataset) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def _binned(result: xr.Dataset, width: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Edges of the bins [s], the last perhaps narrower, and packets/s in each: of all and of the first flows."""
-    time, flow = result.receive_time.values, result.receive_flow.values
+def _packet_bits(result: xr.Dataset) -> np.ndarray:
+    """Bits of a data packet of each flow of the scenario."""
+    groups = _scenario(result).get("flows", [])
+    return np.repeat([8.0 * g["packet_size"] for g in groups], [g["count"] for g in groups])
+
+
+def _received_bits(result: xr.Dataset, size: np.ndarray) -> np.ndarray:
+    """What each receive brings, in the unit of `size`; segment 0 of a flow with a handshake is a small packet."""
+    groups = json.loads(result.attrs["what_you_ran"])["flows"]
+    share = [g["ack_size"] / g["packet_size"] if g["handshake"] else 1.0 for g in groups]
+    shrunk = size * np.repeat(share, [g["count"] for g in groups])
+    flow = result.receive_flow.values
+    return np.where(result.receive_segment.values == 0, shrunk[flow], size[flow])
+
+
+def _binned(
+    result: xr.Dataset, what: str, width: float, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Edges of the bins [s], the last perhaps narrower, and rates in each: of all and of the first flows."""
+    time, flow = result[f"{what}_time"].values, result[f"{what}_flow"].values
     # An interrupted run ended earlier than planned.
     planned = result.attrs.get("interrupted_at", _scenario(result).get("duration", 0.0))
     end = max(float(planned), float(time.max(initial=0.0)), width)
@@ -370,16 +439,22 @@ def _binned(result: xr.Dataset, width: float) -> tuple[np.ndarray, dict[str, np.
         )
     edges = np.append(width * np.arange(count), end)
     place = np.minimum((time / width).astype(np.int64), count - 1)
-    of_each = {name: place[np.isin(flow, members)] for name, members in _lines(result).items()}
-    return edges, {k: np.bincount(v, minlength=count) / np.diff(edges) for k, v in of_each.items()}
+    rates = {}
+    for name, members in _lines(result).items():
+        mine = np.isin(flow, members)
+        of_mine = None if weights is None else weights[mine]
+        rates[name] = np.bincount(place[mine], of_mine, minlength=count) / np.diff(edges)
+    return edges, rates
 
 
-def _sliced(result: xr.Dataset) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def _sliced(result: xr.Dataset, size: np.ndarray | None = None) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     starts = result.slice.values
     width = float(_scenario(result).get("slice", starts[1] - starts[0] if len(starts) > 1 else 1.0))
     goodput = result.slice_goodput
     each = goodput.transpose("flow", "slice").values if "flow" in goodput.dims else goodput.values[None]
-    flows = _flows(result)
+    flows = np.array(_flows(result))
+    if size is not None:
+        each = each * size[flows][:, None]
     rates = {name: each[np.isin(flows, members)].sum(0) / width for name, members in _lines(result).items()}
     return np.append(starts, starts[-1] + width), rates
 

@@ -21,9 +21,11 @@ class Drop:
     Attributes
     ----------
     flow : int
-        From 0.
-    segment, transmission : int
-        The `transmission`-th transmission (from 1) of segment `segment` (from 0).
+        Whose packet is lost, from 0.
+    segment : int
+        The segment whose transmission is lost, from 0.
+    transmission : int
+        Which transmission of that segment, from 1.
     ack : int
         The `ack`-th acknowledgement (from 0) that the flow's receiver sends.
     link : str

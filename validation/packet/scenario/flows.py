@@ -86,9 +86,12 @@ class Flows:
         Whether the receiver reports blocks; default: as the sender needs.
     timestamps : bool
         RTTs from the echo of each acknowledgement instead of one segment at a time.
-    min_rto, max_rto, initial_rto : float
-        Floor (before back-off), ceiling (after it), first value of the retransmission timeout [s]. Default: 0.2,
-        60 and 3 (ns2), 1, 60 and 1 (rfc).
+    min_rto : float
+        Least retransmission timeout [s], before back-off. Default: 0.2 (ns2), 1 (rfc).
+    max_rto : float
+        Greatest retransmission timeout [s], after back-off. Default: 60.
+    initial_rto : float
+        Retransmission timeout before any RTT is known [s]. Default: 3 (ns2), 1 (rfc).
     max_backoff : int
         Largest factor of the exponential back-off, a power of two. With ns2 the factor goes on above it until
         `max_rto` is reached, as there.

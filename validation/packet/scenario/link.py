@@ -28,7 +28,7 @@ class Link:
     Attributes
     ----------
     source, target : str
-        Names of the nodes.
+        Names of the nodes that it joins.
     rate : float or None
         Line rate [bit/s], > 0. None: infinitely fast, so nothing ever waits or is refused there.
     delay : float
@@ -138,8 +138,12 @@ class Bottleneck:
 
     Attributes
     ----------
-    rate, buffer, loss
-        As in `Link`.
+    rate : float
+        Line rate [bit/s], > 0.
+    buffer : int or None
+        Most packets held, *including* the one being sent. None: no limit.
+    loss : float
+        Probability [1], in [0, 1), with which each packet is lost independently, before it meets the queue.
 
     Raises
     ------

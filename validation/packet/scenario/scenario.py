@@ -47,8 +47,10 @@ class Scenario:
         Simulated time [s].
     warm_up : float
         Time [s] left out of every statistic, < duration.
+    name : str
+        Of the scenario, in results and figures.
     seed : int
-        >= 0. The same scenario and seed give the same result to the last bit.
+        Of the random draws, >= 0. The same scenario and seed give the same result to the last bit.
     epoch : float or "auto"
         Length [s] of the epochs in which sent packets are counted. "auto": each flow's own mean RTT, i.e.
         base RTT + sending time + mean wait at the bottleneck during the second half of the warm-up. With

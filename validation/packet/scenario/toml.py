@@ -72,7 +72,16 @@ def load_table(path: str | Path) -> dict[str, Any]:
     """The nested mapping in a TOML file, unchecked but for having flows."""
     name = shown(str(path))
     try:
-        table = read_toml(_text(path))
+        text = _text(path)
+    except ScenarioError as error:
+        raise ScenarioError(f"{name}: {error}") from error
+    return table_of(text, name)
+
+
+def table_of(text: str, name: str = "the text") -> dict[str, Any]:
+    """As `load_table`, of a text; `name` is what errors call it."""
+    try:
+        table = read_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"{name} is not TOML: {str(error)[:MAX_SHOWN]}") from error
     except ScenarioError as error:

@@ -18,7 +18,7 @@ from .link import Link
 _F = TypeVar("_F", bound=Callable[..., tuple[Link, ...]])
 
 #: Units of arguments; the others are plain numbers.
-_UNITS = {
+UNITS = {
     **dict.fromkeys(("rate", "rates", "access_rate"), "bit/s"),
     **dict.fromkeys(("rtt", "delay", "delays", "access_delay"), "s"),
 }
@@ -32,8 +32,8 @@ def _reading_texts(function: _F) -> _F:
     def read(*arguments: Any, **named: Any) -> tuple[Link, ...]:
         bound = signature.bind(*arguments, **named).arguments
         for key, value in bound.items():
-            if key in _UNITS and isinstance(value, str | list | tuple | bool):
-                bound[key] = read_quantities(value, _UNITS[key], f"topology.{key}")
+            if key in UNITS and isinstance(value, str | list | tuple | bool):
+                bound[key] = read_quantities(value, UNITS[key], f"topology.{key}")
         return function(**bound)
 
     return read  # type: ignore[return-value]
@@ -55,8 +55,10 @@ def dumbbell(
     ----------
     flows : int
         Number of senders, and of receivers.
-    rate, buffer : float, int or None
-        Of the link r1 - r2 [bit/s, packets], in both directions.
+    rate : float
+        Of the link r1 - r2 [bit/s], in both directions.
+    buffer : int or None
+        Of the link r1 - r2 [packets], in both directions.
     rtt : float or (float, float)
         Round-trip propagation time [s] from s_i to d_i and back; a pair spreads them evenly.
     access_rate : float or None
@@ -103,6 +105,17 @@ def star(
 
     The defaults are the network of Tamura, Takayasu and Takayasu (LEAP), Fig. 1.
 
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes around the router.
+    rate : float
+        Of each link [bit/s].
+    delay : float
+        Propagation time of each link [s].
+    buffer : int or None
+        Of each link [packets].
+
     Examples
     --------
     >>> [link.name for link in star()]
@@ -124,6 +137,19 @@ def parking_lot(
 
     Router r_i has a host s_i that sends and a host d_i that receives. A flow from s0 to the last d crosses all
     bottlenecks, one from s_i to d_(i+1) only its own.
+
+    Parameters
+    ----------
+    rates : sequence of float
+        One for each bottleneck [bit/s].
+    delay : float
+        Propagation time of each bottleneck [s].
+    buffer : int or None
+        Of each bottleneck [packets].
+    access_rate : float or None
+        Rate [bit/s] of the links to hosts; None: pure delay.
+    access_delay : float
+        Propagation time of the links to hosts [s].
 
     Examples
     --------
@@ -149,6 +175,17 @@ def two_paths(
     access_rate: float | None = 1e9,
 ) -> tuple[Link, ...]:
     """Host s reaches host d over routers a1 - a2 or, sharing nothing, over b1 - b2.
+
+    Parameters
+    ----------
+    rates : (float, float)
+        Of a1 - a2 and of b1 - b2 [bit/s].
+    delays : (float, float)
+        Propagation times of a1 - a2 and of b1 - b2 [s].
+    buffer : int or None
+        Of both [packets].
+    access_rate : float or None
+        Rate [bit/s] of the links to the hosts; None: pure delay.
 
     Examples
     --------

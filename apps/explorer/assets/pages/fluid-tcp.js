@@ -2,9 +2,9 @@
 explorer.page("fluid-tcp", (() => {
   const FLOWS = [0, 400], RTT = [0, 0.6];
 
-  /** The boundary at a round-trip time: flows, base round-trip time, and whether the queue rests inside there. */
+  /** The boundary at a round-trip time: flows, base round-trip time, whether the queue rests inside, period. */
   const crossing = ({ run, rows, size }, parameters) => {
-    const [beyond, balance, inside, flows, base] = ["beyond", "balance", "inside", "flows", "base_rtt"].map((name) => rows.indexOf(name));
+    const [beyond, balance, inside, flows, base, period] = ["beyond", "balance", "inside", "flows", "base_rtt", "period"].map((name) => rows.indexOf(name));
     const out = new Float64Array(size), x = Float64Array.of(0, 0, ...parameters);
     return (rtt) => {
       let low = 0, high = Math.PI;
@@ -14,18 +14,39 @@ explorer.page("fluid-tcp", (() => {
         run(x, out);
         if (out[beyond] > 0 || out[balance] > 0) high = x[0]; else low = x[0];
       }
-      return [out[flows], out[base], out[inside] > 0 && out[base] > 0];
+      return [out[flows], out[base], out[inside] > 0 && out[base] > 0, out[period]];
     };
+  };
+
+  /** What becomes of a swing, in words. */
+  const fate = ({ change }) => {
+    if (Math.abs(change) < 0.01) return "stays";
+    return `${change < 0 ? "shrinks" : "grows"} by ${Math.abs(100 * change).toPrecision(2)} % each time`;
+  };
+
+  const facts = ({ judged, stable, delay, edge, rest, p, rtt, queue, window }) => {
+    const height = (one) => (one ? one.high - one.low : NaN), one = queue || window;
+    return [
+      { name: "small deviations", value: judged ? (stable ? "die out" : "grow") : "no closed form", means: "whether the point of rest is stable, by the exact linearisation" },
+      { name: "window at rest", value: rest[0], unit: "packet", means: "packets in flight of a flow" },
+      { name: "queue at rest", value: rest[1], unit: "packet", means: "packets that wait at the router" },
+      { name: "marked at rest", value: p, means: "share of the packets that are marked or lost" },
+      { name: "round-trip time at rest", value: rtt, unit: "s", means: "propagation and the wait in the queue" },
+      { name: "swing of the queue", value: height(queue), unit: queue ? "packet" : "", means: queue ? `highest less lowest in the last swing shown, which ${fate(queue)}` : "the queue does not swing at the end of what is shown" },
+      { name: "swing of the window", value: height(window), unit: window ? "packet" : "", means: window ? `highest less lowest in the last swing shown, which ${fate(window)}` : "the window does not swing at the end" },
+      { name: "period", value: one ? one.period : NaN, unit: one ? "s" : "", means: one ? `from one swing to the next, ${(one.period / delay).toPrecision(3)} round trips` : "without a swing there is none" },
+      { name: "period where swings begin", value: edge, unit: "s", means: "of the oscillation on the boundary of stability at this round-trip time" },
+    ];
   };
 
   return {
     draw(values, functions, figures, set) {
       const { slopes, signal, rest } = functions, { states, fields } = slopes, n = states.length;
       const parameters = fields.map((name) => values[name]);
-      const x = new Float64Array(n + 3 + fields.length), now = new Float64Array(n + fields.length), one = new Float64Array(1);
+      const x = new Float64Array(n + 3 + fields.length), now = new Float64Array(n + fields.length), signals = new Float64Array(2);
       x.set(parameters, n + 3);
       now.set(parameters, n);
-      const mark = (state) => { now.set(state); signal.run(now, one); return one[0]; };
+      const mark = (state) => { now.set(state); signal.run(now, signals); return signals[0]; };
       const slope = (t, state, past, out) => { x.set(state); x.set(past, n); slopes.run(x, out); };
 
       const out = new Float64Array(rest.size);
@@ -39,7 +60,7 @@ explorer.page("fluid-tcp", (() => {
       });
       const [W, q] = still || [NaN, NaN], at = crossing(functions.boundary, parameters);
       const judged = still && (points.length === 1 || still === points[0]); // of a full queue with marks, no closed form
-      const verdict = judged ? (values.flows > at(delay)[0] ? ": stable" : ": unstable") : "";
+      const [critical, , , edge] = at(delay), stable = values.flows > critical, verdict = judged ? (stable ? ": stable" : ": unstable") : "";
 
       const times = explorer.between(0, values.end * delay, 601);
       const lags = [(t, state) => state[0], (t, state) => state[1], (t, state) => mark(state)].map((of) => ({ lag: delay, of }));
@@ -47,20 +68,28 @@ explorer.page("fluid-tcp", (() => {
       const window = motion.map((s) => (s ? s[0] : NaN)), queue = motion.map((s) => (s ? s[1] : NaN));
       const level = (name, value) => ({ name, y: new Float64Array(times.length).fill(value) });
       const atRest = (value) => (still ? [level("at rest", value)] : []);
+      const full = Math.max(...queue, q || 0) > 0.3 * values.buffer; // a buffer far above would flatten the curve
       const common = { x: times, xTitle: explorer.title("time", "s"), linked: "time" };
       figures.window.show({ ...common, yTitle: explorer.title("window", "packet"), series: [{ name: "window", y: window }, ...atRest(W)] });
-      figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [{ name: "queue", y: queue }, level("buffer", values.buffer), ...atRest(q)] });
+      figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [{ name: "queue", y: queue }, ...atRest(q), ...(full ? [level("buffer", values.buffer)] : [])] });
+
+      const swings = (row, size) => { const s = row.every(Number.isFinite) && swing(times, row); return s && s.high - s.low > 1e-3 * size ? s : null; };
+      const swung = { queue: swings(queue, Math.max(1, q || 0)), window: swings(window, W || 1) };
+      const p = still ? mark(still) : NaN;
+      figures.facts.show({ rows: facts({ judged, stable, delay, edge, rest: [W, q], p, rtt: still ? signals[1] : NaN, ...swung }) });
+      const last = swung.queue || swung.window, circle = (row) => (last ? row.slice(last.from, last.to + 1) : []);
 
       const finite = (row) => row.filter(Number.isFinite);
       figures.plane.show({
         xTitle: explorer.title("window", "packet"), yTitle: explorer.title("queue", "packet"),
         xRange: [0, 1.05 * Math.max(...finite(window), W || 0)], yRange: [0, 1.05 * Math.max(...finite(queue), q || 0, 1)],
-        lines: [{ name: "motion", x: window, y: queue }, { name: still ? `point of rest${verdict}` : "no point of rest in closed form", x: still ? [W] : [], y: still ? [q] : [], points: true }],
+        lines: [{ name: "motion", x: window, y: queue, linked: "time", at: times }, { name: still ? `point of rest${verdict}` : "no point of rest in closed form", x: still ? [W] : [], y: still ? [q] : [], points: true },
+          { name: "last swing", x: circle(window), y: circle(queue) }],
       });
-      const edge = Array.from(explorer.between(0.005, 1.5, 120), at).filter(([, , inside]) => inside);
+      const curve = Array.from(explorer.between(0.005, 1.5, 120), at).filter(([, , inside]) => inside);
       figures.chart.show({
         xTitle: "flows", yTitle: explorer.title("base round-trip time", "s"), xRange: FLOWS, yRange: RTT,
-        lines: [{ name: "boundary of stability", x: edge.map((e) => e[0]), y: edge.map((e) => e[1]) }, { name: `the sliders${verdict}`, x: [values.flows], y: [values.base_rtt], points: true }],
+        lines: [{ name: "boundary of stability", x: curve.map((e) => e[0]), y: curve.map((e) => e[1]) }, { name: `the sliders${verdict}`, x: [values.flows], y: [values.base_rtt], points: true }],
         pick: (x1, y1) => set({ flows: x1, base_rtt: y1 }),
         guess: verdict ? { question: "Does a small disturbance of the point of rest die out?", choices: ["stable", "unstable"], answer: verdict.slice(2) } : undefined,
       });

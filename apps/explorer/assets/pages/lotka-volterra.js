@@ -1,36 +1,183 @@
 "use strict";
-explorer.page("lotka-volterra", (() => {
-  return {
-    draw(values, functions, figures, set) {
-      const { run, shares, gains, critical_delay } = functions.slopes;
-      const n = shares.length, x = new Float64Array(2 * n + 3);
-      x.set([values.epsilon, values.gamma, values.capacity], 2 * n);
-      const slope = (t, state, past, out) => { x.set(state); x.set(past, n); run(x, out); };
-      const times = explorer.between(0, values.end, 400);
-      const start = shares.map((share) => share * values.capacity);
-      const lags = start.map((_, i) => ({ lag: values.delay, of: (t, state) => state[i] }));
-      const { values: motion } = trajectory(slope, start, Array.from(times), { lags, rtol: 1e-7, atol: 1e-9 * values.capacity, maxSteps: 20000 });
-      const rate = (i) => motion.map((state) => (state ? state[i] : NaN));
-      const unit = explorer.title("rate", "packet/s");
-      figures.rates.show({ x: times, xTitle: explorer.title("time", "RTT"), yTitle: unit, series: start.map((_, i) => ({ name: `flow ${i + 1}`, y: rate(i) })) });
+(() => {
+  const { element, shown, title } = explorer;
+  const TOP = 4, ALWAYS = { joins: -1, leaves: 1e9 };
+  const STEPS = { before: 1000, kept: 64, gains: 190 }, SPAN = { before: 240, kept: 60, samples: 600, gains: 48 };
+  const ids = {}, ends = { key: "", data: null, timer: 0, turn: 0 };
 
-      const { capacity: K, gamma } = values;
-      const even = K / (1 + gamma * (n - 1)), top = Math.max(K, ...rate(0).filter(Number.isFinite), ...rate(n - 1).filter(Number.isFinite)) * 1.05;
-      const across = explorer.between(0, top, 60), rest = (n - 2) * even;
+  /** The flows' equations at values: slope(t, state, past, out), start, and what is printed beside them. */
+  const equations = (values, functions) => {
+    const { run, shares, inputs, delayed, map, lag } = functions.flows, n = shares.length;
+    const names = inputs.slice(n + delayed + 1), x = new Float64Array(inputs.length), y = new Float64Array(functions.sent.inputs.length);
+    const out = new Float64Array(functions.sent.size);
+    const set = (more) => { const numbers = names.map((k) => (k in more ? more[k] : values[k])); x.set(numbers, n + delayed + 1); y.set(numbers, n + 1); };
+    set({});
+    return {
+      n, map, lag, delayed, set,
+      start: Float64Array.from(shares, (share) => share * values.capacity),
+      slope: (t, state, past, to) => { x.set(state); if (delayed) x.set(past, n); x[n + delayed] = t; run(x, to); },
+      lags: Array.from({ length: delayed }, (_, i) => ({ lag: values.delay, of: (t, state) => state[i] })),
+      /** Rates sent, and the model's fixed points. */
+      sent: (t, state) => { y.set(state); y[n] = t; functions.sent.run(y, out); return Array.from(out.subarray(0, n)); },
+      rest: () => { functions.sent.run(y, out); return Array.from({ length: functions.sent.points }, (_, i) => Array.from(out.subarray(n * (i + 1), n * (i + 2)))); },
+    };
+  };
+
+  /** States at times; of a map at its steps. */
+  const moved = (flows, times, capacity, stops, rtol = 1e-7) => {
+    if (!flows.map) return trajectory(flows.slope, flows.start, Array.from(times), { lags: flows.lags, rtol, atol: 1e-9 * capacity, maxSteps: 20000, stops }).values;
+    const states = [flows.start];
+    for (let i = 0; i + 1 < times.length; i++) {
+      const next = new Float64Array(flows.n);
+      flows.slope(i, states[i], states[Math.max(0, i - flows.lag)], next);
+      states.push(next);
+    }
+    return states;
+  };
+
+  /** One flow alone, from where flow 1 begins. */
+  const alone = (values, functions, times, isMap, first) => {
+    const { run, inputs, delayed } = functions.alone, x = new Float64Array(inputs.length);
+    x.set([values.epsilon, values.capacity], 2);
+    const slope = (t, state, past, to) => { x[0] = state[0]; x[1] = delayed ? past[0] : 0; run(x, to); };
+    const flows = { n: 1, map: isMap, lag: 0, start: Float64Array.of(first), slope, lags: delayed ? [{ lag: values.delay, of: (t, state) => state[0] }] : [] };
+    return moved(flows, times, values.capacity, []).map((state) => (state ? state[0] : NaN));
+  };
+
+  const halved = (low, high, positive) => { // where a sign changes, from positive at low
+    for (let i = 0; i < 50; i++) { const middle = (low + high) / 2; if (positive(middle)) low = middle; else high = middle; }
+    return (low + high) / 2;
+  };
+
+  /** Where flow i neither grows nor shrinks in the plane of the first and the last flow, the others at rest. */
+  const nullclines = (flows, rest, top) => {
+    const n = flows.n, state = Float64Array.from(rest), to = new Float64Array(n), places = explorer.between(1e-6 * top, top, 60);
+    flows.set(ALWAYS);
+    const grows = (i, a, b) => { state[0] = a; state[n - 1] = b; flows.slope(0, state, state, to); return (flows.map ? to[i] - state[i] : to[i]) > 0; };
+    const line = (i, at) => places.map((place) => (at(i, place, 1e-9 * top) ? halved(0, 4 * top, (z) => at(i, place, Math.max(z, 1e-9 * top))) : NaN));
+    const first = line(0, (i, b, a) => grows(i, a, b)), last = line(n - 1, (i, a, b) => grows(i, a, b));
+    flows.set({});
+    return { places, first, last };
+  };
+
+  /** Gains at which stability ends, across the chart; the top where it does not. */
+  const boundary = (values, functions, across, places) => {
+    const point = { gamma: values.gamma, delay: values.delay }, out = new Float64Array(1);
+    return places.map((x) => {
+      point[across] = x;
+      const stable = (epsilon) => { functions.margin.run([epsilon, point.gamma, point.delay], out); return out[0] > 0; };
+      return stable(2 * TOP) ? 2 * TOP : halved(1e-6, 2 * TOP, stable);
+    });
+  };
+
+  // ---- where the sum ends up, in slices of time so that sliders answer ----------------------------------------
+  const sumAfter = function (flows, capacity) {
+    const sum = (state) => state.reduce((a, b) => a + b, 0);
+    if (flows.map) {
+      let [state, before, next] = [Float64Array.from(flows.start), Float64Array.from(flows.start), new Float64Array(flows.n)];
+      const kept = [];
+      for (let i = 0; i < STEPS.before + STEPS.kept; i++) {
+        flows.slope(i, state, flows.lag ? before : state, next);
+        [before, state, next] = [state, next, before];
+        const total = sum(state);
+        if (!(Math.abs(total) < 100 * capacity)) return [];
+        if (i >= STEPS.before) kept.push(total);
+      }
+      return kept;
+    }
+    const times = explorer.between(SPAN.before, SPAN.before + SPAN.kept, SPAN.samples + 1);
+    const totals = moved(flows, times, capacity, [], 1e-6).map((state) => (state ? sum(state) : NaN));
+    if (!totals.every(Number.isFinite)) return [];
+    if (Math.max(...totals) - Math.min(...totals) < 1e-5 * capacity) return [totals[totals.length - 1]];
+    const kept = [];
+    for (let i = 1; i + 1 < totals.length; i++) {
+      const [a, b, c] = totals.slice(i - 1, i + 2);
+      if ((b - a) * (c - b) < 0 || (b === a && b !== c)) kept.push(b - (c - a) ** 2 / (8 * (a - 2 * b + c))); // the parabola's top
+    }
+    return kept.length ? kept.slice(-12) : [totals[totals.length - 1]];
+  };
+
+  const showEnds = (values, functions, figures) => {
+    const names = ["reading", "flows", "gamma", "capacity", "ratio", "delay", "link"], figure = figures.ends;
+    const key = JSON.stringify(names.map((k) => values[k]));
+    const show = (marker) => figure.show({ ...ends.data, marker, range: [0, 1.05 * ends.data.y], xRange: [0, TOP], xTitle: "gain ε", yTitle: title("sum of the rates", "packet/s") });
+    if (ends.box !== figure.box) Object.assign(ends, { box: figure.box, key: "", data: ends.data || { x: [0, TOP], series: [{ name: "sum of the rates", kind: "points", y: [NaN, NaN] }], y: 1 } });
+    show(values.epsilon);
+    if (key === ends.key) return;
+    ends.key = key;
+    const turn = ++ends.turn;
+    clearTimeout(ends.timer);
+    figure.box.classList.add("old");
+    const own = { ...values }, isMap = functions.flows.map;
+    const gains = explorer.between(0.05, TOP, isMap ? STEPS.gains : SPAN.gains), x = [], y = [];
+    const flows = equations(own, functions);
+    let at = 0;
+    const slice = () => {
+      if (turn !== ends.turn) return;
+      const until = performance.now() + 12;
+      while (at < gains.length && performance.now() < until) {
+        flows.set({ ...ALWAYS, epsilon: gains[at] });
+        for (const total of sumAfter(flows, own.capacity)) { x.push(gains[at]); y.push(total); }
+        at++;
+      }
+      if (at < gains.length) { ends.timer = setTimeout(slice, 0); return; }
+      ends.data = { x, series: [{ name: "sum of the rates", kind: "points", size: 3, y }], y: Math.max(1e-9, ...y) };
+      figure.box.classList.remove("old");
+      show(figure.data.marker);
+    };
+    ends.timer = setTimeout(slice, 150);
+  };
+
+  explorer.page("lotka-volterra", {
+    panels() { ids.words = element("p", { class: "reading", role: "status" }); return []; },
+
+    draw(values, functions, figures, set) {
+      const flows = equations(values, functions), { n, map } = flows, { capacity: K } = values;
+      const times = map ? Float64Array.from({ length: values.end + 1 }, (_, i) => i) : explorer.between(0, values.end, 400);
+      const stops = [values.joins, values.leaves];
+      const states = moved(flows, times, K, stops), sent = states.map((state, i) => (state ? flows.sent(times[i], state) : new Array(n).fill(NaN)));
+      const far = 20 * K * values.ratio; // a map that left its interval does not come back
+      const rate = (i) => sent.map((rates) => (Math.abs(rates[i]) < far ? rates[i] : NaN));
+      const one = alone(values, functions, times, map, flows.start[0]).map((w) => (Math.abs(w) < far ? w : NaN));
+      figures.rates.show({ x: times, xTitle: title("time", "RTT"), yTitle: title("rate", "packet/s"), series: [
+        ...flows.start.reduce((all, _, i) => [...all, { name: `flow ${i + 1}`, y: rate(i) }], []), { name: "a flow alone (logistic)", y: one }] });
+
+      flows.set(ALWAYS);
+      const [settled, solo] = flows.rest();
+      flows.set({});
+      const [first, last] = [rate(0), rate(n - 1)];
+      const top = 1.05 * Math.max(K * values.ratio, ...first.filter(Number.isFinite).map((v) => Math.min(v, 3 * K * values.ratio)), ...last.filter(Number.isFinite).map((v) => Math.min(v, 3 * K * values.ratio)));
+      const { places, first: still, last: stillLast } = nullclines(flows, settled, top);
       figures.plane.show({
-        xTitle: explorer.title("flow 1", "packet/s"), yTitle: explorer.title(`flow ${n}`, "packet/s"), xRange: [0, top], yRange: [0, top],
+        xTitle: title("flow 1", "packet/s"), yTitle: title(`flow ${n}`, "packet/s"), xRange: [0, top], yRange: [0, top],
         lines: [
-          { name: "motion", x: rate(0), y: rate(n - 1) },
-          { name: "flow 1 stands still", x: across, y: across.map((a) => (K - gamma * rest - a) / gamma), dash: true },
-          { name: `flow ${n} stands still`, x: across, y: across.map((a) => K - gamma * (rest + a)), dash: true },
-          { name: "point of rest", x: [even], y: [even], points: true },
+          { name: "motion", x: first, y: last.map((y, i) => (Number.isFinite(first[i]) ? y : NaN)) },
+          { name: "flow 1 stands still", x: still, y: Array.from(places, (p, i) => (Number.isFinite(still[i]) ? p : NaN)), dash: true },
+          { name: `flow ${n} stands still`, x: places, y: stillLast, dash: true },
+          { name: "where they settle", x: [settled[0]], y: [settled[n - 1]], points: true },
+          { name: "flow 1 alone; nobody", x: [solo[0], 0], y: [0, 0], points: true, ring: true },
         ],
       });
+
+      const delayed = values.reading.endsWith("delayed"), across = values.across === "delay" && delayed ? "delay" : "gamma";
+      const high = across === "delay" ? 3 : 0.98, columns = Array.from(explorer.between(across === "delay" ? 0.02 : 0, high, 81)), edge = boundary(values, functions, across, columns);
       figures.chart.show({
-        xTitle: explorer.title("delay τ", "RTT"), yTitle: "gain ε", xRange: [0, 3], yRange: [0, 4],
-        lines: [{ name: "boundary of stability", x: critical_delay, y: gains }, { name: "the sliders", x: [values.delay], y: [values.epsilon], points: true }],
-        pick: (delay, epsilon) => set({ delay, epsilon }),
+        xTitle: across === "delay" ? title("delay τ", "RTT") : "weight of the others γ", yTitle: "gain ε", xRange: [0, across === "delay" ? 3 : 1], yRange: [0, TOP],
+        lines: [
+          { name: "stable, flows alike", x: [columns[0], ...columns, columns[80]], y: [0, ...edge.map((e) => Math.min(e, 1.02 * TOP)), 0], area: true },
+          { name: edge.some((e) => e < TOP) ? "boundary of stability" : "no boundary: always stable", x: columns, y: edge.map((e) => (e > 1.5 * TOP ? NaN : e)) },
+          { name: "the sliders", x: [values[across]], y: [values.epsilon], points: true },
+        ],
+        pick: (x, epsilon) => set({ [across]: x, epsilon }),
       });
+
+      const margin = new Float64Array(1);
+      functions.margin.run([values.epsilon, values.gamma, values.delay], margin);
+      const dead = settled.filter((r) => r <= 0).length, sum = settled.reduce((a, b) => a + b, 0);
+      if (!ids.words.isConnected) document.querySelector(".figures").before(ids.words);
+      ids.words.textContent = `${margin[0] > 0 ? "They settle" : "They do not settle: they move about the point of rest"}${values.ratio === 1 ? "" : " (judged for flows alike)"}. `
+        + `At rest the first flow sends ${shown(settled[0])} packet/s, the last one ${shown(settled[n - 1])}, all together ${shown(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.`;
+      showEnds(values, functions, figures);
     },
-  };
-})());
+  });
+})();

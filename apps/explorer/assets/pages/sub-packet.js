@@ -1,30 +1,218 @@
 "use strict";
-explorer.page("sub-packet", (() => {
-  const CHAINS = ["approximate", "full", "exact"];
-  const losses = explorer.between(0.005, 0.495, 99);
-  const out = new Float64Array(1000);
+(() => {
+  const { element, shown } = explorer;
+  const percent = (x) => (x >= 0.0995 ? `${(100 * x).toFixed(0)} %` : x >= 0.001 ? `${(100 * x).toPrecision(2)} %` : `${(100 * x).toExponential(0)} %`);
 
-  return {
-    draw(values, functions, figures) {
+  /** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows}). */
+  class Diagram extends explorer.Curves {
+    show(data) {
+      this.data = data;
+      const n = data.states.length, centre = 190, radius = n > 20 ? 150 : 140;
+      const turn = (i) => (2 * Math.PI * i) / n;
+      const place = data.states.map((_, i) => [centre + radius * Math.sin(turn(i)), centre - radius * Math.cos(turn(i))]);
+      const size = data.pi.map((p) => 4 + 26 * Math.sqrt(Math.max(0, p)));
+      const largest = Math.max(...data.flows, 1e-300);
+      const strongest = new Set([...data.edges.keys()].sort((a, b) => data.flows[b] - data.flows[a]).slice(0, 9));
+      const parts = [], words = [];
+      data.edges.forEach(([a, b], k) => {
+        const width = 5 * Math.sqrt(data.flows[k] / largest);
+        if (!(width >= 0.25)) return;
+        const [x1, y1] = place[a], [x2, y2] = place[b], bend = 0.16;
+        const cx = (x1 + x2) / 2 + bend * (y2 - y1), cy = (y1 + y2) / 2 - bend * (x2 - x1);
+        const far = Math.hypot(x2 - cx, y2 - cy), ux = (x2 - cx) / far, uy = (y2 - cy) / far; // arrives along this
+        const head = 4 + width, ex = x2 - ux * (size[b] + head), ey = y2 - uy * (size[b] + head);
+        const tip = `${x2 - ux * size[b]},${y2 - uy * size[b]} ${ex - uy * head * 0.6},${ey + ux * head * 0.6} ${ex + uy * head * 0.6},${ey - ux * head * 0.6}`;
+        parts.push(`<g fill="#0072B2" stroke="#0072B2"><title>${data.states[a]} to ${data.states[b]}: ${percent(data.flows[k])} of epochs</title>`
+          + `<path d="M${x1.toFixed(1)},${y1.toFixed(1)}Q${cx.toFixed(1)},${cy.toFixed(1)} ${ex.toFixed(1)},${ey.toFixed(1)}" fill="none" stroke-opacity="0.6" stroke-width="${width.toFixed(2)}"/>`
+          + `<polygon points="${tip.replace(/-?\d+\.\d+(e-?\d+)?/g, (x) => Number(x).toFixed(1))}" fill-opacity="0.8" stroke="none"/></g>`);
+        if (strongest.has(k)) words.push({ k, x: 0.25 * x1 + 0.5 * cx + 0.25 * x2, y: 0.25 * y1 + 0.5 * cy + 0.25 * y2, text: percent(data.flows[k]) });
+      });
+      data.states.forEach((name, i) => {
+        const [x, y] = place[i], out = 1 + (size[i] + 15) / radius;
+        parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size[i].toFixed(1)}" fill="#D55E00"><title>${name}: ${percent(data.pi[i])} of the time</title></circle>`);
+        parts.push(`<text x="${(centre + (x - centre) * out).toFixed(1)}" y="${(centre + (y - centre) * out).toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="${n > 20 ? 10 : 11}" fill="currentColor">${name}</text>`);
+      });
+      const taken = place.map(([x, y], i) => ({ x, y, far: size[i] + 8 }));
+      words.sort((a, b) => data.flows[b.k] - data.flows[a.k]).forEach((w) => { // a word that would lie on another is left to the title
+        if (taken.some((t) => (t.far ? Math.hypot(t.x - w.x, t.y - w.y) < t.far : Math.abs(t.x - w.x) < 34 && Math.abs(t.y - w.y) < 13))) return;
+        taken.push(w);
+        parts.push(`<text class="flow" x="${w.x.toFixed(1)}" y="${w.y.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor" stroke="var(--paper)" stroke-width="3" paint-order="stroke">${w.text}</text>`);
+      });
+      this.box.innerHTML = `<svg viewBox="-10 -10 400 400" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`
+        + '<p class="legend"><span>Circles: share of time. Arrows: transitions per epoch; the strongest are labelled, all have a title.</span></p>';
+      if (this.table && this.table.open) this.fill();
+    }
+
+    rows() {
+      const { states, pi, edges, flows } = this.data;
+      return [["state or transition", "share of time or transitions per epoch"], ...states.map((s, i) => [s, pi[i]]),
+        ...edges.map(([a, b], k) => [`${states[a]} to ${states[b]}`, flows[k]])];
+    }
+    resize() {}
+    redraw() {}
+    kept() {
+      const order = [...this.data.states.keys()];
+      return { data: [{ x: order.map((i) => this.data.states[i]), y: order.map((i) => this.data.pi[i]), type: "bar" }], layout: { title: { text: this.spec.title }, yaxis: { title: { text: "share of time" } } } };
+    }
+  }
+  explorer.KINDS.diagram = Diagram;
+
+  const CHAINS = ["approximate", "full", "exact"];
+  const range = (low, n) => Float64Array.from({ length: n }, (_, i) => low + 0.005 * i);
+  const SHORT = range(0.005, 99), LONG = range(0.005, 139);
+  const out = new Float64Array(1000);
+  const ids = {};
+
+  /** The loss at which the exact chain delivers the share of each user; 0 where they do not fill the link. */
+  const lossOfLink = (values, functions, at) => {
+    const { run, bounds: [low, high] } = functions.share, share = new Float64Array(1);
+    run([values.users, values.rate, values.base_rtt, values.buffer, values.packet_size], share);
+    const goodput = (p) => at("exact", p)[values.w_max + 2];
+    if (goodput(low) <= share[0]) return { share: share[0], loss: 0, at: low };
+    if (goodput(high) > share[0]) return { share: share[0], loss: NaN, at: high };
+    let [a, b] = [Math.log(low / (1 - low)), Math.log(high / (1 - high))];
+    for (let i = 0; i < 100 && b - a > 1e-15 * Math.abs(a); i++) {
+      const middle = (a + b) / 2;
+      if (goodput(1 / (1 + Math.exp(-middle))) > share[0]) a = middle; else b = middle;
+    }
+    const loss = 1 / (1 + Math.exp(-(a + b) / 2));
+    return { share: share[0], loss, at: loss };
+  };
+
+  // ---- what stands below the pictures ------------------------------------------------------------------------
+  const table = (head, rows) => element("table", {}, element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
+    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((x) => element("td", { class: "words" }, x))))));
+  const panel = (name, title, ...nodes) => element("section", { class: "panel", "aria-label": title, id: `panel-${name}` }, element("h2", {}, title), ...nodes);
+
+  const holds = (values, functions, loss) => {
+    const { limit, holds: rows } = functions.share, { threshold } = functions.lengths;
+    const says = (fine) => (fine ? "holds here" : "does not hold here");
+    const own = { m_0: `m_0 = ${shown(values.base_timeout)} here`, m: `m = ${values.collapse} here` };
+    const bounded = [
+      [`Loss is below ${limit}: the approximate and the full chain have a mean wait.`, says(loss < limit), ""],
+      [`Loss is below ${shown(threshold)}: silences of the exact chain would have a finite mean without a cap on the backoff (m = ${values.collapse}).`, says(loss < threshold), ""],
+    ];
+    ids.holds.replaceChildren(table(["the models assume", "at this point", "measured with packets"], [...bounded, ...rows.map(([assumed, key, measured]) => [assumed, own[key] || "always assumed", measured])]));
+  };
+
+  const formula = { data: null, key: "" };
+  const showForm = () => {
+    const { data } = formula, state = ids.state.value;
+    if (!data || !data.states[state]) return;
+    const { mathml, latex } = data.states[state];
+    const math = (pieces) => pieces.map((piece) => `<math>${piece.startsWith("<mrow>") ? piece : `<mrow>${piece}</mrow>`}</math>`).join(" ");
+    ids.math.innerHTML = `<p><math><mrow><mi>π</mi><mo>(</mo><mtext>${state}</mtext><mo>)</mo><mo>=</mo><mi>N</mi><mo>/</mo><mi>D</mi></mrow></math></p>`
+      + `<p><math><mi>N</mi><mo>=</mo></math> ${math(mathml)}</p><p><math><mi>D</mi><mo>=</mo></math> ${math(data.denominator.mathml)}</p>`;
+    ids.latex.value = `\\pi_{\\mathrm{${state.replace("*", "^*")}}} = \\frac{${latex}}{${data.denominator.latex}}`;
+  };
+  const setForm = (data) => {
+    const before = ids.state.value, states = Object.keys(data.states);
+    formula.data = data;
+    ids.state.replaceChildren(...states.map((s) => element("option", { value: s, selected: s === before }, s)));
+    ids.formPanel.classList.remove("old");
+    showForm();
+  };
+  const askForm = async (spec, values) => {
+    const served = Boolean(spec.answers);
+    const shape = { full: ["w_max", "stages"], approximate: ["w_max"], exact: ["w_max", "backoff_cap", "collapse"] };
+    const kind = served ? values.chain : "approximate", timeout = served ? values.base_timeout : 2;
+    const key = JSON.stringify([kind, timeout, ...shape[kind].map((k) => values[k])]);
+    if (!ids.form.open || key === formula.key) return;
+    formula.key = key;
+    ids.formWords.textContent = `The ${kind} chain, m_0 = ${shown(timeout)} round trips, as a function of the loss p: the share of time in a state.`
+      + (served ? "" : " The other chains' forms, and other timeouts, are in the served page (tcpdynamics explore).");
+    ids.formPanel.classList.add("old");
+    try {
+      const data = served ? await explorer.ask(spec, "forms", values) : (await explorer.load(spec, spec.printed.find((p) => p.name === "form"), values)).forms;
+      if (formula.key === key) setForm(data);
+    } catch (error) { ids.formWords.textContent = error.message; }
+  };
+
+  const askExact = async (spec, values) => {
+    ids.fractions.classList.add("old");
+    try {
+      const { loss, base_timeout, rows } = await explorer.ask(spec, "exact", values, ids.typed.value);
+      const short = (text) => (text.length > 160 ? `${text.slice(0, 80)} … (${text.length} characters)` : text);
+      ids.fractions.replaceChildren(element("p", {}, `The ${values.chain} chain at a loss of ${loss}, m_0 = ${base_timeout}: exact shares of time, which sum to one.`),
+        element("div", { class: "scroll", tabindex: "0" }, table(["state", "share of time, exact", "share of time"], rows.map(([s, x, y]) => [s, element("span", { title: x.slice(0, 2000) }, short(x)), shown(y)]))));
+    } catch (error) { ids.fractions.replaceChildren(element("p", { class: "complaint", role: "status" }, error.message)); }
+    ids.fractions.classList.remove("old");
+  };
+
+  explorer.page("sub-packet", {
+    panels(spec, values) {
+      formula.key = "";
+      ids.reading = element("p", { class: "reading", role: "status" });
+      ids.holds = element("div", { class: "scroll wide", tabindex: "0" });
+      ids.state = element("select", { id: "form-state", onchange: showForm });
+      ids.math = element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "closed form" });
+      ids.latex = element("textarea", { id: "form-latex", readonly: true, rows: 3, spellcheck: "false" });
+      ids.formWords = element("p", {});
+      ids.formPanel = element("div", { class: "picture form" }, ids.formWords, element("p", {}, element("label", { for: "form-state" }, "state "), ids.state), ids.math,
+        element("p", {}, element("label", { for: "form-latex" }, "LaTeX"), element("br"), ids.latex),
+        element("p", { class: "actions" }, element("button", { type: "button", onclick: () => { ids.latex.select(); document.execCommand("copy"); } }, "Copy the LaTeX")));
+      ids.form = element("details", { id: "closed-form", ontoggle: () => ids.current && askForm(spec, values) }, element("summary", {}, "Show the closed form"), ids.formPanel);
+      const panels = [panel("closed-form", "The stationary law in closed form", ids.form)];
+      if (spec.answers) {
+        ids.typed = element("input", { id: "exact-loss", value: "1/10", maxlength: 20, class: "exact" });
+        ids.fractions = element("div", { class: "picture words" });
+        panels.push(panel("exact", "Exact rationals", element("form", { class: "actions", onsubmit: (event) => { event.preventDefault(); askExact(spec, values); } },
+          element("label", { for: "exact-loss" }, "loss, as a fraction or a decimal"), ids.typed, element("button", { type: "submit" }, "Exact rationals")), ids.fractions));
+      }
+      panels.push(panel("packets", "Packets at this point")); // for the packet simulator's button
+      panels[panels.length - 1].hidden = true;
+      panels.push(panel("holds", "Where the chain holds", ids.holds));
+      return panels;
+    },
+
+    draw(values, functions, figures, set, spec) {
       const at = (kind, loss) => { functions[kind].run([loss, values.base_timeout], out); return out; };
-      const W = values.w_max, packets = Float64Array.from({ length: W + 1 }, (_, n) => n);
-      const bars = CHAINS.map((name) => ({ name, kind: "bars", y: Array.from(at(name, values.loss).subarray(0, W + 1)) }));
-      figures.packets.show({ x: packets, xTitle: "packets sent in an epoch", yTitle: "probability", series: bars, range: [0, 1], xRange: [-0.6, W + 0.6] });
-      const goodput = [], silence = [];
+      const { limit } = functions.share, onLink = values.source !== "slider", W = values.w_max;
+      const link = onLink ? lossOfLink(values, functions, at) : null;
+      const loss = onLink ? link.loss : values.loss, here = onLink ? link.at : values.loss;
+      const valid = (kind, p) => kind === "exact" || p < limit;
+      const packets = Float64Array.from({ length: W + 1 }, (_, n) => n);
+      const bars = CHAINS.map((name) => ({ name, kind: "bars", y: valid(name, here) ? Array.from(at(name, here).subarray(0, W + 1)) : new Array(W + 1).fill(null) }));
+      figures.packets.show({ x: packets, xTitle: "packets sent in an epoch", yTitle: "share of epochs", series: bars, range: [0, 1], xRange: [-0.6, W + 0.6] });
+
+      const losses = onLink ? LONG : SHORT, goodput = [], silence = [];
       for (const name of CHAINS) {
-        const sent = new Float64Array(losses.length), silent = new Float64Array(losses.length);
-        losses.forEach((loss, i) => { at(name, loss); sent[i] = out[W + 2]; silent[i] = out[0]; });
+        const sent = new Float64Array(losses.length).fill(NaN), silent = new Float64Array(losses.length).fill(NaN);
+        losses.forEach((p, i) => { if (valid(name, p)) { at(name, p); sent[i] = out[W + 2]; silent[i] = out[0]; } });
         goodput.push({ name, y: sent });
         silence.push({ name, y: silent });
       }
-      const common = { x: losses, xTitle: "loss rate", marker: values.loss, linked: "loss" };
-      figures.goodput.show({ ...common, yTitle: explorer.title("goodput", "packet per RTT"), series: goodput });
+      if (onLink) goodput.push({ name: "share of each user", y: new Float64Array(losses.length).fill(link.share) });
+      const common = { x: losses, xTitle: "loss rate", marker: loss, linked: "loss" };
+      figures.goodput.show({ ...common, yTitle: explorer.title("goodput", "packet per RTT"), series: goodput, range: [0, W] });
       figures.silence.show({ ...common, yTitle: "share of epochs without a packet", series: silence, range: [0, 1] });
-      const { states } = functions.full, { edges } = functions.transitions;
-      const pi = Array.from(at("full", values.loss).subarray(W + 3, W + 3 + states.length));
-      const chances = new Float64Array(edges.length);
-      functions.transitions.run([values.loss, values.base_timeout], chances);
-      figures.diagram.show({ states, pi, edges, flows: edges.map(([a], k) => pi[a] * chances[k]) });
+
+      const { levels } = functions.lengths, law = new Float64Array(2 * levels);
+      functions.lengths.run([here, values.base_timeout], law);
+      const lengths = Array.from(law.subarray(0, levels)), chances = Array.from(law.subarray(levels));
+      const silentTime = chances.map((c, i) => c * lengths[i]), whole = silentTime.reduce((a, b) => a + b, 0);
+      figures.lengths.show({
+        x: Float64Array.from(lengths, (_, i) => i + 1), xTitle: explorer.title("length of a silence", "RTT"), yTitle: "share", range: [0, 1], xRange: [0.4, levels + 0.6],
+        labels: lengths.map((x) => shown(Number(x.toPrecision(3)))),
+        series: [{ name: "of silences", kind: "bars", y: chances }, { name: "of the silent time", kind: "bars", y: silentTime.map((x) => x / whole) }],
+      });
+
+      const chain = functions[values.chain], n = chain.states.length, fine = valid(values.chain, here);
+      if (fine) at(values.chain, here);
+      const cut = (from, length) => Array.from({ length }, (_, i) => (fine ? out[from + i] : NaN));
+      figures.diagram.show({ states: chain.states, pi: cut(W + 3, n).map((x) => x || 0), edges: chain.edges, flows: cut(W + 3 + n, chain.edges.length).map((x) => x || 0) });
+
+      at("exact", here);
+      const words = onLink
+        ? (loss === 0 ? `Each of ${values.users} users could send ${shown(link.share)} packets per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
+          : Number.isNaN(loss) ? `Each of ${values.users} users would have ${shown(link.share)} packets per round trip, which the chain does not reach at any loss.`
+            : `Each of ${values.users} users has ${shown(link.share)} packets per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`)
+        : `At a loss of ${percent(loss)} a flow delivers ${shown(out[W + 2])} packets per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
+      ids.reading.textContent = fine ? words : `${words} The ${values.chain} chain has no stationary law at losses of ${limit} and above.`;
+      if (!ids.reading.isConnected) document.querySelector(".figures").before(ids.reading);
+      ids.current = functions;
+      holds(values, functions, loss);
+      askForm(spec, values);
     },
-  };
-})());
+  });
+})();

@@ -2,6 +2,30 @@
 explorer.page("t-refwa", (() => {
   const PUBLISHED = [1.5, 0.5], TOP = 3;
 
+  /** What the groups get of a window at rest, and what the code of round-trip times does to it. */
+  const shares = (values, { run, size, groups, worst, bounds, longest, rtt, error }, figures, window) => {
+    const out = new Float64Array(size), part = (k) => out.slice(k * groups, (k + 1) * groups);
+    run([values.rtt_low, values.rtt_high, values.group_flows, window], out);
+    const [times, errors, rates, throughputs] = [0, 1, 2, 3].map(part), index = out[4 * groups];
+    const even = throughputs.reduce((a, b) => a + b, 0) / groups;
+    const top = 1.05 * Math.max(values.rtt_high, values.rtt_low), common = { xTitle: explorer.title("round-trip time", "s"), linked: "round trip", xRange: [0, top] };
+    figures.groups.show({ ...common, x: times, yTitle: explorer.title("throughput", "packet/s"), series: [
+      { name: "a group", y: throughputs, kind: "points" }, { name: "equal shares", y: new Float64Array(groups).fill(even) }] });
+    const at = new Map([...rtt.map((x, i) => [x, [error[i], null]]), ...Array.from(times, (x, g) => [x, [errors[g], errors[g]]])]);
+    const x = Float64Array.from(at.keys()).sort().filter((t) => t <= top), percent = (k) => Array.from(x, (t) => (at.get(t)[k] === null ? null : 100 * at.get(t)[k]));
+    figures.code.show({ ...common, x, yTitle: explorer.title("error", "%"), series: [
+      { name: "the code", y: percent(0) }, { name: "a group", y: percent(1), kind: "points" }] });
+    const most = [Math.max(...rates), Math.min(...rates)];
+    figures.facts.show({ rows: [
+      { name: "window at rest", value: window, unit: "packet", means: "of all flows together, in the reading that is chosen" },
+      { name: "a flow's rate, largest", value: most[0], unit: "packet/s", means: "of the group that the code favours most" },
+      { name: "a flow's rate, smallest", value: most[1], unit: "packet/s", means: "of the group that the code favours least" },
+      { name: "Jain's index", value: index, means: "of all flows' rates; 1 where they are equal" },
+      { name: "its least", value: worst, means: `what the index cannot fall below while round trips lie between 1 ms and ${longest.toPrecision(3)} s` },
+      { name: "errors within a cell", value: `${(100 * bounds[0]).toPrecision(3)} to ${(100 * bounds[1]).toPrecision(3)}`, unit: "%", means: "of the round-trip time that a router decodes, over the true one" },
+    ] });
+  };
+
   return {
     draw(values, functions, figures, set) {
       const { run, rows, states, closed: [phi, low, high], exact } = functions.recursion;
@@ -20,20 +44,13 @@ explorer.page("t-refwa", (() => {
       const motion = orbit((i, state, past, next) => { next.set(at(state).subarray(0, n)); }, start, values.commands).map(observed);
       const [window, queue] = observed(rest);
       const times = Float64Array.from(motion, (_, i) => i), level = (value) => new Float64Array(times.length).fill(value);
-      const common = { x: times, xTitle: explorer.title("command", "interval"), linked: "command" };
+      const common = { x: times, xTitle: explorer.title("command", "interval"), linked: "interval" };
       figures.window.show({ ...common, yTitle: explorer.title("window", "packet"), series: [
         { name: "commanded window", y: motion.map((o) => o[0]) }, { name: "at rest", y: level(window) }, { name: "bandwidth-delay product", y: level(values.bdp) }] });
       figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [
         { name: "queue", y: motion.map((o) => o[1]) }, { name: "at rest", y: level(queue) }, { name: "buffer", y: level(values.buffer) }] });
 
-      const { groups, worst } = functions.groups, shares = new Float64Array(2 * groups + 1);
-      functions.groups.run([values.rtt_low, values.rtt_high], shares);
-      figures.groups.show({
-        x: shares.slice(0, groups), xTitle: explorer.title("round-trip time", "s"), yTitle: "rate over the mean rate", series: [
-          { name: "a flow", y: shares.slice(groups, 2 * groups), kind: "points" },
-          { name: "Jain's index", y: new Float64Array(groups).fill(shares[2 * groups]) },
-          { name: "its least within the code", y: new Float64Array(groups).fill(worst) }],
-      });
+      shares(values, functions.groups, figures, window);
 
       figures.chart.show({
         xTitle: "gain φ on spare bandwidth", yTitle: "gain ψ on free buffer", xRange: [0, TOP], yRange: [0, TOP],

@@ -1,0 +1,112 @@
+"""With two T-REFWA bottlenecks in a row, who gets what a flow limited elsewhere leaves?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.models import TRefwaTwoLinksCommanded, TRefwaTwoLinksMeasured
+from tcpdynamics.solvers import trajectory
+from tcpdynamics.solvers.programs.straightline import Program
+
+from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+
+READINGS: dict[str, type[Any]] = {"commanded": TRefwaTwoLinksCommanded, "measured": TRefwaTwoLinksMeasured}
+INPUTS = (
+    "phi", "psi", "bdp_1", "buffer_1", "bdp_3", "buffer_3", "weight_1", "weight_2", "weight_3",
+)  # fmt: skip
+#: Buffers over bandwidth-delay products of the picture of utilisation.
+BUFFERS = np.linspace(0.0, 1.0, 101)
+
+
+def _model(values: Values) -> Any:
+    return READINGS[values["reading"]](**{k: values[k] for k in INPUTS})
+
+
+def _recursion(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """The next commands, what two commands make of the network, and the commands at rest."""
+    problem = READINGS[values["reading"]]().map()
+    states = problem.labels
+    rows = {f"next {k}": problem.rhs[k] for k in states}
+    rows |= dict(problem.outputs)
+    rows |= {f"rest {k}": problem.fixed_points[0][k] for k in states}
+    return program_of(rows), (*states, *INPUTS), {"rows": list(rows), "states": list(states)}
+
+
+def _used(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Utilisation of both links at rest in both readings, and the least buffer with which L1 is full."""
+    import sympy
+
+    symbols = {k: sympy.Symbol(k, positive=True) for k in INPUTS}
+    rows: dict[str, Any] = {}
+    for name, model in READINGS.items():
+        rest = model(**symbols).equilibrium()
+        rows |= {f"{name} {k}": rest[f"utilisation_{k}"] for k in (1, 3)}
+    return program_of(rows), INPUTS, {"rows": list(rows), "buffers": BUFFERS.tolist()}
+
+
+def dataset(values: Values) -> Any:
+    """Commands, windows, queues and utilisation from an empty network."""
+    return trajectory(_model(values).map(), np.arange(values["commands"] + 1))
+
+
+def code(values: Values) -> str:
+    """Python that gives the motion, and where it rests."""
+    name = READINGS[values["reading"]].__name__
+    return (
+        f"from tcpdynamics.models import {name}\n"
+        "from tcpdynamics.solvers import trajectory\n\n"
+        f"model = {name}({', '.join(f'{k}={values[k]!r}' for k in INPUTS)})\n"
+        f"print(trajectory(model.map(), range({values['commands'] + 1:g})))\n"
+        "print(model.equilibrium(), model.stability_margin())\n"
+    )
+
+
+def command(values: Values) -> str:
+    """The command that gives the same motion."""
+    options = " ".join(f"--{k.replace('_', '-')} {values[k]!r}" for k in INPUTS)
+    return f"tcpdynamics trajectory t-refwa-two-links-{values['reading']} {options} --until {values['commands']:g}"
+
+
+PAGE = Page(
+    slug="two-bottlenecks",
+    title="Two bottlenecks",
+    question="When one link holds a group of flows back, do T-REFWA's other flows get what that group leaves?",
+    controls=(
+        Choice("reading", "", "window in the brackets of the law", tuple(READINGS)),
+        control(TRefwaTwoLinksCommanded, "phi", 0.01, 2.0, 1.0, 0.01),
+        control(TRefwaTwoLinksCommanded, "psi", 0.0, 2.0, 0.5, 0.01),
+        control(TRefwaTwoLinksCommanded, "bdp_1", 10, 500, 100, 5),
+        control(TRefwaTwoLinksCommanded, "buffer_1", 0, 500, 10, 5),
+        control(TRefwaTwoLinksCommanded, "bdp_3", 10, 500, 100, 5),
+        control(TRefwaTwoLinksCommanded, "buffer_3", 0, 500, 10, 5),
+        control(TRefwaTwoLinksCommanded, "weight_1", 0.5, 20, 5, 0.5),
+        control(TRefwaTwoLinksCommanded, "weight_2", 0.5, 20, 4, 0.5),
+        control(TRefwaTwoLinksCommanded, "weight_3", 0.5, 20, 6, 0.5),
+        Control("commands", "n", "interval", "commands shown", 10, 200, 30, 1),
+    ),
+    figures=(
+        Figure("windows", "Windows on the links", "Curves: the window that each link carries, against the interval"),
+        Figure("queues", "Queues", "Curves: the queue of each link, against the interval"),
+        Figure("shares", "Window of each group, per unit of weight", "Curves: what a flow of each group may send"),
+        Figure(
+            "used", "How full both links are at rest", "Curves: the utilisation of each link in both readings, against "
+            "the buffer; a line marks the buffer of L1",
+        ),
+        Figure("facts", "At rest", "Numbers of both links at rest", "facts"),
+    ),
+    printed=(Printed("recursion", ("reading",), _recursion), Printed("used", (), _used)),
+    code=code,
+    command=command,
+    dataset=dataset,
+    notes=(
+        "Group 1 crosses both links, L1 and L3; group 2 crosses L1 only, group 3 L3 only. Each link feeds back its "
+        "command over the weight (flows times round-trip time) that crosses it, and a flow obeys the least feedback on "
+        "its path. The network begins empty.",
+        "Commanded: the brackets of the law hold the link's own command, whether flows use it or not; the link that "
+        "holds nobody back may then stay partly empty. Measured: they hold the window that flows do use, and both "
+        "links are full.",
+        "In the picture of utilisation both links have buffers of the same share of their bandwidth-delay product.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,123 @@
+"""How do TCPs for fast, long paths use what losses leave them, and how fast do they come back?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.models import AimdTcp, HighSpeedTcp, ScalableTcp
+from tcpdynamics.solvers import trajectory
+from tcpdynamics.solvers.programs.straightline import Program
+
+from ..page import Control, Figure, Page, Printed, Values, control, program_of
+
+#: Loss rates of the page: HighSpeed TCP's law means nothing below 1e-8.
+LOW, HIGH = 1e-7, 1e-2
+#: Times that the mean window is drawn at.
+TIMES = 601
+INPUTS = ("loss", "window", "a", "b")
+#: What the script calls each row.
+ROWS = ("response", "growth", "share", "slope")
+
+
+def models(loss: Any, a: Any, b: Any) -> dict[str, Any]:
+    """The three laws by the names in the pictures."""
+    return {
+        "Reno": AimdTcp(loss=loss), "HighSpeed": HighSpeedTcp(loss=loss), "Scalable": ScalableTcp(loss=loss, a=a, b=b),
+    }  # fmt: skip
+
+
+def _laws(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Of each law at a loss rate and a window: w(p), a(w), b(w), and the slope of the mean window."""
+    import sympy
+
+    loss, window, a, b = (sympy.Symbol(name, positive=True) for name in INPUTS)
+    rows = {}
+    listed = models(loss, a, b)
+    for name, model in listed.items():
+        slope = model.ode().rhs["W"]
+        own = {symbol: getattr(model, field) for field, symbol in model.symbols().items()}
+        at = {
+            symbol: own.get(symbol, window) for symbol in slope.free_symbols
+        }  # what is no field is the window
+        row = (
+            model.response(),
+            model.increase(window),
+            model.decrease(window),
+            slope.subs(at, simultaneous=True),
+        )
+        rows |= {f"{word} {name}": x for word, x in zip(ROWS, row, strict=True)}
+    return program_of(rows), INPUTS, {"rows": list(rows), "laws": list(listed), "losses": [LOW, HIGH]}
+
+
+def dataset(values: Values) -> Any:
+    """Of each law: the response to loss rates, and the mean window from one packet on."""
+    import xarray as xr
+
+    losses = np.unique(np.append(np.geomspace(LOW, HIGH, 201), values["loss"]))
+    times = np.linspace(0.0, values["end"], TIMES)
+    parts = []
+    for name, model in models(values["loss"], values["a"], values["b"]).items():
+        response = models(losses, values["a"], values["b"])[name].response()
+        mean = trajectory(model.ode(), times).W.drop_attrs()
+        parts.append(xr.Dataset({"response": response, "mean_window": mean}).expand_dims(law=[name]))
+    return xr.concat(parts, "law", combine_attrs="drop", join="outer", coords="minimal", compat="override")
+
+
+def code(values: Values) -> str:
+    """Python that gives the numbers."""
+    point = f"loss={values['loss']!r}"
+    return (
+        "from tcpdynamics.models import AimdTcp, HighSpeedTcp, ScalableTcp\n\n"
+        f"laws = AimdTcp({point}), HighSpeedTcp({point}), ScalableTcp({point}, a={values['a']!r}, b={values['b']!r})\n"
+        "for law in laws:\n"
+        "    w = law.response()\n"
+        "    print(type(law).__name__, w, law.increase(w), law.decrease(w), law.equilibrium(), law.sawtooth())\n"
+    )
+
+
+def command(values: Values) -> str:
+    """The command that follows one of the mean windows."""
+    return (
+        f"tcpdynamics trajectory high-speed-tcp --loss {values['loss']!r} --time 0:{values['end']:g}:{TIMES}"
+    )
+
+
+PAGE = Page(
+    slug="high-speed",
+    title="HighSpeed and Scalable TCP",
+    question="How large a window do losses leave to TCPs for fast long paths, and how fast do they come back?",
+    controls=(
+        control(HighSpeedTcp, "loss", LOW, HIGH, 1e-5, log=True),
+        control(ScalableTcp, "a", 0.001, 0.1, 0.01, log=True),
+        control(ScalableTcp, "b", 0.02, 0.6, 0.125, 0.005),
+        Control("end", "t", "RTT", "round trips shown", 20, 2000, 400, 10),
+    ),
+    figures=(
+        Figure(
+            "response", "Window that a loss rate leaves",
+            "Curves: the window of each law against the loss rate, both in decades; a line marks the slider",
+        ),
+        Figure("ratio", "Over Reno's window", "Curves: the window of each law over Reno's, against the loss rate"),
+        Figure("teeth", "Windows between losses", "Curves: the window of each law against time"),
+        Figure("mean", "Mean window", "Curves: the mean window of each law from one packet on, against time"),
+        Figure("growth", "Growth per round trip", "Curves: packets a round trip more, against the window, in decades"),
+        Figure("share", "Share given up at a loss", "Curves: what a loss takes away, against the window"),
+        Figure("facts", "At this loss rate", "Numbers: windows, growth, share and time between losses", "facts"),
+    ),
+    printed=(Printed("laws", (), _laws),),
+    code=code,
+    command=command,
+    dataset=dataset,
+    notes=(
+        "A window of w packets grows by a(w) each round trip and gives up the share b(w) at a loss. Reno: 1 and one "
+        "half. HighSpeed TCP (RFC 3649): Reno up to 38 packets, then more growth and less to give up. Scalable TCP "
+        "(Kelly): a w and b, at any window.",
+        "The first picture is the law of each source. Between losses: one loss every 1/p packets, from the window "
+        "after a loss. Mean window: losses come at the rate p w a round trip, w' = a(w) - b(w) p w^2, from one packet "
+        "on, without slow start.",
+        "Growth and share are drawn from 1 to 100 000 packets; the line marks the law's window at this loss rate of "
+        "HighSpeed TCP.",
+    ),
+)  # fmt: skip

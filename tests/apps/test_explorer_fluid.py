@@ -1,0 +1,80 @@
+"""The page of fluid TCP: the swing that it reads off a motion is the library's limit cycle, and so is its onset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from explorer_tabs import numbers, opened
+from playwright.sync_api import Page
+
+from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.apps.explorer.pages.p4_fluid_tcp import FIELDS, MODELS, critical_fill, critical_phase
+from tcpdynamics.models import TcpLinearisation
+from tcpdynamics.solvers import bifurcation
+from tcpdynamics.solvers.programs.straightline import run
+
+SWINGS: tuple[dict[str, Any], ...] = (
+    {"gain": 0.001}, {"marking": "red", "flows": 20.0, "averaging": 10.0, "p_max": 0.4}, {"marking": "drop-tail"},
+)  # fmt: skip
+
+
+def facts(page: Page) -> dict[str, str]:
+    return {row[0]: row[1] for row in numbers(page, 4)[1:]}
+
+
+@pytest.mark.parametrize("words", SWINGS, ids=lambda w: w.get("marking", "proportional"))
+def test_the_swing_is_the_librarys_limit_cycle(tab: Page, files: Path, words: dict[str, Any]) -> None:
+    page = pages()["fluid-tcp"]
+    values = page.start() | words
+    opened(tab, (files / "fluid-tcp.html").as_uri() + f"#{urlencode(words)}")
+    shown = facts(tab)
+    assert shown["small deviations"] == "grow"
+    model = MODELS[values["marking"]](**{k: values[k] for k in FIELDS[values["marking"]]})
+    for name, state in (("swing of the queue", "q"), ("swing of the window", "W")):
+        cycle = bifurcation(model.dde(), of=state, samples=8000)  # corners lie close together
+        assert cycle.attractor == 2
+        height = float(cycle.maxima[-1] - cycle.minima[-1])
+        assert float(shown[name]) == pytest.approx(height, rel=0.02)
+    assert float(shown["period"]) == pytest.approx(float(cycle.duration), rel=0.02)
+
+
+def test_where_it_settles_no_swing_is_claimed(tab: Page, files: Path) -> None:
+    opened(tab, (files / "fluid-tcp.html").as_uri() + "#flows=200&end=300")
+    shown = facts(tab)
+    assert shown["small deviations"] == "die out"
+    assert shown["swing of the queue"] == shown["period"] == "NaN"
+
+
+def test_numbers_at_rest_are_the_librarys(tab: Page, files: Path) -> None:
+    page = pages()["fluid-tcp"]
+    values = page.start() | {"marking": "red", "flows": 90.0}
+    opened(tab, (files / "fluid-tcp.html").as_uri() + "#marking=red&flows=90")
+    rest = MODELS["red"](**{k: values[k] for k in FIELDS["red"]}).equilibrium()
+    shown = facts(tab)
+    for name, value in (
+        ("window at rest", rest.window), ("queue at rest", rest.queue), ("marked at rest", rest.loss),
+        ("round-trip time at rest", rest.rtt),
+    ):  # fmt: skip
+        assert float(shown[name]) == pytest.approx(value, rel=1e-4)
+
+
+def test_swings_begin_at_the_critical_frequency() -> None:
+    page = pages()["fluid-tcp"]
+    program, inputs, about = next(p for p in page.printed if p.name == "boundary").make(
+        {"marking": "proportional"}
+    )
+    at = page.start() | {"phase": 1.4, "rtt": 0.3}
+    point = dict(zip(about["rows"], run(program, {k: at[k] for k in inputs}), strict=True))
+    link = TcpLinearisation(flows=point["flows"], capacity=at["capacity"], rtt=0.3)
+    assert point["period"] == pytest.approx(2 * np.pi / link.critical_frequency(), rel=1e-9)
+
+
+def test_drop_tail_begins_to_swing_with_the_phase_of_its_closed_form() -> None:
+    window = (
+        MODELS["drop-tail"](flows=1, capacity=1, base_rtt=1, buffer=critical_fill() - 1).equilibrium().window
+    )
+    assert critical_phase() == pytest.approx(np.arccos(-2 / window**2), rel=1e-9)

@@ -1,0 +1,165 @@
+"""The page of logistic and Lotka-Volterra flows: motions of each reading, points of rest, charts and the long run."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from explorer_tabs import move, numbers, opened
+from playwright.sync_api import Page
+
+from tcpdynamics.apps.explorer.pages.p2_lotka_volterra import (
+    DELAYED,
+    LINKED,
+    PAGE,
+    READINGS,
+    dataset,
+)
+from tcpdynamics.models import per_flow
+from tcpdynamics.solvers import bifurcation, spectral_abscissa, spectral_radius
+from tcpdynamics.solvers.equations import compile_system
+from tcpdynamics.solvers.programs.straightline import run
+
+#: Readings whose point of rest can lose its stability.
+BOUNDED = ("delayed", "cross-delayed", "map", "stale", "held")
+
+
+def model(values: dict[str, Any], **changes: Any) -> Any:
+    reading, n = values["reading"], int(values["flows"])
+    fields = {k: values[k] for k in ("epsilon", "gamma")} | {"flows": n}
+    fields |= {"delay": values["delay"]} if reading in DELAYED else {}
+    fields |= {"link": values["link"]} if reading in LINKED else {}
+    capacity = per_flow((values["capacity"] * np.linspace(1, values["ratio"], n)).tolist())
+    return READINGS[reading](**{**fields, "capacity": capacity, **changes})
+
+
+def saved(tab: Page, picture: int) -> list[list[str]]:
+    """All rows behind a picture."""
+    with tab.expect_download() as download:
+        tab.locator(".figure").nth(picture).get_by_text("CSV", exact=True).click()
+    return [line.split(",") for line in download.value.path().read_text().splitlines()]
+
+
+def long_run(tab: Page) -> np.ndarray:
+    """Gains and sums of the rates in the last picture, once it is not marked as old."""
+    tab.wait_for_function("() => !document.querySelector('.picture.old')")
+    return np.array([[float(x) for x in row] for row in saved(tab, 3)[1:]])
+
+
+@pytest.mark.parametrize("reading", list(READINGS))
+def test_motions_in_the_page_are_the_librarys(tab: Page, server: str, reading: str) -> None:
+    words = {
+        "reading": reading, "flows": 3, "epsilon": 1.4, "delay": 0.7, "ratio": 1.25, "gamma": 0.6, "joins": 7,
+        "leaves": 41, "link": 150,
+    }  # fmt: skip
+    motion = dataset(PAGE.start() | words)
+    opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
+    shown = np.array([[float(x) for x in row] for row in numbers(tab)[1:]]).T
+    np.testing.assert_allclose(shown[0], motion.time.values, rtol=1e-4)
+    kept = ~np.isin(motion.time.values, (7.0, 41.0))  # where a flow joins or leaves, either side is right
+    sent = motion.sent.transpose("flow", "time").values
+    np.testing.assert_allclose(shown[1:4][:, kept], sent[:, kept], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(shown[4], motion.alone.values, rtol=1e-4, atol=1e-4)
+    assert sent[2, 0] == sent[0, -1] == 0 < sent[0, 0]
+
+
+@pytest.mark.parametrize("reading", ["windows", "link", "throughput"])
+def test_points_of_rest_and_lines_of_no_growth_are_the_models(tab: Page, server: str, reading: str) -> None:
+    words = {"reading": reading, "flows": 2, "ratio": 1.05, "gamma": 0.7, "link": 130.0}
+    values = PAGE.start() | words
+    settled = model(values).equilibrium().N.values
+    opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
+    rows = saved(tab, 1)
+    np.testing.assert_allclose([float(x) for x in rows[1][1:]], settled, rtol=1e-4)
+    assert rows[1][0] == "where they settle"
+    system = compile_system(model(values).ode())
+    for flow in (0, 1):
+        line = [row for row in rows if row[0] == f"flow {flow + 1} stands still" and "NaN" not in row]
+        states = np.array([[float(x) for x in row[1:]] for row in line]).T
+        states = states[:, (states > 1).all(axis=0)]
+        assert states.shape[1] > 10
+        slopes = np.array([system.slope(state[:, None])[flow, 0] for state in states.T])
+        assert np.abs(slopes).max() < 1e-3 * values["epsilon"] * states[flow].max()
+
+
+@pytest.mark.parametrize("reading", list(READINGS))
+@pytest.mark.parametrize("flows", [2, 5])
+def test_printed_margins_are_the_models(reading: str, flows: int) -> None:
+    program, names, _ = next(p for p in PAGE.printed if p.name == "margin").make(
+        {"reading": reading, "flows": flows}
+    )
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        point = {"epsilon": rng.uniform(0.1, 4), "gamma": rng.uniform(0, 0.98), "delay": rng.uniform(0, 3)}
+        values = PAGE.start() | point | {"reading": reading, "flows": flows}
+        expected = model(
+            values, capacity=100.0, **({"link": None} if reading in LINKED else {})
+        ).stability_margin()
+        with np.errstate(divide="ignore"):  # an arc cosine of -1
+            printed = run(program, {k: point[k] for k in names})[0]
+        assert printed == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("reading", BOUNDED)
+def test_the_boundary_in_the_chart_is_where_roots_cross(tab: Page, server: str, reading: str) -> None:
+    words = {"reading": reading, "flows": 4, "gamma": 0.8, "delay": 0.9, "across": "gamma"}
+    opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
+    rows = [row for row in numbers(tab, 2) if row[0] == "boundary of stability" and "NaN" not in row]
+    points = [(float(gamma), float(gain)) for _, gamma, gain in rows if 0.3 < float(gamma)][::15]
+    assert len(points) >= 2
+    for gamma, gain in points:
+        one = model(PAGE.start() | words | {"gamma": gamma, "epsilon": gain})
+        if reading in DELAYED:
+            assert abs(spectral_abscissa(one).item()) < 1e-3
+        else:
+            assert abs(spectral_radius(one).item() - 1) < 1e-3
+
+
+@pytest.mark.parametrize("gain", [1.9, 2.3, 2.5])
+def test_where_a_map_ends_up_is_the_librarys(tab: Page, server: str, gain: float) -> None:
+    words = {"reading": "map", "ratio": 1.02}
+    opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
+    shown = long_run(tab)
+    nearest = shown[np.abs(shown[:, 0] - gain).argmin(), 0]
+    values = PAGE.start() | words | {"epsilon": float(nearest)}
+    start = {f"N[{i + 1}]": 100 * share for i, share in enumerate((0.02, 0.3))}
+    orbit = bifurcation(model(values), transient=1000, keep=64, start=start)
+    expected = np.sort(orbit.N.sum("flow").values.ravel())
+    np.testing.assert_allclose(np.sort(shown[shown[:, 0] == nearest, 1]), expected, rtol=1e-6)
+
+
+def test_where_a_delay_equation_ends_up_is_the_librarys(tab: Page, server: str) -> None:
+    words = {"reading": "delayed", "delay": 0.8, "flows": 2}
+    opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
+    shown = long_run(tab)
+    nearest = shown[np.abs(shown[:, 0] - 2.4).argmin(), 0]
+    values = PAGE.start() | words | {"epsilon": float(nearest)}
+    start = {"N[1]": 2.0, "N[2]": 30.0}
+    cycle = bifurcation(model(values), of="total", transient=240.0, keep=60.0, start=start)
+    sums = shown[shown[:, 0] == nearest, 1]
+    assert sums.max() == pytest.approx(cycle.maxima.values[-1], rel=2e-3)
+    assert sums.min() == pytest.approx(cycle.minima.values[-1], rel=2e-3, abs=0.05)
+    quiet = shown[shown[:, 0] < 1.8]
+    np.testing.assert_allclose(quiet[quiet[:, 0] > 0.5, 1], 200 / 1.9, rtol=1e-3)
+
+
+def test_old_points_stay_marked_until_the_new_ones_are_there(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/lotka-volterra?reading=map")
+    before = long_run(tab)
+    move(tab, "epsilon", 1.0)
+    assert tab.locator(".picture.old").count() == 0
+    move(tab, "capacity", 200)
+    assert tab.locator(".picture.old").count() == 1
+    after = long_run(tab)
+    assert after[0, 1] == pytest.approx(2 * before[0, 1], rel=1e-6)
+
+
+def test_a_click_in_the_chart_moves_the_sliders(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/lotka-volterra?reading=stale&flows=5")
+    tab.locator(".figure").nth(2).locator("svg").click()
+    tab.wait_for_function("() => location.search.includes('gamma=')")
+    assert 0.3 < float(tab.locator("#control-gamma").input_value()) < 0.7
+    assert tab.locator("#control-delay").is_hidden()
+    assert "settle" in tab.locator(".reading").inner_text()

@@ -1,0 +1,56 @@
+"""The page of T-REFWA: what groups of flows get, and the code of round-trip times, are the library's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from explorer_tabs import numbers, opened
+from playwright.sync_api import Page
+
+from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.models import RttCode, TRefwaGroups, TRefwaWindow
+from tcpdynamics.solvers.programs.straightline import run
+
+
+@pytest.mark.parametrize("high", [0.3, 1.0, 2.5])
+def test_printed_groups_share_as_the_librarys(high: float) -> None:
+    program, inputs, _ = next(p for p in pages()["t-refwa"].printed if p.name == "groups").make({})
+    row = np.array(run(program, dict(zip(inputs, (0.02, high, 5, 400.0), strict=True))), dtype=float)
+    groups = TRefwaGroups(flows=(5,) * 8, rtt=tuple(np.linspace(0.02, high, 8).tolist()))
+    rates = groups.rates(400.0)
+    np.testing.assert_allclose(row[:8], groups.rtt, rtol=1e-12)
+    np.testing.assert_allclose(row[8:16], RttCode().relative_error(groups.rtt), rtol=1e-9)
+    np.testing.assert_allclose(row[16:24], rates, rtol=1e-12)
+    np.testing.assert_allclose(row[24:32], 5 * rates, rtol=1e-12)
+    np.testing.assert_allclose(row[32], groups.fairness(), rtol=1e-12)
+
+
+def test_groups_share_the_window_at_rest(tab: Page, files: Path) -> None:
+    opened(tab, (files / "t-refwa.html").as_uri() + "#phi=1&psi=0.25&rtt_high=0.2&group_flows=3")
+    window = TRefwaWindow(phi=1.0, psi=0.25, bdp=190.0, buffer=190.0).equilibrium()["Upsilon"]
+    groups = TRefwaGroups(flows=(3,) * 8, rtt=tuple(np.linspace(0.02, 0.2, 8).tolist()))
+    rows = np.array([[float(x) for x in row] for row in numbers(tab, 3)[1:]])
+    np.testing.assert_allclose(rows[:, 1], 3 * groups.rates(window), rtol=1e-4)
+    np.testing.assert_allclose(rows[:, 2], (3 * groups.rates(window)).mean(), rtol=1e-4)
+    facts = {row[0]: row[1] for row in numbers(tab, 5)[1:]}
+    assert float(facts["Jain's index"]) == pytest.approx(groups.fairness(), rel=1e-4)
+    assert float(facts["window at rest"]) == pytest.approx(window, rel=1e-4)
+
+
+def test_the_error_that_is_drawn_is_the_codes(tab: Page, files: Path) -> None:
+    opened(tab, (files / "t-refwa.html").as_uri())
+    rows = [[x for x in row] for row in numbers(tab, 4)[1:]]
+    drawn = np.array([[float(row[0]), float(row[1])] for row in rows])
+    inside = slice(1, None)
+    expected = 100 * np.asarray(RttCode().relative_error(drawn[inside, 0]))
+    close = (
+        np.abs(drawn[inside, 1] - expected) < 0.01
+    )  # at a cell's ends, digits of the table decide the side
+    assert close.mean() > 0.6
+    low, high = RttCode().error_bounds()
+    within = drawn[drawn[:, 0] < RttCode().longest()]
+    assert within[:, 1].min() == pytest.approx(100 * low, abs=1e-3)
+    assert within[:, 1].max() == pytest.approx(100 * high, abs=1e-3)
+    assert sum(row[2] not in ("", "null") for row in rows) == 8
