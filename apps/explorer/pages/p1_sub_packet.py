@@ -286,12 +286,12 @@ PAGE = Page(
     ),
     figures=(
         Figure("packets", "Packets in an epoch", "Bars: how often a flow sends 0, 1, 2, ... packets in a round trip"),
+        Figure("goodput", "Goodput against loss", "Curves: packets delivered per round trip, against the loss rate"),
+        Figure("silence", "Silence against loss", "Curves: share of round trips without a packet, against loss"),
         Figure(
             "diagram", "States and the flows between them", "Circles: states, by the share of time in them; arrows: "
             "transitions, by how often they are taken, the strongest with their share", "diagram",
         ),
-        Figure("goodput", "Goodput against loss", "Curves: packets delivered per round trip, against the loss rate"),
-        Figure("silence", "Silence against loss", "Curves: share of round trips without a packet, against loss"),
         Figure(
             "lengths", "How long silences are", "Bars: the share of silences of each length, and their share of the "
             "silent time, in the exact chain",

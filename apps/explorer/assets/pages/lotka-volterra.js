@@ -160,7 +160,7 @@
       const far = 20 * K * values.ratio; // a map that left its interval does not come back
       const rate = (i) => sent.map((rates) => (Math.abs(rates[i]) < far ? rates[i] : NaN));
       const one = alone(values, functions, times, map, flows.start[0]).map((w) => (Math.abs(w) < far ? w : NaN));
-      figures.rates.show({ x: times, xTitle: title("time", "RTT"), yTitle: title("rate", "packet/s"), series: [
+      figures.rates.show({ x: times, xTitle: title("time", "RTT"), yTitle: title("rate", "packet/s"), linked: "time", series: [
         ...flows.start.reduce((all, _, i) => [...all, { name: `flow ${i + 1}`, y: rate(i) }], []), { name: "a flow alone (logistic)", y: one }] });
 
       flows.set(ALWAYS);
@@ -172,7 +172,7 @@
       figures.plane.show({
         xTitle: title("flow 1", "packet/s"), yTitle: title(`flow ${n}`, "packet/s"), xRange: [0, top], yRange: [0, top],
         lines: [
-          { name: "motion", x: first, y: last.map((y, i) => (Number.isFinite(first[i]) ? y : NaN)) },
+          { name: "motion", x: first, y: last.map((y, i) => (Number.isFinite(first[i]) ? y : NaN)), linked: "time", at: Array.from(times) },
           { name: "flow 1 stands still", x: still, y: Array.from(places, (p, i) => (Number.isFinite(still[i]) ? p : NaN)), dash: true },
           { name: `flow ${n} stands still`, x: places, y: stillLast, dash: true },
           { name: "where they settle", x: [settled[0]], y: [settled[n - 1]], points: true },
