@@ -1,7 +1,8 @@
 """What the claims page asks for: the papers' statements at once; verdicts and figures when somebody wants them.
 
-An answer is solved once, and kept for as long as the server runs; one at a time, since each takes a processor whole.
-The first of a fresh machine compiles, for half a minute.
+An answer takes a second or less, so a request waits for it: it is solved once, and kept for as long as the server runs;
+one at a time, since each takes a processor whole. The first of a fresh machine compiles, for half a minute. Figures
+with simulated packets take longer, and are jobs.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from tcpdynamics import paper_figures
+from tcpdynamics.errors import DomainError
 from tcpdynamics.paper_figures import ledger
-from tcpdynamics.paper_figures.registry import TITLES
+from tcpdynamics.paper_figures.registry import TITLES, get_figure
+from tcpdynamics.progress import listening
+
+from .jobs import JobKind, Parts, Progress
 
 #: A request waits as long for its turn [s]; then it is told to ask again.
 PATIENCE = 1.0
@@ -36,20 +41,21 @@ def facts(whole: bool = False) -> dict[str, Any]:
         With all answers and figures, solved and drawn now: twenty seconds, and half a minute more where nothing is
         compiled.
     """
-    rows: list[dict[str, Any]] = []
-    for name, one in paper_figures.statements().items():
-        row: dict[str, Any] = {
+    packets = {n.partition(".")[0]: n for n, figure in paper_figures.figures().items() if figure.simulates}
+    rows: list[dict[str, Any]] = [
+        {
             "name": name,
             "paper": one.paper,
             "where": one.where,
             "published": one.published,
+            "figure": one.figure,
+            "packets": packets.get(one.paper, ""),
+            "commands": commands(one),
+            "answer": decided(name) if whole else None,
         }
-        rows.append(
-            row | {"figure": one.figure, "commands": commands(one), "answer": whole and decided(name)}
-        )
-    figures = (
-        {name: drawn(name) for name in sorted({str(row["figure"]) for row in rows} - {""})} if whole else {}
-    )
+        for name, one in paper_figures.statements().items()
+    ]
+    figures = {name: drawn(name) for name in sorted({row["figure"] for row in rows} - {""}) if whole}
     return {"papers": TITLES, "verdicts": ledger.VERDICTS, "rows": rows, "figures": figures}
 
 
@@ -79,14 +85,37 @@ def drawn(name: str, patience: float = -1) -> dict[str, Any] | None:
     DomainError
         There is no such figure, or packets must be simulated for it.
     """
-    from tcpdynamics.errors import DomainError
-    from tcpdynamics.paper_figures.registry import get_figure
-
     figure = get_figure(name)
     if figure.simulates:
         raise DomainError(f"{name} needs simulations of minutes; draw it with `tcpdynamics figures {name}`")
     answer: dict[str, Any] | None = _once("figure", figure.name, figure, patience)
     return answer
+
+
+def read_figure(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The name of a figure with simulated packets, from a browser.
+
+    Raises
+    ------
+    DomainError
+        There is no such figure, or it needs no packets.
+    """
+    name = words.get("name")
+    figure = get_figure(name if isinstance(name, str) else "")
+    if not figure.simulates:
+        raise DomainError(f"{figure.name} needs no packets; open its row")
+    return {"name": figure.name}
+
+
+def draw_with_packets(words: dict[str, Any], progress: Progress) -> Parts:
+    """Simulate and draw a figure in its quick setting: half a minute."""
+    with listening(progress):
+        figure = get_figure(words["name"])(quick=True)
+    return {"figure.json": json.dumps(plain(figure)).encode()}
+
+
+#: Figures that need simulated packets.
+WITH_PACKETS = JobKind("paper-figure", read_figure, draw_with_packets)
 
 
 def _once(kind: str, name: str, solve: Callable[[], Any], patience: float) -> Any:
@@ -126,8 +155,6 @@ def _lists(part: Any) -> Any:
 def add_routes(server: Any) -> None:
     """Let a server answer the page."""
     from flask import Response, abort
-
-    from tcpdynamics.errors import DomainError
 
     def answered(ask: Callable[[str, float], dict[str, Any] | None], name: str) -> Response:
         try:

@@ -45,7 +45,7 @@ def idle() -> Curves:
 )
 def silence() -> Curves:
     """Where silence takes over depends on what ends a backoff; deep: timeouts up to 2^60 T0."""
-    models = {
+    models: dict[str, SubPacketFull | SubPacketExact] = {
         "printed chain (Fig. 8)": SubPacketFull(loss=LOSS),
         "deep backoff, three successes end it": SubPacketExact(loss=LOSS, backoff_cap=60),
         "deep backoff, the first ACK ends it": SubPacketExact(loss=LOSS, backoff_cap=60, collapse=1),

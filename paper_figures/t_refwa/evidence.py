@@ -97,7 +97,7 @@ def delays() -> Curves:
 @evidence("t_refwa.rest", "The queue on its way to rest, by the reading of eq. (3)")
 def rest() -> Curves:
     """From an empty network, at the published gains."""
-    models = {
+    models: dict[str, TRefwaDelayed | TRefwaMeasuredRtt | TRefwaIntegrating] = {
         "round-trip time without queueing": TRefwaDelayed(delay=1, buffer=100.0),
         "round-trip time as measured": TRefwaMeasuredRtt(buffer=100.0),
         "the queue integrates": TRefwaIntegrating(buffer=100.0),

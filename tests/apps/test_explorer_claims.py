@@ -15,9 +15,12 @@ from playwright.sync_api import Browser, Page
 from tcpdynamics import paper_figures
 from tcpdynamics.apps.command.main import cli
 from tcpdynamics.apps.explorer import claims
+from tcpdynamics.errors import DomainError
 from tcpdynamics.paper_figures.ledger import VERDICTS
 
 QUICK = "sub_packet.idle_time"
+#: Panels of the paper's Fig. 9.
+PANELS = {f"{n} packet{'s' * (n != 1)} sent" for n in range(6)}
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +145,10 @@ def test_from_disk_every_verdict_and_figure_is_there(tab: Page, whole: Path) -> 
     tab.locator("#filter-verdict").select_option("all")
     assert [v.inner_text() for v in tab.locator(".verdict").all()] == list(judged.values())
     assert set(judged.values()) == set(VERDICTS)
+    colours = tab.locator(".verdict").evaluate_all(
+        "(all) => all.map((v) => getComputedStyle(v).backgroundColor)"
+    )
+    assert len(set(zip(judged.values(), colours, strict=True))) == 5 and len(set(colours)) == 4
 
 
 def test_from_disk_without_verdicts_the_command_is_named(tab: Page, files: Path) -> None:
@@ -174,3 +181,30 @@ def test_the_command_decides_and_refuses(answer: Any, refused: Any) -> None:
     ]
     assert "did you mean 'logistic.eq9'" in refused("claims", "logistic.eq8")
     assert "--verdicts is for --export" in refused("explore", "--verdicts")
+
+
+def test_packets_are_simulated_in_the_background_and_can_be_cancelled(tab: Page, server: str) -> None:
+    tab.goto(f"{server}/claims?open={QUICK}")
+    row = tab.locator(f"[id='{QUICK}']")
+    row.get_by_role("button", name="Simulate packets for sub_packet.fig9").click()
+    row.get_by_role("button", name="Cancel").click()
+    tab.wait_for_function("(id) => document.getElementById(id).innerText.includes('cancelled')", arg=QUICK)
+    tab.set_default_timeout(300_000)
+    row.get_by_role("button", name="Simulate packets for sub_packet.fig9").click()
+    panels = "(id) => document.getElementById(id).querySelectorAll('.plot')[1]?.querySelectorAll('.subplot').length > 5"
+    tab.wait_for_function(panels, arg=QUICK)
+    with tab.expect_download() as download:
+        row.get_by_text("CSV", exact=True).last.click()
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert lines[0].startswith("panel,line,") and {line.split(",")[0] for line in lines[1:]} == PANELS
+
+
+def test_jobs_draw_figures_with_packets_only() -> None:
+    assert claims.read_figure({"name": "sub_packet.fig9"}) == {"name": "sub_packet.fig9"}
+    for name, said in {
+        "logistic.fig1": "needs no packets",
+        "nothing": "there is no figure",
+        7: "there is no figure",
+    }.items():
+        with pytest.raises(DomainError, match=said):
+            claims.read_figure({"name": name})

@@ -590,7 +590,7 @@ const explorer = (() => {
   /** A picture of a kind ("curves", "diagram", "plane") in a box, for pages of their own shape. */
   const picture = (kind, box, spec) => new KINDS[kind](spec, box);
 
-  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, shown, Curves, KINDS };
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, shown, link, pointing, Curves, KINDS };
 })();
 
 // What Dash calls when the address changes.

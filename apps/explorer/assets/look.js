@@ -21,5 +21,23 @@ const look = (() => {
     return [traces, { ...whole, paper_bgcolor: clear, plot_bgcolor: clear, font: { ...whole.font, color: ink, family: "system-ui, sans-serif" } }];
   };
 
-  return { style, coloured, onChange: (redraw) => dark.addEventListener("change", redraw) };
+  /** What lays the panels of a drawn figure below one another, as changes of its layout; null of a single panel. */
+  const stacked = (figure) => {
+    const ys = Object.keys(figure.layout).filter((key) => /^yaxis\d*$/.test(key)), count = ys.length;
+    if (count < 2) return null;
+    const panel = 300, height = panel * count + 230, part = 1 / count;
+    const changes = { height, "margin.t": 60, "legend.y": -70 / (panel * count), "legend.yanchor": "top" };
+    ys.forEach((y, i) => {
+      const x = y.replace("y", "x"), top = 1 - i * part;
+      Object.assign(changes, { [`${x}.domain`]: [0, 1], [`${y}.domain`]: [top - 0.72 * part, top], [`${x}.showticklabels`]: true, [`${y}.showticklabels`]: true });
+      const title = (figure.layout.annotations || [])[i];
+      if (!title) return;
+      const words = ((figure.titles ||= {})[i] ||= title.text), middle = words.indexOf(" ", words.length / 2 - 4);
+      const lines = words.length > 34 && middle > 0 ? `${words.slice(0, middle)}<br>${words.slice(middle + 1)}` : words;
+      Object.assign(changes, { [`annotations[${i}].x`]: 0.5, [`annotations[${i}].y`]: top, [`annotations[${i}].text`]: lines, [`annotations[${i}].font.size`]: 13 });
+    });
+    return changes;
+  };
+
+  return { style, coloured, stacked, onChange: (redraw) => dark.addEventListener("change", redraw) };
 })();

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..claims import facts
+from ..claims import WITH_PACKETS, facts
 from ..page import Page
 
 PAGE = Page(
@@ -13,6 +13,7 @@ PAGE = Page(
     figures=(),
     printed=(),
     facts=facts,
+    jobs=(WITH_PACKETS,),
     notes=(
         "A verdict is on the paper's statement. Holds with conditions: the answer names them. Cannot be decided: it is "
         "beyond the means of this toolkit, or the numbers do not support the answer. Beyond the paper: a result on "

@@ -24,15 +24,28 @@ explorer.page("claims", (() => {
   };
 
   /** A figure of the papers in the page's colours, with room for its legend below. */
+  const room = ({ data }, width) => 21 * Math.ceil(data.filter((t) => t.showlegend !== false && t.name).length / Math.max(1, Math.floor(width / 240)));
   const fitted = ({ data, layout }, width) => {
-    const named = data.filter((t) => t.showlegend !== false && t.name).length, legend = 21 * Math.ceil(named / Math.max(1, Math.floor(width / 240)));
-    const [traces, whole] = look.coloured(data, layout);
+    const legend = room({ data }, width), [traces, whole] = look.coloured(data, layout);
     for (const key of Object.keys(whole).filter((name) => /^[xy]axis/.test(name))) whole[key].automargin = true;
-    return [traces, { ...whole, height: 380 + legend, width: undefined, autosize: true, margin: { t: 16, r: 12, l: 56, b: 56 + legend },
-      legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" } }];
+    return [traces, { ...whole, height: (layout.height > 500 ? layout.height : 380) + legend, width: undefined, autosize: true,
+      margin: { t: layout.annotations ? 32 : 16, r: 12, l: 56, b: 56 + legend }, legend: { orientation: "h", yref: "container", y: 0, yanchor: "bottom" } }];
+  };
+  /** Its panels below one another, where the page is narrow. */
+  const narrowed = (picture, figure, width) => {
+    const changes = look.stacked(picture);
+    if (!changes) return null;
+    for (const name of ["legend.y", "legend.yanchor", "margin.t"]) delete changes[name];
+    return { ...changes, height: changes.height - 120 + room(figure, width) };
   };
   const named = (axis, name) => (axis && axis.title && axis.title.text) || name;
-  const rows = ({ data, layout }) => [["line", named(layout.xaxis, "x"), named(layout.yaxis, "y")], ...data.flatMap((t) => (t.x || []).map((x, i) => [t.name || "", x ?? "", t.y[i] ?? ""]))];
+  /** The numbers behind a figure, with the panel of each where there are several. */
+  const rows = ({ data, layout }) => {
+    const titles = layout.yaxis2 && layout.annotations ? layout.annotations.map((one) => one.text) : null;
+    const panel = (t) => titles && [titles[Number((t.yaxis || "y").slice(1) || 1) - 1] || ""];
+    return [[...(titles ? ["panel"] : []), "line", named(layout.xaxis, "x"), named(layout.yaxis, "y")],
+      ...data.flatMap((t) => (t.x || []).map((x, i) => [...(panel(t) || []), t.name || "", x ?? "", t.y[i] ?? ""]))];
+  };
 
   const mount = (root, spec) => {
     const served = Boolean(spec.values), { facts } = spec, byName = new Map(facts.rows.map((row) => [row.name, row]));
@@ -75,9 +88,11 @@ explorer.page("claims", (() => {
     const draw = async (row, box) => {
       if (!row.figure) return;
       const figure = figures[row.figure] ||= await ask("figures", row.figure);
-      if (!figure) return;
-      const Plotly = await explorer.plotly(spec), name = row.figure.replace(".", "-");
-      const picture = element("div", { class: "plot", role: "img", "aria-label": `Figure ${row.figure}; its numbers are below` });
+      if (figure) await drawFigure(figure, row.figure, box);
+    };
+    const drawFigure = async (figure, title, box) => {
+      const Plotly = await explorer.plotly(spec), name = title.replace(".", "-");
+      const picture = element("div", { class: "plot", role: "img", "aria-label": `Figure ${title}; its numbers are below` });
       const image = (format) => () => Plotly.downloadImage(figure, { format, filename: name, width: 900, height: 560 });
       const table = element("table"), numbers = element("details", { ontoggle: () => {
         const [head, ...body] = rows(figure);
@@ -88,15 +103,39 @@ explorer.page("claims", (() => {
         element("button", { type: "button", onclick: image("png") }, "PNG"), element("button", { type: "button", onclick: image("svg") }, "SVG"),
         element("button", { type: "button", onclick: () => explorer.save(`${name}.csv`, explorer.csv(rows(figure)), "text/csv") }, "CSV")), numbers);
       await Plotly.newPlot(picture, ...fitted(figure, box.clientWidth), { displayModeBar: false, responsive: true });
+      const below = box.clientWidth < 600 && narrowed(picture, figure, box.clientWidth);
+      if (below) await Plotly.relayout(picture, below);
+    };
+    /** A figure with simulated packets: a job, with progress and cancel. */
+    const packets = (row) => {
+      const box = element("div", { class: "claim-figure" }), said = element("span", { role: "status" });
+      const cancel = element("button", { type: "button", hidden: true, onclick: () => job && job.cancel() }, "Cancel");
+      let job = null;
+      const tell = async ({ state, share, said: words }, its) => {
+        const ended = !["waiting", "running"].includes(state);
+        button.disabled = !ended;
+        cancel.hidden = ended;
+        said.textContent = state === "done" ? "" : words || `${Math.round(100 * share)} %`;
+        if (state !== "done") return;
+        const figure = figures[row.packets] = await (await fetch(its.address("figure.json"))).json();
+        await drawFigure(figure, row.packets, box);
+      };
+      const button = element("button", { type: "button", onclick: () => {
+        tell({ state: "running", share: 0, said: "simulating" });
+        job = explorer.jobs.start("paper-figure", { name: row.packets }, tell);
+      } }, `Simulate packets for ${row.packets} (half a minute)`);
+      if (figures[row.packets]) drawFigure(figures[row.packets], row.packets, box);
+      return [element("p", { class: "actions" }, button, cancel, said), box];
     };
     const fill = async (row) => {
       const { body } = items.get(row.name), box = element("div", { class: "claim-figure" });
+      const shownPackets = served && row.packets ? packets(row) : [];
       const line = (word, text) => [element("dt", {}, word), element("dd", {}, text)];
       const lay = () => body.replaceChildren(
         element("dl", {}, ...(row.answer ? [...line("Answer", row.answer.answer), ...line("Computed", row.answer.computed)]
           : line("Verdict", served ? "It is being decided: a second for most, half a minute for the first on a fresh machine."
             : "This file holds no verdicts; the command decides, and tcpdynamics explore --export DIR --verdicts writes them."))),
-        box, element("p", { class: "decide-again" }, row.figure ? "Decide it again, and draw its figure:" : "Decide it again:"), element("pre", { tabindex: "0" }, row.commands.join("\n")));
+        box, ...shownPackets, element("p", { class: "decide-again" }, row.figure ? "Decide it again, and draw its figure:" : "Decide it again:"), element("pre", { tabindex: "0" }, row.commands.join("\n")));
       lay();
       try {
         await decide(row);
