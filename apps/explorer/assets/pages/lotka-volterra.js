@@ -72,9 +72,10 @@
     });
   };
 
-  /** Asks the server for the boundary by exact roots, a while after the last move; calls `show` when it is there. */
+  /** Asks the server for the boundary by exact roots, a while after the last move; calls `show` when it is there.
+   *  Not for flows alike: there the closed form is exact. */
   const askBoundary = (spec, values, across, show) => {
-    if (!spec.answers || !BOUNDED.includes(values.reading)) { Object.assign(exact, { key: "", curves: [] }); clearTimeout(exact.timer); return; }
+    if (!spec.answers || values.ratio === 1 || !BOUNDED.includes(values.reading)) { Object.assign(exact, { key: "", curves: [] }); clearTimeout(exact.timer); return; }
     const names = ["reading", "flows", "capacity", "ratio", ...(across === "delay" ? ["gamma"] : values.reading.endsWith("delayed") ? ["delay"] : [])];
     const key = JSON.stringify([across, ...names.map((k) => values[k])]);
     if (key === exact.key) return;
@@ -188,7 +189,7 @@
           { name: "stable, flows alike", x: [columns[0], ...columns, columns[80]], y: [0, ...edge.map((e) => Math.min(e, 1.02 * TOP)), 0], area: true },
           { name: edge.some((e) => e < TOP) ? "boundary of stability" : "no boundary: always stable", x: columns, y: edge.map((e) => (e > 1.5 * TOP ? NaN : e)) },
           { name: "the sliders", x: [values[across]], y: [values.epsilon], points: true },
-          ...(exact.key ? [{ name: exact.old ? "by exact roots: old, the new one is being computed" : `by exact roots${values.ratio === 1 ? "" : ", these access links"}${exact.curves.length ? "" : ": no boundary here"}`,
+          ...(exact.key ? [{ name: exact.old ? "by exact roots: old, the new one is being computed" : `by exact roots, these access links${exact.curves.length ? "" : ": no boundary here"}`,
             x: exact.curves.flatMap(([x]) => [...x, NaN]), y: exact.curves.flatMap(([, y]) => [...y, NaN]), dash: true }] : []),
         ],
         pick: (x, epsilon) => set({ [across]: x, epsilon }),
