@@ -130,11 +130,20 @@ def over_one_denominator(model: Any) -> tuple[dict[str, Any], Any]:
     """The stationary law in closed form: numerators by state, and the denominator of all, as SymPy expressions."""
     import sympy
 
-    law = {s: sympy.fraction(sympy.together(e)) for s, e in closed_form(model).items()}
-    whole = sympy.Integer(1)
+    # Of a symbol that is known to be positive SymPy asks again and again whether polynomials are.
+    p = sympy.Symbol("p")
+    law = {}
+    for state, form in closed_form(model).items():
+        plain = form.xreplace({s: p for s in form.free_symbols})
+        law[state] = [sympy.Poly(part, p) for part in sympy.fraction(plain)]
+    whole = sympy.Poly(1, p)
     for _, below in law.values():
-        whole = sympy.lcm(whole, below)
-    return {s: sympy.factor(above * sympy.cancel(whole / below)) for s, (above, below) in law.items()}, whole
+        whole = whole.lcm(below)
+    parts = {}
+    for state, (above, below) in law.items():
+        number, factors = (above * whole.quo(below)).factor_list()
+        parts[state] = sympy.Mul(number, *(factor.as_expr() ** power for factor, power in factors))
+    return parts, whole.as_expr()
 
 
 @cache
@@ -286,12 +295,12 @@ PAGE = Page(
     ),
     figures=(
         Figure("packets", "Packets in an epoch", "Bars: how often a flow sends 0, 1, 2, ... packets in a round trip"),
+        Figure("goodput", "Goodput against loss", "Curves: packets delivered per round trip, against the loss rate"),
+        Figure("silence", "Silence against loss", "Curves: share of round trips without a packet, against loss"),
         Figure(
             "diagram", "States and the flows between them", "Circles: states, by the share of time in them; arrows: "
             "transitions, by how often they are taken, the strongest with their share", "diagram",
         ),
-        Figure("goodput", "Goodput against loss", "Curves: packets delivered per round trip, against the loss rate"),
-        Figure("silence", "Silence against loss", "Curves: share of round trips without a packet, against loss"),
         Figure(
             "lengths", "How long silences are", "Bars: the share of silences of each length, and their share of the "
             "silent time, in the exact chain",

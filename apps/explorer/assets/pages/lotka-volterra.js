@@ -72,9 +72,10 @@
     });
   };
 
-  /** Asks the server for the boundary by exact roots, a while after the last move; calls `show` when it is there. */
+  /** Asks the server for the boundary by exact roots, a while after the last move; calls `show` when it is there.
+   *  Not for flows alike: there the closed form is exact. */
   const askBoundary = (spec, values, across, show) => {
-    if (!spec.answers || !BOUNDED.includes(values.reading)) { Object.assign(exact, { key: "", curves: [] }); clearTimeout(exact.timer); return; }
+    if (!spec.answers || values.ratio === 1 || !BOUNDED.includes(values.reading)) { Object.assign(exact, { key: "", curves: [] }); clearTimeout(exact.timer); return; }
     const names = ["reading", "flows", "capacity", "ratio", ...(across === "delay" ? ["gamma"] : values.reading.endsWith("delayed") ? ["delay"] : [])];
     const key = JSON.stringify([across, ...names.map((k) => values[k])]);
     if (key === exact.key) return;
@@ -160,7 +161,7 @@
       const far = 20 * K * values.ratio; // a map that left its interval does not come back
       const rate = (i) => sent.map((rates) => (Math.abs(rates[i]) < far ? rates[i] : NaN));
       const one = alone(values, functions, times, map, flows.start[0]).map((w) => (Math.abs(w) < far ? w : NaN));
-      figures.rates.show({ x: times, xTitle: title("time", "RTT"), yTitle: title("rate", "packet/s"), series: [
+      figures.rates.show({ x: times, xTitle: title("time", "RTT"), yTitle: title("rate", "packet/s"), linked: "time", series: [
         ...flows.start.reduce((all, _, i) => [...all, { name: `flow ${i + 1}`, y: rate(i) }], []), { name: "a flow alone (logistic)", y: one }] });
 
       flows.set(ALWAYS);
@@ -172,7 +173,7 @@
       figures.plane.show({
         xTitle: title("flow 1", "packet/s"), yTitle: title(`flow ${n}`, "packet/s"), xRange: [0, top], yRange: [0, top],
         lines: [
-          { name: "motion", x: first, y: last.map((y, i) => (Number.isFinite(first[i]) ? y : NaN)) },
+          { name: "motion", x: first, y: last.map((y, i) => (Number.isFinite(first[i]) ? y : NaN)), linked: "time", at: Array.from(times) },
           { name: "flow 1 stands still", x: still, y: Array.from(places, (p, i) => (Number.isFinite(still[i]) ? p : NaN)), dash: true },
           { name: `flow ${n} stands still`, x: places, y: stillLast, dash: true },
           { name: "where they settle", x: [settled[0]], y: [settled[n - 1]], points: true },
@@ -188,7 +189,7 @@
           { name: "stable, flows alike", x: [columns[0], ...columns, columns[80]], y: [0, ...edge.map((e) => Math.min(e, 1.02 * TOP)), 0], area: true },
           { name: edge.some((e) => e < TOP) ? "boundary of stability" : "no boundary: always stable", x: columns, y: edge.map((e) => (e > 1.5 * TOP ? NaN : e)) },
           { name: "the sliders", x: [values[across]], y: [values.epsilon], points: true },
-          ...(exact.key ? [{ name: exact.old ? "by exact roots: old, the new one is being computed" : `by exact roots${values.ratio === 1 ? "" : ", these access links"}${exact.curves.length ? "" : ": no boundary here"}`,
+          ...(exact.key ? [{ name: exact.old ? "by exact roots: old, the new one is being computed" : `by exact roots, these access links${exact.curves.length ? "" : ": no boundary here"}`,
             x: exact.curves.flatMap(([x]) => [...x, NaN]), y: exact.curves.flatMap(([, y]) => [...y, NaN]), dash: true }] : []),
         ],
         pick: (x, epsilon) => set({ [across]: x, epsilon }),
