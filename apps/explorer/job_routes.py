@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tcpdynamics.errors import InputError
 
-from .jobs import BusyError, JobKind, Jobs
+from .jobs import JobKind, Jobs
 
 #: Bytes of a request for a job.
 MAX_REQUEST = 200_000
@@ -51,8 +51,10 @@ def add_job_routes(server: Any, kinds: Mapping[str, JobKind]) -> Jobs:
                 refuse(400, 'a job is asked for as {"kind": ..., "words": {...}}')
         try:
             return jsonify(job=jobs.start(kind, words)), 201
-        except InputError as error:
-            return refuse(503 if isinstance(error, BusyError) else 400, str(error))
+        except (
+            InputError
+        ) as error:  # nothing is wrong with the request: browsers would write an error into the console
+            return jsonify(refused=str(error))
 
     @server.get("/jobs/<name>")  # type: ignore[untyped-decorator]
     def status(name: str) -> Any:

@@ -30,7 +30,7 @@ UNASKED, LONGEST = 15.0, 600.0
 #: Jobs that have ended and are kept with what came out, and for how many seconds after the last question.
 KEPT, KEPT_FOR = 8, 600.0
 #: Bytes of what comes out of one job, and of what it holds in memory, libraries included.
-MAX_RESULT, MAX_MEMORY = 64_000_000, 4_000_000_000
+MAX_RESULT, MAX_MEMORY = 40_000_000, 4_000_000_000
 #: What the library may estimate of a job before it starts: elementary operations (some five minutes), bytes.
 BOUNDS = {"TCPDYNAMICS_MAX_WORK": 3e11, "TCPDYNAMICS_MAX_MEMORY": 2e9}
 #: Longest line of a job's process.

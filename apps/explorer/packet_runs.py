@@ -7,7 +7,7 @@ import json
 import math
 import shlex
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,12 +141,12 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
 
     from ..packet_outputs import finite, rows, summary_lines
 
-    width = bin_width(scenario.duration)
-    makers = {
-        "windows": lambda: charts.window_figure(result),
+    width, drawn = bin_width(scenario.duration), spread([group.count for group in scenario.flows])
+    makers: dict[str, Callable[[], Any]] = {
+        "windows": lambda: charts.window_figure(result, drawn),
         "queues": lambda: charts.queue_figure(result),
-        "throughput": lambda: charts.throughput_figure(result, width, "Mbit/s"),
-        "drops": lambda: charts.drops_figure(result, width),
+        "throughput": lambda: charts.throughput_figure(result, width, "Mbit/s", drawn),
+        "drops": lambda: charts.drops_figure(result, width, drawn),
     }
     pictures: dict[str, Any] = {}
     for name, make in makers.items():
@@ -154,11 +154,12 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
             pictures[name] = picture(make())
         except ValueError:
             pictures[name] = None
-    facts = [[label, finite(float(value)), digits] for label, value, digits in rows(result, scenario)]
+    facts = [_fact(label, float(value), digits) for label, value, digits in rows(result, scenario)]
     answer: dict[str, Any] = finite(
         {
             "name": scenario.name,
             "seed": str(scenario.seed),
+            "duration": scenario.duration,
             "width": width,
             "pictures": pictures,
             "facts": facts,
@@ -168,6 +169,26 @@ def about(result: xr.Dataset, scenario: Scenario) -> dict[str, Any]:
         }
     )
     return answer
+
+
+def spread(counts: Sequence[int], most: int = 6) -> list[int]:
+    """Numbers of the flows that are drawn: of every group the first, then of every group the second, ...
+
+    Examples
+    --------
+    >>> spread([4, 1, 4], most=5)
+    [0, 1, 4, 5, 6]
+    """
+    first = np.cumsum([0, *counts])
+    turns = [(k, int(first[g]) + k) for g, count in enumerate(counts) for k in range(min(count, most))]
+    return sorted(flow for _, flow in sorted(turns)[:most])
+
+
+def _fact(label: str, value: float, digits: int) -> list[Any]:
+    """A line of the summary; rates in Mbit/s, as the pictures have them."""
+    if "[bit/s]" in label:
+        return [label.replace("[bit/s]", "[Mbit/s]"), 1e-6 * value, 4]
+    return [label, value, digits]
 
 
 def picture(figure: Any) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def _attributes(part: Any) -> dict[str, tuple[str, str]]:
     section = re.search(r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.S | re.M)
     for entry in re.finditer(r"^(\w[\w, ]*?) : (.*)\n((?:    .*\n?)*)", section[1] if section else "", re.M):
         words = re.sub(r"[`*]", "", " ".join(entry[3].split()))
-        first = re.match(r".*?[.;](?= [A-Z]|$)", words)
+        first = re.match(r".*?\.(?= [A-Z]|$)", words)
         for name in entry[1].split(", "):
             about[name] = (entry[2], first[0] if first else words)
     return about

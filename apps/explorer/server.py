@@ -81,6 +81,7 @@ def make_app(local_only: bool = True) -> Any:
     from dash import ClientsideFunction, Dash, Input, Output, dcc, html
 
     app = Dash(__name__, assets_folder=str(ASSETS), title=TITLE, update_title="", serve_locally=True)
+    app.index_string = app.index_string.replace("<html>", '<html lang="en">')
     listed = pages()
     links = [html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()]
     app.layout = html.Div(

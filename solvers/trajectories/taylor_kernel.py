@@ -118,6 +118,9 @@ def integrate(
     begins, lengths = np.zeros((capacity, LANES)), np.zeros((capacity, LANES))
     rests = np.zeros((capacity, LANES))
     radii, valid = np.zeros((capacity, LANES)), np.zeros((capacity, LANES))
+    natural, behind = np.zeros((capacity, LANES)), np.zeros((capacity, LANES))
+    by_terms, asked, back = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    several = delayed.shape[0] > 1
     exact = np.ones(LANES, np.bool_)
     levels = np.full((capacity, LANES), SOFT)
     newest, hard = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
@@ -173,6 +176,7 @@ def integrate(
                 begins[p, lane], rests[p, lane] = begin + edges[p, column], 0.0
                 lengths[p, lane] = edges[p + 1, column] - edges[p, column]
                 radii[p, lane] = valid[p, lane] = lengths[p, lane] / STRETCH  # a fit holds nowhere else
+                natural[p, lane], behind[p, lane] = radii[p, lane], 0.0
                 levels[p, lane] = ends_in[p, column]
             newest[lane] = hard[lane] = pieces - 1
             next_stop[lane] = 0
@@ -186,8 +190,8 @@ def integrate(
                 T[clock, 0, lane], T[clock, 1, lane] = now[lane], 1.0
         if delayed.shape[0]:
             look_back(
-                T, delayed, ages, lags, now, rest, running, order, H, begins, rests, lengths, radii, valid, levels,
-                newest, hard, pointer, shift, reach, cut, exact,
+                T, delayed, ages, lags, now, rest, running, order, H, begins, rests, lengths, radii, natural, behind,
+                valid, levels, newest, hard, pointer, shift, reach, back, cut, exact,
             )  # fmt: skip
         if values:
             call_at(values, base, lags.ctypes.data)
@@ -236,17 +240,19 @@ def integrate(
                     guards, order, rtol, atol, stride, lane,
                 )  # fmt: skip
             if running[lane] and lengths_now[lane] > 0.0:
-                final = times[times.shape[0] - 1] - now[lane] - rest[lane]
-                length = min(lengths_now[lane], max_step, final)
-                if delayed.shape[0]:
-                    length = min(length, reach[lane])
+                length = min(lengths_now[lane], max_step)
                 column = min(mine[lane], stops.shape[1] - 1)
                 for i in range(next_stop[lane], stops.shape[0]):
                     if stops[i, column] > now[lane]:
                         length = min(length, stops[i, column] - now[lane] - rest[lane])
                         break
+                by_terms[lane] = length
+                length = min(length, times[times.shape[0] - 1] - now[lane] - rest[lane])
+                if delayed.shape[0]:
+                    length = min(length, reach[lane])
                 if length > 0.0:
                     suspect[lane], lengths_now[lane] = True, length
+            asked[lane] = lengths_now[lane]
         check_steps(
             code0, code1, inside, T, V, E, R, sides, lags, inputs, states, rhs, watched, of_switches, moves, delayed,
             clock, order, rtol, atol, suspect, lengths_now, rows, checks,
@@ -258,6 +264,8 @@ def integrate(
             m = mine[lane]
             length = lengths_now[lane] if stuck[lane] < MOST_STUCK else -1.0
             level, radius = SOFT, length
+            if length < asked[lane]:
+                by_terms[lane] = length
             if length < 0.0 or (delayed.shape[0] and reach[lane] <= 0.0) or steps[lane] >= max_steps:
                 status[m] = reason_of_end(T, states, stride, lane) if length < 0.0 else STEPS
                 for i in range(states.shape[0]):
@@ -272,13 +280,15 @@ def integrate(
             if delayed.shape[0] and reach[lane] <= length:
                 length = radius = reach[lane]
                 level = SOFT if cut[lane] >= order else cut[lane] + 1
-                if level == SOFT and delayed.shape[0] > 1:
-                    lag = shortest(lags, lane)
-                    length = lag if radius >= lag else SHARE * radius
+                if level == SOFT and several:
+                    length = SHARE * radius
             elif delayed.shape[0] and lags[0, lane] > 0.0:
                 length = snap(
                     length, lags[0, lane], lane, now, rest, begins, rests, lengths, newest, pointer[0, lane]
                 )
+            if level == SOFT and several:
+                radius, lag = min(by_terms[lane], reach[lane]), shortest(lags, lane)
+                length = lag if radius >= lag else length
             length = min(length, max_step)
             if stops.shape[0]:
                 column = min(m, stops.shape[1] - 1)
@@ -335,7 +345,9 @@ def integrate(
                 p = newest[lane] & (capacity - 1)
                 begins[p, lane], lengths[p, lane], levels[p, lane] = now[lane], length, level
                 rests[p, lane] = rest[lane]
-                radii[p, lane] = radius
+                radii[p, lane], natural[p, lane] = radius, max(radius, by_terms[lane])
+                smooth = levels[(newest[lane] - 1) & (capacity - 1), lane] == SOFT
+                behind[p, lane] = min(radius, back[lane]) if smooth else 0.0
                 if level != SOFT:
                     hard[lane] = newest[lane]
                 valid[p, lane] = np.inf if exact[lane] else radius

@@ -23,6 +23,10 @@ SNAP = 0.6
 #: they hold, or else each step would end at every end of a piece, of ever more and shorter pieces.
 SHARE = 0.5
 
+#: With several delays, a piece is taken to hold this many times as far as is known, within what its own last terms
+#: say: terms that are small at twice the distance are smaller still here, and lengths that only shrink never recover.
+GROW = 2.0
+
 #: The end of a piece of the past is a discontinuity of this level (0: a jump of the slope), or none that matters.
 SOFT = 1 << 30
 
@@ -50,13 +54,18 @@ def _since(now: Any, rest: Any, begin: Any, began: Any, lag: Any) -> Any:
 @inner
 def look_back(
     T: Any, delayed: Any, ages: Any, lags: Any, now: Any, rest: Any, running: Any, order: Any,
-    H: Any, begins: Any, rests: Any, lengths: Any, radii: Any, valid: Any, levels: Any, newest: Any,
-    hard: Any, pointer: Any, shift: Any, reach: Any, cut: Any, exact: Any,
+    H: Any, begins: Any, rests: Any, lengths: Any, radii: Any, natural: Any, behind: Any, valid: Any, levels: Any,
+    newest: Any, hard: Any, pointer: Any, shift: Any, reach: Any, back: Any, cut: Any, exact: Any,
 ) -> None:  # fmt: skip
-    """Coefficients of the delayed values at the present, how far they hold, and the discontinuity that ends them."""
+    """Coefficients of the delayed values at the present, how far they hold, and the discontinuity that ends them.
+
+    `reach` and `back` are how far after and before the present; `behind` is the latter of pieces of the past: 0 where
+    one begins at a discontinuity, or is of a history, of which each piece is a fit that holds nowhere else.
+    """
     mask = begins.shape[0] - 1
+    several = delayed.shape[0] > 1
     for lane in range(LANES):
-        reach[lane], cut[lane], exact[lane] = np.inf, SOFT, True
+        reach[lane], back[lane], cut[lane], exact[lane] = np.inf, np.inf, SOFT, True
     base = T.ctypes.data
     slot = T.shape[1] * ROW
     for d in range(delayed.shape[0]):
@@ -79,13 +88,14 @@ def look_back(
             for k in range(order + 1):
                 T[delayed[d], k, lane] = H[p, lane, ages[d], k]
             since = _since(now[lane], rest[lane], begins[p, lane], rests[p, lane], lag)
-            if delayed.shape[0] > 1 and at < newest[lane] and levels[p, lane] == SOFT:
-                q = (at + 1) & mask  # it holds as far before its beginning as after it
+            if several and at < newest[lane]:  # the next piece may be nearer
+                q = (at + 1) & mask
                 ahead = -_since(now[lane], rest[lane], begins[q, lane], rests[q, lane], lag)
-                if ahead < min(since, 0.5 * radii[q, lane]) and valid[q, lane] < np.inf:
+                if ahead < min(since, 0.5 * radii[q, lane], behind[q, lane]):
                     at, p, since = at + 1, q, -ahead
                     for k in range(order + 1):
                         T[delayed[d], k, lane] = H[p, lane, ages[d], k]
+            back[lane] = min(back[lane], behind[p, lane] + since)
             if abs(since) > near:
                 shift[lane] = since
                 moved = True
@@ -94,7 +104,10 @@ def look_back(
                 exact[lane] = exact[lane] and shift[lane] == 0.0 and valid[p, lane] == np.inf
             else:
                 holds = valid[p, lane] - since
-                if shift[lane] != 0.0:
+                if several and (holds < np.inf or shift[lane] != 0.0):
+                    known = min(valid[p, lane], radii[p, lane])
+                    holds = min(GROW * known, STRETCH * natural[p, lane]) - since
+                elif shift[lane] != 0.0:
                     holds = STRETCH * min(valid[p, lane], radii[p, lane]) - since
                 elif holds < np.inf:
                     holds *= STRETCH

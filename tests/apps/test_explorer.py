@@ -20,6 +20,7 @@ from tcpdynamics.apps.explorer.page import Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p3_t_refwa import READINGS, closed_form
 from tcpdynamics.apps.explorer.pages.p4_fluid_tcp import FIELDS, MODELS
+from tcpdynamics.models import fairness
 from tcpdynamics.solvers import eigenvalues
 from tcpdynamics.solvers.programs.straightline import run
 
@@ -161,6 +162,23 @@ def test_printed_chains_observe_what_the_model_observes(kind: str) -> None:
     W = int(values["w_max"])
     np.testing.assert_allclose(row[: W + 1], model.sent.values, rtol=1e-12)
     np.testing.assert_allclose(row[W + 2], model.goodput.item(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("flows", [2, 3, 8])
+def test_printed_indices_are_the_librarys(flows: int) -> None:
+    page = pages()["fairness"]
+    rng = np.random.default_rng(flows)
+    program, inputs, _ = page.printed[0].make({"flows": float(flows)})
+    for _ in range(20):
+        x = rng.exponential(size=flows)
+        jain, ratio, entropy, gini, hoover, geometric, least, _, _, _, *ordered = run(
+            program, dict(zip(inputs, x, strict=True))
+        )
+        assert jain == pytest.approx(fairness.jain(x)) and ratio == pytest.approx(fairness.min_max_ratio(x))
+        assert entropy * np.log(flows) == pytest.approx(fairness.entropy(x))
+        assert (1 - gini, 1 - hoover) == pytest.approx((fairness.gini(x), fairness.hoover(x)))
+        assert 1 - geometric == pytest.approx(fairness.atkinson(x, 1.0))
+        assert jain >= least * (1 - 1e-12) and ordered == sorted(ordered)
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def test_a_result_has_a_bound(jobs: Jobs, folder: Callable[[str], Path]) -> None
     at = folder("a")
     (at / "go").touch()
     status = ended(jobs, jobs.start("hold", {"folder": str(at), "size": module.MAX_RESULT + 1}))
-    assert status["state"] == "refused" and "at most 64,000,000 are kept" in status["said"]
+    assert status["state"] == "refused" and "at most 40,000,000 are kept" in status["said"]
 
 
 def test_words_and_kinds_are_checked_before_anything_starts(jobs: Jobs) -> None:
@@ -272,8 +272,8 @@ def test_browsers_ask_by_name_and_do_not_disturb_each_other(
 STRANGE = (
     (b"", 400), (b"[1]", 400), (b'"text"', 400), (b"{", 400), (b'{"kind": "hold"}', 400), (b"\xff\xfe", 400),
     (b'{"kind": ["hold"], "words": {}}', 400), (b'{"kind": "hold", "words": []}', 400), (b"[" * 150_000, 400),
-    (b'{"kind": "os.system", "words": {}}', 400), (b'{"kind": "hold", "words": {"folder": NaN}}', 400),
-    (b'{"kind": "' + b"x" * 150_000 + b'", "words": {}}', 400), (b" " * (MAX_REQUEST + 1), 413),
+    (b'{"kind": "os.system", "words": {}}', 200), (b'{"kind": "hold", "words": {"folder": NaN}}', 200),
+    (b'{"kind": "' + b"x" * 150_000 + b'", "words": {}}', 200), (b" " * (MAX_REQUEST + 1), 413),
     (b'{"kind": "' + b"9" * 900_000, 413),
 )  # fmt: skip
 
@@ -283,7 +283,8 @@ def test_strange_requests_are_refused_in_one_sentence(client: Any, number: int) 
     body, code = STRANGE[number]
     answer = client.post("/jobs", data=body, content_type="application/json")
     assert answer.status_code == code
-    assert 10 < len(answer.text) < 200 and "\n" not in answer.text and "<" not in answer.text
+    said = answer.json["refused"] if code == 200 else answer.text
+    assert 10 < len(said) < 200 and "\n" not in said and "<" not in said
 
 
 @pytest.mark.parametrize("name", ["x", "..%2f..%2fetc", "%00", "x" * 5000, "__proto__", "%F0%9F%98%80"])
@@ -322,5 +323,5 @@ def test_a_form_of_another_site_cannot_ask(client: Any) -> None:
 def test_too_many_jobs_are_told_to_wait(client: Any, folder: Callable[[str], Path]) -> None:
     task = {"kind": "hold", "words": {"folder": str(folder("a"))}}
     answers = [client.post("/jobs", json=task) for _ in range(AT_ONCE + WAITING + 1)]
-    assert [a.status_code for a in answers] == [201] * (AT_ONCE + WAITING) + [503]
-    assert answers[-1].text.endswith("try again when some have ended")
+    assert [a.status_code for a in answers] == [201] * (AT_ONCE + WAITING) + [200]
+    assert answers[-1].json["refused"].endswith("try again when some have ended")

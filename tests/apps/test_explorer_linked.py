@@ -66,12 +66,14 @@ def test_a_time_is_marked_in_the_plane_where_the_motion_is(tab: Page, files: Pat
     pointed(tab, "window", 0.1)
     ((later, _),) = spots(tab, "plane")
     assert later > x
-    box = tab.locator("[data-figure=plane] circle.spot").bounding_box()
-    assert box is not None
     time = marked(tab, "window")
-    tab.mouse.move(
-        box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    )  # and back: the plane marks the curves
+    svg = tab.locator("[data-figure=plane] svg")
+    svg.scroll_into_view_if_needed()
+    place = svg.evaluate(
+        "(svg, at) => { const p = new DOMPoint(...at).matrixTransform(svg.getScreenCTM()); return [p.x, p.y]; }",
+        [later, y],
+    )
+    tab.mouse.move(*place)  # and back: the plane marks the curves
     assert spots(tab, "plane") == [(pytest.approx(later, abs=5), pytest.approx(y, abs=400))]
     assert marked(tab, "queue") == pytest.approx(time, rel=0.3)
     tab.mouse.move(1, 1)

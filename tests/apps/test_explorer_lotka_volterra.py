@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -39,7 +41,7 @@ def saved(tab: Page, picture: int) -> list[list[str]]:
     """All rows behind a picture."""
     with tab.expect_download() as download:
         tab.locator(".figure").nth(picture).get_by_text("CSV", exact=True).click()
-    return [line.split(",") for line in download.value.path().read_text().splitlines()]
+    return list(csv.reader(download.value.path().read_text().splitlines()))
 
 
 def long_run(tab: Page) -> np.ndarray:
@@ -156,6 +158,28 @@ def test_old_points_stay_marked_until_the_new_ones_are_there(tab: Page, server: 
     assert after[0, 1] == pytest.approx(2 * before[0, 1], rel=1e-6)
 
 
+@pytest.mark.parametrize("across", ["delay", "gamma"])
+def test_the_server_gives_the_boundary_of_unequal_links(tab: Page, server: str, across: str) -> None:
+    words = {
+        "reading": "cross-delayed",
+        "flows": 4,
+        "gamma": 0.6,
+        "delay": 1.6,
+        "across": across,
+        "ratio": 1.1,
+    }
+    opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
+    tab.get_by_text("by exact roots, these access links").wait_for()
+    rows = [row for row in saved(tab, 2) if row[0].startswith("by exact roots") and "NaN" not in row]
+    assert len(rows) > 5
+    for _, x, gain in rows[::7]:
+        one = model(PAGE.start() | words | {across: float(x), "epsilon": float(gain)})
+        assert abs(spectral_abscissa(one).item()) < 1e-4
+    move(tab, "ratio", 1.2)
+    tab.get_by_text("old, the new one is being computed").wait_for()
+    tab.get_by_text("by exact roots, these access links").wait_for()
+
+
 def test_a_click_in_the_chart_moves_the_sliders(tab: Page, server: str) -> None:
     opened(tab, f"{server}/lotka-volterra?reading=stale&flows=5")
     tab.locator(".figure").nth(2).locator("svg").click()
@@ -163,3 +187,22 @@ def test_a_click_in_the_chart_moves_the_sliders(tab: Page, server: str) -> None:
     assert 0.3 < float(tab.locator("#control-gamma").input_value()) < 0.7
     assert tab.locator("#control-delay").is_hidden()
     assert "settle" in tab.locator(".reading").inner_text()
+
+
+@pytest.mark.parametrize("reading", list(READINGS))
+def test_the_code_and_the_command_give_the_pages_numbers(reading: str, answer: Callable[..., str]) -> None:
+    words = {
+        "reading": reading,
+        "flows": 3.0,
+        "ratio": 1.25,
+        "gamma": 0.5,
+        "epsilon": 0.9,
+        "joins": 7.0,
+        "link": 150.0,
+    }
+    values = PAGE.start() | words
+    assert PAGE.code is not None and PAGE.command is not None
+    printed: list[Any] = []
+    exec(PAGE.code(values), {"print": printed.append})  # lines that the page wrote itself
+    np.testing.assert_allclose(printed[0].values, dataset(values).sent.values, rtol=1e-9, atol=1e-9)
+    assert "stable" in answer(*PAGE.command(values).split()[1:], "--verdict")

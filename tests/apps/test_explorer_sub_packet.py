@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -173,3 +174,20 @@ def test_the_printed_share_is_the_links() -> None:
     assert run(program, {k: values[k] for k in inputs})[0] == pytest.approx(
         link_of(values).share().item(), rel=1e-14
     )
+
+
+@pytest.mark.parametrize("kind", list(CHAINS))
+@pytest.mark.parametrize("words", [{}, ON_A_LINK])
+def test_the_code_and_the_command_give_the_pages_numbers(
+    kind: str, words: dict[str, Any], answer: Callable[..., str]
+) -> None:
+    values = PAGE.start() | words | {"chain": kind, "base_timeout": 2.5}
+    assert PAGE.code is not None and PAGE.command is not None and PAGE.dataset is not None
+    printed: list[Any] = []
+    own = {"print": lambda *shown: printed.extend(shown)}
+    exec(PAGE.code(values), own)  # lines that the page wrote itself
+    here = PAGE.dataset(values).sel(chain=kind).sel(loss=loss_of(values), method="nearest")
+    np.testing.assert_allclose(printed[0], here.sent.values, rtol=1e-9)
+    assert printed[1] == pytest.approx(here.goodput.item(), rel=1e-9)
+    row = [float(x) for x in answer(*PAGE.command(values).split()[1:]).splitlines()[-1].split()]
+    np.testing.assert_allclose(row[1:-1], printed[0], atol=6e-5)

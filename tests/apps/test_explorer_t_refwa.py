@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from explorer_tabs import numbers, opened
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.apps.explorer.pages.p3_t_refwa import DELAYED, READINGS
 from tcpdynamics.models import RttCode, TRefwaGroups, TRefwaWindow
+from tcpdynamics.solvers import spectral_radius
 from tcpdynamics.solvers.programs.straightline import run
 
 
@@ -54,3 +57,26 @@ def test_the_error_that_is_drawn_is_the_codes(tab: Page, files: Path) -> None:
     assert within[:, 1].min() == pytest.approx(100 * low, abs=1e-3)
     assert within[:, 1].max() == pytest.approx(100 * high, abs=1e-3)
     assert sum(row[2] not in ("", "null") for row in rows) == 8
+
+
+@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("gains", [(0.7, 0.3), (1.5, 0.5), (2.3, 1.1)])
+def test_the_largest_multiplier_is_the_librarys(
+    tab: Page, files: Path, reading: str, gains: tuple[float, float]
+) -> None:
+    settings = {"delay": 2} if reading in DELAYED else {}
+    words = urlencode({"reading": reading, "phi": gains[0], "psi": gains[1], **settings})
+    opened(tab, (files / "t-refwa.html").as_uri() + f"#{words}")
+    shown = float({row[0]: row[1] for row in numbers(tab, 5)[1:]}["largest multiplier"])
+    model = READINGS[reading](phi=gains[0], psi=gains[1], bdp=190.0, buffer=190.0, **settings)
+    assert shown == pytest.approx(float(spectral_radius(model.map())), rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_the_boundary_depends_on_no_slider_but_the_delay(reading: str) -> None:
+    settings = {"delay": 2} if reading in DELAYED else {}
+    gains = {"phi": np.linspace(0.11, 2.9, 12), "psi": np.linspace(0.13, 2.8, 12)} | settings
+    links = ({}, {"bdp": 10.0, "buffer": 1000.0}, {"bdp": 1000.0, "buffer": 10.0})
+    first, *others = (spectral_radius(READINGS[reading](**gains, **link)) for link in links)
+    for other in others:
+        np.testing.assert_allclose(other, first, rtol=1e-9, atol=1e-9)

@@ -82,3 +82,36 @@ def test_runge_kutta_agrees(name: str, delays: tuple[float, float]) -> None:
     answer = trajectory(problem(name, *delays), [0.0, end], rtol=1e-11, atol=0.0)
     assert int(answer.status) == 0
     assert abs(float(answer.x.values[-1]) - exact) <= 10 * step_error + 1e-11 * abs(exact)
+
+
+@pytest.mark.parametrize("rtol", [1e-6, 1e-8, 1e-12])
+@pytest.mark.parametrize("rate", [2, 6, 20])
+def test_pieces_of_a_history_are_read_within_themselves(rate: int, rtol: float) -> None:
+    """x(t) is the integral of its history: each piece of that is a fit which holds nowhere else."""
+    t = sympy.Symbol("t")
+    sine = DDE(
+        rhs={"x": soon + late},
+        delayed={"soon": Delayed("x", 5), "late": Delayed("x", 6)},
+        history={"x": sympy.sin(rate * t)},
+        start={"x": 0.0},
+    )
+    answer = trajectory(sine, np.linspace(0.0, 5.0, 11), rtol=rtol)
+    times = answer.time.values
+    exact = sum(np.cos(rate * lag) - np.cos(rate * (times - lag)) for lag in (5, 6)) / rate
+    assert int(answer.status) == 0
+    assert np.abs(answer.x.values - exact).max() <= rtol / rate + 1e-12
+
+
+@pytest.mark.parametrize(
+    "delays", [(0.0731, 1, 0.4142), (math.pi / 10, math.e / 10, 1), (0.1, 1, 0.37, 0.71)], ids=str
+)
+def test_three_and_four_delays_end(delays: tuple[float, ...]) -> None:
+    """As many steps as there are discontinuities to carry forward, some thousands; then as many as delays."""
+    late = sympy.symbols(f"late:{len(delays)}")
+    rhs = -sum((w * s for w, s in zip((1, 0.5, 0.3, 0.2), late, strict=False)), sympy.Integer(0))
+    problem = DDE(
+        rhs={"x": rhs},
+        delayed={s.name: Delayed("x", d) for s, d in zip(late, delays, strict=True)},
+        start={"x": 0.3},
+    )
+    assert int(trajectory(problem, [0.0, 100.0], max_steps=40_000).status) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -71,9 +73,40 @@ def test_throughput_counts_what_was_received_also_in_a_shorter_last_bin() -> Non
         assert float(np.dot(y[:-1], np.diff(x))) == pytest.approx(3)
 
 
+def test_chosen_flows_are_drawn_beside_all_of_them() -> None:
+    for make in (plots.throughput_figure, plots.drops_figure):
+        assert list(traces(make(recorded(), flows=[1])))[:2] == ["all flows", "flow 1"]
+        assert "of 2 flows" not in make(recorded(), flows=[1]).layout.title.text
+
+
 def test_throughput_falls_back_on_slices() -> None:
     found = traces(plots.throughput_figure(recorded().drop_dims("receive")))
     assert found["all flows"] == ([10.0, 12.0, 14.0], [15.0, 15.0, 15.0])
+
+
+def test_throughput_in_megabits_counts_handshakes_as_they_are() -> None:
+    group = {"count": 1, "packet_size": 1000, "ack_size": 100, "handshake": True}
+    scenario = {
+        "duration": 2.5,
+        "slice": 2.0,
+        "flows": [group, group | {"packet_size": 250, "handshake": False}],
+    }
+    run = recorded().assign_attrs(scenario=json.dumps(scenario), what_you_ran=json.dumps(scenario))
+    found = traces(plots.throughput_figure(run, 1.0, "Mbit/s"))
+    np.testing.assert_allclose(
+        found["flow 0"][1][:2], [8e-4, 8e-3]
+    )  # a handshake of 100 byte, a packet of 1000
+    np.testing.assert_allclose(found["all flows"][1][:2], [8e-4 + 2e-3, 8e-3])
+    slices = traces(plots.throughput_figure(run.drop_dims("receive"), unit="Mbit/s"))
+    np.testing.assert_allclose(slices["flow 1"][1][:2], [20 * 2e-3 / 2, 0.0])
+
+
+def test_losses_are_counted_by_flow_and_acknowledgements_apart() -> None:
+    found = traces(plots.drops_figure(recorded(), 1.0))
+    assert found["all flows"] == ([0.0, 1.0, 2.0, 2.5], [1.0, 0.0, 0.0, 0.0])
+    assert found["flow 1"][1] == [0.0] * 4 and found["acknowledgements"][1] == [1.0, 0.0, 0.0, 0.0]
+    alone = recorded().isel({"drop": [0]})
+    assert list(traces(plots.drops_figure(alone, 1.0))) == ["all flows", "flow 0", "flow 1"]
 
 
 def test_segments_mark_repeats_losses_and_receipts() -> None:
@@ -107,6 +140,9 @@ def test_axes_have_units_and_figures_titles(make: object) -> None:
         (lambda r: plots.sequence_figure(r.drop_dims("send")), "set record.sends = true"),
         (lambda r: plots.throughput_figure(r.drop_dims(["receive", "slice"])), "set record.receives = true"),
         (lambda r: plots.throughput_figure(r, 0.0), "width must be"),
+        (lambda r: plots.throughput_figure(r, 1.0, "bit"), "unit must be 'packets/s' or 'Mbit/s', got 'bit'"),
+        (lambda r: plots.drops_figure(r, -1.0), "width must be"),
+        (lambda r: plots.drops_figure(r.drop_dims("drop")), "set record.drops = true"),
         (lambda r: plots.throughput_figure(r, 1e-7), "more than a million"),
         (lambda r: plots.window_figure(r, [5]), "flows must name flows that were recorded, got 5"),
         (lambda r: plots.queue_figure(r, ["x"]), "got 'x'; known: b->c, a->b"),

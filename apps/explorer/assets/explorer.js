@@ -185,6 +185,22 @@ const explorer = (() => {
         u.ctx.restore();
       };
       const bars = data.series.some((s) => s.kind === "bars");
+      /** Intervals: of a series with `low` and `high`, a line at each place from one to the other. */
+      const intervals = (u) => {
+        const { x, series: all } = figure.data;
+        u.ctx.save();
+        u.ctx.strokeStyle = ink;
+        u.ctx.lineWidth = 1.5 * devicePixelRatio;
+        all.forEach((s, j) => s.low && s.low.forEach((low, i) => {
+          if (low === null || Number.isNaN(low)) return;
+          const at = u.valToPos(x[i] + (bars ? ((j - (all.length - 1) / 2) * 0.8) / all.length : 0), "x", true);
+          u.ctx.beginPath();
+          u.ctx.moveTo(at, u.valToPos(low, "y", true));
+          u.ctx.lineTo(at, u.valToPos(s.high[i], "y", true));
+          u.ctx.stroke();
+        }));
+        u.ctx.restore();
+      };
       const narrow = data.labels && (this.box.clientWidth - 80) / data.labels.length < 82; // words below bars would touch
       this.plot = new uPlot({
         width: this.box.clientWidth || 520, height: 300,
@@ -192,7 +208,7 @@ const explorer = (() => {
         axes: [data.xRange ? { ...axis(data.xTitle), ...(bars ? { incrs: [1, 2, 5, 10, 20, 50, 100] } : {}), ...(data.labels ? { space: 10, ...(narrow ? { rotate: 40, size: 84 } : {}), values: (u, at) => at.map((x) => figure.data.labels[x - 1] || "") } : {}) } : { ...axis(data.xTitle), ...powers(data.xLog) }, { ...axis(data.yTitle), ...powers(data.log), size: 64 }],
         series: [{ label: data.xTitle, value: (u, v) => (v === null ? "" : shown(v)) }, ...series.map((s) => ({ ...s, value: (u, v) => (v === null || v === undefined ? "" : shown(v)) }))],
         cursor: { y: !data.linked, drag: { x: !data.pick, y: false } },
-        hooks: { draw: [mark], setCursor: data.linked ? [(u) => this.tell(u)] : [] },
+        hooks: { draw: [mark, intervals], setCursor: data.linked ? [(u) => this.tell(u)] : [] },
       }, rows, this.box);
       const { over } = this.plot;
       let held = 0; // what is held stays held while the pointer strays to a neighbour
@@ -573,7 +589,7 @@ const explorer = (() => {
   /** A picture of a kind ("curves", "diagram", "plane") in a box, for pages of their own shape. */
   const picture = (kind, box, spec) => new KINDS[kind](spec, box);
 
-  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, shown, Curves, KINDS };
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, shown, link, pointing, Curves, KINDS };
 })();
 
 // What Dash calls when the address changes.

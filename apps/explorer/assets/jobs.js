@@ -2,60 +2,72 @@
 // ({ state: "waiting" | "running" | "done" | "refused" | "failed" | "ended", share, said, parts }) until it ends.
 "use strict";
 explorer.jobs = (() => {
-  const live = new Set();
-  // Browsers slow down the timers of a hidden tab, but not those of a worker: a hidden tab's job goes on.
-  let clock = null;
-  const tick = () => live.forEach((job) => job.ask());
-  const wind = () => {
-    if (clock) return;
-    clock = new Worker(URL.createObjectURL(new Blob(["setInterval(() => postMessage(0), 400)"], { type: "text/javascript" })));
-    clock.onmessage = tick;
-  };
   const ENDED = ["done", "refused", "failed", "ended"];
+  const SILENT = "the explorer does not answer; start it again";
+  const state = (word, said) => ({ state: word, share: 0, said, parts: [] });
+  const live = new Map();
+
+  // A worker asks how far jobs are: browsers slow down the timers of a hidden tab, and a page may be busy drawing.
+  let worker = null;
+  const source = `
+    const names = new Set(), asking = new Set();
+    onmessage = ({ data: [name, lives] }) => { if (lives) names.add(name); else names.delete(name); };
+    setInterval(() => names.forEach(async (name) => {
+      if (asking.has(name)) return;
+      asking.add(name);
+      try {
+        const answer = await fetch(${JSON.stringify(location.origin)} + "/jobs/" + name);
+        postMessage([name, answer.ok ? await answer.json() : null, answer.ok ? "" : await answer.text()]);
+      } catch { postMessage([name, null, ${JSON.stringify(SILENT)}]); }
+      asking.delete(name);
+    }), 400);`;
+  const watch = (job) => {
+    live.set(job.name, job);
+    if (!worker) {
+      worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+      worker.onmessage = ({ data: [name, status, said] }) => live.has(name) && live.get(name).hear(status || state("failed", said));
+    }
+    worker.postMessage([job.name, true]);
+  };
+  const forget = (job) => {
+    live.delete(job.name);
+    if (worker) worker.postMessage([job.name, false]);
+    if (live.size || !worker) return;
+    worker.terminate();
+    worker = null;
+  };
 
   class Job {
-    constructor(tell) { this.tell = tell; this.name = ""; this.asking = false; this.cancelled = false; }
-
-    finish(status) {
-      live.delete(this);
-      if (!live.size && clock) { clock.terminate(); clock = null; }
-      this.tell(status, this);
-    }
+    constructor(tell) { this.tell = tell; this.name = ""; this.cancelled = false; }
 
     async start(kind, words) {
       try {
         const answer = await fetch("/jobs", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ kind, words }) });
-        if (!answer.ok) { this.tell({ state: "refused", share: 0, said: await answer.text(), parts: [] }, this); return; }
-        this.name = (await answer.json()).job;
-      } catch { this.tell({ state: "failed", share: 0, said: "the explorer does not answer; start it again", parts: [] }, this); return; }
-      live.add(this);
-      wind();
-      if (this.cancelled) this.cancel(); else this.ask();
+        const { job, refused } = answer.ok ? await answer.json() : { refused: await answer.text() };
+        if (refused) { this.tell(state("refused", refused), this); return; }
+        this.name = job;
+      } catch { this.tell(state("failed", SILENT), this); return; }
+      watch(this);
+      if (this.cancelled) this.cancel();
     }
 
-    async ask() {
-      if (this.asking) return;
-      this.asking = true;
-      try {
-        const answer = await fetch(`/jobs/${this.name}`);
-        const status = answer.ok ? await answer.json() : { state: "failed", share: 0, said: await answer.text(), parts: [] };
-        if (live.has(this)) { if (ENDED.includes(status.state)) this.finish(status); else this.tell(status, this); }
-      } catch { if (live.has(this)) this.finish({ state: "failed", share: 0, said: "the explorer does not answer; start it again", parts: [] }); }
-      this.asking = false;
+    hear(status) {
+      if (ENDED.includes(status.state)) forget(this);
+      this.tell(status, this);
     }
 
     /** End it; told at once. */
     cancel() {
       this.cancelled = true;
-      if (!this.name) return;
+      if (!live.has(this.name)) return;
       fetch(`/jobs/${this.name}/end`, { method: "POST" }).catch(() => {});
-      if (live.has(this)) this.finish({ state: "ended", share: 0, said: "cancelled", parts: [] });
+      this.hear(state("ended", "cancelled"));
     }
 
     /** The address of what came out. */
     address(part) { return `/jobs/${this.name}/${part}`; }
   }
 
-  addEventListener("pagehide", () => live.forEach((job) => navigator.sendBeacon(`/jobs/${job.name}/end`)));
+  addEventListener("pagehide", () => live.forEach((job, name) => navigator.sendBeacon(`/jobs/${name}/end`)));
   return { start(kind, words, tell) { const job = new Job(tell); job.start(kind, words); return job; } };
 })();

@@ -24,7 +24,9 @@ from tcpdynamics.solvers.markov.stationary import stationary_program
 from tcpdynamics.solvers.programs.from_sympy import emit
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
+from ..jobs import JobKind
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
+from ..sub_packet_runs import read, run
 
 #: Fields that shape each chain; the others are inputs of its function.
 SHAPES = {
@@ -57,14 +59,19 @@ HOLDS: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 
 
-def _model(kind: str, values: Values, loss: Any, base_timeout: Any) -> Any:
+def chain_model(kind: str, values: Values, loss: Any, base_timeout: Any) -> Any:
     shape = {k: int(values[k]) for k in SHAPES[kind]}
     return CHAINS[kind](loss=loss, base_timeout=base_timeout, **shape)
 
 
+def loss_limit(kind: str) -> float:
+    """Loss below which a chain has a stationary law [1]."""
+    return float(next(row["high"] for row in describe(CHAINS[kind]) if row["name"] == "loss"))
+
+
 def _observed(kind: str, values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     """P(n packets in an epoch), n = 0..W, packets sent and delivered per RTT; the law of the states; the flows."""
-    model = _model(kind, values, [0.1, 0.2], [2.0, 3.0])  # swept, so that both are symbols
+    model = chain_model(kind, values, [0.1, 0.2], [2.0, 3.0])  # swept, so that both are symbols
     flows = flow_program(model.chain())
     builder = Builder()
     steps = builder.extend(flows.program)
@@ -83,7 +90,7 @@ def _silence(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     import sympy
 
     p, m_0 = sympy.symbols("p m_0", positive=True)
-    model = _model("exact", {"w_max": 4, **values}, p, m_0)
+    model = chain_model("exact", {"w_max": 4, **values}, p, m_0)
     rows = [model.silence_at(level) for level in range(model.backoff_cap + 1)]
     lengths, chances = zip(*rows, strict=True)
     program = program_of(
@@ -99,8 +106,7 @@ def _share(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     users, rate, base_rtt, buffer, size = sympy.symbols(LINK_FIELDS, positive=True)
     link = SharedLink(flows=users, capacity=10**6 * rate, base_rtt=base_rtt, buffer=buffer, packet_size=size)
     bounds = SharedLink(flows=1, capacity=1.0, base_rtt=1.0, buffer=1).balance().bounds
-    limit = next(row["high"] for row in describe(SubPacketFull) if row["name"] == "loss")
-    about = {"bounds": bounds, "holds": HOLDS, "limit": limit}
+    about = {"bounds": bounds, "holds": HOLDS, "limit": loss_limit("full")}
     return program_of({"share": link.share()}), LINK_FIELDS, about
 
 
@@ -134,7 +140,7 @@ def over_one_denominator(model: Any) -> tuple[dict[str, Any], Any]:
 @cache
 def forms(kind: str, shape: tuple[float, ...], base_timeout: Fraction) -> dict[str, Any]:
     """The closed form as MathML, in pieces between which a line may break, and as LaTeX."""
-    model = _model(kind, dict(zip(SHAPES[kind], shape, strict=True)), Fraction(1, 10), base_timeout)
+    model = chain_model(kind, dict(zip(SHAPES[kind], shape, strict=True)), Fraction(1, 10), base_timeout)
     parts, whole = over_one_denominator(model)
     return {"states": {s: _shown(e) for s, e in parts.items()}, "denominator": _shown(whole)}
 
@@ -180,7 +186,7 @@ def _forms_of(kind: str, shape: tuple[float, ...], base_timeout: str) -> dict[st
 
 def _approximate_form(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     """The closed form that is small enough for exported pages: of the approximate chain with m_0 = 2."""
-    model = _model("approximate", values, [0.1], 2)
+    model = chain_model("approximate", values, [0.1], 2)
     return (
         stationary_program(model.chain()),
         INPUTS,
@@ -210,7 +216,7 @@ def exact_law(values: Values, typed: str) -> dict[str, Any]:
         loss = Fraction(typed.replace(" ", ""))
     except ZeroDivisionError:
         raise DomainError(f"the loss must have a denominator above zero, got {shown(typed, 40)}") from None
-    model = _model(values["chain"], values, loss, Fraction(f"{values['base_timeout']:.6g}"))
+    model = chain_model(values["chain"], values, loss, Fraction(f"{values['base_timeout']:.6g}"))
     law = stationary(model.chain(), exact=True).probability
     rows = [[str(s), str(x), float(x)] for s, x in zip(law.state.values, law.values, strict=True)]
     return {"loss": str(loss), "base_timeout": f"{values['base_timeout']:g}", "rows": rows}
@@ -224,7 +230,7 @@ def dataset(values: Values) -> Any:
     loss = np.unique(np.append(np.linspace(0.005, 0.495, 99), [at] if 0 < at < 0.5 else []))
     parts = []
     for kind in CHAINS:
-        model = _model(kind, values, loss, values["base_timeout"])
+        model = chain_model(kind, values, loss, values["base_timeout"])
         parts.append(model.observe(stationary(model.chain())).expand_dims(chain=[kind]))
     return xr.concat(parts, "chain", combine_attrs="drop", join="outer", coords="minimal")
 
@@ -300,6 +306,7 @@ PAGE = Page(
     code=code,
     command=command,
     dataset=dataset,
+    jobs=(JobKind("sub-packet-packets", read, run),),
     answers={"forms": closed_forms, "exact": exact_law},
     notes=(
         "The chains of Chen, Iyengar, Subramanian and Ford: approximate (Fig. 7), full (Fig. 8), and exact, in which "

@@ -24,7 +24,7 @@ from tcpdynamics.models import (
     per_flow,
 )
 from tcpdynamics.models.lotka_volterra.presence import joining
-from tcpdynamics.solvers import trajectory
+from tcpdynamics.solvers import boundary_curves, stability_chart, trajectory
 from tcpdynamics.solvers.equations import System, compile_system
 from tcpdynamics.solvers.problems import DDE, ODE, Map
 from tcpdynamics.solvers.programs.straightline import Builder, Program
@@ -49,6 +49,9 @@ LINKED = ("link", "throughput")
 FIRST, LAST = 0.02, 0.3
 #: Times that a trajectory is drawn at.
 TIMES = 400
+#: The chart of exact roots: the gains' end and how many values stand on an axis.
+HIGHEST_GAIN, GRID = 4.0, 31
+GRIDS = {"delay": np.linspace(0.02, 3.0, GRID), "gamma": np.linspace(0.0, 0.98, GRID)}
 INPUTS = ("epsilon", "gamma", "capacity", "ratio", "delay", "link", "joins", "leaves")
 
 
@@ -174,6 +177,25 @@ def _margin(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     return program_of({"margin": margin}), names, {}
 
 
+@lru_cache(maxsize=64)
+def _exact_boundary(across: str, items: tuple[tuple[str, Any], ...]) -> list[Any]:
+    values = dict(items)
+    fields = _fields(values) | {"epsilon": np.linspace(0.05, HIGHEST_GAIN, GRID), across: GRIDS[across]}
+    chart = stability_chart(READINGS[values["reading"]](**fields, capacity=per_flow(_capacities(values))))
+    return [
+        [np.round(curve[f"boundary_{name}"].values, 6).tolist() for name in (across, "epsilon")]
+        for curve in boundary_curves(chart)
+    ]
+
+
+def exact_boundary(values: Values, typed: str = "") -> dict[str, Any]:
+    """An answer: where the flows stop settling, by exact roots, with these access links; curves of (across, gain)."""
+    across = "delay" if values["across"] == "delay" and values["reading"] in DELAYED else "gamma"
+    names = ("reading", "flows", "gamma", "delay", "capacity", "ratio", "link")
+    kept = {k: values[k] for k in names} | {across: 0.0, "epsilon": 0.0}
+    return {"curves": _exact_boundary(across, tuple(kept.items()))}
+
+
 def times_of(values: Values) -> Any:
     """When the motion is drawn: whole round trips for a map."""
     if values["reading"] in ("map", "stale", "held"):
@@ -262,6 +284,7 @@ PAGE = Page(
     code=code,
     command=command,
     dataset=dataset,
+    answers={"boundary": exact_boundary},
     notes=(
         "A flow grows by a share epsilon of itself each round trip, less what it measures: its own rate, and gamma "
         "times the others'. The flows begin at rates from 2 % to 30 % of the first one's access link; a flow alone "

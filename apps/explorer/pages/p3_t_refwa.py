@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -20,6 +21,7 @@ from tcpdynamics.models import (
     TRefwaWindow,
 )
 from tcpdynamics.solvers import stability_chart, trajectory
+from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 from tcpdynamics.solvers.trajectories.maps import first_order
 
@@ -109,6 +111,14 @@ def _recursion(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]
         **_boundaries(values["reading"], settings.get("delay")),
     }
     return program_of(rows), (*states, *INPUTS), about
+
+
+def _tangent(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Derivatives of the next states by the states, row by row."""
+    problem = first_order(_model(dict.fromkeys(INPUTS, 1.0) | dict(values)).map())
+    whole = compile_system(problem).equations.tangent
+    n = len(problem.labels)
+    return replace(whole, outputs=whole.outputs[n:]), (*problem.labels, *INPUTS), {}
 
 
 def _groups(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
@@ -210,9 +220,13 @@ PAGE = Page(
             "code", "Error of the round-trip time that a router sees", "A curve: the relative error of the 6-bit code "
             "against the round-trip time; points: the groups",
         ),
-        Figure("facts", "How fair that is", "Numbers: the window at rest, Jain's index and its bound", "facts"),
+        Figure("facts", "At rest", "Numbers: the largest multiplier, the window, Jain's index", "facts"),
     ),
-    printed=(Printed("recursion", ("reading", "delay"), _recursion), Printed("groups", (), _groups)),
+    printed=(
+        Printed("recursion", ("reading", "delay"), _recursion),
+        Printed("tangent", ("reading", "delay"), _tangent),
+        Printed("groups", (), _groups),
+    ),
     code=code,
     command=command,
     dataset=dataset,

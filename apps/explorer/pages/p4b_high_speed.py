@@ -33,7 +33,7 @@ def _laws(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     import sympy
 
     loss, window, a, b = (sympy.Symbol(name, positive=True) for name in INPUTS)
-    rows = {}
+    rows: dict[str, Any] = {}
     listed = models(loss, a, b)
     for name, model in listed.items():
         slope = model.ode().rhs["W"]

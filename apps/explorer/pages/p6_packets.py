@@ -41,7 +41,7 @@ class PacketPage(Page):
         """Scenarios and changes from the words of an address, and a sentence for what was refused."""
         values: dict[str, Any] = {"fresh": FRESH}
         complaints: list[str] = []
-        rest = dict(words)
+        rest = {key: text for key, text in words.items() if key != "guess"}  # the script's own switch
         for side in ("second", "first"):  # the longer prefix first
             prefix, word = SIDES[side]
             name = rest.pop(word, None)
@@ -58,13 +58,13 @@ class PacketPage(Page):
             values[side] = {"scenario": name, "changes": changes}
         return values, complaints
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self, whole: bool = False) -> dict[str, Any]:
         """With the ready scenarios and the keys of their forms."""
         scenarios = {
             name: {"about": about_file(path), "groups": groups_of(ready(name))}
             for name, path in ready_scenarios().items()
         }
-        return super().spec() | {"scenarios": scenarios, "keys": keys(), "mostBytes": MAX_TEXT}
+        return super().spec(whole) | {"scenarios": scenarios, "keys": keys(), "mostBytes": MAX_TEXT}
 
 
 PAGE = PacketPage(

@@ -163,7 +163,9 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
     return figure
 
 
-def throughput_figure(result: xr.Dataset, width: float = 1.0, unit: str = "packets/s") -> go.Figure:
+def throughput_figure(
+    result: xr.Dataset, width: float = 1.0, unit: str = "packets/s", flows: Sequence[int] | None = None
+) -> go.Figure:
     """What is received per second against time: of each flow (the first 6) and of all together.
 
     From recorded receives, in bins of `width` seconds, repeats included; without them from the goodput of slices,
@@ -177,38 +179,40 @@ def throughput_figure(result: xr.Dataset, width: float = 1.0, unit: str = "packe
         Of a bin [s].
     unit : {"packets/s", "Mbit/s"}
         Mbit/s count headers too; a handshake is as small as it is, but in slices as large as a data packet.
+    flows : sequence of int, optional
+        Those drawn one by one. Default: the first 6.
 
     Raises
     ------
     ValueError
-        For several replications, a width that is not positive, an unknown unit, or if there are neither receives nor
-        slices.
+        For several replications, a width that is not positive, an unknown unit, a flow that there is not, or if there
+        are neither receives nor slices.
     """
     _check_width(width)
+    chosen = _choose(flows, _flows(result), "flows")
     if unit not in ("packets/s", "Mbit/s"):
         raise ValueError(f"unit must be 'packets/s' or 'Mbit/s', got {unit!r}")
     size = 1e-6 * _packet_bits(result) if unit == "Mbit/s" else None
     if "receive_time" in result:
         _need(result, "receive_time", "record.receives", "true")
         weights = None if size is None else _received_bits(result, size)
-        edges, rates = _binned(result, "receive", width, weights)
+        edges, rates = _binned(result, "receive", width, chosen, weights)
         what = "received, repeats included"
     elif result.sizes.get("slice", 0) > 0:
         _need(result, "slice_goodput", "record.receives", "true")
-        edges, rates = _sliced(result, size)
+        edges, rates = _sliced(result, chosen, size)
         what = "goodput by slice"
     else:
         raise ValueError(
             "result has no receives and no whole slice; set record.receives = true or shorten slice"
         )
-    known = _flows(result)
-    missing = _of_all(known[:SHOWN], known, None, "flows")
+    missing = _of_all(chosen, _flows(result), flows, "flows")
     figure = _figure(f"Throughput ({what}): {_title(result)}{missing}", unit)
     _steps(figure, edges, rates)
     return figure
 
 
-def drops_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
+def drops_figure(result: xr.Dataset, width: float = 1.0, flows: Sequence[int] | None = None) -> go.Figure:
     """Data packets lost per second against time: of each flow (the first 6) and of all; acknowledgements apart.
 
     Parameters
@@ -217,21 +221,23 @@ def drops_figure(result: xr.Dataset, width: float = 1.0) -> go.Figure:
         Of one simulation that recorded drops.
     width : float
         Of a bin [s].
+    flows : sequence of int, optional
+        Those drawn one by one. Default: the first 6.
 
     Raises
     ------
     ValueError
-        Without the recording, for several replications, or for a width that is not positive.
+        Without the recording, for several replications, a width that is not positive, or a flow that there is not.
     """
     _check_width(width)
+    chosen = _choose(flows, _flows(result), "flows")
     _need(result, "drop_time", "record.drops", "true")
     data = result.drop_kind.values < len(result.kind)
-    edges, rates = _binned(result.isel(drop=data), "drop", width)
+    edges, rates = _binned(result.isel({"drop": data}), "drop", width, chosen)
     if not data.all():
-        both = _binned(result.isel(drop=~data), "drop", width)[1]
+        both = _binned(result.isel({"drop": ~data}), "drop", width, chosen)[1]
         rates["acknowledgements"] = next(iter(both.values()))
-    known = _flows(result)
-    missing = _of_all(known[:SHOWN], known, None, "flows")
+    missing = _of_all(chosen, _flows(result), flows, "flows")
     figure = _figure(f"Losses: {_title(result)}{missing}", "lost [packets/s]")
     _steps(figure, edges, rates)
     return figure
@@ -412,7 +418,8 @@ def _scenario(result: xr.Dataset) -> dict[str, Any]:
 def _packet_bits(result: xr.Dataset) -> np.ndarray:
     """Bits of a data packet of each flow of the scenario."""
     groups = _scenario(result).get("flows", [])
-    return np.repeat([8.0 * g["packet_size"] for g in groups], [g["count"] for g in groups])
+    bits: np.ndarray = np.repeat([8.0 * g["packet_size"] for g in groups], [g["count"] for g in groups])
+    return bits
 
 
 def _received_bits(result: xr.Dataset, size: np.ndarray) -> np.ndarray:
@@ -421,13 +428,14 @@ def _received_bits(result: xr.Dataset, size: np.ndarray) -> np.ndarray:
     share = [g["ack_size"] / g["packet_size"] if g["handshake"] else 1.0 for g in groups]
     shrunk = size * np.repeat(share, [g["count"] for g in groups])
     flow = result.receive_flow.values
-    return np.where(result.receive_segment.values == 0, shrunk[flow], size[flow])
+    brought: np.ndarray = np.where(result.receive_segment.values == 0, shrunk[flow], size[flow])
+    return brought
 
 
 def _binned(
-    result: xr.Dataset, what: str, width: float, weights: np.ndarray | None = None
+    result: xr.Dataset, what: str, width: float, chosen: list[int], weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Edges of the bins [s], the last perhaps narrower, and rates in each: of all and of the first flows."""
+    """Edges of the bins [s], the last perhaps narrower, and rates in each: of all and of the chosen flows."""
     time, flow = result[f"{what}_time"].values, result[f"{what}_flow"].values
     # An interrupted run ended earlier than planned.
     planned = result.attrs.get("interrupted_at", _scenario(result).get("duration", 0.0))
@@ -440,14 +448,16 @@ def _binned(
     edges = np.append(width * np.arange(count), end)
     place = np.minimum((time / width).astype(np.int64), count - 1)
     rates = {}
-    for name, members in _lines(result).items():
+    for name, members in _lines(result, chosen).items():
         mine = np.isin(flow, members)
         of_mine = None if weights is None else weights[mine]
         rates[name] = np.bincount(place[mine], of_mine, minlength=count) / np.diff(edges)
     return edges, rates
 
 
-def _sliced(result: xr.Dataset, size: np.ndarray | None = None) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def _sliced(
+    result: xr.Dataset, chosen: list[int], size: np.ndarray | None = None
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     starts = result.slice.values
     width = float(_scenario(result).get("slice", starts[1] - starts[0] if len(starts) > 1 else 1.0))
     goodput = result.slice_goodput
@@ -455,14 +465,15 @@ def _sliced(result: xr.Dataset, size: np.ndarray | None = None) -> tuple[np.ndar
     flows = np.array(_flows(result))
     if size is not None:
         each = each * size[flows][:, None]
-    rates = {name: each[np.isin(flows, members)].sum(0) / width for name, members in _lines(result).items()}
+    lines = _lines(result, chosen)
+    rates = {name: each[np.isin(flows, members)].sum(0) / width for name, members in lines.items()}
     return np.append(starts, starts[-1] + width), rates
 
 
-def _lines(result: xr.Dataset) -> dict[str, list[int]]:
-    """Names and members of the lines of a figure: the flows of a result together, then the first one by one."""
-    flows = _flows(result)
-    each = {name: [i] for i, name in list(_flow_names(result).items())[:SHOWN]}
+def _lines(result: xr.Dataset, chosen: list[int]) -> dict[str, list[int]]:
+    """Names and members of the lines of a figure: the flows of a result together, then those chosen one by one."""
+    flows, names = _flows(result), _flow_names(result)
+    each = {names[i]: [i] for i in chosen}
     if len(flows) == 1:
         return each
     count = sum(group.get("count", 1) for group in _scenario(result).get("flows", ()))

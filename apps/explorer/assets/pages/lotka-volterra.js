@@ -3,6 +3,8 @@
   const { element, shown, title } = explorer;
   const TOP = 4, ALWAYS = { joins: -1, leaves: 1e9 };
   const STEPS = { before: 1000, kept: 64, gains: 190 }, SPAN = { before: 240, kept: 60, samples: 600, gains: 48 };
+  const BOUNDED = ["delayed", "cross-delayed", "map", "stale", "held"]; // readings that can lose their stability
+  const exact = { key: "", curves: [], timer: 0 };
   const ids = {}, ends = { key: "", data: null, timer: 0, turn: 0 };
 
   /** The flows' equations at values: slope(t, state, past, out), start, and what is printed beside them. */
@@ -70,6 +72,25 @@
     });
   };
 
+  /** Asks the server for the boundary by exact roots, a while after the last move; calls `show` when it is there. */
+  const askBoundary = (spec, values, across, show) => {
+    if (!spec.answers || !BOUNDED.includes(values.reading)) { Object.assign(exact, { key: "", curves: [] }); clearTimeout(exact.timer); return; }
+    const names = ["reading", "flows", "capacity", "ratio", ...(across === "delay" ? ["gamma"] : values.reading.endsWith("delayed") ? ["delay"] : [])];
+    const key = JSON.stringify([across, ...names.map((k) => values[k])]);
+    if (key === exact.key) return;
+    exact.key = key;
+    exact.old = true;
+    clearTimeout(exact.timer);
+    const own = { ...values };
+    exact.timer = setTimeout(async () => {
+      let curves = [];
+      try { ({ curves } = await explorer.ask(spec, "boundary", own)); } catch { /* without the curve, the closed form stands alone */ }
+      if (key !== exact.key) return;
+      Object.assign(exact, { curves, old: false });
+      show();
+    }, 300);
+  };
+
   // ---- where the sum ends up, in slices of time so that sliders answer ----------------------------------------
   const sumAfter = function (flows, capacity) {
     const sum = (state) => state.reduce((a, b) => a + b, 0);
@@ -131,7 +152,7 @@
   explorer.page("lotka-volterra", {
     panels() { ids.words = element("p", { class: "reading", role: "status" }); return []; },
 
-    draw(values, functions, figures, set) {
+    draw(values, functions, figures, set, spec) {
       const flows = equations(values, functions), { n, map } = flows, { capacity: K } = values;
       const times = map ? Float64Array.from({ length: values.end + 1 }, (_, i) => i) : explorer.between(0, values.end, 400);
       const stops = [values.joins, values.leaves];
@@ -161,15 +182,19 @@
 
       const delayed = values.reading.endsWith("delayed"), across = values.across === "delay" && delayed ? "delay" : "gamma";
       const high = across === "delay" ? 3 : 0.98, columns = Array.from(explorer.between(across === "delay" ? 0.02 : 0, high, 81)), edge = boundary(values, functions, across, columns);
-      figures.chart.show({
+      ids.showChart = () => figures.chart.show({
         xTitle: across === "delay" ? title("delay τ", "RTT") : "weight of the others γ", yTitle: "gain ε", xRange: [0, across === "delay" ? 3 : 1], yRange: [0, TOP],
         lines: [
           { name: "stable, flows alike", x: [columns[0], ...columns, columns[80]], y: [0, ...edge.map((e) => Math.min(e, 1.02 * TOP)), 0], area: true },
           { name: edge.some((e) => e < TOP) ? "boundary of stability" : "no boundary: always stable", x: columns, y: edge.map((e) => (e > 1.5 * TOP ? NaN : e)) },
           { name: "the sliders", x: [values[across]], y: [values.epsilon], points: true },
+          ...(exact.key ? [{ name: exact.old ? "by exact roots: old, the new one is being computed" : `by exact roots${values.ratio === 1 ? "" : ", these access links"}${exact.curves.length ? "" : ": no boundary here"}`,
+            x: exact.curves.flatMap(([x]) => [...x, NaN]), y: exact.curves.flatMap(([, y]) => [...y, NaN]), dash: true }] : []),
         ],
         pick: (x, epsilon) => set({ [across]: x, epsilon }),
       });
+      askBoundary(spec, values, across, () => ids.showChart());
+      ids.showChart();
 
       const margin = new Float64Array(1);
       functions.margin.run([values.epsilon, values.gamma, values.delay], margin);

@@ -5,13 +5,15 @@ explorer.page("packets", {
     const { element, csv, save, plotly, shown } = explorer;
     const SIDES = [["first", "", "scenario"], ["second", "beside.", "beside"]];
     const PICTURES = [
-      ["windows", "Windows: congestion window and, dotted, slow-start threshold of the first flows"],
-      ["queues", "Queues: packets that wait at the links, the one being sent excluded"],
-      ["throughput", "Throughput: what receivers get, headers and repeats included"],
-      ["drops", "Losses: data packets lost, and acknowledgements apart"],
+      ["windows", "Windows", "Congestion window and, dotted, slow-start threshold, of flows of every group."],
+      ["queues", "Queues", "Packets that wait at the links, the one being sent excluded."],
+      ["throughput", "Throughput", "What receivers get, headers and repeats included; of long runs goodput by slice."],
+      ["drops", "Losses", "Data packets lost per second, acknowledgements apart."],
     ];
     const said = element("p", { class: "complaint", role: "status" }, (spec.complaints || []).join(". "));
     const sides = new Map();
+    const library = plotly(spec); // while the first run is on its way
+    const guess = element("input", { type: "checkbox", id: "guess", onchange: () => { root.classList.toggle("guess", guess.checked); address(); } });
 
     const address = () => {
       const words = new URLSearchParams();
@@ -21,40 +23,66 @@ explorer.page("packets", {
         if (name === "second" || side.scenario !== spec.values.fresh || Object.keys(side.changes).length) words.set(word, side.scenario);
         for (const [key, text] of Object.entries(side.changes)) words.set(prefix + key, text);
       }
+      if (guess.checked) words.set("guess", "first");
       const text = words.toString();
       history.replaceState(null, "", location.pathname + (text ? `?${text}` : ""));
     };
 
     // ---- pictures: the library's figures, as titles and lines of numbers --------------------------------------
     const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    const traces = (picture) => picture.lines.map((line) => ({
-      x: line.x, y: line.y, name: line.name, mode: "lines", type: "scatter",
-      line: { color: line.color, dash: line.dash, width: line.width, shape: "hv" },
+    const ON_BLACK = { "#0072B2": "#56B4E9", "#D55E00": "#F08A4B", "#009E73": "#2FC89A", "#CC79A7": "#E3A0C6", "#E69F00": "#F0C04A", "#56B4E9": "#9AD0F5", "#000000": "#e8eaed" };
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const traces = (picture, black) => picture.lines.map((line) => ({
+      x: line.x, y: line.y, name: line.name, mode: "lines", type: "scatter", showlegend: line.dash === "solid",
+      line: { color: (black && ON_BLACK[line.color]) || line.color, dash: line.dash, width: line.width, shape: "hv" },
     }));
+    const largest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
+    /** Ranges that show all of the pictures of one kind: two scenarios beside each other have the same. */
+    const ranges = (i) => {
+      const data = [...sides.values()].map((side) => side.pictures[i].data).filter(Boolean);
+      const tops = data.map((one) => one.top ?? 1.05 * largest(one.lines.map((line) => largest(line.y))));
+      const end = largest([...sides.values()].map((side) => (side.result ? side.result.duration : 0)));
+      return [[0, end], [0, largest(tops) || 1]];
+    };
+    const pictures = () => [...sides.values()].flatMap((side) => side.pictures).filter((picture) => picture.drawn);
+    let linking = false;
+    /** The same part of the time in all pictures as in the one that was zoomed; null: all of it. */
+    const zoom = (range, here) => {
+      linking = true;
+      Promise.all(pictures().filter((picture) => picture !== here).map((picture) => picture.scale(range))).finally(() => { linking = false; });
+    };
+    const point = (x, here) => pictures().forEach((picture) => picture !== here && window.Plotly.Fx.hover(picture.box, { xval: x }, "xy", true));
+    const unpoint = (here) => pictures().forEach((picture) => picture !== here && window.Plotly.Fx.unhover(picture.box, {}, "xy", true));
     const layout = (picture, ink, line, paper) => {
       const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
       return {
         paper_bgcolor: paper, plot_bgcolor: paper, font: { color: ink, family: "system-ui, sans-serif", size: 12 },
-        height: 330, margin: { t: 10, r: 12, b: 40, l: 50 }, hovermode: "x", showlegend: true,
+        height: 280, margin: { t: 10, r: 12, b: 40, l: 50 }, hovermode: "x", showlegend: false,
         legend: { orientation: "h", y: -0.22, font: { size: 11 } },
         xaxis: { ...axis, title: { text: picture.xTitle } },
-        yaxis: { ...axis, title: { text: picture.yTitle }, rangemode: "tozero", range: picture.top ? [0, picture.top] : undefined },
+        yaxis: { ...axis, title: { text: picture.yTitle }, range: [0, 1] },
       };
     };
 
     class Picture {
-      constructor(side, name, title) {
-        this.box = element("div", { class: "picture", role: "img", "aria-label": title });
+      constructor(side, number) {
+        const [name, title, meaning] = PICTURES[number];
+        Object.assign(this, { number, drawn: false });
+        this.box = element("div", { class: "picture", role: "img", "aria-label": `${title}: ${meaning}` });
+        this.legend = element("p", { class: "legend" });
         this.table = element("details", { ontoggle: () => this.table.open && this.fill() },
           element("summary", {}, "Numbers"), element("div", { class: "scroll", tabindex: "0" }, element("table")));
         const file = () => `${side.result ? side.result.name : "run"}-${name}`;
         const image = (format) => async () => {
           if (!this.data) return;
-          const kept = { data: traces(this.data), layout: { ...layout(this.data, "#1b1f24", "#d9dee5", "#ffffff"), title: { text: this.data.title }, margin: { t: 60 } } };
-          (await plotly(spec)).downloadImage(kept, { format, filename: file(), width: 900, height: 560 });
+          const kept = { data: traces(this.data, false), layout: { ...layout(this.data, "#1b1f24", "#d9dee5", "#ffffff"), title: { text: this.data.title }, margin: { t: 60 }, showlegend: true, height: 560 } };
+          const [x, y] = ranges(number);
+          kept.layout.xaxis.range = x;
+          kept.layout.yaxis.range = y;
+          (await library).downloadImage(kept, { format, filename: file(), width: 900, height: 560 });
         };
         const rows = () => this.data && save(`${file()}.csv`, csv(this.rows()), "text/csv");
-        this.node = element("section", { class: "figure", "aria-label": title }, element("h2", {}, title), this.box,
+        this.node = element("section", { class: "figure", "aria-label": title }, element("h2", {}, title), element("p", { class: "note" }, meaning), this.box, this.legend,
           element("p", { class: "actions" },
             element("button", { type: "button", onclick: image("png") }, "PNG"),
             element("button", { type: "button", onclick: image("svg") }, "SVG"),
@@ -62,13 +90,38 @@ explorer.page("packets", {
       }
 
       async show(data) {
+        const drawing = await library;
         this.data = data;
-        if (!data) { this.box.replaceChildren(element("p", { class: "note" }, "This run was too long, or had too many flows, to write this down.")); return; }
-        const library = await plotly(spec);
-        if (this.data !== data) return;
-        this.box.querySelector(".note")?.remove();
-        await library.react(this.box, traces(data), layout(data, style("--ink"), style("--line"), style("--paper")), { responsive: true, displaylogo: false, displayModeBar: false });
+        if (!data) {
+          if (this.drawn) drawing.purge(this.box);
+          this.drawn = false;
+          this.legend.replaceChildren();
+          this.box.replaceChildren(element("p", { class: "note" }, "This run is too long, or has too many flows, to write this down."));
+          return;
+        }
+        if (!this.drawn) this.box.replaceChildren();
+        const lines = traces(data, dark.matches);
+        const solid = lines.filter((trace) => trace.showlegend);
+        this.legend.replaceChildren(...solid.map((trace) => element("span", {}, element("i", { style: `background:${trace.line.color}` }), trace.name)));
+        const shape = layout(data, style("--ink"), style("--line"), style("--paper"));
+        [shape.xaxis.range, shape.yaxis.range] = ranges(this.number);
+        await drawing.react(this.box, lines, shape, { responsive: true, displaylogo: false, displayModeBar: false });
+        if (!this.drawn) {
+          this.box.on("plotly_relayout", (event) => {
+            if (linking) return;
+            if (event["xaxis.range[0]"] !== undefined) zoom([event["xaxis.range[0]"], event["xaxis.range[1]"]], this);
+            else if (event["xaxis.autorange"]) zoom(null);
+          });
+          this.box.on("plotly_hover", (event) => point(event.points[0].x, this));
+          this.box.on("plotly_unhover", () => unpoint(this));
+        }
+        this.drawn = true;
         if (this.table.open) this.fill();
+      }
+
+      scale(range) {
+        const [x, y] = ranges(this.number);
+        return window.Plotly.relayout(this.box, range ? { "xaxis.range": range } : { "xaxis.range": x, "yaxis.range": y });
       }
 
       rows() { return [["line", this.data.xTitle, this.data.yTitle], ...this.data.lines.flatMap((line) => line.x.map((x, i) => [line.name, x, line.y[i]]))]; }
@@ -85,24 +138,29 @@ explorer.page("packets", {
     // ---- one scenario: form, run, what came out ---------------------------------------------------------------
     class Side {
       constructor(name, state) {
-        Object.assign(this, { name, scenario: state.scenario, changes: { ...state.changes }, text: null, groups: null, job: null, result: null });
+        const { scenario, changes, text = null, groups = null, called = "" } = state;
+        Object.assign(this, { name, scenario, changes: { ...changes }, text, groups, called, job: null, result: null });
         const id = (word) => `${name}-${word}`;
-        this.choice = element("select", { id: id("scenario"), onchange: () => this.choose(this.choice.value) },
+        this.choice = element("select", { id: id("scenario"), onchange: () => this.choice.value && this.choose(this.choice.value) },
           ...Object.keys(spec.scenarios).map((word) => element("option", { value: word, selected: word === this.scenario }, word)));
         this.about = element("p", { class: "note" });
-        this.form = element("details", { class: "form" }, element("summary", {}, "Change it"), element("div", {}));
+        this.form = element("details", { class: "scenario-form" }, element("summary", {}, "Change it"), element("div", {}));
         this.file = element("input", { type: "file", id: id("file"), accept: ".toml", onchange: () => this.load() });
         this.run = element("button", { type: "button", class: "run", onclick: () => this.start() }, "Run");
         this.cancel = element("button", { type: "button", onclick: () => this.job && this.job.cancel(), disabled: true }, "Cancel");
+        this.reset = element("button", { type: "button", onclick: () => { this.changes = {}; this.fill(); address(); this.start(); } }, "Undo changes");
         this.bar = element("progress", { max: "1", value: "0", "aria-label": "share of the run that is done" });
         this.state = element("p", { class: "state", role: "status" });
-        this.pictures = PICTURES.map(([word, title]) => new Picture(this, word, title));
+        this.note = element("p", { class: "note" });
+        this.pictures = PICTURES.map((_, number) => new Picture(this, number));
         this.out = element("div", { class: "out" });
         this.node = element("section", { class: "side", "aria-label": name === "first" ? "Scenario" : "Second scenario" },
           element("div", { class: "control" }, element("label", { for: id("scenario") }, "scenario"), this.choice),
-          this.about, this.form,
+          this.about,
           element("div", { class: "control" }, element("label", { for: id("file") }, "or load a TOML file"), this.file),
-          element("p", { class: "actions" }, this.run, this.cancel, this.bar), this.state,
+          this.form,
+          element("p", { class: "actions" }, this.run, this.cancel, this.reset, this.bar),
+          element("div", {}, this.state, this.note),
           element("div", { class: "figures" }, ...this.pictures.map((p) => p.node)), this.out);
         this.fill();
       }
@@ -120,9 +178,15 @@ explorer.page("packets", {
       fill() {
         const known = spec.scenarios[this.scenario];
         const groups = this.groups || known.groups;
+        this.choice.querySelector("[value='']")?.remove();
+        if (this.text !== null) this.choice.prepend(element("option", { value: "" }, this.called));
+        this.choice.value = this.text === null ? this.scenario : "";
+        this.mark();
         this.about.textContent = this.text === null ? known.about : "From a file of yours, which stays in this tab.";
         this.form.lastChild.replaceChildren(...groups.map((group) => this.group(group)));
       }
+
+      mark() { this.reset.disabled = !Object.keys(this.changes).length; }
 
       group(group) {
         const rows = spec.keys[group.part];
@@ -136,13 +200,19 @@ explorer.page("packets", {
         const key = group.place + row.key, own = group.values[row.key] ?? "", id = `${this.name}-${key}`;
         const change = (text) => {
           if (text === own || text === "") delete this.changes[key]; else this.changes[key] = text;
+          this.mark();
           address();
+        };
+        const enter = (event) => {
+          if (event.key !== "Enter") return;
+          change(input.value.trim());
+          this.start();
         };
         const value = this.changes[key] ?? own;
         const input = row.choices.length
           ? element("select", { id, onchange: () => change(input.value) }, ...(own ? [] : [element("option", { value: "" }, "default")]),
             ...row.choices.map((word) => element("option", { value: word, selected: word === value }, word)))
-          : element("input", { id, type: "text", value, maxlength: "200", placeholder: "default", autocomplete: "off", spellcheck: "false", onchange: () => change(input.value.trim()) });
+          : element("input", { id, type: "text", value, maxlength: "200", placeholder: "default", autocomplete: "off", spellcheck: "false", onchange: () => change(input.value.trim()), onkeydown: enter });
         const help = element("small", { id: `${id}-help` }, row.meaning);
         if (row.meaning) input.setAttribute("aria-describedby", `${id}-help`);
         return element("div", { class: "field" }, element("label", { for: id }, row.key, ...(row.unit ? [` [${row.unit}]`] : [])), input, help);
@@ -160,7 +230,7 @@ explorer.page("packets", {
           if (job !== this.job || ["waiting", "running"].includes(status.state)) return;
           if (status.state !== "done") { this.tell(status.said, true); return; }
           const form = await (await fetch(job.address("form.json"))).json();
-          Object.assign(this, { text, groups: form.groups, changes: {} });
+          Object.assign(this, { text, groups: form.groups, called: file.name, changes: {} });
           this.fill();
           address();
           this.start();
@@ -201,24 +271,30 @@ explorer.page("packets", {
       async show(result, job) {
         this.result = result;
         await Promise.all(this.pictures.map((picture, i) => picture.show(result.pictures[PICTURES[i][0]])));
+        zoom(null);
         this.node.classList.remove("old");
-        this.tell([`${result.name}, seed ${result.seed}`, ...result.said].join(". "));
+        this.tell(`${result.name}, seed ${result.seed}`);
+        this.note.textContent = result.said.map((words) => `Note: ${words}.`).join(" ");
         const cell = (x, digits) => (x === null ? "none" : digits === undefined ? shown(x) : x.toFixed(digits));
-        const table = (head, rows) => element("table", {}, element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
+        const table = (kind, head, rows) => element("table", { class: kind }, element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
           element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((x) => element("td", {}, x))))));
         const part = (title, words, ...inside) => element("section", { class: "part", "aria-label": title }, element("h2", {}, title),
           element("p", { class: "note" }, words), ...inside);
         const scroll = (inside) => element("div", { class: "scroll", tabindex: "0" }, inside);
         const flows = result.flows;
+        const whole = async () => {
+          const answer = await fetch(job.address("result.nc"));
+          if (answer.ok) save(`${result.name}.nc`, await answer.arrayBuffer(), "application/x-netcdf"); else this.tell(await answer.text(), true);
+        };
         const file = () => save(`${result.name}-flows.csv`, csv([flows.columns, ...flows.rows.map((row) => row.map((x) => x ?? ""))]), "text/csv");
         this.out.replaceChildren(
-          part("What came out", "Of the time after the warm-up.", scroll(table(["quantity", "value"], result.facts.map(([label, x, digits]) => [label, cell(x, digits)])))),
+          part("What came out", "Of the time after the warm-up.", scroll(table("words", ["quantity", "value"], result.facts.map(([label, x, digits]) => [label, cell(x, digits)])))),
           part("Fairness of the goodput", result.fairness.length ? "Indices of how evenly the flows share." : "Nothing arrived, so there is nothing to share.",
-            ...(result.fairness.length ? [scroll(table(["index", "value", "meaning"], result.fairness.map(([word, x, meaning]) => [word, cell(x), meaning])))] : [])),
+            ...(result.fairness.length ? [scroll(table("words meaning", ["index", "value", "meaning"], result.fairness.map(([word, x, meaning]) => [word, cell(x), meaning])))] : [])),
           part("Flows", flows.rows.length < flows.all ? `The first ${flows.rows.length} of ${flows.all}; NetCDF has all.` : "Each flow after the warm-up; start and finish of the whole run.",
-            scroll(table(flows.columns, flows.rows.map((row) => row.map((x) => cell(x))))),
+            scroll(table("", flows.columns, flows.rows.map((row) => row.map((x) => cell(x))))),
             element("p", { class: "actions" }, element("button", { type: "button", onclick: file }, "CSV"),
-              element("a", { class: "button", href: job.address("result.nc"), download: `${result.name}.nc` }, "NetCDF"))),
+              element("button", { type: "button", onclick: whole }, "NetCDF"))),
           element("details", {}, element("summary", {}, "What was run"), element("pre", { tabindex: "0" }, result.summary)),
           element("details", { class: "code" }, element("summary", {}, "Show the code"), element("pre", { tabindex: "0" }, `${result.code}\n\n# or\n# ${result.command}`)),
         );
@@ -228,8 +304,8 @@ explorer.page("packets", {
 
     const row = element("div", { class: "sides" });
     const both = element("input", { type: "checkbox", id: "beside", onchange: () => {
-      if (both.checked) add("second", { scenario: sides.get("first").scenario, changes: sides.get("first").changes });
-      else { const side = sides.get("second"); side.stop(); side.node.remove(); sides.delete("second"); }
+      if (both.checked) add("second", sides.get("first"));
+      else { const side = sides.get("second"); side.stop(); side.node.remove(); sides.delete("second"); zoom(null); }
       row.classList.toggle("two", both.checked);
       address();
     } });
@@ -241,10 +317,13 @@ explorer.page("packets", {
     };
     root.replaceChildren(element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said,
       element("p", { class: "guess-first" }, both, element("label", { for: "beside" }, " A second scenario beside it")),
+      element("p", { class: "guess-first" }, guess, element("label", { for: "guess" }, " Guess first: hide what came out until you have a guess")),
       row, ...spec.notes.map((note) => element("p", { class: "note" }, note)));
+    guess.checked = new URLSearchParams(location.search).get("guess") === "first";
+    root.classList.toggle("guess", guess.checked);
     both.checked = Boolean(spec.values.second);
     row.classList.toggle("two", both.checked);
     for (const [name] of SIDES) if (spec.values[name]) add(name, spec.values[name]);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => sides.forEach((side) => side.pictures.forEach((p) => p.data && p.show(p.data))));
+    dark.addEventListener("change", () => sides.forEach((side) => side.pictures.forEach((p) => p.data && p.show(p.data))));
   },
 });

@@ -95,6 +95,61 @@
     ids.holds.replaceChildren(table(["the models assume", "at this point", "measured with packets"], [...bounded, ...rows.map(([assumed, key, measured]) => [assumed, own[key] || "always assumed", measured])]));
   };
 
+  // ---- the packet simulator at this point --------------------------------------------------------------------
+  const measured = { runs: [], job: null }; // what came out during this visit
+  const wholeKey = (values) => JSON.stringify(values), sameFlows = (values) => JSON.stringify(["w_max", "base_timeout", "backoff_cap", "stages", "collapse"].map((k) => values[k]));
+  const interval = (one, digits = 3) => (!one || one.mean === null ? "not measured" : `${Number(one.mean.toPrecision(digits))}` + (one.low === null ? "" : ` (${Number(one.low.toPrecision(digits))} to ${Number(one.high.toPrecision(digits))})`));
+
+  const showRun = (values) => {
+    const run = measured.runs.findLast((one) => one.key === wholeKey(values));
+    ids.run.textContent = run ? "Run it again" : "Run the packet simulator here";
+    ids.about.textContent = values.source === "slider"
+      ? "Twenty simulated flows, each with the slider's loss, losses independent, a constant round trip, and timeouts of m_0 round trips: what the chains assume, with real senders."
+      : "The users on a drop-tail link with this rate and buffer, round-trip times spread by 5 % to either side.";
+    if (!run) { ids.measured.replaceChildren(); return; }
+    const { data } = run;
+    ids.measured.replaceChildren(element("p", {}, `${data.flows} flows, ${data.runs} runs of ${shown(data.seconds)} s each; means with 95 % intervals.`),
+      element("div", { class: "scroll wide", tabindex: "0" }, table(["quantity", "measured with packets"], [
+        ["loss rate", interval(data.loss)], ["goodput [packet per RTT]", interval(data.goodput)], ["share of epochs without a packet", interval(data.sent[0])],
+        ["first timeout [RTT]", interval(data.timer)], ["loss of resent packets over that of others", interval(data.resent)],
+        ...Object.entries(data.distances).map(([kind, d]) => [`distance from the ${kind} chain (total variation)`, `${interval(d)}: ${d.verdict}`]),
+      ])));
+  };
+
+  const simulator = (values) => {
+    ids.about = element("p", {});
+    ids.told = element("span", { role: "status" });
+    ids.measured = element("div", {});
+    const stop = () => { if (measured.job) measured.job.cancel(); };
+    ids.cancel = element("button", { type: "button", hidden: true, onclick: stop }, "Cancel");
+    ids.run = element("button", { type: "button", onclick: () => {
+      stop();
+      const key = wholeKey(values), flows = sameFlows(values), words = { ...values };
+      ids.cancel.hidden = false;
+      measured.job = explorer.jobs.start("sub-packet-packets", words, async (status, job) => {
+        if (job !== measured.job) return;
+        ids.told.textContent = status.state === "running" ? `${status.said || "running"}: ${Math.round(100 * status.share)} %` : status.state === "done" ? "" : status.said;
+        if (["waiting", "running"].includes(status.state)) return;
+        ids.cancel.hidden = true;
+        if (status.state !== "done") return;
+        const data = await (await fetch(job.address("result.json"))).json();
+        measured.runs.push({ key, flows, data });
+        ids.redraw();
+      });
+    } }, "Run the packet simulator here");
+    return [ids.about, element("p", { class: "actions" }, ids.run, ids.cancel, ids.told), ids.measured];
+  };
+
+  /** Measured points over curves: x with the measured losses in it, and series of points that are null elsewhere. */
+  const withPoints = (losses, runs) => {
+    const own = runs.map((run) => run.data.loss.mean).filter((p) => p !== null && p <= losses[losses.length - 1]);
+    return own.length ? Float64Array.from(new Set([...losses, ...own])).sort() : losses;
+  };
+  const points = (x, runs, of) => {
+    const place = (key) => Array.from(x, (p) => { const run = runs.findLast((one) => one.data.loss.mean === p); return run ? of(run.data)[key] : null; });
+    return { name: "packets", kind: "points", y: place("mean"), low: place("low"), high: place("high") };
+  };
+
   const formula = { data: null, key: "" };
   const showForm = () => {
     const { data } = formula, state = ids.state.value;
@@ -152,16 +207,14 @@
         element("p", {}, element("label", { for: "form-latex" }, "LaTeX"), element("br"), ids.latex),
         element("p", { class: "actions" }, element("button", { type: "button", onclick: () => { ids.latex.select(); document.execCommand("copy"); } }, "Copy the LaTeX")));
       ids.form = element("details", { id: "closed-form", ontoggle: () => ids.current && askForm(spec, values) }, element("summary", {}, "Show the closed form"), ids.formPanel);
-      const panels = [panel("closed-form", "The stationary law in closed form", ids.form)];
+      const panels = spec.answers ? [panel("packets", "Packets at this point", ...simulator(values))] : [];
+      panels.push(panel("holds", "Where the chain holds", ids.holds), panel("closed-form", "The stationary law in closed form", ids.form));
       if (spec.answers) {
         ids.typed = element("input", { id: "exact-loss", value: "1/10", maxlength: 20, class: "exact" });
         ids.fractions = element("div", { class: "picture words" });
         panels.push(panel("exact", "Exact rationals", element("form", { class: "actions", onsubmit: (event) => { event.preventDefault(); askExact(spec, values); } },
           element("label", { for: "exact-loss" }, "loss, as a fraction or a decimal"), ids.typed, element("button", { type: "submit" }, "Exact rationals")), ids.fractions));
       }
-      panels.push(panel("packets", "Packets at this point")); // for the packet simulator's button
-      panels[panels.length - 1].hidden = true;
-      panels.push(panel("holds", "Where the chain holds", ids.holds));
       return panels;
     },
 
@@ -173,9 +226,11 @@
       const valid = (kind, p) => kind === "exact" || p < limit;
       const packets = Float64Array.from({ length: W + 1 }, (_, n) => n);
       const bars = CHAINS.map((name) => ({ name, kind: "bars", y: valid(name, here) ? Array.from(at(name, here).subarray(0, W + 1)) : new Array(W + 1).fill(null) }));
+      const run = measured.runs.findLast((one) => one.key === wholeKey(values)), runs = measured.runs.filter((one) => one.flows === sameFlows(values));
+      if (run) bars.push({ name: "packets", kind: "bars", ...Object.fromEntries([["y", "mean"], ["low", "low"], ["high", "high"]].map(([to, from]) => [to, run.data.sent.map((one) => one[from])])) });
       figures.packets.show({ x: packets, xTitle: "packets sent in an epoch", yTitle: "share of epochs", series: bars, range: [0, 1], xRange: [-0.6, W + 0.6] });
 
-      const losses = onLink ? LONG : SHORT, goodput = [], silence = [];
+      const losses = withPoints(onLink ? LONG : SHORT, runs), goodput = [], silence = [];
       for (const name of CHAINS) {
         const sent = new Float64Array(losses.length).fill(NaN), silent = new Float64Array(losses.length).fill(NaN);
         losses.forEach((p, i) => { if (valid(name, p)) { at(name, p); sent[i] = out[W + 2]; silent[i] = out[0]; } });
@@ -183,6 +238,7 @@
         silence.push({ name, y: silent });
       }
       if (onLink) goodput.push({ name: "share of each user", y: new Float64Array(losses.length).fill(link.share) });
+      if (runs.length) { goodput.push(points(losses, runs, (data) => data.goodput)); silence.push(points(losses, runs, (data) => data.sent[0])); }
       const common = { x: losses, xTitle: "loss rate", marker: loss, linked: "loss" };
       figures.goodput.show({ ...common, yTitle: explorer.title("goodput", "packet per RTT"), series: goodput, range: [0, W] });
       figures.silence.show({ ...common, yTitle: "share of epochs without a packet", series: silence, range: [0, 1] });
@@ -211,6 +267,8 @@
       ids.reading.textContent = fine ? words : `${words} The ${values.chain} chain has no stationary law at losses of ${limit} and above.`;
       if (!ids.reading.isConnected) document.querySelector(".figures").before(ids.reading);
       ids.current = functions;
+      ids.redraw = () => this.draw(values, functions, figures, set, spec);
+      if (spec.answers) showRun(values);
       holds(values, functions, loss);
       askForm(spec, values);
     },

@@ -2,8 +2,13 @@
 explorer.page("t-refwa", (() => {
   const PUBLISHED = [1.5, 0.5], TOP = 3;
 
+  const fate = (radius) => {
+    if (!Number.isFinite(radius)) return "no point of rest";
+    return Math.abs(radius - 1) < 1e-9 ? "stay as they are" : radius < 1 ? "die out" : "grow";
+  };
+
   /** What the groups get of a window at rest, and what the code of round-trip times does to it. */
-  const shares = (values, { run, size, groups, worst, bounds, longest, rtt, error }, figures, window) => {
+  const shares = (values, { run, size, groups, worst, bounds, longest, rtt, error }, figures, window, radius) => {
     const out = new Float64Array(size), part = (k) => out.slice(k * groups, (k + 1) * groups);
     run([values.rtt_low, values.rtt_high, values.group_flows, window], out);
     const [times, errors, rates, throughputs] = [0, 1, 2, 3].map(part), index = out[4 * groups];
@@ -17,6 +22,8 @@ explorer.page("t-refwa", (() => {
       { name: "the code", y: percent(0) }, { name: "a group", y: percent(1), kind: "points" }] });
     const most = [Math.max(...rates), Math.min(...rates)];
     figures.facts.show({ rows: [
+      { name: "small deviations", value: fate(radius), means: "from rest, by the exact linearisation" },
+      { name: "largest multiplier", value: radius, means: `factor of a small deviation in an interval${radius < 1 && radius > 0 ? `: halved in ${(Math.LN2 / -Math.log(radius)).toPrecision(2)} intervals` : ""}` },
       { name: "window at rest", value: window, unit: "packet", means: "of all flows together, in the reading that is chosen" },
       { name: "a flow's rate, largest", value: most[0], unit: "packet/s", means: "of the group that the code favours most" },
       { name: "a flow's rate, smallest", value: most[1], unit: "packet/s", means: "of the group that the code favours least" },
@@ -50,7 +57,10 @@ explorer.page("t-refwa", (() => {
       figures.queue.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [
         { name: "queue", y: motion.map((o) => o[1]) }, { name: "at rest", y: level(queue) }, { name: "buffer", y: level(values.buffer) }] });
 
-      shares(values, functions.groups, figures, window);
+      const slopes = new Float64Array(n * n);
+      x.set(rest);
+      functions.tangent.run(x, slopes);
+      shares(values, functions.groups, figures, window, spectralRadius(slopes, n));
 
       figures.chart.show({
         xTitle: "gain φ on spare bandwidth", yTitle: "gain ψ on free buffer", xRange: [0, TOP], yRange: [0, TOP],

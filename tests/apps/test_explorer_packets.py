@@ -1,0 +1,499 @@
+"""The packet simulator's page: runs in the background, forms, files, two scenarios side by side, what is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+import xarray as xr
+from axe_playwright_python.sync_playwright import Axe
+from explorer_tabs import PATIENCE, get, numbers, wait_for
+from playwright.sync_api import Browser, Page
+
+from tcpdynamics.apps.explorer.packet_runs import bin_width, check_ready, form, read, recordings, run
+from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.apps.explorer.pages.p6_packets import read_text
+from tcpdynamics.apps.explorer.scenario_form import MAX_TEXT, changed, groups_of, keys, ready
+from tcpdynamics.errors import InputError
+from tcpdynamics.models import fairness
+from tcpdynamics.validation.packet import parse_scenario, ready_scenarios, simulate
+
+#: A run that takes minutes, whatever the machine; it is cancelled.
+LONG = {"scenario": "sub_packet", "duration": "1000000s", "slice": "10000s"}
+SHORT = """
+name = "mine"
+duration = "20s"
+warm_up = "5s"
+[bottleneck]
+rate = "1Mbit/s"
+buffer = 10
+[[flows]]
+count = 3
+rtt = ["100ms", "120ms"]
+"""
+
+
+def silent(share: float) -> None: ...
+
+
+def result_of(words: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    parts = run(read(words), silent)
+    return json.loads(parts["result.json"]), parts["result.nc"]
+
+
+def opened(page: Page, address: str, state: str = "done") -> None:
+    """Open the page, and wait until its runs are in a state."""
+    page.goto(address)
+    waited(page, state)
+
+
+def waited(page: Page, state: str) -> None:
+    page.wait_for_function(
+        "(state) => { const sides = [...document.querySelectorAll('.side')]; "
+        "return sides.length && sides.every((side) => side.dataset.state === state); }",
+        arg=state,
+        timeout=10 * PATIENCE,
+    )
+
+
+# ---- in a browser --------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_cancelled_changed_and_runs_to_its_end(tab: Page, server: str) -> None:
+    tab.goto(f"{server}/packets?{urlencode(LONG)}")
+    tab.wait_for_function("() => document.querySelector('.side progress')?.value > 0")
+    assert "% of the simulated time is done" in tab.locator(".state").inner_text()
+    tab.get_by_role("button", name="Cancel").click()
+    waited(tab, "ended")
+    assert tab.locator(".state").inner_text() == "cancelled"
+    tab.get_by_text("Change it").click()
+    tab.get_by_label("duration [s]").fill("200s")
+    tab.get_by_label("duration [s]").press("Enter")
+    waited(tab, "done")
+    assert tab.locator(".state").inner_text() == "sub_packet, seed 1"
+    assert "duration=200s" in tab.url
+    expected, _ = result_of({"scenario": "sub_packet", "changes": {"duration": "200s", "slice": "10000s"}})
+    for i, picture in enumerate(expected["pictures"].values()):
+        rows = numbers(tab, i)
+        assert rows[0] == ["line", picture["xTitle"], picture["yTitle"]] and "[s]" in rows[0][1]
+        first = picture["lines"][0]
+        shown = [(float(x), float(y)) for name, x, y in rows[1:] if name == first["name"]]
+        np.testing.assert_allclose(
+            shown, list(zip(first["x"], first["y"], strict=True))[: len(shown)], rtol=1e-4
+        )
+
+
+def test_a_link_opens_the_same_runs_in_a_fresh_browser(tab: Page, browser: Browser, server: str) -> None:
+    opened(tab, f"{server}/packets")
+    assert tab.get_by_label("scenario", exact=True).input_value() == "wide"
+    tab.get_by_label("scenario", exact=True).select_option("one_loss")
+    waited(tab, "done")
+    tab.get_by_label("A second scenario beside it").check()
+    second = tab.locator(".side").nth(1)
+    second.get_by_text("Change it").click()
+    second.get_by_label("sender").select_option("tahoe")
+    second.get_by_role("button", name="Run").click()
+    waited(tab, "done")
+    assert tab.url.endswith("?scenario=one_loss&beside=one_loss&beside.flows.0.sender=tahoe")
+    tables = [tab.locator(".words").nth(i).inner_text() for i in (0, 2)]
+    assert tables[0] != tables[1]
+    other = browser.new_page()
+    other.set_default_timeout(PATIENCE)
+    opened(other, tab.url)
+    assert [other.locator(".words").nth(i).inner_text() for i in (0, 2)] == tables
+    assert [numbers(other, i) for i in range(8)] == [numbers(tab, i) for i in range(8)]
+    # Two scenarios beside each other are drawn on the same axes.
+    spans = other.evaluate(
+        "() => [...document.querySelectorAll('.js-plotly-plot')].map(({ layout }) => "
+        "[layout.xaxis.range, layout.yaxis.range])"
+    )
+    assert spans[:4] == spans[4:]
+    # Where one is zoomed, all show the same part of the time.
+    other.evaluate(
+        "() => Plotly.relayout(document.querySelector('.js-plotly-plot'), "
+        "{ 'xaxis.range[0]': 1, 'xaxis.range[1]': 2 })"
+    )
+    other.wait_for_function(
+        "() => [...document.querySelectorAll('.js-plotly-plot')].every(({ layout }) => "
+        "layout.xaxis.range[0] === 1 && layout.xaxis.range[1] === 2)"
+    )
+    other.close()
+
+
+def test_a_file_is_run_and_stays_out_of_the_address(tab: Page, server: str, tmp_path: Path) -> None:
+    opened(tab, f"{server}/packets?scenario=one_loss")
+    file = tmp_path / "..%2fmine<b>.toml"
+    file.write_text(SHORT)
+    before = {*Path.cwd().iterdir()}
+    tab.get_by_label("or load a TOML file").set_input_files(file)
+    tab.wait_for_function("() => document.querySelector('.state').textContent === 'mine, seed 1'")
+    waited(tab, "done")
+    assert tab.url == f"{server}/packets" and {*Path.cwd().iterdir()} == before
+    assert tab.get_by_label("scenario", exact=True).locator("option:checked").inner_text() == file.name
+    tab.get_by_text("Change it").click()
+    tab.get_by_label("count").fill("4")
+    tab.get_by_role("button", name="Run").click()
+    waited(tab, "done")
+    assert tab.locator(".part").nth(2).locator("tbody tr").count() == 4
+    tab.get_by_label("count").fill("-1")
+    tab.get_by_role("button", name="Run").click()
+    waited(tab, "refused")
+    assert tab.locator(".state").inner_text().startswith("flows.count must be a whole number in")
+    tab.get_by_role("button", name="Undo changes").click()
+    waited(tab, "done")
+    assert tab.locator(".part").nth(2).locator("tbody tr").count() == 3
+
+
+MARKUP = """
+name = "<img src=x onerror=alert(1)>"
+duration = "5s"
+warm_up = "1s"
+slice = "1s"
+[[links]]
+source = "<script>alert(2)</script>"
+target = "<a href='javascript:alert(3)'>b</a>"
+buffer = 5
+[[flows]]
+source = "<script>alert(2)</script>"
+target = "<a href='javascript:alert(3)'>b</a>"
+"""
+
+
+def test_markup_in_a_file_is_text(tab: Page, server: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    tab.on("dialog", lambda dialog: said.append(dialog.message))
+    opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
+    (tmp_path / "<img src=x onerror=alert(4)>.toml").write_text(MARKUP)
+    tab.get_by_label("or load a TOML file").set_input_files(tmp_path / "<img src=x onerror=alert(4)>.toml")
+    tab.wait_for_function(
+        "() => document.querySelector('.state').textContent.startsWith('<img src=x onerror=')"
+    )
+    waited(tab, "done")
+    assert "<script>alert(2)</script>->" in tab.locator(".legend").nth(1).inner_text()
+    assert tab.locator("main img, main a, main script").count() == 0 and said == []
+
+
+def test_the_estimate_of_a_run_has_a_bound(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/packets?scenario=sub_packet&duration=5000000s&slice=10000s", "refused")
+    said = tab.locator(".state").inner_text()
+    assert "at most 3e+11 are allowed; shorten the run" in said and len(said) < 400
+
+
+def asked(address: str, body: bytes, **headers: str) -> int:
+    request = urllib.request.Request(address, body, {"Content-Type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def test_the_server_refuses_large_and_foreign_requests(server: str) -> None:
+    task = b'{"kind": "scenario-form", "words": {"text": "x"}}'
+    assert asked(f"{server}/jobs", task) == 201
+    assert asked(f"{server}/jobs", task, Origin=server) == 201
+    assert asked(f"{server}/jobs", task, Origin="http://example.org") == 403
+    assert asked(f"{server}/jobs", task, Host="example.org") == 403
+    assert asked(f"{server}/jobs", b" " * 300_000 + task) == 413
+    assert get(f"{server}/jobs/nothing")[0] == 404 and get(f"{server}/jobs/nothing", "example.org")[0] == 403
+
+
+FILES = {
+    "name = [": "the file is not TOML", 'duration = "1s"': "has no [[flows]]",
+    SHORT + "colour = 1": "unknown key flows.0.colour",
+    SHORT.replace("100ms", "-3s"): "flows.rtt must be a number in", "a = " + "[" * 5000: "nested more than",
+    SHORT.replace("count = 3", "count = 1000000000"): "flows.count must be a whole number",
+    SHORT.replace("mine", "<img src=x onerror=alert(1)>").replace("10\n", "-10\n"): "bottleneck.buffer must be",
+    SHORT.replace('"20s"', '"1e9s"').replace("1Mbit/s", "10Gbit/s"): "duration = 1e+09 s is up to",
+    "#" * (MAX_TEXT + 1): f"at most {MAX_TEXT} are read here",
+}  # fmt: skip
+
+
+def test_files_are_refused_in_one_sentence(tab: Page, server: str, tmp_path: Path) -> None:
+    opened(tab, f"{server}/packets?scenario=one_loss")
+    before = tab.locator(".words").first.inner_text()
+    for i, (text, says) in enumerate(FILES.items()):
+        file = tmp_path / f"{i}.toml"
+        file.write_text(text)
+        tab.get_by_label("or load a TOML file").set_input_files(file)
+        tab.wait_for_function(
+            "(words) => document.querySelector('.state.complaint')?.textContent.includes(words)", arg=says
+        )
+        assert len(tab.locator(".state").inner_text()) < 600
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00" * 100)
+    tab.get_by_label("or load a TOML file").set_input_files(tmp_path / "bytes.toml")
+    tab.wait_for_function("() => document.querySelector('.state').textContent.includes('is not TOML')")
+    assert tab.locator(".words").first.inner_text() == before  # what was there stays
+
+
+HOSTILE = {
+    "scenario=nothing": "there is no scenario 'nothing'", "scenario=../../../etc/passwd": "there is no scenario",
+    "scenario=one_loss&flows.0.count=0": "flows.count must be a whole number in", "flows.0.__class__=1": "form has no",
+    "flows.7.count=1": "form has no", "record.windows=0": "form has no", "duration=nan": "duration must be",
+    "duration=1e300": "duration must be", "flows.0.rtt=%3Cscript%3Ealert(1)%3C/script%3E": "flows.rtt",
+    "scenario=star&topology.nodes=100000": "topology.nodes must be at most 200", "beside=x": "there is no scenario 'x'",
+    "seed=" + "9" * 3000: "seed must be a whole number", "seed=" + "9" * 100_000: "longer than 4096",
+    "flows.0.count=" + "%5B" * 1000: "flows.0.count takes a number",
+    "name=%F0%9F%98%80%E2%80%AE": "name must be a name",
+}  # fmt: skip
+
+
+def test_hostile_addresses_show_one_sentence_and_the_default() -> None:
+    from tcpdynamics.apps.explorer.server import spec_of
+
+    page = pages()["packets"]
+    for words, says in HOSTILE.items():
+        spec = spec_of(page, f"?{words}")
+        assert len(spec["complaints"]) == 1, words
+        assert says in spec["complaints"][0] and len(spec["complaints"][0]) < 500, spec["complaints"]
+        for side in ("first", "second"):
+            assert spec["values"].get(side, {"changes": {}})["changes"] == {}
+
+
+def test_a_bad_link_shows_its_sentence_and_runs_the_default(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/packets?scenario=%3Cb%3Ex%3C/b%3E&duration=1s")
+    said = tab.locator("p.complaint").first.inner_text()
+    assert said.startswith("there is no scenario '<b>x</b>'; there are ") and said.endswith(
+        "wide is shown as it is"
+    )
+    assert tab.locator(".state").inner_text() == "wide, seed 1"
+
+
+def test_guess_first_hides_what_came_out(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
+    assert tab.locator(".words").first.is_visible() and tab.locator(".picture").first.is_visible()
+    tab.get_by_label("Guess first").check()
+    assert tab.url.endswith("&guess=first")
+    opened(tab, tab.url)
+    assert tab.locator("p.complaint").first.inner_text() == ""
+    assert not tab.locator(".words").first.is_visible() and not tab.locator(".picture").first.is_visible()
+    tab.get_by_label("Guess first").uncheck()
+    assert tab.locator(".words").first.is_visible() and tab.locator(".picture").first.is_visible()
+
+
+def test_what_is_shown_is_kept_as_files(tab: Page, server: str, tmp_path: Path) -> None:
+    opened(tab, f"{server}/packets?scenario=one_loss&duration=20s")
+    starts = {"PNG": b"\x89PNG", "SVG": b"<svg", "CSV": b"line,time [s],window [packets]\r\nflow 0: cwnd,"}
+    for word, start in starts.items():
+        with tab.expect_download() as download:
+            tab.locator(".figure").first.get_by_role("button", name=word, exact=True).click()
+        assert Path(download.value.path()).read_bytes().startswith(start)
+        assert download.value.suggested_filename == f"one_loss-windows.{word.lower()}"
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name="NetCDF").click()
+    table = ready("one_loss") | {"duration": "20s"}
+    expected = simulate(parse_scenario(table | {"record": {"windows": 0.02, "queues": 0.02}}))
+    with xr.open_dataset(download.value.path()) as kept:
+        np.testing.assert_array_equal(kept.goodput_rate, expected.goodput_rate)
+        np.testing.assert_array_equal(kept.window_cwnd, expected.window_cwnd)
+        assert kept.attrs["scenario"] and download.value.suggested_filename == "one_loss.nc"
+
+
+def test_the_next_run_is_told_to_wait_and_a_closed_tab_ends_its_own(
+    tab: Page, browser: Browser, server: str
+) -> None:
+    long = urlencode(LONG | {"beside": "sub_packet", "beside.duration": "1000000s", "beside.slice": "10000s"})
+    names: list[str] = []
+    tab.on("response", lambda r: names.append(r.json()["job"]) if r.url.endswith("/jobs") else None)
+    tab.goto(f"{server}/packets?{long}")
+    tab.wait_for_function(
+        "() => { const bars = [...document.querySelectorAll('.side progress')]; "
+        "return bars.length === 2 && bars.every((bar) => bar.value > 0); }"
+    )
+    other = browser.new_page()
+    other.set_default_timeout(PATIENCE)
+    other.goto(f"{server}/packets?scenario=one_loss")
+    says = "2 jobs run at once; this one waits for its turn, in place 1"
+    other.wait_for_function("(words) => document.querySelector('.state')?.textContent === words", arg=says)
+    tab.goto("about:blank")  # the tab's runs end at once, so the other's begins
+    waited(other, "done")
+    assert len(names) == 2
+    for name in names:
+        assert json.loads(get(f"{server}/jobs/{name}")[1])["state"] == "ended"
+    other.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_accessible_and_fits_a_telephone(browser: Browser, server: str, scheme: Any) -> None:
+    page = browser.new_page(viewport={"width": 380, "height": 800}, color_scheme=scheme)
+    page.set_default_timeout(PATIENCE)
+    opened(page, f"{server}/packets?scenario=two_way&duration=100s&beside=one_loss")
+    for summary in ("Change it", "more keys", "What was run", "Show the code", "Numbers"):
+        page.locator(".side").last.get_by_text(summary, exact=True).first.click()
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 380
+    serious = [v for v in Axe().run(page).response["violations"] if v["impact"] in ("serious", "critical")]
+    assert [(v["id"], [n["html"][:200] for n in v["nodes"]][:3]) for v in serious] == []
+    page.close()
+
+
+def children(pid: int) -> list[int]:
+    """Processes that any thread of a process has started."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(word) for task in tasks for word in (task / "children").read_text().split()]
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_ends_with_the_explorer(how: signal.Signals) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "tcpdynamics", "explore", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            wait_for(f"http://127.0.0.1:{port}")
+            body = json.dumps({"kind": "packets", "words": {"scenario": "sub_packet", "changes": {
+                "duration": "1000000s", "slice": "10000s"}}}).encode()  # fmt: skip
+            request = urllib.request.Request(
+                f"http://127.0.0.1:{port}/jobs", body, {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                name = json.load(answer)["job"]
+            below = children(process.pid)
+            assert len(below) == 1 and running(below[0])
+            while json.loads(get(f"http://127.0.0.1:{port}/jobs/{name}")[1])["share"] == 0:
+                time.sleep(0.05)
+        finally:
+            process.send_signal(how)
+            process.wait(60)
+    for _ in range(1200):
+        if not running(below[0]):
+            return
+        time.sleep(0.05)
+    raise AssertionError("the run goes on")
+
+
+# ---- without a browser ---------------------------------------------------------------------------------------------
+
+
+def test_pictures_and_tables_are_the_librarys() -> None:
+    shown, content = result_of({"text": SHORT, "changes": {"flows.0.count": "4"}})
+    scenario = parse_scenario(changed(tomllib.loads(SHORT), {"flows.0.count": "4"}))
+    result = simulate(scenario)
+    assert shown["name"] == "mine"
+    facts = {label: value for label, value, _ in shown["facts"]}
+    assert facts["loss"] == float(result.loss_rate)
+    np.testing.assert_allclose(facts["goodput of all flows [Mbit/s]"], 1e-6 * result.goodput_rate.sum())
+    indices = {name: value for name, value, _ in shown["fairness"]}
+    assert indices["Jain's index"] == fairness.jain(result.goodput_rate.values.tolist())
+    columns = dict(zip(shown["flows"]["columns"], zip(*shown["flows"]["rows"], strict=True), strict=True))
+    np.testing.assert_allclose(columns["goodput [Mbit/s]"], 1e-6 * result.goodput_rate)
+    np.testing.assert_allclose(columns["lost [packets]"], result.dropped)
+    throughput = shown["pictures"]["throughput"]
+    assert throughput["yTitle"] == "Mbit/s"
+    both = throughput["lines"][0]
+    received = np.dot(both["y"][:-1], np.diff(both["x"])) * 1e6 / 8
+    with xr.open_dataset(content) as kept:
+        small = int((kept.receive_segment == 0).sum())  # handshakes
+        assert received == pytest.approx((kept.sizes["receive"] - small) * 500 + small * 40)
+        lost = shown["pictures"]["drops"]["lines"][0]
+        assert np.dot(lost["y"][:-1], np.diff(lost["x"])) == pytest.approx(kept.sizes["drop"])
+
+
+CASES = (
+    ("lossy_acks", {"duration": "60s", "warm_up": "10s", "flows.0.sender": "sack", "flows.0.count": "2"}),
+    ("sub_packet", {"duration": "150s", "bottleneck.rate": "2Mbit/s", "flows.0.rtt": '["90ms", "0.11"]'}),
+    ("one_loss", {"name": "a 'b' $HOME", "flows.0.handshake": "false", "drops.0.packet": "50"}),
+    ("sub_packet_iid", {"duration": "200s", "bottleneck.buffer": "30"}),
+)
+
+
+@pytest.mark.parametrize(("name", "changes"), CASES, ids=[name for name, _ in CASES])
+def test_the_code_and_the_command_give_the_same_numbers(
+    name: str, changes: dict[str, str], tmp_path: Path
+) -> None:
+    shown, content = result_of({"scenario": name, "changes": changes})
+    done = subprocess.run([sys.executable, "-c", shown["code"]], capture_output=True, text=True, check=True)
+    command = shlex.split(shown["command"])
+    assert command[0] == "tcpdynamics"
+    subprocess.run(
+        [sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )  # fmt: skip
+    with xr.open_dataset(content) as kept, xr.open_dataset(tmp_path / f"{name}.nc") as same:
+        assert done.stdout.split() == [str(float(kept.loss_rate)), str(float(kept.goodput_rate.sum()))]
+        xr.testing.assert_identical(kept.load(), same.load())
+
+
+def test_every_ready_scenario_has_a_form_that_changes_nothing() -> None:
+    for name in ready_scenarios():
+        groups = groups_of(ready(name))
+        own = {group["place"] + key: text for group in groups for key, text in group["values"].items()}
+        assert check_ready(name, own) == parse_scenario(ready(name))
+        for group in groups:
+            assert set(group["values"]) <= {row["key"] for row in keys()[group["part"]]}
+
+
+def test_keys_of_forms_have_meanings_and_units() -> None:
+    for part, rows in keys().items():
+        assert [row["key"] for row in rows if not row["meaning"]] == [], part
+    units = {row["key"]: row["unit"] for row in keys()["flows"]}
+    assert (units["rtt"], units["rate"], units["packet_size"]) == ("s", "bit/s", "B")
+    assert {"sack", "newreno"} < set(
+        next(row["choices"] for row in keys()["flows"] if row["key"] == "sender")
+    )
+
+
+STRANGE: tuple[tuple[dict[str, Any], str], ...] = (
+    ({}, "scenario must be a name or a text"), ({"scenario": ["one_loss"]}, "scenario must be a name"),
+    ({"scenario": "one_loss", "changes": [1]}, "changes must be"),
+    ({"scenario": "one_loss", "changes": {"seed": 1}}, "changes must be"),
+    ({"scenario": "one_loss", "changes": {f"flows.0.{i}": "" for i in range(101)}}, "changes must be"),
+    ({"scenario": "one_loss", "changes": {"seed": "1" * 201}}, "changes must be"),
+    ({"text": "x" * (MAX_TEXT + 1)}, "at most 100,000 are read here"),
+    ({"scenario": "one_loss", "changes": {"flows": "[]"}}, "form has no 'flows'"),
+    ({"scenario": "one_loss", "changes": {"record.sends": "true"}}, "form has no"),
+    ({"scenario": "one_loss", "changes": {"seed": "[" * 100}}, "seed takes a number"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(STRANGE)))
+def test_strange_words_are_refused_before_anything_starts(number: int) -> None:
+    words, says = STRANGE[number]
+    with pytest.raises(InputError) as stop:
+        read(words)
+    assert says in str(stop.value) and len(str(stop.value)) < 400
+
+
+def test_texts_are_checked_by_the_librarys_reader() -> None:
+    for text, says in list(FILES.items())[:-1]:
+        with pytest.raises(InputError) as stop:
+            form(read_text({"text": text}), silent)
+        assert says in str(stop.value)
+    with pytest.raises(InputError, match="text must be"):
+        read_text({"text": 5})
+    many = SHORT + '[[flows]]\nrtt = "100ms"\n' * 500
+    shown = json.loads(form(read_text({"text": many}), silent)["form.json"])
+    assert len(shown["groups"]) < 20
+
+
+def test_recordings_are_bounded() -> None:
+    for name in ready_scenarios():
+        scenario = parse_scenario(ready(name))
+        record = recordings(scenario)
+        assert record.windows and scenario.duration / record.windows * scenario.count <= 210_000
+        assert record.queues and not record.sends
+    long = recordings(check_ready("sub_packet", {"duration": "1000000s", "slice": "10000s"}))
+    assert not long.receives and not long.drops
+    assert 100 <= 1000 / bin_width(1000) <= 250 and 100 <= 37 / bin_width(37) <= 250
