@@ -25,7 +25,7 @@ _PAGE = """<!doctype html>
 <header><nav><strong>{brand}</strong>{links}</nav></header>
 <main id="page"></main>
 <script src="assets/vendor/uPlot.iife.min.js"></script>
-<script src="assets/look.js"></script>
+<script src="assets/colours.js"></script>
 <script src="assets/motion.js"></script>
 <script src="assets/explorer.js"></script>
 <script src="assets/guess.js"></script>

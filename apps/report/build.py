@@ -102,7 +102,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     return template.render(
         plotly_js=Markup(get_plotlyjs()),
         look_css=_shared("look.css"),
-        look_js=_shared("look.js"),
+        colours_js=_shared("colours.js"),
         figures=html,
         version=__version__,
         quick=quick,

@@ -67,7 +67,9 @@ def rule_of_the_map() -> Answer:
     )  # fmt: skip
 
 
-@statement("two", "sections 2.1 and 3.2", "less than 2.0; also epsilon <= 2", "logistic.two")
+@statement(
+    "two", "sections 2.1 and 3.2", "epsilon must be less than 2.0; elsewhere epsilon <= 2", "logistic.two"
+)
 def at_two() -> Answer:
     steps = np.array([5000, 20000])
     w = trajectory(LogisticMap(epsilon=2.0, capacity=1.0, start=0.1), steps).w.values
@@ -179,7 +181,9 @@ def stale_measurement() -> Answer:
     )  # fmt: skip
 
 
-@statement("stale two", "section 4", "(the same with two connections)", "logistic.gains")
+@statement(
+    "stale two", "section 4", "epsilon = 1.95 for any number of connections, such as two", "logistic.gains"
+)
 def stale_measurement_of_two() -> Answer:
     gain = _stale(2)
     return Answer(

@@ -225,7 +225,7 @@ def _mixed_radius(
     return np.abs(np.linalg.eigvals(companion)).max(axis=1)
 
 
-@statement("better", "section III", "(1.5, 0.5)", "t_refwa.delays")
+@statement("better", "section III", "the gains (phi, psi) are (1.5, 0.5)", "t_refwa.delays")
 def better_gains() -> Answer:
     radius = [float(spectral_radius(TRefwaDelayed(phi=1.0, psi=0.5, delay=d))) for d in range(7)]
     law = [0.5 ** (1 / (d + 1)) for d in range(7)]
@@ -265,7 +265,7 @@ def readings_of_rest() -> Answer:
 @statement(
     "continuous",
     "section III, reference to REFWA's analysis",
-    "the same stability analysis",
+    "stable, by the same analysis as REFWA",
     "t_refwa.continuous",
 )
 def continuous() -> Answer:
@@ -282,7 +282,10 @@ def continuous() -> Answer:
 
 
 @statement(
-    "xcp", "(the analysis of XCP)", "0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2", "t_refwa.continuous"
+    "xcp",
+    "(the analysis of XCP)",
+    "stable for 0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2",
+    "t_refwa.continuous",
 )
 def xcp_parabola() -> Answer:
     alpha = np.pi / (4 * np.sqrt(2))

@@ -53,6 +53,7 @@ def test_the_answer_hides_until_a_curve_is_drawn(tab: Page, files: Path, slug: s
     pictures = tab.locator(".picture")
     assert not any(pictures.nth(i).is_visible() for i in range(pictures.count()))
     assert not any(button.is_visible() for button in tab.locator(".figure > .actions button").all())
+    assert not any(part.is_visible() for part in tab.locator(".reading, .panel, .figure > details").all())
     assert curves(tab) == 0
     assert answer(tab) == "Draw a curve first, or choose values."
     draw(tab, [0.5, 0.3, 0.6])

@@ -52,6 +52,7 @@ def test_a_time_is_marked_in_the_other_curves(tab: Page, files: Path, slug: str)
 
 
 def test_a_time_is_marked_in_the_plane_where_the_motion_is(tab: Page, files: Path) -> None:
+    tab.set_viewport_size({"width": 1280, "height": 1400})  # both pictures in sight
     opened(tab, (files / "fluid-tcp.html").as_uri())
     assert spots(tab, "plane") == []
     pointed(tab, "window", 0.0)

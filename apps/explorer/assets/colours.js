@@ -1,20 +1,27 @@
-// Plotly figures in the colours of the page, for the explorer and the report.
+// Colours of pictures, and Plotly figures in those of the page; for the explorer and the report. Comes before the
+// other scripts, which Dash loads in the order of their names.
 "use strict";
 const look = (() => {
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  /** Colours of lines and regions on white paper, and what stands for them on dark. */
-  const ON_DARK = {
+  /** Series of a picture, on white paper and in the dark. */
+  const ON_WHITE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#888888"];
+  const ON_BLACK = ["#56B4E9", "#F08A4B", "#2FC89A", "#E3A0C6", "#F0C04A", "#9AD0F5", "#A0A6AD"];
+  /** What stands in the dark for colours of lines and regions on white paper. */
+  const ON_DARK = Object.assign(Object.fromEntries(ON_WHITE.map((colour, i) => [colour, ON_BLACK[i]])), {
     "#000000": "--ink", "#000": "--ink", black: "--ink", "#444": "--faint", "#444444": "--faint", "#7A3E9D": "#b98ad3",
     "#BFE0F2": "#1c4258", "#FBD9B5": "#5c3a1a", "#9ADBC0": "#1f5a43", "#FFF6E5": "#2b2a27", "#F3B58F": "#7a4527",
-  };
+  });
 
   /** Traces and layout for this page: its letters, its lines, nothing black on black. */
   const coloured = (data, layout) => {
     const ink = style("--ink"), line = style("--line"), clear = "rgba(0,0,0,0)";
-    let text = JSON.stringify([data, layout]);
-    for (const [colour, other] of Object.entries(dark.matches ? ON_DARK : {})) text = text.replaceAll(`"${colour}"`, JSON.stringify(other.startsWith("--") ? style(other) : other));
-    const [traces, whole] = JSON.parse(text);
+    const other = (word, colour) => {
+      const chosen = Object.hasOwn(ON_DARK, colour) ? ON_DARK[colour] : null;
+      return chosen ? JSON.stringify(chosen.startsWith("--") ? style(chosen) : chosen) : word;
+    };
+    const text = JSON.stringify([data, layout]);
+    const [traces, whole] = JSON.parse(dark.matches ? text.replace(/"(#[0-9A-Fa-f]{3,6}|black)"/g, other) : text);
     for (const key of Object.keys(whole).filter((name) => /^[xy]axis\d*$/.test(name))) {
       whole[key] = { ...whole[key], gridcolor: line, zerolinecolor: line, linecolor: line };
     }
@@ -39,5 +46,5 @@ const look = (() => {
     return changes;
   };
 
-  return { style, coloured, stacked, onChange: (redraw) => dark.addEventListener("change", redraw) };
+  return { ON_WHITE, ON_BLACK, style, coloured, stacked, onChange: (redraw) => dark.addEventListener("change", redraw) };
 })();
