@@ -29,11 +29,18 @@ _EARLY = 32
 #: How often motions that ran out of steps in default times are followed again, each time in a quarter of the time.
 _SHORTER = 3
 
+#: How often motions with corners too close for their samples are sampled again, each time four times as densely.
+_DENSER = 3
+
 #: Sampled numbers that one block of points may hold, 160 MB.
 BLOCK_NUMBERS = 20_000_000
 
 #: A maximum is a corner where higher differences of its samples exceed so much of the second one.
 ROUGH = 0.5
+
+#: Corners are too close together where extrapolations from three and from five samples on each side differ, and by so
+#: much of the motion's range.
+CROWDED = 1e-3
 
 UNDECIDED, EQUILIBRIUM, CYCLE = range(3)
 ATTRACTORS = "undecided equilibrium cycle"
@@ -54,6 +61,7 @@ class FlowOrbits:
     reach : (states, size) largest absolute values, before the window at some times only
     transient, keep : (size,) how long each ran before the window, and how long that is
     status : (size,) code of results.Status
+    crowded : (size,) whether corners lie too close together for the samples to tell them apart
     """
 
     highs: Array
@@ -68,6 +76,7 @@ class FlowOrbits:
     transient: Array
     keep: Array
     status: NDArray[np.uint8]
+    crowded: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -135,6 +144,14 @@ def flow_orbits(system: System, settings: FlowSettings) -> FlowOrbits:
         rest = np.flatnonzero(orbits.status != Status.TOO_LONG)
         again = _in_blocks(system, late, before, kept, own, short, settings)
         orbits = _join([_select(orbits, rest), again], [rest, late])
+    for _ in range(_DENSER):
+        tight = np.flatnonzero(orbits.crowded)
+        settings = replace(settings, samples=4 * settings.samples)
+        if not tight.size or numbers * settings.samples > BLOCK_NUMBERS:
+            break
+        again = _in_blocks(system, tight, before, kept, own, short, settings)
+        rest = np.flatnonzero(~orbits.crowded)
+        orbits = _join([_select(orbits, rest), again], [rest, tight])
     return orbits
 
 
@@ -193,7 +210,7 @@ def _not_followed(n: int, m: int, times: Array) -> FlowOrbits:
     nothing, lost, one = np.empty((m, 0)), np.full((n, m), np.nan), np.ones(m)
     return FlowOrbits(
         nothing, nothing, np.zeros(m, np.int8), np.zeros(m, np.int64), np.nan * one, np.nan * one, lost, lost, lost,
-        times[0] * one, (times[-1] - times[0]) * one, np.full(m, Status.TOO_LONG, np.uint8),
+        times[0] * one, (times[-1] - times[0]) * one, np.full(m, Status.TOO_LONG, np.uint8), one < 0,
     )  # fmt: skip
 
 
@@ -219,8 +236,8 @@ def _classify(
     rtol, atol, max_period = settings.rtol, settings.atol, settings.max_period
     step = times[1] - times[0]
     with np.errstate(invalid="ignore"):  # what was not followed to its end is not a number
-        highs, places, doubt = maxima(samples)
-        lows, _, _ = maxima(-samples)
+        highs, places, doubt, above = _maxima(samples)
+        lows, _, _, below = _maxima(-samples)
     ok = status == 0
     filled = np.where(ok[:, None], samples, 0.0)
     noise = 100 * (rtol * np.abs(filled).max(axis=1) + atol)
@@ -238,14 +255,18 @@ def _classify(
     cycling = period > 0
     duration = np.full(len(samples), np.nan)
     if cycling.any():
-        late = places[cycling, -1] - places[cycling, -1 - period[cycling]]
-        duration[cycling] = late * step
+        # Over half of the window: the place of one maximum on a plateau is anywhere on it.
+        cycles = np.maximum(1, np.isfinite(places[cycling]).sum(axis=1) // (2 * period[cycling]))
+        late = places[cycling, -1] - places[cycling, -1 - cycles * period[cycling]]
+        duration[cycling] = late / cycles * step
     attractor = np.where(resting, EQUILIBRIUM, np.where(cycling, CYCLE, UNDECIDED)).astype(np.int8)
     status[short & ok & ~cycling & ~(resting & arrived)] = Status.TOO_SHORT
     highs, lows = np.where(ok[:, None], highs, np.nan), np.where(ok[:, None], 0.0 - lows, np.nan)
+    crowded = ok & ~still & (np.maximum(above, below) > CROWDED * spans.max(axis=0))
     return FlowOrbits(
         highs, lows, attractor, period, duration, np.where(ok, samples[:, -1], np.nan),
         first, last, reach, np.full(len(samples), times[0]), np.full(len(samples), times[-1] - times[0]), status,
+        crowded,
     )  # fmt: skip
 
 
@@ -308,9 +329,14 @@ def maxima(samples: Array) -> tuple[Array, Array, Array]:
     >>> np.abs(values - 1).max() < 1e-8, np.abs(places[0] / 10 - np.array([0.5, 2.5]) * np.pi).max() < 1e-5
     (np.True_, np.True_)
     """
+    return _maxima(samples)[:3]
+
+
+def _maxima(samples: Array) -> tuple[Array, Array, Array, Array]:
+    """`maxima`, and how far extrapolations to its corners differ: (m,), 0 where corners lie apart."""
     m, count = samples.shape
     if count < 7:
-        return np.empty((m, 0)), np.empty((m, 0)), np.zeros(m)
+        return np.empty((m, 0)), np.empty((m, 0)), np.zeros(m), np.zeros(m)
     x = samples[:, 3:-3]
     row, at = np.nonzero((x > samples[:, 2:-4]) & (x >= samples[:, 4:-2]))
     a, b, c, d, e = (samples[row, at + k] for k in range(1, 6))
@@ -329,10 +355,12 @@ def maxima(samples: Array) -> tuple[Array, Array, Array]:
     value = c + s * (c1 + s * (c2 + s * (c3 + s * c4))) + further
     bend = ROUGH * np.abs(b - 2 * c + d)
     rough = np.flatnonzero(np.maximum(np.maximum(np.abs(24 * c4), np.abs(fifth)), np.abs(sixth)) > bend)
+    apart = np.zeros(m)
     if rough.size:
         further[rough] = value[rough]
-        value[rough], s[rough] = _meet(samples, row[rough], at[rough] + 3)
+        value[rough], s[rough], unlike = _meet(samples, row[rough], at[rough] + 3)
         further[rough] -= value[rough]
+        np.maximum.at(apart, row[rough], unlike)
     counts = np.bincount(row, minlength=m)
     most = int(counts.max()) if m else 0
     values, places, doubt = np.full((m, most), np.nan), np.full((m, most), np.nan), np.zeros(m)
@@ -341,7 +369,7 @@ def maxima(samples: Array) -> tuple[Array, Array, Array]:
     values[row, column] = value
     places[row, column] = at + 3 + s
     np.maximum.at(doubt, row, np.abs(further))
-    return values, places, doubt
+    return values, places, doubt, apart
 
 
 def corners(samples: Array) -> tuple[Array, Array]:
@@ -400,15 +428,20 @@ def _lower(samples: Array, left: range, right: range, s: Array) -> Array:
     return np.minimum(*both)
 
 
-def _meet(samples: Array, row: NDArray[np.int64], at: NDArray[np.int64]) -> tuple[Array, Array]:
-    """Values and places of maxima at corners, `at` their samples: from five on each side, or from three."""
+def _meet(samples: Array, row: NDArray[np.int64], at: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    """Values and places of maxima at corners, `at` their samples: from five on each side, or from three.
+
+    Third, how far the two differ where further corners make one of them fail.
+    """
     value, place = corners(samples[row[:, None], at[:, None] + np.arange(-3, 4)])
     inner = np.flatnonzero((at >= 5) & (at < samples.shape[1] - 5))
     wide, wide_place = corners(samples[row[inner, None], at[inner, None] + np.arange(-5, 6)])
     rise = value[inner] - samples[row[inner], at[inner]]
     near = np.abs(wide - value[inner]) <= rise / 10  # further corners make the wide ones fail
+    unlike = np.zeros(len(at))
+    unlike[inner] = np.where(near, 0.0, np.abs(wide - value[inner]))
     value[inner], place[inner] = np.where(near, wide, value[inner]), np.where(near, wide_place, place[inner])
-    return value, place
+    return value, place, unlike
 
 
 def repetition(values: Array, noise: Array, size: Array, max_period: int) -> NDArray[np.int64]:

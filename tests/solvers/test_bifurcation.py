@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import logistic_map
 
-from tcpdynamics.models import LogisticMap, TRefwaWindow
+from tcpdynamics.models import FluidTcpDropTail, LogisticMap, TRefwaWindow
 from tcpdynamics.solvers import bifurcation, failures, trajectory
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
 from tcpdynamics.solvers.stability.flow_attractors import maxima, repetition, vanishing
@@ -276,3 +276,14 @@ def test_repetition(period: int, seed: int) -> None:
     assert repetition(row + 0.2 * np.arange(row.shape[1]), 1e-7 * one, one, 8).tolist() == [0]
     fading = row + 0.001 * 0.9 ** np.arange(row.shape[1])
     assert repetition(fading, 1e-7 * one, period * one, 8).tolist() in ([period], [0])
+
+
+@pytest.mark.parametrize("flows", [20, 40])
+def test_corners_close_together_are_sampled_more_densely(flows: int) -> None:
+    """A queue that is full for a few samples of the default window never exceeds its buffer; its cycles are alike."""
+    model = FluidTcpDropTail(flows=flows, capacity=3750, base_rtt=0.2, buffer=800)
+    answer = bifurcation(model, of="q")
+    highest, lows = float(answer.maxima.max()), answer.minima.values[-5:]
+    assert highest == pytest.approx(800, rel=1e-12)
+    assert np.ptp(lows) <= 1e-3 * (800 - lows[-1])
+    assert float(answer.duration) == pytest.approx(float(bifurcation(model, of="W").duration), rel=1e-3)
