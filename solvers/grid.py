@@ -157,6 +157,10 @@ def _from_plain(name: str, value: Any) -> xr.DataArray:
         )
     if plain.dtype == object:  # before xarray asks pandas for a type, which long integers break
         plain = _from_objects(name, plain)
+    if plain.dtype.kind not in "iufO":  # before xarray looks into dates, texts and records
+        raise DomainError(f"{bare(name)} must be numeric, got {plain.dtype} values such as {shown(value)}")
+    if plain.dtype.kind == "f" and plain.dtype.itemsize not in (4, 8):  # pandas has no index of such
+        plain = plain.astype(np.float64)
     array = xr.DataArray(plain, dims=(name,) * plain.ndim, name=name)
     return array.assign_coords({name: plain}) if plain.ndim else array
 
