@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import bare, shown
 
 from .problems import DomainError, Parameter
+from .problems.kinds import check_mapping
 
 #: Points of one grid: two arrays of this size are 3 GB.
 MAX_POINTS = 200_000_000
@@ -99,6 +100,10 @@ def span(
     parameters: Mapping[str, Parameter],
 ) -> tuple[dict[str, xr.DataArray], dict[str, int], dict[str, Any]]:
     """The grid of `make_grid` before any point is formed: labelled parameters, size by dimension, coordinates."""
+    check_mapping("parameters", parameters, DomainError)
+    for name in parameters:
+        if not isinstance(name, str):
+            raise DomainError(f"a parameter is named by a string, got {shown(name)}")
     arrays = {name: _to_dataarray(name, value) for name, value in parameters.items()}
     try:
         xr.align(*arrays.values(), join="exact", copy=False)

@@ -10,8 +10,9 @@ from itertools import chain
 from numbers import Real
 from typing import Any, Protocol, Self, TypeAlias
 
-from tcpdynamics.errors import MAX_SHOWN, DynamicsError, as_float, bare, listed, shown
+from tcpdynamics.errors import DynamicsError, as_float, bare, listed, shown
 
+from .kinds import check_domain, check_mapping, check_name, check_text
 from .numbers import Expression, Parameter, StateValue, check_digits, check_symbolic, is_symbolic, real_array
 from .used import check_used
 from .words import expression_text, problem_text, value_text
@@ -21,9 +22,6 @@ TIME = "t"
 
 #: An entry of a vector: "N[2]".
 ENTRY = re.compile(r"(.+)\[(\d{1,18})\]")
-
-#: Characters of a name, and of a unit or a meaning.
-LONGEST_NAME, LONGEST_TEXT = MAX_SHOWN, 1000
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class Dynamics:
             raise DynamicsError(f"{TIME!r} is the symbol of time and cannot be a parameter")
         _distinct({"state": self.rhs, "parameter": self.parameters, "delayed value": self._lagged})
         for label in self.outputs:
-            _check_name("output", label)
+            check_name("output", label, DynamicsError)
             if label in self.rhs:
                 raise DynamicsError(f"{shown(label)} is both a state and an output")
         _check_vectors((*self.rhs, *self.outputs))
@@ -121,16 +119,12 @@ class Dynamics:
         """Raise DynamicsError unless mappings are mappings and texts are texts."""
         mappings = ("rhs", "parameters", "start", "outputs", "units", "meanings", "domain", "provenance")
         for name in (*mappings, "delayed", "history"):
-            value = getattr(self, name, {})
-            if not isinstance(value, Mapping):
-                raise DynamicsError(
-                    f"{name} must be a mapping from names, as in {{'x': ...}}, got {shown(value)}"
-                )
+            check_mapping(name, getattr(self, name, {}), DynamicsError)
         for name in ("units", "meanings"):
             for key, text in getattr(self, name).items():
-                _check_text(f"{name} of {bare(key)}", text)
-        _check_text("time_units", self.time_units)
-        _check_text("name", self.name)
+                check_text(f"{name} of {bare(key)}", text, DynamicsError)
+        check_text("time_units", self.time_units, DynamicsError)
+        check_text("name", self.name, DynamicsError)
         points = self.fixed_points
         if isinstance(points, str | Mapping) or not isinstance(points, Sequence):
             raise DynamicsError(f"fixed_points must be a list of mappings, one a point, got {shown(points)}")
@@ -230,10 +224,7 @@ class Dynamics:
 
     def starting(self, start: Mapping[str, StateValue]) -> Self:
         """The same problem from other initial values; what is not named keeps its own."""
-        if not isinstance(start, Mapping):
-            raise DynamicsError(
-                f"start must be a mapping state -> value, as in {{'x': 1.0}}, got {shown(start)}"
-            )
+        check_mapping("start", start, DynamicsError)
         return self.changed(start={**self.start, **start})
 
     def changed(self, **attributes: object) -> Self:
@@ -337,37 +328,12 @@ def _distinct(kinds: Mapping[str, Mapping[str, object]]) -> None:
     kind_of: dict[str, str] = {}
     for kind, names in kinds.items():
         for name in names:
-            _check_name(kind, name)
+            check_name(kind, name, DynamicsError)
             if name in kind_of or name == TIME:
                 raise DynamicsError(
                     f"{shown(name)} is both a {kind_of.get(name, 'symbol of time')} and a {kind}"
                 )
             kind_of[name] = kind
-
-
-def _check_name(kind: str, name: object) -> None:
-    """Names stand in results and in every message, so that they are short and of one line."""
-    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
-        raise DynamicsError(
-            f"a {kind} is named by a string of one line and at most {LONGEST_NAME} characters, got {shown(name)}"
-        )
-
-
-def _check_text(what: str, text: object) -> None:
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        raise DynamicsError(
-            f"{what} must be a text of at most {LONGEST_TEXT:,} characters, got {shown(text)}; shorten it"
-        )
-
-
-def check_domain(domain: Mapping[str, Any], error: type[Exception]) -> None:
-    """Raise `error` unless each interval is two real numbers in order; infinite ones are no bound."""
-    for name, pair in domain.items():
-        ends = real_array(f"domain of {bare(name)}", pair, error=error)
-        if ends.shape != (2,) or not ends[0] < ends[1]:
-            raise error(
-                f"domain of {bare(name)} must be two numbers (low, high), low < high, got {shown(pair)}"
-            )
 
 
 def _check_vectors(labels: Iterable[str]) -> None:

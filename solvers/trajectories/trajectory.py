@@ -19,7 +19,7 @@ from tcpdynamics.limits import check_memory, check_work
 from ..equations import System, as_problem, compile_system, to_variables
 from ..grid import span
 from ..problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map, MotionModel, StateValue
-from ..problems.numbers import dimensions, is_symbolic, real_array
+from ..problems.numbers import dimensions, is_float, is_symbolic, real_array
 from ..programs.straightline import Builder, processors
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .by_scipy import METHODS, follow, is_stiff
@@ -225,7 +225,7 @@ def _check_max_step(max_step: float | None) -> float:
     if max_step is None:
         return math.inf
     longest = as_float(max_step)
-    if not longest > 0:
+    if not longest > 0 or not is_float(max_step):
         raise DomainError(
             f"max_step must be a number above 0, in the problem's unit of time, got {shown(max_step)}"
         )

@@ -12,7 +12,30 @@ import pytest
 import sympy
 
 from tcpdynamics.errors import MAX_SHOWN, LimitError, TcpDynamicsError
-from tcpdynamics.solvers import DDE, ODE, Delayed, DomainError, DynamicsError, Map, trajectory
+from tcpdynamics.solvers import (
+    DDE,
+    ODE,
+    ChainError,
+    Delayed,
+    DomainError,
+    DynamicsError,
+    Map,
+    MarkovChain,
+    Reward,
+    RewardBalance,
+    basin,
+    bifurcation,
+    continuation,
+    equilibria,
+    lyapunov,
+    sojourn,
+    stability_chart,
+    sweep,
+    sweep_of,
+    tabulated,
+    trajectory,
+    transient,
+)
 
 x, xd, k = sympy.symbols("x xd k")
 LONG = Fraction(1, 10**4301)
@@ -39,7 +62,7 @@ def nested(depth: int) -> Any:
     return deep
 
 
-def refusal(call: Callable[[], Any], error: type[Exception] = TcpDynamicsError) -> str:
+def refusal(call: Callable[[], Any], error: Any = TcpDynamicsError) -> str:
     """The sentence of the error, which must be one line and must not repeat a long value."""
     with pytest.raises(error) as caught:
         call()
@@ -285,3 +308,112 @@ def test_a_value_next_to_its_bound_is_told_apart() -> None:
     assert re.search(
         r"in \(0, 1\), got 1\.0000000001$", refusal(lambda: trajectory(problem, [0, 1]), DomainError)
     )
+
+
+p = sympy.Symbol("p")
+COIN: dict[Any, Any] = {("a", "b"): p, ("b", "a"): 1 - p}
+
+
+def coin(**more: Any) -> MarkovChain:
+    return MarkovChain(**{"transitions": COIN, "parameters": {"p": 0.25}, **more})
+
+
+def balance(**more: Any) -> RewardBalance:
+    reward = Reward({("a", "b"): {1: p}, ("a", "a"): {0: 1 - p}, ("b", "a"): {0: 1 - p}, ("b", "b"): {0: p}})
+    return RewardBalance(
+        **{"chain": coin(), "unknown": "p", "reward": reward, "target": 0.5, "bounds": (0.1, 0.9), **more}
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: MarkovChain({**COIN, ("a", "b"): LONG}), "digits"),
+        (lambda: MarkovChain({**COIN, ("a", "b"): sympy.Rational(LONG)}), "digits"),
+        (lambda: coin(holding={"a": BETWEEN}), "digits"),
+        (lambda: coin(holding=[1]), "holding must be a mapping"),
+        (lambda: coin(parameters=[1]), "parameters must be a mapping"),
+        (lambda: coin(parameters={10**5000: 1.0}), "is named by a string"),
+        (lambda: coin(provenance=[1]), "provenance must be a mapping"),
+        (lambda: coin(domain={"p": (0, 10**400)}), "domain of p"),
+        (lambda: coin(domain={"p": 1}), "domain of p"),
+        (lambda: coin(domain={"p": (0, x)}), "domain of p"),
+        (lambda: coin(name=10**5000), "name must be a text"),
+        (lambda: coin(states=np.array("a")), "states must be a list"),
+        (lambda: coin(states="ab"), "states must be a list"),
+        (lambda: Reward({("a", "b"): {0.5: p}}), "whole number"),  # type: ignore[dict-item]
+        (lambda: Reward({("a", "b"): {10**5000: p}}), "whole number"),
+        (lambda: Reward({("a", "b"): {1: LONG}}), "digits"),
+        (lambda: Reward({("a", "b"): p}), "must be a mapping"),
+        (lambda: balance(unknown=10**5000), "is named by a string"),
+        (lambda: balance(unknown=["p"]), "is named by a string"),
+        (lambda: balance(bounds=0.5), "bounds must be two numbers"),
+        (lambda: balance(bounds=(0, 10**400)), "bounds must be real"),
+        (lambda: balance(idle=["c"]), "not a state"),
+        (lambda: balance(idle=[10**5000]), "not a state"),
+        (lambda: balance(chain=1), "needs a MarkovChain"),
+        (lambda: transient(coin(), 10**5000, [1]), "start must be a state"),  # type: ignore[arg-type]
+        (lambda: sojourn(coin(), 1, longest=2), "states must be a list"),  # type: ignore[arg-type]
+        (lambda: sojourn(coin(), [10**5000], longest=2), "digits"),  # type: ignore[list-item]
+    ],
+)
+def test_what_a_chain_is_made_of(make: Any, words: str) -> None:
+    assert words in refusal(make, (ChainError, DomainError))
+
+
+FLOW = ode(-k * x, parameters={"k": [1.0, 2.0]}, fixed_points=[{"x": 0}])
+STEPS = Map(rhs={"x": k * x * (1 - x)}, parameters={"k": [1.5, 2.5]}, start={"x": 0.5})
+ONE = ode(-k * x * (1 - x), parameters={"k": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: equilibria(ONE, [1]), "box must be a mapping"),  # type: ignore[arg-type]
+        (lambda: equilibria(ONE, {"x": (0, 10**5000)}), "box of x"),
+        (lambda: equilibria(ONE, {LENGTHY: (0, 1)}), "not a state"),
+        (lambda: equilibria(ONE, starts=10**5000), "starts"),
+        (lambda: stability_chart(FLOW, at={LENGTHY: 1}), "not a state"),
+        (lambda: stability_chart(FLOW, at={"x": nested(3000)}), "nested"),
+        (lambda: stability_chart(FLOW, tolerance=np.longdouble("nan")), "tolerance"),
+        (lambda: bifurcation(STEPS, LENGTHY), "not swept"),
+        (lambda: bifurcation(STEPS, np.array([1.0, 2.0])), "not swept"),  # type: ignore[arg-type]
+        (lambda: bifurcation(STEPS, start=np.array([1.0, 2.0])), "start must be"),  # type: ignore[arg-type]
+        (lambda: bifurcation(STEPS, transient=1e308), "steps of a map"),
+        (lambda: bifurcation(STEPS, keep=1e308), "too many"),
+        (lambda: bifurcation(FLOW, of=10**5000), "neither a state"),  # type: ignore[arg-type]
+        (lambda: bifurcation(FLOW, of=LENGTHY), "neither a state"),
+        (lambda: bifurcation(FLOW, samples=10**9), "memory"),
+        (lambda: basin(STEPS.at(k=1.5), {"x": [0.1]}, of=[1]), "must name a state"),  # type: ignore[arg-type]
+        (lambda: lyapunov(STEPS, start=[1]), "start must be a mapping"),  # type: ignore[arg-type]
+        (lambda: continuation(ONE, LENGTHY, (1, 2)), "no parameter"),
+        (lambda: continuation(ONE, ["k"], (1, 2)), "no parameter"),  # type: ignore[arg-type]
+        (lambda: continuation(ONE, "k", (1, 2), start=[1]), "start must be"),  # type: ignore[arg-type]
+        (lambda: continuation(ONE, "k", (1, 2), start={"k": x}), "start of k"),  # type: ignore[dict-item]
+        (lambda: sweep(dict, [1]), "parameters must be a mapping"),  # type: ignore[arg-type]
+        (lambda: sweep(dict, {10**5000: 1}), "named by a string"),  # type: ignore[dict-item]
+        (lambda: sweep(dict, {"k": [1]}, block=LENGTHY), "block"),  # type: ignore[arg-type]
+        (lambda: sweep(dict, {"k": [1]}, in_flight="1"), "in_flight"),  # type: ignore[arg-type]
+        (lambda: sweep(dict, {"k": [1]}, store=10**5000), "store must be"),  # type: ignore[arg-type]
+        (lambda: sweep(dict, {"k": [1]}, store=LENGTHY), "zarr"),
+        (lambda: sweep(dict, {"k": [1]}, about=[1]), "about must be"),  # type: ignore[arg-type]
+        (lambda: sweep(dict, {"k": [1]}, version=Fraction(1)), "version must be"),  # type: ignore[arg-type]
+        (lambda: sweep(sweep_of(FLOW, stability_chart, at={"x": nested(3000)})), "nest"),
+        (lambda: tabulated("__import__('os')", [0, 1], [0, 1]), "argument"),  # type: ignore[arg-type]
+        (lambda: tabulated(np.ones(2), [0, 1], [0, 1]), "argument"),
+        (lambda: tabulated(nested(3000), [0, 1], [0, 1]), "nested"),
+    ],
+)
+def test_settings_of_other_solvers(call: Any, words: str) -> None:
+    assert words in refusal(call)
+
+
+def test_any_kind_of_number_is_a_setting() -> None:
+    chart = stability_chart(FLOW, tolerance=np.longdouble(1e-9))  # type: ignore[arg-type]
+    assert chart.attrs["settings"] == '{"tolerance": 1e-09}'
+    branch = continuation(
+        ONE, "k", (np.longdouble(1), Fraction(2)), start={"x": 0}, step=np.float32(0.5), points=3
+    )  # type: ignore[arg-type]
+    assert '"bounds": [1.0, 2.0]' in branch.attrs["settings"]
+    result = sweep(lambda block: {"a": block["k"]}, {"k": [1.0, 2.0]}, block=np.int8(1))  # type: ignore[arg-type]
+    assert result.a.values.tolist() == [1.0, 2.0]
