@@ -333,8 +333,8 @@ class RewardBalance:
             )
         check_name("parameter", self.unknown, ChainError)
         ends = real_array("bounds", self.bounds, error=ChainError)
-        if ends.shape != (2,) or not ends[0] < ends[1]:
-            raise ChainError(f"bounds must be two numbers (low, high), low < high, got {shown(self.bounds)}")
+        if ends.shape != (2,):
+            raise ChainError(f"bounds must be two numbers (low, high), got {shown(self.bounds)}")
         object.__setattr__(self, "bounds", (float(ends[0]), float(ends[1])))
         if (
             isinstance(self.idle, str)
