@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import digits, listed, shown
 from tcpdynamics.limits import check_memory
 
 from .grid import Grid, make_grid
@@ -31,7 +32,7 @@ from .problems import (
     StateValue,
 )
 from .problems.motion import ENTRY
-from .problems.numbers import dimensions, real_array
+from .problems.numbers import dimensions, is_float, is_symbolic, real_array
 from .problems.words import domain_text
 from .programs.straightline import (
     BLOCK,
@@ -287,7 +288,7 @@ class System:
             if bad.any():
                 raise DomainError(
                     f"the delay of {name} must be a {'whole' if whole else 'finite'} number >= 0"
-                    f" [{self.problem.time_units}], got {row[bad][0]:g}"
+                    f" [{self.problem.time_units}], got {digits(row[bad][0])}"
                 )
         return values
 
@@ -295,9 +296,7 @@ class System:
         """(states, size) initial values. Raises DynamicsError where a state has none."""
         missing = [label for label in self.labels if label not in self.problem.start]
         if missing:
-            raise DynamicsError(
-                f"no initial value for {', '.join(missing)}; give start={{{missing[0]!r}: ...}}"
-            )
+            raise DynamicsError(f"no initial value for {listed(missing)}; give start={{{missing[0]!r}: ...}}")
         return self.evaluate(self.start, {})
 
     def evaluate(self, program: Program, values: Mapping[str, Any], points: Any = None) -> Array:
@@ -492,12 +491,20 @@ def compile_equations(
 
 def _program(expressions: Mapping[str, Expression]) -> Program:
     builder = Builder()
-    return builder.build([write(builder, label, e) for label, e in expressions.items()])
+    rows = []
+    for label, e in expressions.items():
+        before = len(builder.ops)
+        rows.append(write(builder, label, e))
+        if not all(is_float(op.value) for op in builder.ops[before:] if op.kind == "const"):
+            raise DynamicsError(
+                f"{label} holds numbers that give one beyond 1.8e308 together; choose other units or divide them"
+            )
+    return builder.build(rows)
 
 
 def _swept_starts(problem: Dynamics) -> dict[str, Parameter]:
     starts = problem.start.items()
-    return {f"start_{k}": v for k, v in starts if not hasattr(v, "free_symbols") and dimensions(v)}
+    return {f"start_{k}": v for k, v in starts if not is_symbolic(v) and dimensions(v)}
 
 
 def _start_program(problem: Dynamics) -> Program:
@@ -507,7 +514,7 @@ def _start_program(problem: Dynamics) -> Program:
             rows.append(builder.input(f"start_{label}"))
             continue
         value = problem.start.get(label, float("nan"))
-        if not hasattr(value, "free_symbols") and not isinstance(value, int | float | Fraction):
+        if not is_symbolic(value) and not isinstance(value, int | float | Fraction):
             value = float(real_array(f"start of {label}", value))  # NumPy's numbers
         rows.append(write(builder, f"start of {label}", value))
     return builder.build(rows)
@@ -525,12 +532,12 @@ def write(builder: Builder, label: str, expression: Expression) -> int:
 
 def _check_values(problem: Dynamics, grid: Grid) -> None:
     for name, value in grid.values.items():
-        low, high = problem.domain.get(name, (-np.inf, np.inf))
+        low, high = (float(end) for end in problem.domain.get(name, (-np.inf, np.inf)))
         values = np.atleast_1d(value)
         bad = ~(np.isfinite(values) & (values > low) & (values < high))
         if bad.any():
             bounds = f" in {domain_text(low, high)}" if np.isfinite([low, high]).any() else ""
-            raise DomainError(f"{name} must be a finite number{bounds}, got {values[bad][0]:g}")
+            raise DomainError(f"{name} must be a finite number{bounds}, got {digits(values[bad][0])}")
 
 
 def quantities(labels: Sequence[str]) -> dict[str, list[int]]:
@@ -552,7 +559,7 @@ class Variables(dict[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         if name in self:
             raise DomainError(
-                f"the problem calls a quantity {name!r}, and so is one of the results; rename it"
+                f"the problem calls a quantity {shown(name)}, and so is one of the results; rename it"
             )
         super().__setitem__(name, value)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import bare, shown
 
 from .problems import DomainError, Parameter
+from .problems.kinds import check_mapping
 
 #: Points of one grid: two arrays of this size are 3 GB.
 MAX_POINTS = 200_000_000
@@ -99,6 +100,10 @@ def span(
     parameters: Mapping[str, Parameter],
 ) -> tuple[dict[str, xr.DataArray], dict[str, int], dict[str, Any]]:
     """The grid of `make_grid` before any point is formed: labelled parameters, size by dimension, coordinates."""
+    check_mapping("parameters", parameters, DomainError)
+    for name in parameters:
+        if not isinstance(name, str):
+            raise DomainError(f"a parameter is named by a string, got {shown(name)}")
     arrays = {name: _to_dataarray(name, value) for name, value in parameters.items()}
     try:
         xr.align(*arrays.values(), join="exact", copy=False)
@@ -157,6 +162,10 @@ def _from_plain(name: str, value: Any) -> xr.DataArray:
         )
     if plain.dtype == object:  # before xarray asks pandas for a type, which long integers break
         plain = _from_objects(name, plain)
+    if plain.dtype.kind not in "iufO":  # before xarray looks into dates, texts and records
+        raise DomainError(f"{bare(name)} must be numeric, got {plain.dtype} values such as {shown(value)}")
+    if plain.dtype.kind == "f" and plain.dtype.itemsize not in (4, 8):  # pandas has no index of such
+        plain = plain.astype(np.float64)
     array = xr.DataArray(plain, dims=(name,) * plain.ndim, name=name)
     return array.assign_coords({name: plain}) if plain.ndim else array
 

@@ -13,11 +13,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.errors import FailureWarning, shown
+from tcpdynamics.errors import FailureWarning, bare, shown
 
 from .grid import RESERVED, Grid
 from .problems import ChainError, DomainError, Dynamics, DynamicsError, MarkovChain
 from .problems.words import equations_text
+
+#: Characters of a setting that a result keeps: an expression, a path.
+LONGEST_VALUE = 10_000
 
 
 class Status(IntEnum):
@@ -157,14 +160,27 @@ def provenance(problem: Provenance, solver: str, **settings: object) -> dict[str
 
     attrs = {"model": problem.name, "solver": solver, "version": __version__}
     if problem.provenance:
-        attrs["parameters"] = json.dumps(dict(problem.provenance), default=_to_json)
+        attrs["parameters"] = _json_of("provenance", dict(problem.provenance))
     elif equations := equations_text(getattr(problem, "equations", {})):  # of a user
         attrs["equations"] = json.dumps(equations)
         if units := getattr(problem, "units", {}):
             attrs["units"] = json.dumps(dict(units))
     if settings:
-        attrs["settings"] = json.dumps(settings, default=_to_json)
+        attrs["settings"] = _json_of("the settings", settings)
     return attrs
+
+
+def _json_of(what: str, values: Mapping[str, object]) -> str:
+    try:
+        return json.dumps(values, default=_to_json)
+    except (
+        TypeError,
+        ValueError,
+        RecursionError,
+    ) as error:  # an integer too long to print, a list within itself
+        raise DynamicsError(
+            f"{what} cannot be kept with the result, for {bare(error, 200)}; give plain numbers and texts"
+        ) from None
 
 
 def _to_json(value: Any) -> Any:
@@ -173,7 +189,9 @@ def _to_json(value: Any) -> Any:
         return _with_unit(_to_json(value.magnitude), str(value.units))
     array = np.asarray(value)
     if array.dtype == object:
-        return str(value)
+        return bare(value, LONGEST_VALUE)
+    if array.dtype.kind == "f":  # JSON has no other floats
+        array = array.astype(np.float64)
     if array.size > 16:
         return {"first": array.flat[0].item(), "last": array.flat[-1].item(), "count": array.size}
     return array.tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Sized
+from collections.abc import Collection, Iterable, Sequence, Sized
 from functools import lru_cache
 from numbers import Integral
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.errors import bare, shown
+from tcpdynamics.errors import MAX_SHOWN, bare, shown
 from tcpdynamics.limits import check_memory, check_work
 
 from ..grid import SINGLE
@@ -115,7 +115,11 @@ def first_passage(
 
 
 def _targets(chain: MarkovChain, target: str | Collection[str]) -> tuple[int, ...]:
-    names = [target] if isinstance(target, str) else [str(t) for t in target]
+    names = (
+        [target]
+        if isinstance(target, str)
+        else [t if isinstance(t, str) else bare(t, MAX_SHOWN) for t in target]
+    )
     index = {label: i for i, label in enumerate(chain.labels)}
     for name in names:
         if name not in index:
@@ -373,8 +377,10 @@ def sojourn(problem: MarkovChain | ChainModel, states: Collection[str], *, longe
     from .stationary import stationary
 
     chain = entries.as_chain(problem)
+    if isinstance(states, str) or not isinstance(states, Iterable) or getattr(states, "ndim", 1) == 0:
+        raise ChainError(f"states must be a list of labels, got {shown(states)}")
     names = {chain.labels[i] for i in _targets(chain, list(states))}
-    if not isinstance(longest, Integral) or not 1 <= longest <= MAX_TIME:
+    if isinstance(longest, bool) or not isinstance(longest, Integral) or not 1 <= longest <= MAX_TIME:
         raise DomainError(
             f"longest must be a whole number of epochs in [1, {MAX_TIME:,}], got {shown(longest)}"
         )

@@ -92,6 +92,8 @@ def _one_by_one(states: int) -> int:
 
 
 def _start(start: str | Mapping[str, float], labels: Sequence[str]) -> NDArray[np.float64]:
+    if not isinstance(start, str | Mapping):
+        raise ChainError(f"start must be a state or a mapping state -> probability, got {shown(start)}")
     chances = {start: 1.0} if isinstance(start, str) else dict(start)
     pi = np.zeros(len(labels))
     for state, chance in chances.items():

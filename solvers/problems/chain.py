@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
-from tcpdynamics.errors import ChainError, bare, shown
+from tcpdynamics.errors import ChainError, as_float, bare, shown
 
-from .numbers import Expression, Parameter, check_symbolic, real_array
+from .kinds import check_domain, check_mapping, check_name, check_text
+from .numbers import Expression, Parameter, check_digits, check_symbolic, real_array
 from .used import check_used
 from .words import expression_text, problem_text, value_text
 
@@ -26,6 +26,10 @@ Edge = tuple[str, str]
 Transitions: TypeAlias = (
     "Mapping[Edge, Expression] | NDArray[Any] | Sequence[Sequence[float]] | sparse.sparray"
 )
+
+
+#: Largest reward of one transition, in its unit.
+MOST_REWARD = 10**9
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,19 @@ class Reward:
 
     def __post_init__(self) -> None:
         known_depths: dict[int, int] = {}
+        check_mapping("joint", self.joint, ChainError)
+        check_text("name", self.name, ChainError)
+        check_text("units", self.units, ChainError)
         for edge, law in self.joint.items():
-            for chance in law.values():
+            check_mapping(f"joint of {bare(edge)}", law, ChainError)
+            for reward, chance in law.items():
+                whole = isinstance(reward, Integral) and not isinstance(reward, bool)
+                if not whole or abs(reward) > MOST_REWARD:
+                    raise ChainError(f"a reward must be a whole number from -1e9 to 1e9, got {shown(reward)}")
                 _check_expression(edge, chance, known_depths)
+        if any(type(reward) is not int for law in self.joint.values() for reward in law):  # NumPy's, SymPy's
+            plain = {edge: {int(r): chance for r, chance in law.items()} for edge, law in self.joint.items()}
+            object.__setattr__(self, "joint", plain)
 
     def mean(self) -> dict[str, Expression]:
         """Expected reward of the next step, state by state."""
@@ -114,6 +128,7 @@ class MarkovChain:
     provenance: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         if isinstance(self.transitions, list | tuple):
             matrix = real_array("transitions", self.transitions, error=ChainError)
             object.__setattr__(self, "transitions", matrix)
@@ -159,6 +174,20 @@ class MarkovChain:
         if self.states is not None and len(set(self.states)) != len(self.states):
             twice = next(s for i, s in enumerate(self.states) if s in self.states[:i])
             raise ChainError(f"state {shown(twice)} is listed twice")
+
+    def _check_kinds(self) -> None:
+        """Raise ChainError unless mappings are mappings, texts are texts, and labels are a list."""
+        for name in ("parameters", "holding", "provenance"):
+            check_mapping(name, getattr(self, name), ChainError)
+        for name in self.parameters:
+            check_name("parameter", name, ChainError)
+        check_text("name", self.name, ChainError)
+        check_domain(self.domain, ChainError)
+        states = self.states
+        if states is not None and (isinstance(states, str) or not getattr(states, "__len__", None)):
+            raise ChainError(f"states must be a list of labels, got {shown(states)}")
+        if states is not None and getattr(states, "ndim", 1) != 1:
+            raise ChainError(f"states must be a list of labels, got {shown(states)}")
 
     def __repr__(self) -> str:
         if not self.is_symbolic:
@@ -252,8 +281,9 @@ def _check_expression(name: object, expression: object, depth: dict[int, int]) -
     """Finite numbers and SymPy expressions of numbers only: a string is never evaluated."""
     if isinstance(expression, Real) and not isinstance(expression, bool):
         number: Any = expression
-        if not -sys.float_info.max <= number <= sys.float_info.max:
+        if not math.isfinite(as_float(number)):
             raise ChainError(f"{shown(name)} must have a finite number, got {shown(expression)}")
+        check_digits(f"the number of {bare(name)}", number, ChainError)
     elif hasattr(type(expression), "free_symbols"):
         check_symbolic(name, expression, depth, ChainError)
     else:
@@ -295,6 +325,28 @@ class RewardBalance:
     target: Parameter
     bounds: tuple[float, float]
     idle: Iterable[str] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.chain, MarkovChain) or not isinstance(self.reward, Reward):
+            raise ChainError(
+                f"a balance needs a MarkovChain and a Reward, got {shown(self.chain, 80)} and {shown(self.reward, 80)}"
+            )
+        check_name("parameter", self.unknown, ChainError)
+        ends = real_array("bounds", self.bounds, error=ChainError)
+        if ends.shape != (2,):
+            raise ChainError(f"bounds must be two numbers (low, high), got {shown(self.bounds)}")
+        object.__setattr__(self, "bounds", (float(ends[0]), float(ends[1])))
+        if (
+            isinstance(self.idle, str)
+            or not isinstance(self.idle, Iterable)
+            or getattr(self.idle, "ndim", 1) == 0
+        ):
+            raise ChainError(f"idle must be a list of states, got {shown(self.idle)}")
+        object.__setattr__(self, "idle", tuple(self.idle))
+        known = set(self.chain.labels)
+        for state in self.idle:
+            if not isinstance(state, str) or state not in known:
+                raise ChainError(f"idle names {shown(state)}, which is not a state of the chain")
 
 
 class BalanceModel(Protocol):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from numbers import Real
 from typing import Any, Protocol, Self, TypeAlias
 
-from tcpdynamics.errors import DynamicsError, shown
+from tcpdynamics.errors import DynamicsError, as_float, bare, listed, shown
 
-from .numbers import Expression, Parameter, StateValue, check_symbolic, real_array
+from .kinds import check_domain, check_mapping, check_name, check_text
+from .numbers import Expression, Parameter, StateValue, check_digits, check_symbolic, is_symbolic, real_array
 from .used import check_used
 from .words import expression_text, problem_text, value_text
 
@@ -44,6 +44,12 @@ class Delayed:
 
     of: str
     by: Expression
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, str):
+            raise DynamicsError(
+                f"Delayed(of, by) needs the label of a state or an output, got {shown(self.of)}"
+            )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -92,45 +98,84 @@ class Dynamics:
     provenance: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         if not self.rhs:
             raise DynamicsError("at least one state is needed: rhs is empty")
         if TIME in self.parameters:
             raise DynamicsError(f"{TIME!r} is the symbol of time and cannot be a parameter")
         _distinct({"state": self.rhs, "parameter": self.parameters, "delayed value": self._lagged})
+        for label in self.outputs:
+            check_name("output", label, DynamicsError)
+            if label in self.rhs:
+                raise DynamicsError(f"{shown(label)} is both a state and an output")
+        _check_vectors((*self.rhs, *self.outputs))
+        self._check_equations()
+        self._check_starts()
+        self._check_delays()
+        check_domain(self.domain, DynamicsError)
+        self._check_parameters()
+
+    def _check_kinds(self) -> None:
+        """Raise DynamicsError unless mappings are mappings and texts are texts."""
+        mappings = ("rhs", "parameters", "start", "outputs", "units", "meanings", "domain", "provenance")
+        for name in (*mappings, "delayed", "history"):
+            check_mapping(name, getattr(self, name, {}), DynamicsError)
+        for name in ("units", "meanings"):
+            for key, text in getattr(self, name).items():
+                check_text(f"{name} of {bare(key)}", text, DynamicsError)
+        check_text("time_units", self.time_units, DynamicsError)
+        check_text("name", self.name, DynamicsError)
+        points = self.fixed_points
+        if isinstance(points, str | Mapping) or not isinstance(points, Sequence):
+            raise DynamicsError(f"fixed_points must be a list of mappings, one a point, got {shown(points)}")
+        for point in points:
+            if not isinstance(point, Mapping):
+                raise DynamicsError(f"a fixed point must be a mapping state -> value, got {shown(point)}")
+
+    def _check_equations(self) -> None:
         allowed = {*self.rhs, *self.parameters, *self._lagged, TIME}
         for label, expression in (*self.rhs.items(), *self.outputs.items()):
             _check(label, expression, allowed, "states, parameters, delayed values and t")
+
+    def _check_starts(self) -> None:
+        """Initial values, fixed points and histories."""
+        parameters = set(self.parameters)
         for label, expression in self.start.items():
             if label not in self.rhs:
-                raise DynamicsError(f"start names {label!r}, which is not a state")
-            if hasattr(expression, "free_symbols"):
-                _check(f"start of {label}", expression, set(self.parameters), "parameters", absent=True)
+                raise DynamicsError(f"start names {shown(label)}, which is not a state")
+            if is_symbolic(expression):
+                _check(f"start of {label}", expression, parameters, "parameters", absent=True)
             else:
                 real_array(f"start of {label}", expression)
         for point in self.fixed_points:
             if set(point) != set(self.rhs):
                 raise DynamicsError("a fixed point must give a value to every state and to nothing else")
             for label, expression in point.items():
-                where = f"fixed point of {label}"
-                _check(where, expression, set(self.parameters), "parameters", absent=True)
-        for label in self.outputs:
-            if label in self.rhs:
-                raise DynamicsError(f"{label!r} is both a state and an output")
-        _check_vectors((*self.rhs, *self.outputs))
+                _check(f"fixed point of {label}", expression, parameters, "parameters", absent=True)
+        for label, expression in getattr(self, "history", {}).items():
+            if label not in self.rhs:
+                raise DynamicsError(f"history names {shown(label)}, which is not a state")
+            _check(f"history of {label}", expression, {*parameters, TIME}, "parameters and t")
+
+    def _check_delays(self) -> None:
         for label, delayed in self._lagged.items():
+            if not isinstance(delayed, Delayed):
+                raise DynamicsError(
+                    f"{label} must be Delayed(of, by), the label of a state or an output and how long ago, got "
+                    f"{shown(delayed)}"
+                )
             if delayed.of not in self.rhs and delayed.of not in self.outputs:
                 raise DynamicsError(
-                    f"{label} is delayed {delayed.of!r}, which is neither a state nor an output"
+                    f"{label} is delayed {shown(delayed.of)}, which is neither a state nor an output"
                 )
             _check(f"delay of {label}", delayed.by, set(self.parameters), "parameters")
             if delayed.of in self.outputs:
                 names = {s.name for s in getattr(self.outputs[delayed.of], "free_symbols", ())}
                 if names & set(self._lagged):
                     raise DynamicsError(
-                        f"{label} delays the output {delayed.of!r}, which itself holds delayed values; "
+                        f"{label} delays the output {shown(delayed.of)}, which itself holds delayed values; "
                         "make it a state or write it out"
                     )
-        self._check_parameters()
 
     def __repr__(self) -> str:
         start = (f"{label} = {value_text(value)}" for label, value in self.start.items())
@@ -174,11 +219,12 @@ class Dynamics:
         """The same problem with other values of its parameters, by symbol name."""
         unknown = set(parameters) - set(self.parameters)
         if unknown:
-            raise DynamicsError(f"no parameter {min(unknown)!r}; there are {', '.join(self.parameters)}")
+            raise DynamicsError(f"no parameter {shown(min(unknown))}; there are {listed(self.parameters)}")
         return replace(self, parameters={**self.parameters, **parameters})
 
     def starting(self, start: Mapping[str, StateValue]) -> Self:
         """The same problem from other initial values; what is not named keeps its own."""
+        check_mapping("start", start, DynamicsError)
         return self.changed(start={**self.start, **start})
 
     def changed(self, **attributes: object) -> Self:
@@ -235,13 +281,6 @@ class DDE(Dynamics):
     history: Mapping[str, Expression] = field(default_factory=dict)
     name: str = "DDE"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for label, expression in self.history.items():
-            if label not in self.rhs:
-                raise DynamicsError(f"history names {label!r}, which is not a state")
-            _check(f"history of {label}", expression, {*self.parameters, TIME}, "parameters and t")
-
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Map(Dynamics):
@@ -289,10 +328,11 @@ def _distinct(kinds: Mapping[str, Mapping[str, object]]) -> None:
     kind_of: dict[str, str] = {}
     for kind, names in kinds.items():
         for name in names:
-            if not isinstance(name, str):
-                raise DynamicsError(f"a {kind} is named by a string, got {name!r}")
+            check_name(kind, name, DynamicsError)
             if name in kind_of or name == TIME:
-                raise DynamicsError(f"{name!r} is both a {kind_of.get(name, 'symbol of time')} and a {kind}")
+                raise DynamicsError(
+                    f"{shown(name)} is both a {kind_of.get(name, 'symbol of time')} and a {kind}"
+                )
             kind_of[name] = kind
 
 
@@ -320,8 +360,9 @@ def _check(label: str, expression: object, allowed: set[str], what: str, absent:
         number: Any = expression
         if absent and number != number:
             return
-        if not -sys.float_info.max <= number <= sys.float_info.max:
+        if not math.isfinite(as_float(number)):
             raise DynamicsError(f"{label} must be a finite number, got {shown(expression)}")
+        check_digits(label, number, DynamicsError)
         return
     if not hasattr(type(expression), "free_symbols"):
         raise DynamicsError(f"{label} must be a number or a SymPy expression, got {shown(expression)}")
@@ -329,4 +370,4 @@ def _check(label: str, expression: object, allowed: set[str], what: str, absent:
     check_symbolic(label, symbolic, {}, DynamicsError, absent)
     unknown = {s.name for s in symbolic.free_symbols} - allowed
     if unknown:
-        raise DynamicsError(f"{label} holds the symbol {min(unknown)!r}; known are {what}")
+        raise DynamicsError(f"{label} holds the symbol {shown(min(unknown))}; known are {what}")

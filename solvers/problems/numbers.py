@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from decimal import Decimal
-from numbers import Real
+from numbers import Rational, Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -74,10 +74,30 @@ def real_array(name: str, value: Any, *, error: type[Exception] = DomainError) -
             return plain.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError):
         pass
-    short = (
-        np.ravel(value)[:50].tolist() if hasattr(value, "dtype") else value
-    )  # an array's repr has many lines
-    raise error(f"{label} must be real numbers, got {shown(short)}")
+    raise error(f"{label} must be real numbers, got {_at_fault(value, parts)}")
+
+
+def _at_fault(value: Any, parts: Any) -> str:
+    """A value that holds no real numbers, or the one of its entries that is too large for a float."""
+    large = next((x for x in parts if _is_real(x) and not is_float(x)), None)
+    if large is not None:
+        return f"{shown(large)} among them, beyond 1.8e308"
+    # an array's repr has many lines
+    return shown(np.ravel(value)[:50].tolist() if hasattr(value, "dtype") else value)
+
+
+def is_float(number: Any) -> bool:
+    """Whether a real number fits into a float; NaN and what is infinite do."""
+    try:
+        float(number)
+    except OverflowError:
+        return False
+    return True
+
+
+def is_symbolic(value: object) -> bool:
+    """Whether a value is an expression (or a class of such); its symbols are not gathered, which recurses."""
+    return hasattr(value if isinstance(value, type) else type(value), "free_symbols")
 
 
 def dimensions(value: Any) -> int:
@@ -102,8 +122,28 @@ def _is_real(entry: Any) -> bool:
 #: Levels of an expression: each takes several frames of Python's stack, which has a thousand.
 MAX_DEPTH = 150
 
-#: Digits of a fraction's denominator, in bits: Python prints no more.
+#: Digits of a fraction's numerator and of its denominator, in bits: Python prints no more.
 MAX_BITS = 14_000
+
+
+def check_digits(label: str, number: Any, error: type[Exception] = DomainError) -> None:
+    """Raise `error` for a fraction, or a whole number, that Python could not print.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> check_digits("a rate", Fraction(1, 3))
+    >>> check_digits("a rate", Fraction(1, 10**5000))
+    Traceback (most recent call last):
+    ...
+    tcpdynamics.errors.DomainError: a rate must be a fraction of at most 4,214 digits, got a fraction of about 5001 \
+digits; round it
+    """
+    if not isinstance(number, Rational):
+        return
+    if max(abs(int(number.numerator)), abs(int(number.denominator))).bit_length() > MAX_BITS:
+        most = int(MAX_BITS * 0.30103)
+        raise error(f"{label} must be a fraction of at most {most:,} digits, got {shown(number)}; round it")
 
 
 def check_symbolic(
@@ -124,9 +164,9 @@ def check_symbolic(
         if entered:
             depth[id(part)] = 1 + max((depth[id(a)] for a in below), default=0)
         elif id(part) not in depth:
-            large = isinstance(part, sympy.Rational) and (
-                abs(part.p) > part.q * int(sys.float_info.max) or part.q.bit_length() > MAX_BITS
-            )
+            large = isinstance(part, sympy.Rational | sympy.Float) and not abs(part) <= sys.float_info.max
+            if isinstance(part, sympy.Rational) and not large:
+                check_digits(f"a number of {bare(name)}", part, error)
             whole = not (large or any(part is n for n in no_numbers) or getattr(part, "is_Matrix", False))
             stack += [(part, True), *((a, False) for a in below if id(a) not in depth)]
     if not whole:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tcpdynamics.errors import DomainError, shown
+from tcpdynamics.errors import DomainError, real, shown
 
-from .numbers import real_array
+from .numbers import check_symbolic, is_symbolic, real_array
 
 if TYPE_CHECKING:
     import sympy
@@ -39,6 +40,7 @@ def tabulated(argument: sympy.Expr, times: ArrayLike, values: ArrayLike) -> symp
     Raises
     ------
     DomainError
+        An argument that is neither a number nor an expression (a string is never evaluated).
         Fewer than 2 or more than 1000 rows, times that do not increase, or numbers that are not finite and real.
 
     Examples
@@ -63,7 +65,11 @@ def tabulated(argument: sympy.Expr, times: ArrayLike, values: ArrayLike) -> symp
         slopes = np.append(np.diff(y) / np.diff(x), 0.0)
     if not np.isfinite(slopes).all():
         raise DomainError("a table is too steep: two of its values differ by more than a number can hold")
-    at = sympy.sympify(argument)
+    if is_symbolic(argument):
+        check_symbolic("argument", argument, {}, DomainError)
+        at = argument
+    else:
+        at = sympy.Float(real("argument", argument, -math.inf))
     later = [at >= sympy.Float(begin) for begin in x]
 
     def chosen(before: float, column: NDArray[np.float64]) -> sympy.Expr:

@@ -9,7 +9,9 @@ from itertools import islice
 
 import numpy as np
 
-from tcpdynamics.errors import bare
+from tcpdynamics.errors import bare, shown
+
+from .numbers import is_symbolic
 
 #: Lines of a kind that a `repr` shows, and characters of a line.
 LINES, WIDTH = 6, 100
@@ -26,7 +28,7 @@ def expression_text(expression: object) -> str:
     >>> expression_text(1 - sympy.Symbol("p") ** 2)
     '1 - p**2'
     """
-    return _symbolic_text(expression) if hasattr(expression, "free_symbols") else str(expression)
+    return _symbolic_text(expression) if is_symbolic(expression) else _printed(expression)
 
 
 @lru_cache(maxsize=4096)
@@ -34,7 +36,14 @@ def _symbolic_text(expression: Hashable) -> str:
     from sympy import preorder_traversal
 
     parts = sum(1 for _ in islice(preorder_traversal(expression), PARTS + 1))
-    return str(expression) if parts <= PARTS else f"an expression of more than {PARTS} parts"
+    return _printed(expression) if parts <= PARTS else f"an expression of more than {PARTS} parts"
+
+
+def _printed(expression: object) -> str:
+    try:
+        return str(expression)
+    except ValueError:  # more digits than Python prints, a bound that a user may lower
+        return shown(expression)
 
 
 def equations_text(equations: Mapping[str, object]) -> dict[str, str]:
@@ -50,7 +59,7 @@ def value_text(value: object) -> str:
     >>> value_text(0.5), value_text([0.25, 0.5, 1.0])
     ('0.5', '0.25 to 1, 3 values')
     """
-    if hasattr(value, "free_symbols"):
+    if is_symbolic(value):
         return expression_text(value)
     array = np.asarray(value)
     if array.ndim == 0 or array.dtype.kind not in "iuf" or not array.size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from numbers import Integral, Real
 from typing import Any
 
 import sympy
@@ -23,7 +24,11 @@ def emit(builder: Builder, expression: Any) -> int:
 
 
 def _emit(builder: Builder, expression: Any) -> int:
-    e = sympy.sympify(expression) if isinstance(expression, int | float | Fraction) else expression
+    e = expression
+    if isinstance(e, int | float | Fraction):
+        e = sympy.sympify(e)
+    elif isinstance(e, Real) and not isinstance(e, sympy.Basic):  # NumPy's numbers
+        e = sympy.Integer(int(e)) if isinstance(e, Integral) else sympy.Float(float(e))
     if isinstance(e, sympy.Symbol):
         return builder.input(e.name)
     if isinstance(e, sympy.Rational):

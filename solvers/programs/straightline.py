@@ -94,6 +94,16 @@ class Program:
         return sum(op.kind not in ("input", "const") for op in self.ops)
 
 
+#: Digits in bits of a product of constants that is formed exactly; a longer one is left to the run.
+MOST_DIGITS = 1 << 20
+
+
+def _digits_of(constant: Fraction | float) -> int:
+    if isinstance(constant, float):
+        return 0
+    return abs(constant.numerator).bit_length() + constant.denominator.bit_length()
+
+
 class Builder:
     """Collects steps, writing each distinct value once and dropping x*1, x+0 and 0*x."""
 
@@ -134,7 +144,7 @@ class Builder:
 
     def mul(self, a: int, b: int) -> int:
         x, y = self._constant(a), self._constant(b)
-        if x is not None and y is not None:
+        if x is not None and y is not None and _digits_of(x) + _digits_of(y) <= MOST_DIGITS:
             return self.const(x * y)
         if x == 0 or y == 0:
             return self.const(0)
@@ -156,6 +166,10 @@ class Builder:
             return self.const(1)
         if n == 1:
             return a
+        if n.bit_length() > 64 and (a, n) not in self._powers:  # from below, since Python's stack is short
+            for shift in range(n.bit_length() - 1, 0, -1):
+                self.power(a, n >> shift)
+                self.power(a, (n >> shift) + 1)
         if (a, n) not in self._powers:
             self._powers[a, n] = self.mul(self.power(a, n // 2), self.power(a, n - n // 2))
         return self._powers[a, n]

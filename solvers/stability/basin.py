@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.errors import bare, real, shown, whole
+from tcpdynamics.errors import bare, listed, real, shown, whole
 
 from ..equations import System, Variables, as_problem, compile_system, quantities, to_variables
 from ..problems import DDE, ODE, DomainError, DynamicsError, Map, MotionModel, Numbers
@@ -107,7 +107,7 @@ def basin(
     if real("floor", floor, 0, 1) == 1:
         raise DomainError(f"floor must lie in [0, 1), got {floor:g}")
     is_map = isinstance(dynamics, Map)
-    of = of or system.labels[0]
+    of = system.labels[0] if of is None else of
     if is_map:
         ends = _of_map(system, of, transient, keep, max_period)
     else:
@@ -144,8 +144,8 @@ class _Ends:
 
 
 def _of_map(system: System, of: str, transient: float | None, keep: float | None, max_period: int) -> _Ends:
-    if of not in system.labels:
-        raise DynamicsError(f"of must name a state, got {of!r}; there are {', '.join(system.labels)}")
+    if not isinstance(of, str) or of not in system.labels:
+        raise DynamicsError(f"of must name a state, got {shown(of)}; there are {listed(system.labels)}")
     orbits = map_orbits(system, transient, keep, max_period)
     escaped = orbits.status == Status.OVERFLOW
     first, last = orbits.states[:, :, 0], orbits.states[:, :, -1].copy()

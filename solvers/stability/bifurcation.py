@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.errors import whole
+from tcpdynamics.errors import listed, shown, whole
 
 from ..equations import System, as_problem, compile_system, to_variables
 from ..problems import DDE, ODE, DynamicsError, Map, MotionModel, StateValue
@@ -99,12 +99,12 @@ def bifurcation(
     [1, 2, 4, 3, 0]
     """
     dynamics = as_problem(problem, DDE, ODE, Map)
-    if start:
+    if start is not None:
         dynamics = dynamics.starting(start)
     system = compile_system(dynamics)
     dims = system.grid.dims
-    if parameter is not None and parameter not in dims:
-        raise DynamicsError(f"{parameter!r} is not swept; swept are: {', '.join(dims) or 'none'}")
+    if parameter is not None and not (isinstance(parameter, str) and parameter in dims):
+        raise DynamicsError(f"{shown(parameter)} is not swept; swept are: {listed(dims) or 'none'}")
     max_period = whole("max_period", max_period, 1)
     along = parameter or (dims[0] if dims else "")
     if isinstance(dynamics, Map):
@@ -112,7 +112,7 @@ def bifurcation(
         data = _of_map(system, orbits)
         settings: dict[str, Any] = {"transient": orbits.transient, "keep": orbits.keep}
     else:
-        of = of or system.labels[0]
+        of = system.labels[0] if of is None else of
         flows = flow_orbits(system, FlowSettings(of, transient, keep, samples, max_period, rtol, atol))
         data = _of_flow(system, of, flows)
         settings = {"of": of, "samples": samples, "rtol": rtol, "atol": atol}

@@ -11,12 +11,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.errors import real, shown, whole
+from tcpdynamics.errors import digits, listed, real, shown, whole
 from tcpdynamics.limits import check_work
 
 from ..equations import as_problem, compile_system, to_variables
 from ..problems import DDE, ODE, DomainError, Dynamics, DynamicsError, Map, MotionModel
-from ..problems.numbers import dimensions, real_array
+from ..problems.numbers import dimensions, is_symbolic, real_array
 from ..results import as_dataset, provenance
 from .branch import Branch
 from .equilibria_search import newton
@@ -94,7 +94,10 @@ def continuation(
     """
     dynamics: Dynamics = as_problem(problem)
     points = whole("points", points, 1, error=DynamicsError)
-    low, high = _check(dynamics, parameter, bounds, step)
+    if start is not None and not isinstance(start, Mapping):
+        raise DynamicsError(f"start must be a mapping from names to numbers, got {shown(start)}")
+    low, high = _check(dynamics, parameter, bounds)
+    step = real("step", step, 0, 1, above=True, error=DynamicsError)
     check_work(
         f"{points:,} points of a branch", points * _WORK * len(dynamics.labels) ** 3, "ask for fewer points"
     )
@@ -115,7 +118,7 @@ def continuation(
         raise DynamicsError(f"{dynamics.name}: {lost[0]}; try a smaller step or another start")
     settings = {
         "parameter": parameter,
-        "bounds": list(bounds),
+        "bounds": [low, high],
         "start": start,
         "step": step,
         "points": points,
@@ -131,11 +134,9 @@ class _Path:
     ended: str
 
 
-def _check(
-    problem: Dynamics, parameter: str, bounds: tuple[float, float], step: float
-) -> tuple[float, float]:
-    if parameter not in problem.parameters:
-        raise DynamicsError(f"no parameter {parameter!r}; there are {', '.join(problem.parameters)}")
+def _check(problem: Dynamics, parameter: str, bounds: tuple[float, float]) -> tuple[float, float]:
+    if not isinstance(parameter, str) or parameter not in problem.parameters:
+        raise DynamicsError(f"no parameter {shown(parameter)}; there are {listed(problem.parameters)}")
     for name, value in problem.parameters.items():
         if name != parameter and dimensions(value) > 0:
             raise DynamicsError(
@@ -145,7 +146,6 @@ def _check(
     ends = real_array(f"bounds of {parameter}", bounds)
     if ends.shape != (2,) or not np.isfinite(ends).all() or ends[0] == ends[1]:
         raise DomainError(f"bounds of {parameter} must be two different finite numbers, got {shown(bounds)}")
-    real("step", step, 0, 1, above=True, error=DynamicsError)
     compile_system(problem.at(**{parameter: ends}).changed(start={}))  # checks the domain
     return float(ends[0]), float(ends[1])
 
@@ -155,11 +155,13 @@ def _begin(
 ) -> tuple[Branch, Array]:
     """The branch with its scales, and a first point on it."""
     begin: Any = start.pop(parameter, bounds[0])
-    value = real(
-        f"start of {parameter}", float(begin) if hasattr(begin, "free_symbols") else begin, -math.inf
-    )
+    try:
+        begin = float(begin) if is_symbolic(begin) else begin
+    except (TypeError, RecursionError):  # symbols without a value
+        pass
+    value = real(f"start of {parameter}", begin, -math.inf)
     if not min(bounds) <= value <= max(bounds):
-        raise DomainError(f"start has {parameter} = {value:g}, outside its bounds {bounds}")
+        raise DomainError(f"start has {parameter} = {digits(value)}, outside its bounds {bounds}")
     there = problem.at(**{parameter: value})
     if start:
         system, states, _ = operating_point(there, start)

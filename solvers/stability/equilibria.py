@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.errors import bare, shown, whole
+from tcpdynamics.errors import bare, listed, shown, whole
 
 from ..equations import System, as_problem, compile_system, quantities, to_variables
 from ..problems import DDE, ODE, Dynamics, DynamicsError, Map, MotionModel
@@ -100,18 +100,20 @@ def _bounds(system: System, box: Mapping[str, tuple[float, float]] | None) -> Ar
     if box is None:
         check_start(system)
         return None
+    if not isinstance(box, Mapping):
+        raise DynamicsError(f"box must be a mapping state -> (low, high), got {shown(box)}")
     vectors = quantities(system.labels)
     out = np.full((len(system.labels), 2), np.nan)
     for name, pair in box.items():
         rows = vectors.get(name) or [i for i, label in enumerate(system.labels) if label == name]
         if not rows:
             raise DynamicsError(
-                f"box names {shown(name)}, which is not a state; there are {', '.join(system.labels)}"
+                f"box names {shown(name)}, which is not a state; there are {listed(system.labels)}"
             )
         out[rows] = _interval(name, pair)
     missing = [label for label, row in zip(system.labels, out, strict=True) if np.isnan(row[0])]
     if missing:
-        raise DynamicsError(f"the box leaves out {', '.join(missing)}; give (low, high) for every state")
+        raise DynamicsError(f"the box leaves out {listed(missing)}; give (low, high) for every state")
     return out
 
 

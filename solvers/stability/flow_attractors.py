@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tcpdynamics.errors import tolerances, whole
+from tcpdynamics.errors import listed, shown, tolerances, whole
 from tcpdynamics.limits import check_memory
 
 from ..equations import System
@@ -115,17 +115,17 @@ def flow_orbits(system: System, settings: FlowSettings) -> FlowOrbits:
     Rest is rest of all states (`rest.rests`), not of `of` alone.
     """
     problem, size, n = system.problem, system.size, len(system.labels)
-    if settings.of not in (*system.labels, *problem.outputs):
+    names = (*system.labels, *problem.outputs)
+    if not isinstance(settings.of, str) or settings.of not in names:
         raise DynamicsError(
-            f"of names {settings.of!r}, which is neither a state nor an output; there are "
-            f"{', '.join((*system.labels, *problem.outputs))}"
+            f"of names {shown(settings.of)}, which is neither a state nor an output; there are {listed(names)}"
         )
     samples = whole("samples", settings.samples, 20)
     rtol, atol = tolerances(settings.rtol, settings.atol)
     settings = replace(settings, samples=samples, rtol=rtol, atol=atol)
     numbers = n + len(problem.outputs)
     what = f"motions at {size:,} points"
-    check_memory(what, 8.0 * numbers * samples, "give fewer samples")
+    check_memory(what, 8.0 * (numbers + 4) * samples, "give fewer samples")  # and the times with their steps
     check_memory(what, 24.0 * size * max(samples // 8, 1), "give fewer points, or fewer samples")  # extrema
     each = _ORDER**2 * system.rhs.arithmetic, 50.0 * numbers * samples
     check_motion(what, system, samples / 8, *each)  # before the roots are found that tell more

@@ -102,7 +102,7 @@ def lyapunov(
     [-0.69, 0.69]
     """
     dynamics = as_problem(problem, DDE, ODE, Map)
-    if start:
+    if start is not None:
         dynamics = dynamics.starting(start)
     system = compile_system(dynamics)
     check_motion(f"exponents at {system.size:,} points", system, 100.0, 7.0 * (1 + system.rhs.arithmetic))

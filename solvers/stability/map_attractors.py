@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import counted
 from tcpdynamics.limits import check_memory, check_work
 
 from ..equations import POINT, Linearised, System, compile_system
@@ -176,12 +177,12 @@ def map_orbits(system: System, transient: float | None, keep: float | None, max_
     size, n = system.size, len(system.labels)
     if n * size * keep > MAX_NUMBERS:
         raise DomainError(
-            f"{n} states at {size:,} points and {keep:,} kept steps are too many numbers: at most {MAX_NUMBERS:,}; "
-            "keep fewer steps, or sweep in blocks"
+            f"{n} states at {size:,} points and {counted(keep)} kept steps are too many numbers: at most "
+            f"{MAX_NUMBERS:,}; keep fewer steps, or sweep in blocks"
         )
     lag = int(system.lag_values().max(initial=0)) if system.delayed else 0
     longest = min(max_period, keep // 2)
-    what = f"{transient + keep:,} steps of a map at {size:,} points, and cycles of up to {longest:,} steps"
+    what = f"{counted(transient + keep)} steps of a map at {size:,} points, and cycles of up to {longest:,} steps"
     each = (transient + keep + NEWTON_STEPS * longest**2 / 2) * (system.rhs.arithmetic + 4 * n * (1 + lag))
     check_work(what, size * each, "give fewer points, a shorter transient and keep, or a smaller max_period")
     check_memory(what, 16.0 * size * keep * n * (1 + lag), "give fewer points, or keep fewer steps")

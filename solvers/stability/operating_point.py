@@ -9,12 +9,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from tcpdynamics.errors import bare
+from tcpdynamics.errors import bare, listed, shown
 
 from ..equations import System, as_problem, compile_system, quantities
 from ..grid import RESERVED
 from ..problems import Dynamics, DynamicsError, MotionModel, StateValue
-from ..problems.numbers import dimensions, real_array
+from ..problems.numbers import dimensions, is_symbolic, real_array
 from ..results import Status
 from .equilibria_search import search
 from .leading_roots import leading_roots, margin
@@ -86,11 +86,11 @@ def _start_at(problem: Dynamics, at: At) -> dict[str, StateValue]:
                 out[label] = _start_value(label, value.isel(flow=row) if flows else value)
         else:
             raise DynamicsError(
-                f"at names {name!r}, which is not a state; there are {', '.join(problem.labels)}"
+                f"at names {shown(name)}, which is not a state; there are {listed(problem.labels)}"
             )
     missing = [label for label in problem.labels if label not in out]
     if missing:
-        raise DynamicsError(f"at gives no value to {', '.join(missing)}; name every state")
+        raise DynamicsError(f"at gives no value to {listed(missing)}; name every state")
     return out
 
 
@@ -98,7 +98,7 @@ def _start_value(label: str, value: StateValue) -> StateValue:
     if isinstance(value, xr.DataArray):
         array = value.drop_vars([c for c in RESERVED if c in value.coords and c not in value.dims])
         return array.rename(f"at_{label}") if array.ndim else float(real_array(f"at of {label}", array))
-    if hasattr(value, "free_symbols"):
+    if is_symbolic(value):
         return value
     values = real_array(f"at of {label}", value)
     if values.ndim == 0:
@@ -109,9 +109,7 @@ def _start_value(label: str, value: StateValue) -> StateValue:
 def scalar_start(problem: Dynamics) -> dict[str, StateValue]:
     """One initial value a state: of arrays the first, as a start for a search."""
     return {
-        k: v
-        if hasattr(v, "free_symbols") or dimensions(v) == 0
-        else float(real_array(f"start of {k}", v).flat[0])
+        k: v if is_symbolic(v) or dimensions(v) == 0 else float(real_array(f"start of {k}", v).flat[0])
         for k, v in problem.start.items()
     }
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import shown
+
 from ..grid import RESERVED, span
 from ..problems import DomainError
 
@@ -132,7 +134,8 @@ def cut(
     if block is not None and (
         isinstance(block, bool) or not isinstance(block, int | np.integer) or block < 1
     ):
-        raise DomainError(f"block must be a whole number of points >= 1, got {block!r}")
+        raise DomainError(f"block must be a whole number of points >= 1, got {shown(block)}")
+    block = None if block is None else int(block)
     arrays, sizes, coords = span(parameters)
     dims, shape = tuple(sizes), tuple(sizes.values())
     taken = (_TAKEN | RESERVED) & {*dims, *coords}

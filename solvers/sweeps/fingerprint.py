@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.errors import DynamicsError, shown
+
+from ..problems.numbers import is_symbolic
+
 
 def fingerprint(value: Any, source: bool = True) -> str:
     """A digest of a value, the same in every process.
@@ -71,8 +75,8 @@ def _feed(digest: Any, value: Any, source: bool) -> None:
         put(b"sequence", str(len(value)), *value)
     elif isinstance(value, set | frozenset):
         put(b"set", sorted(fingerprint(item, source) for item in value))
-    elif hasattr(value, "free_symbols"):
-        put(b"expression", str(value))
+    elif is_symbolic(value) and not isinstance(value, type):
+        put(b"expression", _text(value))
     elif isinstance(value, functools.partial):
         put(b"partial", value.func, value.args, value.keywords)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -84,6 +88,15 @@ def _feed(digest: Any, value: Any, source: bool) -> None:
         put(value.__self__ if inspect.ismethod(value) else None, _captured(value) if source else None)
     else:
         put(b"other", name_of(type(value)), pickle.dumps(value, protocol=4))
+
+
+def _text(expression: Any) -> str:
+    try:
+        return str(expression)
+    except (ValueError, RecursionError):
+        raise DynamicsError(
+            f"an expression of the sweep cannot be printed: {shown(expression)}; nest it less deep, round its numbers"
+        ) from None
 
 
 def _captured(function: Any) -> list[Any]:

@@ -33,7 +33,9 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)")
 
 
 def local_path(store: str | Path) -> Path:
-    """The path of a store. Raises StoreError for an address: nothing is fetched."""
+    """The path of a store. Raises StoreError for an address, since nothing is fetched, and for what is no path."""
+    if not isinstance(store, str | os.PathLike):
+        raise StoreError(f"store must be the name of a folder or file, got {shown(store)}")
     if _ADDRESS.match(str(store)):
         raise StoreError(
             f"{shown(str(store))} is an address; give the name of a folder or file on this machine"

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.errors import StoreError
+from tcpdynamics.errors import StoreError, bare, whole
 from tcpdynamics.limits import SweepLimitError, check_memory, parts_of_sweep
 
 from ..grid import MAX_POINTS
 from ..problems import DynamicsError, Parameter
+from ..problems.kinds import check_mapping, check_text
 from .blocks import MAX_STORED, Blocks, cut
 from .fingerprint import fingerprint, name_of
 from .netcdf_store import NetCdfStore, parts_of
@@ -120,8 +121,10 @@ def sweep(
     grid = getattr(work, "parameters", None) if parameters is None else parameters
     if grid is None:
         raise DynamicsError("give parameters: a mapping of names to numbers or arrays")
-    if in_flight is not None and in_flight < 1:
-        raise DynamicsError(f"in_flight must be at least 1, got {in_flight}")
+    if in_flight is not None:
+        in_flight = whole("in_flight", in_flight, 1, error=DynamicsError)
+    check_text("version", version, DynamicsError)
+    check_mapping("about", {} if about is None else about, DynamicsError)
     path = None if store is None else local_path(store)
     limit = MAX_STORED if path is not None and path.suffix == ".zarr" else MAX_POINTS
     blocks = cut(grid, block, limit, int(getattr(work, "bytes_per_point", 0)))
@@ -158,7 +161,7 @@ def _open(path: Path | None, blocks: Blocks, header: Header, resume: bool, retry
     if path is None:
         return MemoryStore(blocks, header)
     if path.suffix not in (".zarr", ".nc"):
-        raise StoreError(f"cannot write {path}: give a name that ends in .zarr or .nc")
+        raise StoreError(f"cannot write {bare(path, 200)}: give a name that ends in .zarr or .nc")
     for there in (path, parts_of(path)):
         if there.exists() and not resume:
             raise StoreError(f"{there} is there already; resume it, or give another name")

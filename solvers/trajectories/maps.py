@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import counted
 from tcpdynamics.limits import check_memory
 
 from ..equations import System, compile_system
@@ -39,13 +40,14 @@ class Iteration:
         self._lags: NDArray[np.int64] = np.empty((0, 0), np.int64)
         if system.delayed:
             lags = system.lag_values()
-            self._lags = (lags if points is None else lags[:, points]).astype(np.int64)
-            depth = int(self._lags.max()) + 1
+            lags = lags if points is None else lags[:, points]
+            longest = float(lags.max())  # a float: it may lie beyond the whole numbers of NumPy
             check_memory(
-                f"a delay of {depth - 1:,} steps at {self._lags.shape[1]:,} points",
-                16.0 * depth * self._lags.size,
+                f"a delay of {counted(longest)} steps at {lags.shape[1]:,} points",
+                16.0 * (longest + 1) * lags.size,
                 "give shorter delays or fewer points",
             )
+            self._lags, depth = lags.astype(np.int64), int(longest) + 1
             self._past = np.repeat(system.at_rest(self.states, points)[:, None], depth, axis=1)
 
     def advance(self, steps: int = 1) -> Iteration:

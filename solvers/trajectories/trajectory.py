@@ -6,20 +6,20 @@ import math
 from collections.abc import Callable, Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from tcpdynamics.errors import shown
+from tcpdynamics.errors import as_float, digits, shown
 from tcpdynamics.limits import check_memory, check_work
 
 from ..equations import System, as_problem, compile_system, to_variables
 from ..grid import span
 from ..problems import DDE, ODE, TIME, DomainError, Dynamics, DynamicsError, Map, MotionModel, StateValue
-from ..problems.numbers import dimensions, real_array
+from ..problems.numbers import dimensions, is_float, is_symbolic, real_array
 from ..programs.straightline import Builder, processors
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .by_scipy import METHODS, follow, is_stiff
@@ -143,17 +143,15 @@ def trajectory(
     0.450853
     """
     dynamics = as_problem(problem, DDE, ODE, Map)
-    if start:
+    if start is not None:
         dynamics = dynamics.starting(start)
     dynamics = dynamics.starting(_ends_of_histories(dynamics))
     ticks = _check_times(times, dynamics)
     _check_size(dynamics, ticks)
-    for name, value, low in (("rtol", rtol, 1e-15), ("atol", atol, 0.0)):
-        if not (isinstance(value, Real) and not isinstance(value, bool) and low <= value < 1):
-            raise DomainError(f"{name} must be a number in [{low:g}, 1), got {shown(value)}")
+    rtol, atol = _check_tolerance("rtol", rtol, 1e-15), _check_tolerance("atol", atol, 0.0)
     if not (isinstance(max_steps, Integral) and not isinstance(max_steps, bool) and 1 <= max_steps <= 10**12):
         raise DomainError(f"max_steps must be a whole number in [1, 1e12], got {shown(max_steps)}")
-    longest = _check_max_step(max_step)
+    max_steps, longest = int(max_steps), _check_max_step(max_step)
     system = compile_system(dynamics)
     values, status = motions(system, ticks, rtol, atol, max_steps, longest, method)
     if throw and status.any():
@@ -161,7 +159,7 @@ def trajectory(
         raise DynamicsError(f"{dynamics.name} failed at {system.grid.point(at)}: {reason(status[at])}")
     n, settings = len(system.labels), {"rtol": rtol, "atol": atol, "method": method}
     if max_step is not None:
-        settings["max_step"] = max_step
+        settings["max_step"] = longest
     data = to_variables(system, system.labels, values[:n], "time")
     data |= to_variables(system, list(dynamics.outputs), values[n:], "time")
     coords = system.grid.coords | {
@@ -226,43 +224,47 @@ def _ends_of_histories(problem: Dynamics) -> dict[str, Any]:
 def _check_max_step(max_step: float | None) -> float:
     if max_step is None:
         return math.inf
-    try:
-        longest = (
-            float(max_step) if isinstance(max_step, Real) and not isinstance(max_step, bool) else math.nan
-        )
-    except OverflowError:
-        longest = math.nan
-    if not longest > 0:
+    longest = as_float(max_step)
+    if not longest > 0 or not is_float(max_step):
         raise DomainError(
             f"max_step must be a number above 0, in the problem's unit of time, got {shown(max_step)}"
         )
     return longest
 
 
+def _check_tolerance(name: str, value: Any, low: float) -> float:
+    tolerance = as_float(value)
+    if not low <= tolerance < 1:
+        raise DomainError(f"{name} must be a number in [{low:g}, 1), got {shown(value)}")
+    return tolerance
+
+
 def _check_times(times: ArrayLike, problem: Dynamics) -> Array:
-    if isinstance(times, Sized) and not hasattr(times, "dtype"):
+    if hasattr(times, "dtype"):
+        many = int(np.size(times))
+        check_memory(f"{many:,} times and their results", 16.0 * many, "ask for fewer")
+    elif isinstance(times, Sized):
         many = len(times)
         check_memory(f"{many:,} times", 80.0 * many, "ask for fewer, or give a NumPy array")
     ticks = np.atleast_1d(real_array(f"times [{problem.time_units}]", times))
     if ticks.ndim != 1 or ticks.size == 0:
         raise DomainError(f"times must be a 1-D array of numbers, got shape {ticks.shape}")
-    if not np.isfinite(ticks).all() or ticks[0] < 0 or (np.diff(ticks) <= 0).any():
-        raise DomainError("times must be finite, >= 0 and increasing; the motion begins at 0")
-    if isinstance(problem, Map):
-        if (ticks != np.round(ticks)).any():
+    if isinstance(problem, Map) and ticks[-1] > 1e8:
+        raise DomainError(f"a map can take at most 1e8 steps, got {digits(ticks[-1])}")
+    for low in range(0, ticks.size, PIECE):  # no second array of that size, and the first fault ends it
+        part = ticks[low : low + PIECE + 1]
+        if not (np.isfinite(part).all() and part[0] >= 0 and (np.diff(part) > 0).all()):
+            raise DomainError("times must be finite, >= 0 and increasing; the motion begins at 0")
+        if isinstance(problem, Map) and (part != np.round(part)).any():
             raise DomainError(
-                f"times of a map must be whole numbers of steps, got {ticks[ticks % 1 != 0][0]:g}"
+                f"times of a map must be whole numbers of steps, got {digits(part[part % 1 != 0][0])}"
             )
-        if ticks[-1] > 1e8:
-            raise DomainError(f"a map can take at most 1e8 steps, got {ticks[-1]:g}")
     return ticks
 
 
 def _check_size(problem: Dynamics, ticks: Array) -> None:
     """What the request takes at least, before its grid is made."""
-    starts = {
-        f"start_{k}": v for k, v in problem.start.items() if dimensions(v) and not hasattr(v, "free_symbols")
-    }
+    starts = {f"start_{k}": v for k, v in problem.start.items() if not is_symbolic(v) and dimensions(v)}
     points = math.prod(span({**problem.parameters, **starts})[1].values())
     recorded = len(problem.labels) + len(problem.outputs)
     what = f"{recorded} quantities at {points:,} points and {ticks.size:,} times"
@@ -305,8 +307,8 @@ def _check_horizon(system: System, ticks: Array) -> None:
     problem = system.problem
     if ticks[-1] > 0 and not SHORTEST <= ticks[-1] <= LONGEST:
         raise DomainError(
-            f"the last time must lie in [{SHORTEST:g}, {LONGEST:g}] {problem.time_units}, got {ticks[-1]:g}, where "
-            "high derivatives leave the floating-point numbers; choose another unit of time"
+            f"the last time must lie in [{SHORTEST:g}, {LONGEST:g}] {problem.time_units}, got {digits(ticks[-1])}, "
+            "where high derivatives leave the floating-point numbers; choose another unit of time"
         )
     if not isinstance(problem, DDE) or problem.history or not system.delayed:
         return
@@ -314,7 +316,8 @@ def _check_horizon(system: System, ticks: Array) -> None:
     if lags.max() > ticks[-1]:
         name = system.delayed[int(np.argmax(lags.max(axis=1)))]
         raise DomainError(
-            f"the delay of {name}, {lags.max():g} {problem.time_units}, is longer than the horizon {ticks[-1]:g}, so "
+            f"the delay of {name}, {digits(lags.max())} {problem.time_units}, is longer than the horizon "
+            f"{digits(ticks[-1])}, so "
             "that the past decides all; ask for later times or give the problem a history"
         )
 
@@ -357,7 +360,7 @@ def _why_lost(task: _Task, points: NDArray[np.intp]) -> NDArray[np.uint8]:
 
 def _integrate(task: _Task, method: str) -> None:
     system = task.system
-    if method not in ("taylor", *METHODS):
+    if not isinstance(method, str) or method not in ("taylor", *METHODS):
         raise DynamicsError(f"method must be taylor, {' or '.join(METHODS)}, got {shown(method)}")
     plain = isinstance(system.problem, ODE) and not any(
         op.kind in ("min", "max", "step") for op in (*system.rhs.ops, *system.outputs.ops)

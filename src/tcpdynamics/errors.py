@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
-from numbers import Real
+from numbers import Rational, Real
 from typing import Any
 
 
@@ -81,7 +81,7 @@ MAX_SHOWN, MAX_NAME = 200, 100
 def shown(value: object, most: int = MAX_SHOWN) -> str:
     """`repr(value)` in one line, cut to `most` characters: an error never repeats a long value.
 
-    Integers too long for Python to print are shown by their size; a value whose repr fails, by its type.
+    Integers and fractions too long for Python to print are shown by their size; a value whose repr fails, by its type.
 
     Examples
     --------
@@ -96,25 +96,73 @@ def shown(value: object, most: int = MAX_SHOWN) -> str:
         return f"an integer of about {int(value.bit_length() * 0.30103) + 1} digits"
     if isinstance(value, str | bytes) and len(value) > 4 * most:
         text, length = repr(value[:most]), len(value) + 2
+    elif type(value) in (list, tuple) and len(value) > 4 * most:  # type: ignore[arg-type]
+        return f"{shown(value[:9], most)} (the first 9 of {len(value):,})"  # type: ignore[index, arg-type]
     else:
         try:
-            text = " ".join(line.strip() for line in repr(value).splitlines())
+            text = one_line(repr(value))
         except Exception:
-            return f"a value of type {type(value).__name__}"
+            return _unprintable(value)
         length = len(text)
     return text if length <= most else f"{text[: most // 2 - 1]}... ({length} characters)"
 
 
+def one_line(text: str) -> str:
+    """The lines of a text one after the other.
+
+    Examples
+    --------
+    >>> one_line("[[1 2]\\n [3 4]]")
+    '[[1 2] [3 4]]'
+    """
+    return " ".join(line.strip() for line in text.splitlines())
+
+
+def _unprintable(value: object) -> str:
+    """A value whose repr fails, such as a fraction with more digits than Python prints."""
+    if isinstance(value, Rational):
+        bits = max(abs(int(value.numerator)).bit_length(), int(value.denominator).bit_length())
+        return f"a fraction of about {int(bits * 0.30103) + 1} digits"
+    return f"a value of type {type(value).__name__}"
+
+
+def digits(number: float) -> str:
+    """A number in six digits, or in all of them where six would not tell it from its neighbours.
+
+    Examples
+    --------
+    >>> digits(2.0), digits(1e9), digits(1.0000000001)
+    ('2', '1e+09', '1.0000000001')
+    """
+    short = f"{number:g}"
+    return short if float(short) == number or number != number else repr(float(number))
+
+
+def counted(number: float) -> str:
+    """How many, with commas; very many with their power of ten.
+
+    Examples
+    --------
+    >>> counted(20_000), counted(10**300)
+    ('20,000', '1e+300')
+    """
+    return f"{number:,.0f}" if abs(number) < 1e15 else f"{float(number):.3g}"
+
+
 def bare(label: object, most: int = 60) -> str:
-    """A label without quotation marks, cut to `most` characters: for error messages.
+    """A label without quotation marks, in one line, cut to `most` characters: for error messages.
 
     Examples
     --------
     >>> bare("x" * 100, 3)
     'xxx...'
     """
-    text = str(label)
-    return text if len(text) <= most else f"{text[:most]}..."
+    try:
+        text = str(label)
+    except Exception:  # an integer too long for Python to print, a label that is a deep expression
+        text = shown(label)
+    text = text if len(text) <= most else f"{text[:most]}..."
+    return text if text.isprintable() else one_line(text)
 
 
 def real(
@@ -137,7 +185,7 @@ def real(
     ...
     tcpdynamics.errors.DomainError: keep must be finite and > 0, got inf
     """
-    number = _real(value)
+    number = as_float(value)
     if not (math.isfinite(number) and low <= number <= high) or (above and number == low):
         bound = f"lie in {'(' if above else '['}{low:g}, {high:g}]"
         if high == math.inf:
@@ -160,7 +208,7 @@ def whole(
     ...
     tcpdynamics.errors.DomainError: count must be a whole number in 1..1000, got 0
     """
-    number = _real(value)
+    number = as_float(value)
     exact = int(value) if math.isfinite(number) and number == math.floor(number) else None
     if exact is None or exact < low or (high is not None and exact > high):
         bound = f">= {low}" if high is None else f"in {low}..{high}"
@@ -173,8 +221,15 @@ def tolerances(rtol: Any, atol: Any) -> tuple[float, float]:
     return real("rtol", rtol, 1e-15, 1), real("atol", atol, 0, 1)
 
 
-def _real(value: Any) -> float:
-    """The value of a real number, NaN for anything else."""
+def as_float(value: Any) -> float:
+    """A real number of any kind as a float, beyond their range as an infinite one; NaN for anything else.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> as_float(Fraction(1, 4)), as_float(10**400), as_float("1"), as_float(True)
+    (0.25, inf, nan, nan)
+    """
     import numpy as np  # not before it is needed: the command starts with this file
 
     plain = np.ndim(value) == 0 and getattr(getattr(value, "dtype", None), "kind", "") in tuple("iuf")
@@ -183,7 +238,9 @@ def _real(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):  # a quantity with a unit
+        return math.nan
 
 
 def check(key: str, value: object, low: float, high: float, advice: str, *, whole: bool = False) -> None:
