@@ -50,7 +50,7 @@ def joining(
     >>> from tcpdynamics.solvers import trajectory
     >>> problem = joining(LotkaVolterraWindows(flows=2).ode(), {"N[2]": (10.0, 30.0)})
     >>> trajectory(problem, [5.0, 20.0, 40.0]).sent.sel(flow=2).values.round(2).tolist()
-    [0.0, 1.53, 0.0]
+    [0.0, 6.04, 0.0]
     """
     import sympy
 

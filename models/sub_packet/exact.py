@@ -170,7 +170,7 @@ class SubPacketExact(SubPacketModel, reading="exact"):
         Examples
         --------
         >>> SubPacketExact(loss=0.5, collapse=1).silence_at(3)
-        (15, 0.0625)
+        (15.0, 0.0625)
         """
         if not (_is_number(level, int | np.integer) and 0 <= level <= self.backoff_cap):
             raise DomainError(f"level must be a whole number in [0, {self.backoff_cap}], got {shown(level)}")

@@ -79,7 +79,7 @@ def test_a_link_restores_filters_and_the_open_row(tab: Page, server: str) -> Non
     assert rows(tab) == [QUICK]
     assert tab.locator("#filter-paper").input_value() == "sub_packet"
     tab.wait_for_function(
-        "(id) => document.getElementById(id).querySelector('dd').textContent === 'correct as printed'",
+        "(id) => document.getElementById(id).querySelector('dd')?.textContent === 'correct as printed'",
         arg=QUICK,
     )
     tab.locator("#filter-words").fill("web load")
@@ -89,7 +89,7 @@ def test_a_link_restores_filters_and_the_open_row(tab: Page, server: str) -> Non
 def test_a_verdict_in_the_filter_decides_what_is_open(tab: Page, server: str) -> None:
     tab.goto(f"{server}/claims?paper=sub_packet&verdict=does+not+hold")
     tab.wait_for_function(
-        "() => document.querySelector('.counted').textContent === '1 of 40 statements: 1 does not hold.'"
+        "() => document.querySelector('.counted')?.textContent === '1 of 40 statements: 1 does not hold.'"
     )
     assert rows(tab) == ["sub_packet.repetitive_idle_time"]
 

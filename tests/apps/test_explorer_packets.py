@@ -140,7 +140,7 @@ def test_a_file_is_run_and_stays_out_of_the_address(tab: Page, server: str, tmp_
     file.write_text(SHORT)
     before = {*Path.cwd().iterdir()}
     tab.get_by_label("or load a TOML file").set_input_files(file)
-    tab.wait_for_function("() => document.querySelector('.state').textContent === 'mine, seed 1'")
+    tab.wait_for_function("() => document.querySelector('.state')?.textContent === 'mine, seed 1'")
     waited(tab, "done")
     assert tab.url == f"{server}/packets" and {*Path.cwd().iterdir()} == before
     assert tab.get_by_label("scenario", exact=True).locator("option:checked").inner_text() == file.name
@@ -180,7 +180,7 @@ def test_markup_in_a_file_is_text(tab: Page, server: str, tmp_path: Path) -> Non
     (tmp_path / "<img src=x onerror=alert(4)>.toml").write_text(MARKUP)
     tab.get_by_label("or load a TOML file").set_input_files(tmp_path / "<img src=x onerror=alert(4)>.toml")
     tab.wait_for_function(
-        "() => document.querySelector('.state').textContent.startsWith('<img src=x onerror=')"
+        "() => document.querySelector('.state')?.textContent.startsWith('<img src=x onerror=')"
     )
     waited(tab, "done")
     assert "<script>alert(2)</script>->" in tab.locator(".legend").nth(1).inner_text()
@@ -237,7 +237,7 @@ def test_files_are_refused_in_one_sentence(tab: Page, server: str, tmp_path: Pat
         assert len(tab.locator(".state").inner_text()) < 600
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00" * 100)
     tab.get_by_label("or load a TOML file").set_input_files(tmp_path / "bytes.toml")
-    tab.wait_for_function("() => document.querySelector('.state').textContent.includes('is not TOML')")
+    tab.wait_for_function("() => document.querySelector('.state')?.textContent.includes('is not TOML')")
     assert tab.locator(".words").first.inner_text() == before  # what was there stays
 
 

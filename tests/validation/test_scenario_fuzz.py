@@ -260,7 +260,8 @@ def test_bounds_on_nesting_change_nothing_else(text):
         theirs = tomllib.loads(text)
     except ValueError:
         theirs = None
-    assert repr(mine) == repr(theirs)
+    if mine != theirs:  # not a number among them; Python prints no whole number of 4,301 digits
+        assert repr(mine) == repr(theirs)
 
 
 @pytest.mark.parametrize("words", [["--set", "flows.0.count=" + "9" * 4301], ["--set", "a." * 9999 + "a=1"],
