@@ -419,7 +419,11 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize(("name", "changes"), CASES, ids=[name for name, _ in CASES])
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [*CASES[:2], *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES[2:])],
+    ids=[name for name, _ in CASES],
+)
 def test_the_code_and_the_command_give_the_same_numbers(
     name: str, changes: dict[str, str], tmp_path: Path
 ) -> None:

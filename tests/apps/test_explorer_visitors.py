@@ -1,4 +1,4 @@
-"""Ten visitors at once, for a minute: nobody meets an error, and the server does not grow."""
+"""Ten visitors at once, for a while or (slow) for a minute: nobody meets an error, and the server does not grow."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
 from explorer_tabs import PATIENCE
 from playwright.sync_api import Browser
 
 from tcpdynamics.apps.explorer.pages import pages
 
-VISITORS, SECONDS = 10, 60
-#: What a server may grow by in half a minute [kB]: the allocator's slack, not an answer kept for each request.
+VISITORS = 10
+#: What a server may grow by in half of the time [kB]: the allocator's slack, not an answer kept for each request.
 SLACK = 40_000
 
 #: A visitor that moves sliders and asks for the code until its page is left.
@@ -42,7 +43,10 @@ def memory(pid: int) -> int:
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
 
 
-def test_ten_visitors_for_a_minute(browser: Browser, explorer: tuple[str, subprocess.Popen[str]]) -> None:
+@pytest.mark.parametrize("seconds", [10, pytest.param(60, marks=pytest.mark.slow)])
+def test_ten_visitors_at_once(
+    browser: Browser, explorer: tuple[str, subprocess.Popen[str]], seconds: float
+) -> None:
     address, process = explorer
     said: list[str] = []
     tabs = [browser.new_context().new_page() for _ in range(VISITORS)]
@@ -53,10 +57,10 @@ def test_ten_visitors_for_a_minute(browser: Browser, explorer: tuple[str, subpro
     slugs = [slug for slug, page in pages().items() if page.controls]
     places = itertools.cycle(slugs)
 
-    def visit(seconds: float) -> int:
+    def visit(duration: float) -> int:
         """Each visitor goes to the next page and stays until it has moved sliders; then all go on."""
         moves, began = 0, time.monotonic()
-        while time.monotonic() - began < seconds:
+        while time.monotonic() - began < duration:
             for tab in tabs:
                 tab.goto(f"{address}/{next(places)}", wait_until="commit")
             for tab in tabs:
@@ -68,9 +72,9 @@ def test_ten_visitors_for_a_minute(browser: Browser, explorer: tuple[str, subpro
             next(places)  # another page for each visitor in the next round
         return moves
 
-    visit(SECONDS / 2)  # what is compiled once and kept, for each shape that a slider reaches
+    visit(seconds / 2)  # what is compiled once and kept, for each shape that a slider reaches
     before = memory(process.pid)
-    assert visit(SECONDS / 2) >= 8 * VISITORS
+    assert visit(seconds / 2) >= 8 * VISITORS
     assert said == []
     assert memory(process.pid) - before < SLACK
     for tab in tabs:
