@@ -32,6 +32,9 @@ _SHORTER = 3
 #: How often motions with corners too close for their samples are sampled again, each time four times as densely.
 _DENSER = 3
 
+#: Operations that denser samples may take: some minutes on one core. Beyond, the corners stay as they are.
+_DENSER_WORK = 1e11
+
 #: Sampled numbers that one block of points may hold, 160 MB.
 BLOCK_NUMBERS = 20_000_000
 
@@ -147,7 +150,8 @@ def flow_orbits(system: System, settings: FlowSettings) -> FlowOrbits:
     for _ in range(_DENSER):
         tight = np.flatnonzero(orbits.crowded)
         settings = replace(settings, samples=4 * settings.samples)
-        if not tight.size or numbers * settings.samples > BLOCK_NUMBERS:
+        each_point = float(numbers * settings.samples)
+        if not tight.size or each_point > BLOCK_NUMBERS or 50.0 * each_point * tight.size > _DENSER_WORK:
             break
         again = _in_blocks(system, tight, before, kept, own, short, settings)
         rest = np.flatnonzero(~orbits.crowded)

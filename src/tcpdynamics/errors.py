@@ -184,12 +184,18 @@ def real(
     Traceback (most recent call last):
     ...
     tcpdynamics.errors.DomainError: keep must be finite and > 0, got inf
+    >>> real("x", "1", -math.inf)
+    Traceback (most recent call last):
+    ...
+    tcpdynamics.errors.DomainError: x must be a finite number, got '1'
     """
     number = as_float(value)
     if not (math.isfinite(number) and low <= number <= high) or (above and number == low):
         bound = f"lie in {'(' if above else '['}{low:g}, {high:g}]"
         if high == math.inf:
-            bound = f"be finite and {'>' if above else '>='} {low:g}"
+            bound = (
+                f"be finite and {'>' if above else '>='} {low:g}" if low > -math.inf else "be a finite number"
+            )
         raise error(f"{name} must {bound}, got {shown(value)}")
     return number
 
