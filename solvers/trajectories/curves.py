@@ -373,6 +373,11 @@ def resolve(
         where, when, exact = where[pending], when[pending], exact[:, pending]
         was = np.tile(missed[~good], 2)
         p, a, b = _halves(p[~good], a[~good], b[~good])
+    return _gathered(done, sharp)
+
+
+def _gathered(done: list[tuple[Any, ...]], sharp: Index) -> Cells:
+    """Finished spans in the order of points and times; those of points with sharp places are not resolved."""
     p, a, b = (np.concatenate([d[i] for d in done]) for i in range(3))
     series, missed = np.concatenate([d[3] for d in done], axis=2), np.concatenate([d[4] for d in done])
     cut = np.concatenate([d[5] for d in done])

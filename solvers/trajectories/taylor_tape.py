@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,15 +140,8 @@ def write_tape(system: System) -> Tape:
             first, count = count, count + 1
         elif kind in (opcodes.EXP, opcodes.LOG, opcodes.POW):
             first, second, count = count, count + 1, count + 2
-        elif kinds[b] < MOVING:
-            kind = {
-                opcodes.ADD: opcodes.ADDC, opcodes.SUB: opcodes.SUBC, opcodes.MUL: opcodes.MULC,
-                opcodes.DIV: opcodes.DIVC,
-            }[kind]  # fmt: skip
-        elif kinds[a] < MOVING and kind in (opcodes.ADD, opcodes.MUL):
-            kind, a, b = {opcodes.ADD: opcodes.ADDC, opcodes.MUL: opcodes.MULC}[kind], b, a
-        elif kinds[a] < MOVING and kind == opcodes.SUB:
-            kind = opcodes.CSUB
+        else:
+            kind, a, b = _beside_a_constant(kind, a, b, kinds)
         code2.append([kind, i, a, b, first, second])
     past = list(dict.fromkeys(d.of for d in lagged.values()))
     source_slot = {d.of: of[name] for name, d in lagged.items()}
@@ -163,6 +157,20 @@ def write_tape(system: System) -> Tape:
         array([delayed[n] for n in used]), array([past.index(lagged[n].of) for n in used]),
         array([source_slot[p] for p in past]), tuple(past),
     )  # fmt: skip
+
+
+def _beside_a_constant(kind: int, a: int, b: int, kinds: Sequence[int]) -> tuple[int, int, int]:
+    """The cheaper operation where one of two operands does not move, with its operands in order."""
+    from . import taylor_operations as opcodes
+
+    either_side = {opcodes.ADD: opcodes.ADDC, opcodes.MUL: opcodes.MULC}
+    if kinds[b] < MOVING:
+        return (either_side | {opcodes.SUB: opcodes.SUBC, opcodes.DIV: opcodes.DIVC})[kind], a, b
+    if kinds[a] < MOVING and kind in either_side:
+        return either_side[kind], b, a
+    if kinds[a] < MOVING and kind == opcodes.SUB:
+        return opcodes.CSUB, a, b
+    return kind, a, b
 
 
 def _one_program(
