@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,8 +75,8 @@ def browser() -> Iterator[Browser]:
         instance.close()
 
 
-@pytest.fixture(scope="module")
-def explorer() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+@contextmanager
+def running() -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """An explorer's address and process, which ends well when it is interrupted."""
     from explorer_tabs import wait_for
 
@@ -96,12 +97,20 @@ def explorer() -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 
 @pytest.fixture(scope="module")
-def server(explorer: tuple[str, subprocess.Popen[str]]) -> str:
-    """The explorer's address."""
-    return explorer[0]
+def explorer() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """An explorer of a file's own, whose process is looked at."""
+    with running() as pair:
+        yield pair
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The address of the explorer that the files share."""
+    with running() as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The exported pages."""
     from tcpdynamics.apps.explorer.export import export
