@@ -14,7 +14,7 @@ from tcpdynamics import __version__
 from tcpdynamics.charts.look import BLACK, VERDICT_COLOURS, break_lines, coordinate
 from tcpdynamics.errors import DomainError, shown
 
-from ..statistics import mean_interval
+from ..statistics import law_distance, mean_interval
 from .comparison import Comparison, counts, grade_tolerance
 
 if TYPE_CHECKING:
@@ -98,20 +98,28 @@ class PredictionVsPackets(Comparison):
         """Compare; see `compare`."""
         measured = self._measure()
         predicted = self._predict(measured)
+        # A prediction that is missing in one replication is missing: the others alone would be another sample.
+        missing = predicted.isnull().any([d for d in predicted.dims if d in ("replication", "packets")])
+        data: dict[str, Any] = {}
         if self._is_law(measured):
             measured = _fold(measured, predicted)
             gap = measured - predicted
-            effect = 0.5 * abs(gap).sum("packets", skipna=False)
-            words = "total-variation distance between measured and predicted"
+            far = law_distance(gap.where(~missing), "packets", level=self.level)
+            parts = ("distance", "low", "high", "noise")
+            data |= {
+                name: far[part] for name, part in zip((*self.effect, "effect_noise"), parts, strict=True)
+            }
+            relative, words = (
+                True,
+                "total-variation distance between the measured mean law and the predicted one",
+            )
+            low_high = {"measured": measured, "gap": gap.where(~missing)}
         else:
             gap = measured - predicted
-            zero = bool((predicted == 0).any())
-            effect = gap if zero else gap / abs(predicted)
-            words = "measured - predicted" + ("" if zero else ", over predicted")
-        # A prediction that is missing in one replication is missing: the others alone would be another sample.
-        missing = predicted.isnull().any([d for d in predicted.dims if d in ("replication", "packets")])
-        low_high = {"effect": effect.where(~missing), "measured": measured, "gap": gap.where(~missing)}
-        data: dict[str, Any] = {}
+            relative = not bool((predicted == 0).any())
+            effect = gap / abs(predicted) if relative else gap
+            words = "measured - predicted" + (", over predicted" if relative else "")
+            low_high = {"effect": effect.where(~missing), "measured": measured, "gap": gap.where(~missing)}
         for name, values in low_high.items():
             interval = mean_interval(values, level=self.level)
             parts = (("mean", name), ("low", f"{name}_low"), ("high", f"{name}_high"))
@@ -122,8 +130,9 @@ class PredictionVsPackets(Comparison):
         units = {"units": measured.attrs.get("units", "1")}
         for name in ("measured", "measured_low", "measured_high", "predicted", "gap", "gap_low", "gap_high"):
             data[name] = data[name].assign_attrs(units, long_name=self._name(measured))
-        for name in self.effect:
-            relative = effect is not gap
+        for name in (*self.effect, "effect_noise"):
+            if name not in data:
+                continue
             data[name] = data[name].assign_attrs(units="1" if relative else units["units"], long_name=words)
         return xr.Dataset(data).drop_vars("seed", errors="ignore").assign_attrs(self.attributes())
 
@@ -202,7 +211,8 @@ class PredictionVsPackets(Comparison):
                 "packets = 0, 1, 2, ..., whose last entry counts all larger numbers"
             )
         for dim in set(array.dims) & set(measured.dims) - {"packets"}:
-            if dim in array.indexes and dim in measured.indexes and not array[dim].equals(measured[dim]):
+            own, theirs = array.indexes.get(dim), measured.indexes.get(dim)
+            if own is not None and theirs is not None and not own.equals(theirs):
                 raise DomainError(
                     f"prediction must have the same values of {dim} as the runs, got "
                     f"{shown(array[dim].values.tolist())}; select them, or leave out the coordinate"
@@ -216,9 +226,12 @@ class PredictionVsPackets(Comparison):
         units = getattr(value, "attrs", {}).get("units"), measured.attrs.get("units")
         singular = [str(u).replace("packets", "packet") for u in units]
         if None not in units and singular[0] != singular[1]:
+            name = self._quantity_name()
+            both = isinstance(self.quantity, str) and name in QUANTITIES and name in self.runs
             raise DomainError(
-                f"prediction must be in {units[1]}, as {self._quantity_name()} is, got {units[0]}; convert it, or, if "
+                f"prediction must be in {units[1]}, as {name} is, got {units[0]}; convert it, or, if "
                 f"it is in {units[1]}, label it: .assign_attrs(units={str(units[1])!r})"
+                + (f"; the count of each flow is the quantity lambda runs: runs.{name}" if both else "")
             )
 
     def _is_law(self, measured: xr.DataArray) -> bool:
@@ -358,10 +371,12 @@ def compare(
     -------
     Dataset
         `effect` with `effect_low`, `effect_high`: (measured - predicted)/predicted; where a prediction is 0, the
-        difference itself, in the unit of the quantity; of "sends_per_epoch" the total-variation distance, the largest
-        error of the probability of any event. `verdict`: "agrees" where the interval lies within the tolerance,
-        "differs" where it lies beyond, else "undecided" (run more replications); "no answer" where a number is
-        missing. `measured` and `gap` = measured - predicted with intervals, `predicted`.
+        difference itself, in the unit of the quantity; of "sends_per_epoch" the total-variation distance of the mean
+        law, the largest error of the probability of any event, with the interval of `statistics.law_distance`, and
+        `effect_noise`, the distance that a true model has on average with so many runs as long as these. `verdict`:
+        "agrees" where the interval lies within the tolerance, "differs" where it lies beyond, else "undecided" (run
+        more replications); "no answer" where a number is missing. `measured` and `gap` = measured - predicted with
+        intervals, `predicted`.
         `tcpdynamics.plot(result)` draws it; `comparisons.PredictionVsPackets.paragraph(result)` says it in words.
 
     Raises
