@@ -177,8 +177,14 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--precision", "nan"], "--precision must be a number"),
         (["--most", "9"], "--most belongs to --precision"),
         (["--replications", "2", "--output", "x.csv"], "--output x.csv shows one run"),
-        (["--replications", "2", "--set", "record.sends=true"], "asks for sends; remove [record]"),
-        (["--precision", "2%", "--set", "record.queues=0"], "asks for queues; remove [record]"),
+        (
+            ["--replications", "2", "--set", "record.sends=true"],
+            "asks for sends; switch them off with --set record={}",
+        ),
+        (
+            ["--precision", "2%", "--set", "record.queues=0"],
+            "asks for queues; switch them off with --set record={}",
+        ),
         (["--precision", "2%", "--output", "x.html"], "--output x.html shows one run"),
         (["--trace", "no/such/folder/x.csv"], "does not exist"),
         (["--trace", "x.txt"], "ends in .csv"),
