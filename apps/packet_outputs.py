@@ -434,7 +434,8 @@ def page(result: xr.Dataset) -> str:
             # A name of its own, not a random one: the same run is the same page, byte by byte.
             name = f"figure-{len(bodies)}"
             bodies.append(to_html(figure, include_plotlyjs=False, full_html=False, div_id=name))
-    name = html.escape(f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', '')}")
+    seed = f", seed {result.attrs['seed']}" if "seed" in result.attrs else ""
+    name = html.escape(f"{result.attrs.get('name', 'scenario')}{seed}")
     return (
         f'{files.page_start(files.holding(result.attrs))}<meta charset="utf-8"><title>{name}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif"><h1>{name}</h1>\n'

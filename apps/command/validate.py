@@ -56,7 +56,7 @@ def _runner(name: str) -> Callable[..., None]:
         text = comparison.paragraph(result)
         if as_json:
             click.echo(json.dumps(_document(result, text)))
-        elif not output:
+        else:
             for part in text.split("\n\n"):
                 click.echo(textwrap.fill(part, 110) + "\n")
 
@@ -150,7 +150,7 @@ def validate_sub_packet(
             "paragraph": comparison.paragraph(result),
         }
         click.echo(json.dumps(document))
-    elif output is None:
+    else:
         _print_verdicts(result)
         for part in comparison.paragraph(result).split("\n\n"):
             click.echo("\n" + textwrap.fill(part, 110))
@@ -215,7 +215,7 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
         wrote(output)
     if as_json:
         click.echo(json.dumps(rows))
-    elif output is None:
+    else:
         click.echo(
             f"ns-2: {result.attrs['ns2']}; means over {comparison.seeds} seeds, 99 % interval of ours - ns-2"
         )

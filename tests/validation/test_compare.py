@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,38 @@ def test_a_result_is_drawn_and_put_into_words_also_from_a_file(runs: xr.Dataset,
 def test_what_cannot_be_compared_is_refused(call: Any, words: str, runs: xr.Dataset) -> None:
     with pytest.raises(DomainError, match=words):
         call(runs)
+
+
+def test_the_picture_has_a_trace_for_each_verdict_and_a_band_of_the_tolerance() -> None:
+    values = np.array([[1.0, 1.01, 0.99], [2.0, 2.1, 1.9], [3.0, 3.01, 2.99]])
+    p = xr.DataArray([0.001, 0.02, 0.1], dims="p", attrs={"long_name": "loss"})
+    runs = xr.Dataset({"x": (("p", "replication"), values)}, {"p": p})
+    quantity = lambda r: r.x.assign_attrs(units="1/s", long_name="rate of something")  # noqa: E731
+    result = compare(xr.DataArray([1.0, 2.0, 2.0], dims="p"), runs, quantity, tolerance=0.06)
+    assert result.verdict.values.tolist() == ["agrees", "undecided", "differs"]
+    figure = plot(result)
+    for trace in figure.data:
+        assert isinstance(trace.marker.color, str) or trace.name == "predicted"
+    told = [trace.name for trace in figure.data if trace.showlegend]
+    assert told == [f"packets, mean with interval: {v}" for v in ("agrees", "differs", "undecided")]
+    assert figure.layout.shapes[0].y0 == -0.06 and figure.layout.shapes[0].y1 == 0.06
+    assert figure.layout.xaxis.type == "log" and figure.layout.xaxis2.title.text == "loss"
+    assert figure.layout.title.text.startswith("rate of something of runs: 1 of 3 agree")
+    named = compare(2.0, runs.isel(p=0, drop=True), lambda r: r.x, name="what I measure")
+    assert "what I measure of runs" in PredictionVsPackets.paragraph(named)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tolerance": 5}, "tolerance must lie in (0, 1), for the effect is relative, got 5; a percentage?"),
+        ({"level": 95}, "level must lie in (0, 1), got 95; a percentage? divide by 100"),
+    ],
+)
+def test_a_percentage_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(DomainError, match=re.escape(words)):
+        compare(1.0, runs_of([1.0, 2.0]), "x", **options)
+    assert compare(0.0, runs_of([1.0, 1.1]), "x", tolerance=5).verdict.item() == "agrees"
 
 
 def test_the_tail_of_a_longer_law_is_added_up(runs: xr.Dataset) -> None:

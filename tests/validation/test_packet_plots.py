@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from tcpdynamics.charts import packets as plots
-from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, simulate
+from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, replicate, simulate
 
 KINDS = ["new", "fast_retransmission", "timeout_retransmission", "other_repeat"]
 
@@ -220,3 +220,20 @@ def test_selected_links_keep_their_queues() -> None:
     run.attrs["what_you_ran"] = '{"links": [{"name": "a->b"}, {"name": "b->c"}]}'
     for link in ("b->c", ["b->c"]):
         assert traces(plots.queue_figure(run.sel(link=link))) == {"b->c": ([0.0, 1.0], [2, 5])}
+
+
+def test_flows_of_every_group_are_drawn() -> None:
+    """Four groups of five: the first flow of each, and the second of two of them."""
+    groups = tuple(Flows(count=5, rtt=0.1 * (i + 1)) for i in range(4))
+    run = simulate(
+        Scenario(groups, Bottleneck(1e6, 20), duration=3.0, warm_up=1.0, record=Record(windows=0.5))
+    )
+    names = {trace.name.split(":")[0] for trace in plots.window_figure(run).data}
+    assert names == {f"flow {i} (group {i // 5})" for i in (0, 1, 5, 6, 10, 15)}
+
+
+def test_a_mean_of_replications_bears_no_seed() -> None:
+    runs = replicate(Scenario((Flows(),), Bottleneck(1e6, 20), duration=3.0, warm_up=1.0, name="mine"), 2)
+    assert "seed" not in runs.attrs and runs.seed.size == 2
+    mean = runs.mean("replication", keep_attrs=True)
+    assert plots.simulation_figure(mean).layout.title.text == "Packets sent in an epoch: mine"

@@ -12,6 +12,7 @@ import xarray as xr
 
 from tcpdynamics.errors import InputError
 from tcpdynamics.models import SubPacketExact, SubPacketFull
+from tcpdynamics.paper_figures.registry import figures
 from tcpdynamics.solvers import DomainError, stationary
 from tcpdynamics.validation.comparisons import SubPacketChainVsPackets
 from tcpdynamics.validation.comparisons.sub_packet import CHAINS, LINKS, PARAMETERS, comparison_of, summary
@@ -222,3 +223,10 @@ def test_loads_are_checked() -> None:
         SubPacketChainVsPackets(flows=())
     with pytest.raises(DomainError, match="replications must be at least 2"):
         SubPacketChainVsPackets(replications=1)
+
+
+def test_the_comparison_says_how_far_it_is() -> None:
+    shares: list[float] = []
+    short = {"flows": (20, 30), "duration": 20.0, "warm_up": 5.0, "replications": 2}
+    figures()["sub_packet.fig9"].solve(quick=True, progress=shares.append, **short)
+    assert shares == sorted(shares) and len(shares) > 2 and shares[-1] == 1.0

@@ -24,7 +24,8 @@ Their other parameters are fields of the comparison, with the names of `SubPacke
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -35,7 +36,7 @@ from tcpdynamics.charts.look import BLACK, BLUE, COLOURS, GREEN, LEGEND_BELOW, O
 from tcpdynamics.errors import shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull
-from tcpdynamics.progress import tracked
+from tcpdynamics.progress import listening, tracked
 from tcpdynamics.solvers import self_consistent, stationary, windowed
 from tcpdynamics.solvers.problems import DomainError
 
@@ -244,8 +245,8 @@ class SubPacketChainVsPackets(Comparison):
         )  # fmt: skip
 
     def _check_work(self) -> None:
-        """Refuse what takes too long in all, before the first run. The independent link sends what "
-        "drop-tail sends."""
+        """Refuse what takes too long in all, before the first run. The independent link sends what
+        drop-tail sends."""
         once = sum(
             self.scenario(link if link != "independent" else "drop-tail", n).work
             for n in self.flows
@@ -265,8 +266,13 @@ class SubPacketChainVsPackets(Comparison):
         counts = [flows // n + (i < flows % n) for i in range(n)]
         return [float(r) for r in np.linspace(*self.base_rtt, n)], counts
 
-    def run(self) -> xr.Dataset:
+    def run(self, progress: Callable[[float], None] | None = None) -> xr.Dataset:
         """Simulate, predict, compare.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the share of the work that is done, in [0, 1], as by `simulate`.
 
         Returns
         -------
@@ -282,6 +288,14 @@ class SubPacketChainVsPackets(Comparison):
             `jain_predicted`, `starved_predicted`.
         """
         self._check_work()
+        with listening(progress) if progress is not None else nullcontext():
+            cases = self._cases()
+        result = xr.concat(cases, xr.Variable("flows", list(self.flows)))
+        result = result.merge(self._predicted_loss())
+        result.attrs = self.attributes()
+        return result
+
+    def _cases(self) -> list[xr.Dataset]:
         cases = []
         for n in tracked(self.flows):
             drop_tail = replicate(self.scenario("drop-tail", n), self.replications)
@@ -292,10 +306,7 @@ class SubPacketChainVsPackets(Comparison):
             cases.append(
                 xr.concat([self._case(runs[link]) for link in LINKS], xr.Variable("link", list(LINKS)))
             )
-        result = xr.concat(cases, xr.Variable("flows", list(self.flows)))
-        result = result.merge(self._predicted_loss())
-        result.attrs = self.attributes()
-        return result
+        return cases
 
     def _case(self, runs: xr.Dataset) -> xr.Dataset:
         """One link and number of flows: every prediction at the loss of its own replication."""
@@ -350,8 +361,8 @@ class SubPacketChainVsPackets(Comparison):
         return sent.drop_vars([c for c in sent.coords if c != "packets"])
 
     def _fairness(self, runs: xr.Dataset) -> dict[str, Any]:
-        """Jain's index and the share of starved flows over a slice, from the exact chain at the mean "
-        "measured loss."""
+        """Jain's index and the share of starved flows over a slice, from the exact chain at the mean
+        measured loss."""
         model = self.chain_model(SubPacketExact, float(runs.loss_rate.mean()))
         epochs = max(1, round(self.slice / float(runs.mean_rtt.mean())))
         over = windowed(model.chain(), model.delivered(), epochs)
@@ -486,8 +497,8 @@ class SubPacketChainVsPackets(Comparison):
 
     @staticmethod
     def silence_figure(result: xr.Dataset, flows: int) -> go.Figure:
-        """P(a silence lasts at least t epochs): simulated with intervals, and by the exact chain at the "
-        "measured loss."""
+        """P(a silence lasts at least t epochs): simulated with intervals, and by the exact chain at the measured
+        loss."""
         import plotly.graph_objects as go
 
         figure = go.Figure()
@@ -637,8 +648,8 @@ def _interval(values: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
 
 
 def summary(result: xr.Dataset) -> list[dict[str, Any]]:
-    """One row for each link and chain: over which measured losses it agrees, is close, differs; and its "
-    "largest gap."""
+    """One row for each link and chain: over which measured losses it agrees, is close, differs; and its
+    largest gap."""
     rows = []
     for link in LINKS:
         for chain in CHAINS:

@@ -86,7 +86,7 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
     result : Dataset
         Of one simulation that recorded windows.
     flows : sequence of int, optional
-        Default: those selected in the result, the first 6 that were recorded.
+        Default: those selected in the result, 6 of those that were recorded, of each group in turn.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
     _need(result, "window_time", "record.windows", "0.1")
     which = result.window_flow.values.astype(int)
     known = np.unique(which if flows is not None else which[np.isin(which, _flows(result))]).tolist()
-    chosen, names = _choose(flows, known, "flows"), _flow_names(result)
+    chosen, names = _choose(flows, _in_turn(result, known), "flows"), _flow_names(result)
     figure = _figure(f"Windows: {_title(result)}{_of_all(chosen, known, flows, 'flows')}", "window [packets]")
     highest = 0.0
     for j, flow in enumerate(chosen):
@@ -166,7 +166,7 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
 def throughput_figure(
     result: xr.Dataset, width: float = 1.0, unit: str = "packets/s", flows: Sequence[int] | None = None
 ) -> go.Figure:
-    """What is received per second against time: of each flow (the first 6) and of all together.
+    """What is received per second against time: of 6 flows, of each group in turn, and of all together.
 
     From recorded receives, in bins of `width` seconds, repeats included; without them from the goodput of slices,
     whose width is the scenario's.
@@ -180,7 +180,7 @@ def throughput_figure(
     unit : {"packets/s", "Mbit/s"}
         Mbit/s count headers too; a handshake is as small as it is, but in slices as large as a data packet.
     flows : sequence of int, optional
-        Those drawn one by one. Default: the first 6.
+        Those drawn one by one. Default: 6, of each group in turn.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def throughput_figure(
         are neither receives nor slices.
     """
     _check_width(width)
-    chosen = _choose(flows, _flows(result), "flows")
+    chosen = _choose(flows, _in_turn(result, _flows(result)), "flows")
     if unit not in ("packets/s", "Mbit/s"):
         raise ValueError(f"unit must be 'packets/s' or 'Mbit/s', got {unit!r}")
     size = 1e-6 * _packet_bits(result) if unit == "Mbit/s" else None
@@ -213,7 +213,7 @@ def throughput_figure(
 
 
 def drops_figure(result: xr.Dataset, width: float = 1.0, flows: Sequence[int] | None = None) -> go.Figure:
-    """Data packets lost per second against time: of each flow (the first 6) and of all; acknowledgements apart.
+    """Data packets lost per second against time: of 6 flows, of each group in turn, and of all; acknowledgements apart.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def drops_figure(result: xr.Dataset, width: float = 1.0, flows: Sequence[int] | 
     width : float
         Of a bin [s].
     flows : sequence of int, optional
-        Those drawn one by one. Default: the first 6.
+        Those drawn one by one. Default: 6, of each group in turn.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def drops_figure(result: xr.Dataset, width: float = 1.0, flows: Sequence[int] | 
         Without the recording, for several replications, a width that is not positive, or a flow that there is not.
     """
     _check_width(width)
-    chosen = _choose(flows, _flows(result), "flows")
+    chosen = _choose(flows, _in_turn(result, _flows(result)), "flows")
     _need(result, "drop_time", "record.drops", "true")
     data = result.drop_kind.values < len(result.kind)
     edges, rates = _binned(result.isel({"drop": data}), "drop", width, chosen)
@@ -358,8 +358,24 @@ def _choose(wanted: Sequence[int] | None, known: list[int], what: str) -> list[i
     return list(wanted)
 
 
+def _in_turn(result: xr.Dataset, known: list[int]) -> list[int]:
+    """Flows in an order whose beginning shows every group: the first flow of each, the second of each, ..."""
+    if "group" not in result.coords:
+        return known
+    of_flow = dict(zip(_flows(result), np.atleast_1d(result["group"].values).tolist(), strict=True))
+    rank: dict[int, tuple[int, int]] = {}
+    count: dict[int, int] = {}
+    for flow in known:
+        group = of_flow.get(flow, -1)
+        count[group] = count.get(group, 0) + 1
+        rank[flow] = (count[group], group)
+    shown = sorted(known, key=rank.__getitem__)
+    return sorted(shown[:SHOWN]) + shown[SHOWN:]
+
+
 def _title(result: xr.Dataset) -> str:
-    return f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', 'unknown')}"
+    seed = f", seed {result.attrs['seed']}" if "seed" in result.attrs else ""
+    return f"{result.attrs.get('name', 'scenario')}{seed}"
 
 
 def _of_all(drawn: Sequence[int], known: Sequence[int], wanted: object, what: str) -> str:
