@@ -19,7 +19,7 @@ from tcpdynamics.charts.look import (
     break_lines,
     coordinate,
 )
-from tcpdynamics.errors import DomainError, shown
+from tcpdynamics.errors import DomainError, shown, suggestion
 
 from ..statistics import law_distance, mean_interval
 from .comparison import Comparison, counts, grade_tolerance
@@ -116,14 +116,12 @@ class PredictionVsPackets(Comparison):
             gap = measured - predicted
             self._check_share(True)
             far = law_distance(gap.where(~missing), "packets", level=self.level)
-            parts = ("distance", "low", "high", "noise")
+            of_law = ("distance", "low", "high", "noise")
             data |= {
-                name: far[part] for name, part in zip((*self.effect, "effect_noise"), parts, strict=True)
+                name: far[part] for name, part in zip((*self.effect, "effect_noise"), of_law, strict=True)
             }
-            relative, words = (
-                True,
-                "total-variation distance between the measured mean law and the predicted one",
-            )
+            relative = True
+            words = "total-variation distance between the measured mean law and the predicted one"
             low_high = {"measured": measured, "gap": gap.where(~missing)}
         else:
             gap = measured - predicted
@@ -191,10 +189,13 @@ class PredictionVsPackets(Comparison):
         elif quantity in runs:
             values = runs[quantity]
         else:
-            numeric = [str(k) for k, v in runs.data_vars.items() if "replication" in v.dims and v.ndim == 1]
+            known = [
+                *QUANTITIES,
+                *sorted(str(k) for k, v in runs.data_vars.items() if "replication" in v.dims),
+            ]
+            close = suggestion(str(quantity), known)
             raise DomainError(
-                f"quantity must be a function of the runs or one of {', '.join([*QUANTITIES, *sorted(numeric)])}, "
-                f"got {shown(quantity)}"
+                f"quantity must be a function of the runs or one of {', '.join(known)}, got {shown(quantity)}{close}"
             )
         if not isinstance(values, xr.DataArray) or "replication" not in values.dims:
             raise DomainError(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from tcpdynamics.errors import shown
 
 from .look import BLUE, COLOURS, GREEN, LEGEND_BELOW, ORANGE, PURPLE, RED, SKY
 
@@ -21,12 +23,32 @@ SHOWN = 6
 _SENDS = 20_000
 
 
-def simulation_figure(result: xr.Dataset) -> go.Figure:
-    """Of one run, what was recorded first of windows, queues, receives; of replications, means with intervals.
+def simulation_figure(result: xr.Dataset, what: str = "") -> go.Figure:
+    """Of one run what was recorded first of windows, queues, receives; of replications, means with intervals.
+
+    `what`: another figure of one run: "windows", "queues", "throughput", "drops", "segments" or "epochs".
 
     Of a run whose flows were selected (`run.sel(flow=[0, 1])`), those flows. Where more were recorded than a figure
     shows, its title says how many.
+
+    Raises
+    ------
+    ValueError
+        For another word, for what was not recorded, or without the coordinate `flow`.
     """
+    if "flow" not in result.coords:
+        raise ValueError(
+            "the figure of a simulation needs the coordinate flow, got a Dataset without it; plot the runs, those of "
+            "some flows (result.sel(flow=[0, 1])), or a mean over replication"
+        )
+    if what:
+        figures: dict[str, Callable[[xr.Dataset], go.Figure]] = {
+            "windows": window_figure, "queues": queue_figure, "throughput": throughput_figure,
+            "drops": drops_figure, "segments": sequence_figure, "epochs": epochs_figure,
+        }  # fmt: skip
+        if what not in figures:
+            raise ValueError(f"what must be one of {', '.join(figures)}, got {shown(what)}")
+        return figures[what](result)
     if "replication" in result.dims:
         return replications_figure(result)
     if "window_time" in result:
@@ -59,16 +81,27 @@ def replications_figure(result: xr.Dataset, level: float = 0.95) -> go.Figure:
 
     figure = make_subplots(1, 2, horizontal_spacing=0.12)
     panels = (("epoch_share", "sent_in_epoch", "packets sent in an epoch", "probability of an epoch"),
-              ("goodput_rate", "flow", "flow", "goodput [bit/s]"))  # fmt: skip
+              ("goodput_rate", "flow", "flow", "goodput [Mbit/s]"))  # fmt: skip
+    groups = (
+        np.atleast_1d(result["group"].values)
+        if "group" in result.coords
+        else np.zeros(len(_flows(result)), int)
+    )
     for column, (name, dim, across, up) in enumerate(panels, start=1):
-        values = _epoch_share(result) if name == "epoch_share" else result[name]
+        values = _epoch_share(result) if name == "epoch_share" else result[name] / 1e6
         interval = mean_interval(values, level=level)
+        x, mean = np.atleast_1d(result[dim].values), np.atleast_1d(interval["mean"].values)
         reach = np.atleast_1d((interval["high"] - interval["mean"]).values)
-        figure.add_scatter(
-            x=np.atleast_1d(result[dim].values), y=np.atleast_1d(interval["mean"].values), mode="markers", row=1,
-            col=column, error_y={"array": reach, "thickness": 1},
-            marker={"color": COLOURS[0], "size": 7}, showlegend=False,
-        )  # fmt: skip
+        of = groups if dim == "flow" else np.full(len(x), -1)
+        of_groups = _group_words(result) if dim == "flow" else {}
+        for group in np.unique(of).tolist():
+            mine = of == group
+            figure.add_scatter(
+                x=x[mine], y=mean[mine], mode="markers", row=1, col=column,
+                error_y={"array": reach[mine], "thickness": 1}, name=of_groups.get(group, "all flows"),
+                marker={"color": COLOURS[max(group, 0) % len(COLOURS)], "size": 7},
+                showlegend=dim == "flow" and len(np.unique(groups)) > 1,
+            )  # fmt: skip
         figure.update_xaxes(title_text=across, row=1, col=column)
         figure.update_yaxes(title_text=up, rangemode="tozero", row=1, col=column)
     last = int(result.sent_in_epoch[-1])
@@ -397,6 +430,16 @@ def _link_names(result: xr.Dataset) -> list[str]:
 def _flows(result: xr.Dataset) -> list[int]:
     """Numbers of the flows that the result is about: all, or those selected."""
     return [int(i) for i in np.atleast_1d(result["flow"].values)]
+
+
+def _group_words(result: xr.Dataset) -> dict[int, str]:
+    """Names of the groups of flows by their numbers, with their rule or sender."""
+    groups = _scenario(result).get("flows", [])
+    rules = [g.get("control", "reno") for g in groups]
+    return {
+        i: f"group {i}: {rule if rule != 'reno' else g.get('sender', '')}"
+        for i, (g, rule) in enumerate(zip(groups, rules, strict=True))
+    }
 
 
 def _flow_names(result: xr.Dataset) -> dict[int, str]:
