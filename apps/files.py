@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
+import json
 import os
 import stat
 import struct
@@ -84,12 +86,41 @@ _COMMANDS = {
 }
 
 
+#: Between what a file holds and the mark of its settings; letters of a subject, so that the mark is never cut off.
+_MARKED = ", settings "
+_LONGEST_SUBJECT = 150
+
+
+def settings_mark(settings: Mapping[str, Any]) -> str:
+    """A short mark of what was asked for, the same for the same settings.
+
+    >>> settings_mark({"loss": "0.1"}) == settings_mark({"loss": "0.1"}) != settings_mark({"loss": "0.2"})
+    True
+    """
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def marked(subject: str, mark: str) -> str:
+    """What a file holds whose settings have a mark.
+
+    >>> marked("stability of logistic", "0123456789ab")
+    'stability of logistic, settings 0123456789ab'
+    """
+    return f"{subject[:_LONGEST_SUBJECT]}{_MARKED}{mark}" if mark else subject
+
+
 def holding(attributes: Mapping[str, Any]) -> str:
-    """What a result holds, by its attributes: the command and its subject; "" where they do not say.
+    """What a result holds, by its attributes: the command, its subject and the mark of the settings; "" if unknown.
 
     >>> holding({"model": "logistic", "solver": "stability_chart", "version": "1"})
     'stability of logistic'
     """
+    subject = _subject(attributes)
+    return marked(subject, str(attributes.get("settings", ""))) if subject else ""
+
+
+def _subject(attributes: Mapping[str, Any]) -> str:
     if "comparison" in attributes:
         return f"comparison {attributes['comparison']}"
     if "version" not in attributes:
@@ -130,10 +161,13 @@ def check_replaceable(path: Path, force: bool, what: str) -> None:
             "name, remove it, or give --force"
         )
     if held != _brief(what):
-        told = bare(held) if held else "something that an older version did not name"
+        told = bare(held.partition(_MARKED)[0]) if held else "something that an older version did not name"
+        wanted = bare(_brief(what).partition(_MARKED)[0])
+        other = f", not {wanted}" if told != wanted else " with other settings"
+        if told == wanted and _MARKED not in held:
+            other = " and does not say with which settings"
         raise OutputError(
-            f"cannot write {path}: {path.name} holds {told}, not {bare(_brief(what))}; give another name, "
-            "remove it, or give --force"
+            f"cannot write {path}: {path.name} holds {told}{other}; give another name, remove it, or give --force"
         )
 
 

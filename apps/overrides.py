@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from typing import Any
 
@@ -39,6 +40,7 @@ def override(table: dict[str, Any], setting: str, example: str = "flows.0.sender
     {'flows': [{'count': 3}], 'bottleneck': {'rate': '2Mbit/s'}}
     """
     path, equals, text = setting.partition("=")
+    path = re.sub(r"\[(\d+)\]", r".\1", path)  # flows[1].rtt, as messages have it
     names = path.strip().split(".")
     if not equals or not all(names):
         raise InputError(f"--set takes key=value, such as {example}, got {shown(setting)}")
@@ -65,13 +67,20 @@ def _key(at: Any, name: str, before: list[str]) -> str | int:
             f"--set {where}.{_cut(name)}: {where} is {shown(at)}, which has nothing below it; stop there"
         )
     if not (name.isascii() and name.isdigit()):
+        index = next((i for i, entry in enumerate(at) if _name_of(entry) == name), None)
+        place = f"0.{_cut(name)}" if index is None else str(index)
         raise InputError(
-            f"--set {where}.{_cut(name)}: {where} is a list; give an index from 0, such as {where}.0.{_cut(name)}"
+            f"--set {where}.{_cut(name)}: {where} is a list; give an index from 0, such as {where}.{place}"
         )
     if len(name) > 9 or int(name) >= len(at):
         held = f"the indices 0 to {len(at) - 1}" if at else "no entries"
         raise InputError(f"--set {where}.{_cut(name)}: {where} has {held}; add more in the file")
     return int(name)
+
+
+def _name_of(entry: Any) -> str:
+    """The name of a link in a file."""
+    return f"{entry.get('source')}->{entry.get('target')}" if isinstance(entry, dict) else ""
 
 
 def _value(text: str) -> Any:

@@ -46,6 +46,8 @@ RECORDINGS = {"send", "receive", "drop", "window_sample", "queue_sample"}
 
 #: Links listed in a summary, those that lose most first, and groups of flows.
 _LINKS = 5
+#: Utilisation from which on a link without losses is shown.
+_USED = 0.1
 _FLOWS = 10
 _GROUPS = 50
 
@@ -167,21 +169,25 @@ def _groups(result: xr.Dataset, scenario: Scenario, several: bool) -> Iterator[s
 
 
 def _links(result: xr.Dataset, several: bool) -> Iterator[str]:
-    """The links that lose most, if there are several links."""
+    """The links that lose most, then those that are used most, if there are several links."""
     if result.sizes.get("link", 1) < 2:
         return
     dropped = result.link_dropped.mean("replication") if several else result.link_dropped
     order = (-dropped).argsort(kind="stable").values
     losing = [i for i in order if dropped.values[i] > 0]
-    for i in losing[:_LINKS]:
+    used = result.link_utilisation.mean("replication") if several else result.link_utilisation
+    busiest = (-used.fillna(0.0)).argsort(kind="stable").values
+    busy = [i for i in busiest if i not in losing and used.values[i] >= _USED]
+    for i in (losing + busy)[:_LINKS]:
         link = result.isel(link=i)
         loss = link.link_dropped / link.link_arrived.where(link.link_arrived > 0)
         yield (
             f"link {link.link.item()}: loss {_shown(loss, 4, several)}, utilisation "
             f"{_shown(link.link_utilisation, 4, several)}, waiting {_shown(link.link_mean_queue, 2, several)} packets"
         )
-    if len(losing) > _LINKS:
-        yield f"and {len(losing) - _LINKS} more links with losses (--json has them)"
+    if len(losing) + len(busy) > _LINKS:
+        more = f"{len(losing) + len(busy) - _LINKS} more links"
+        yield f"and {more} {'with losses' if not busy else 'with losses or in use'} (--json has them)"
     if not losing:
         yield f"no losses on any of {result.sizes['link']} links"
 
@@ -434,7 +440,8 @@ def page(result: xr.Dataset) -> str:
             # A name of its own, not a random one: the same run is the same page, byte by byte.
             name = f"figure-{len(bodies)}"
             bodies.append(to_html(figure, include_plotlyjs=False, full_html=False, div_id=name))
-    name = html.escape(f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', '')}")
+    seed = f", seed {result.attrs['seed']}" if "seed" in result.attrs else ""
+    name = html.escape(f"{result.attrs.get('name', 'scenario')}{seed}")
     return (
         f'{files.page_start(files.holding(result.attrs))}<meta charset="utf-8"><title>{name}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif"><h1>{name}</h1>\n'

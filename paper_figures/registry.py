@@ -45,7 +45,7 @@ class PaperFigure:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of what a user may change, but for `quick`.
+        """Names of what a user may change, but for `quick` and `progress`, which change no number or fewer runs.
 
         Examples
         --------
@@ -54,11 +54,11 @@ class PaperFigure:
         """
         named = {n: p for n, p in signature(self.solve).parameters.items() if p.kind is not p.VAR_KEYWORD}
         further = fields(self.takes) if self.takes else ()
-        return (*(n for n in named if n != "quick"), *(f.name for f in further))
+        return (*(n for n in named if n not in ("quick", "progress")), *(f.name for f in further))
 
     @property
     def simulates(self) -> bool:
-        """Whether packets are simulated for it, so that `quick` shortens it."""
+        """Whether packets are simulated for it, so that `quick=True` shortens it and `progress=` says how far it is."""
         return "quick" in signature(self.solve).parameters
 
     def __call__(self, **parameters: Any) -> go.Figure:
@@ -70,7 +70,7 @@ class PaperFigure:
             A name that is none of the `parameters`, or a value that is refused.
         """
         for name in parameters:
-            if name not in (*self.parameters, *(["quick"] if self.simulates else [])):
+            if name not in (*self.parameters, *(["quick", "progress"] if self.simulates else [])):
                 close = suggestion(name, self.parameters)
                 there = f"it has {', '.join(self.parameters)}" if self.parameters else "it has none"
                 raise DomainError(f"{self.name} has no parameter {shown(name, 60)}{close}; {there}")
@@ -118,5 +118,6 @@ def get_figure(name: str) -> PaperFigure:
     known = figures()
     name = name.replace("-", "_")
     if name not in known:
-        raise DomainError(f"there is no figure {shown(name)}; choose one of {', '.join(known)}")
+        close = suggestion(name, known)
+        raise DomainError(f"there is no figure {shown(name)}{close}; choose one of {', '.join(known)}")
     return known[name]

@@ -153,7 +153,7 @@ def test_simulations_are_drawn() -> None:
     runs = replicate(scenario, 3)
     left, right = tcpdynamics.plot(runs).data
     np.testing.assert_allclose(left.y, runs.epoch_share.mean("replication"))
-    np.testing.assert_allclose(right.y, runs.goodput_rate.mean("replication"))
+    np.testing.assert_allclose(1e6 * right.y, runs.goodput_rate.mean("replication"))  # Mbit/s
     recorded = Scenario(
         (Flows(count=2),), Bottleneck(1e6, 20), duration=20.0, warm_up=5.0, record=Record(windows=0.5)
     )

@@ -20,3 +20,7 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return importlib.import_module(f"tcpdynamics.validation.{name}")
     raise AttributeError(f"module 'tcpdynamics.validation' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

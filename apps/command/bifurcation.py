@@ -13,6 +13,7 @@ import click
 from tcpdynamics.quantities import MAX_POINTS
 
 from ..choice import MAX_STORED, Chosen, check_steps, summary
+from ..files import marked
 from ..outputs import check_outputs, document, heading, reason, subtitle, table, without_advice, write_outputs
 from . import options
 from .progress import sweep_to_store, working
@@ -86,7 +87,7 @@ def _runner(name: str) -> Callable[..., None]:
         if stores and exponents:
             raise click.UsageError("--lyapunov does not go into a store; leave one of them out")
         _check_lengths(chosen, settings, stores)
-        what = f"bifurcation of {chosen.problem.name}"
+        what = marked(f"bifurcation of {chosen.problem.name}", options.asked())
         store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, what, force)
         result, growth = _solve(chosen, settings, store, exponents)
         _warn_of_failures(result, growth)
@@ -99,7 +100,7 @@ def _runner(name: str) -> Callable[..., None]:
         combined = result
         if growth is not None:
             combined = result.assign_coords(growth.coords).assign(_rename(growth).data_vars)
-        write_outputs(paths, combined, draw, heading(chosen), options.wrote)
+        write_outputs(paths, options.with_settings(combined), draw, heading(chosen), options.wrote)
         if in_json:
             click.echo(json.dumps(document(chosen, combined)))
         elif not paths or store is not None:

@@ -9,10 +9,10 @@ import click
 
 from tcpdynamics.errors import OutputError
 
-from ..files import check_replaceable, check_writable, write_text
+from ..files import check_replaceable, check_writable, marked, write_text
 from ..outputs import check_png, page, write_png
 from ..overrides import override
-from .options import force_option
+from .options import asked, force_option
 from .progress import working
 
 _ENDS = (".html", ".png")
@@ -53,7 +53,7 @@ def figures(
     if output.suffix.lower() not in _ENDS:
         raise OutputError(f"cannot write {output}: give a name that ends in {' or '.join(_ENDS)}")
     check_writable(output)
-    holds = f"figure {chosen.name}"
+    holds = marked(f"figure {chosen.name}", asked())
     check_replaceable(output, force, holds)
     if output.suffix.lower() == ".png":
         check_png(output)

@@ -14,6 +14,7 @@ import click
 from tcpdynamics.errors import InputError, LimitError, shown, suggestion
 
 from ..choice import MOTION, Chosen, Entry, candidates, choose, entries, families, names, summary
+from ..files import settings_mark
 from ..outputs import add_outside, notes_on_outside
 
 if TYPE_CHECKING:
@@ -64,6 +65,21 @@ def note(texts: Iterable[str]) -> None:
 def wrote(path: Path) -> None:
     """Say that a file is written, on standard error."""
     click.echo(f"wrote {path}", err=True)
+
+
+#: Options that change nothing in a result.
+_ABOUT_OUTPUT = {"output", "force", "as_json", "in_json", "verdict"}
+
+
+def asked() -> str:
+    """The mark of the settings that the command was given, by which a file with other settings is known."""
+    params = click.get_current_context().params
+    return settings_mark({name: value for name, value in params.items() if name not in _ABOUT_OUTPUT})
+
+
+def with_settings(result: xr.Dataset) -> xr.Dataset:
+    """The result with that mark, as it is written to a file."""
+    return result.assign_attrs(settings=asked())
 
 
 class ModelCommand(click.Command):

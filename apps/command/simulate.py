@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from tcpdynamics.errors import OutputError, shown, suggestion
 
 from .. import packet_outputs as outputs
-from ..files import write_netcdf
+from ..files import marked, settings_mark, write_netcdf
 from ..overrides import override
 from .options import force_option, note, wrote
 from .progress import progress_line
@@ -106,8 +106,8 @@ def simulate(
     SCENARIO is a file x.toml that describes links and flows (docs/scenarios.md lists the keys), or the name of a ready
     scenario (--list shows them).
 
-    Ctrl-C ends a run; what it has recorded until then is still written to --output. A file that tcpdynamics wrote is
-    replaced, any other file with --force only.
+    Ctrl-C ends a run; what it has recorded until then is still written to --output. A file that holds the same
+    simulation is replaced, any other file with --force only.
 
     \b
     tcpdynamics simulate sub_packet --set flows.0.count=50 --set duration=200s
@@ -136,18 +136,20 @@ def simulate(
         path = ready.get(scenario.replace("-", "_"), path)
     share = None if precision is None else _share(precision)
     described = _load(path, settings, ready)
-    outputs.check_outputs(path, netcdf, trace, plot, f"simulation of {described.name}", force)
-    _check_recordings(described, replications, precision)
     if seed is not None:
         described = dataclasses.replace(described, seed=seed)
+    mark = _mark(described, replications, share, most)
+    what = marked(f"simulation of {described.name}", mark)
+    outputs.check_outputs(path, netcdf, trace, plot, what, force)
+    _check_recordings(described, replications, precision)
     described = outputs.recording(described, trace is not None, plot is not None)
     described.check_size(replications or (1 if share is None else most or _MOST), os.cpu_count() or 1)
     writers = ((netcdf, write_netcdf), (trace, outputs.write_sends), (plot, outputs.write_page))
     try:
         result = _run(described, replications or 1, share, most or _MOST)
     except KeyboardInterrupt as stop:
-        _stopped(stop, writers)
-    _write(result, writers)
+        _stopped(stop, writers, mark)
+    _write(result.assign_attrs(settings=mark), writers)
     if in_json:
         click.echo(json.dumps(outputs.as_json(result), allow_nan=False))
         if described.record.anything and netcdf is None:
@@ -159,6 +161,16 @@ def simulate(
     if result.attrs["warning"]:
         click.echo(f"Warning: {result.attrs['warning']}", err=True)
     note(advice)
+
+
+def _mark(scenario: Scenario, replications: int | None, share: float | None, most: int | None) -> str:
+    """The mark of what is simulated, wherever its scenario came from."""
+    from tcpdynamics.validation.packet.result import table
+
+    runs = (
+        {"replications": replications or 1} if share is None else {"precision": share, "most": most or _MOST}
+    )
+    return settings_mark({"scenario": table(scenario), **runs})
 
 
 def _advice_on_words(until: str | None, trace: Path | None, plot: Path | None) -> Iterator[str]:
@@ -206,8 +218,8 @@ def _check_recordings(scenario: Scenario, replications: int | None, precision: s
         option = "--replications" if precision is None else "--precision"
         raise click.UsageError(
             f"{option} keeps no recordings, whose lengths differ from run to run, and the scenario's [record] asks for "
-            f"{', '.join(scenario.record.names)}; remove [record] from the scenario, or leave out {option} and record "
-            "one run at a time, each with a --seed of its own"
+            f"{', '.join(scenario.record.names)}; switch them off with --set record={{}}, or leave out {option} and "
+            "record one run at a time, each with a --seed of its own"
         )
 
 
@@ -262,7 +274,9 @@ def _write(
 
 
 def _stopped(
-    stop: KeyboardInterrupt, writers: Iterable[tuple[Path | None, Callable[[Path, xr.Dataset], None]]]
+    stop: KeyboardInterrupt,
+    writers: Iterable[tuple[Path | None, Callable[[Path, xr.Dataset], None]]],
+    mark: str,
 ) -> NoReturn:
     """Save what is recorded, say where the run ended, and end with 130."""
     result = getattr(stop, "result", None)
@@ -274,7 +288,7 @@ def _stopped(
         else:
             until = f"at {float(result.attrs['interrupted_at']):g} s of simulated time"
         click.echo(f"Error: interrupted {until}", err=True)
-        _write(result, writers)
+        _write(result.assign_attrs(settings=mark), writers)
     click.get_current_context().exit(130)
 
 

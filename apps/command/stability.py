@@ -12,6 +12,7 @@ import click
 from tcpdynamics.quantities import MAX_POINTS
 
 from ..choice import MAX_STORED, Chosen, summary
+from ..files import marked
 from ..outputs import check_outputs, document, heading, subtitle, write_outputs
 from . import options
 from .progress import sweep_to_store, working
@@ -76,7 +77,7 @@ def _runner(name: str) -> Callable[..., None]:
                 "leave --verdict out"
             )
         chosen = _linearisable(chosen)
-        what = f"stability of {chosen.problem.name}"
+        what = marked(f"stability of {chosen.problem.name}", options.asked())
         store = check_outputs(paths, chosen.points, len(chosen.swept), 2, in_json, what, force)
         if chosen.swept:
             _chart(chosen, paths, store, in_json)
@@ -97,7 +98,9 @@ def _point(chosen: Chosen, paths: tuple[Path, ...], in_json: bool, verdict: bool
 
         return spectrum_figure(point.roots)
 
-    write_outputs(paths, _without_complex(point.roots), draw, heading(chosen), options.wrote)
+    write_outputs(
+        paths, options.with_settings(_without_complex(point.roots)), draw, heading(chosen), options.wrote
+    )
     if in_json:
         rest = {"at": point.at, "margin": point.margin, "on_switch": point.on_switch}
         click.echo(
@@ -136,7 +139,7 @@ def _chart(chosen: Chosen, paths: tuple[Path, ...], store: Path | None, in_json:
 
         return stability_figure(result, marks=_marks(chosen))
 
-    write_outputs(paths, result, draw, heading(chosen), options.wrote)
+    write_outputs(paths, options.with_settings(result), draw, heading(chosen), options.wrote)
     if in_json:
         click.echo(json.dumps(document(chosen, result)))
     else:

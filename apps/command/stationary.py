@@ -15,9 +15,18 @@ from tcpdynamics.limits import check_work
 from tcpdynamics.quantities import MAX_POINTS
 
 from ..choice import CHAIN, FAMILIES, Chosen, summary
-from ..files import check_netcdf_name, check_replaceable, write_netcdf
+from ..files import check_netcdf_name, check_replaceable, marked, write_netcdf
 from ..outputs import subtitle, table
-from .options import ModelGroup, choose_model, force_option, model_options, refusals, wrote
+from .options import (
+    ModelGroup,
+    asked,
+    choose_model,
+    force_option,
+    model_options,
+    refusals,
+    with_settings,
+    wrote,
+)
 from .progress import working
 
 if TYPE_CHECKING:
@@ -98,10 +107,11 @@ def _runner(name: str) -> Callable[..., None]:
             chosen = _chosen(name, texts, most, exact)
         model = chosen.model
         if output is not None:
-            check_replaceable(output, force, f"stationary of {model.chain().name}")
+            check_replaceable(output, force, marked(f"stationary of {model.chain().name}", asked()))
         law, counts = _solve(chosen, exact)
         if output is not None:
-            write_netcdf(output, _as_floats(law.merge(counts, combine_attrs="override")))
+            whole = _as_floats(law.merge(counts, combine_attrs="override"))
+            write_netcdf(output, with_settings(whole))
             wrote(output)
         if as_json:
             click.echo(json.dumps(document(kind, chosen, law, counts, exact)))

@@ -15,6 +15,7 @@ from tcpdynamics.limits import check_memory
 from tcpdynamics.quantities import MAX_POINTS, check_points, count_values, only_number, read_numbers
 
 from ..choice import MAX_STORED, Chosen, check_steps, summary
+from ..files import marked
 from ..outputs import check_outputs, document, heading, reason, subtitle, table, without_advice, write_outputs
 from . import options
 from .progress import sweep_to_store, working
@@ -96,7 +97,7 @@ def _runner(name: str) -> Callable[..., None]:
         ticks = _times(chosen, times)
         if isinstance(chosen.problem, Map) and ticks.size:
             check_steps(chosen, float(ticks[-1]), "--time or --until", stores)
-        what = f"trajectory of {chosen.problem.name}"
+        what = marked(f"trajectory of {chosen.problem.name}", options.asked())
         store = check_outputs(paths, chosen.points, len(chosen.swept), 1, in_json, what, force)
         result = _solve(chosen, ticks, store)
         _check_single(result)
@@ -108,7 +109,7 @@ def _runner(name: str) -> Callable[..., None]:
 
             return trajectory_figure(result)
 
-        write_outputs(paths, result, draw, heading(chosen), options.wrote)
+        write_outputs(paths, options.with_settings(result), draw, heading(chosen), options.wrote)
         if in_json:
             more = {"start": list(starts)} if starts else {}
             click.echo(json.dumps(document(chosen, result, **more)))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..files import check_netcdf_name, check_replaceable, write_netcdf
+from ..files import check_netcdf_name, check_replaceable, marked, write_netcdf
 from ..outputs import check_outputs, finite, write_outputs
-from .options import SuggestingGroup, flag, force_option, refusals, wrote
+from .options import SuggestingGroup, asked, flag, force_option, refusals, with_settings, wrote
 from .progress import working
 
 if TYPE_CHECKING:
@@ -44,18 +44,19 @@ def _runner(name: str) -> Callable[..., None]:
                 raise click.UsageError(
                     f"cannot write {path}: a store holds sweeps, and this is a comparison; give x.nc, x.html or x.png"
                 )
-        check_outputs(output, 1, 0, 2, False, f"comparison {_COMPARISONS[name][0]}", force)
+        what = marked(f"comparison {_COMPARISONS[name][0]}", asked())
+        check_outputs(output, 1, 0, 2, False, what, force)
         from tcpdynamics.validation import comparisons
 
         kind = getattr(comparisons, _COMPARISONS[name][0])
         comparison = kind(**kind.quick) if quick else kind()
         with working("comparing"):
             result = comparison.run()
-        write_outputs(output, result, lambda: comparison.figure(result), wrote=wrote)
+        write_outputs(output, with_settings(result), lambda: comparison.figure(result), wrote=wrote)
         text = comparison.paragraph(result)
         if as_json:
             click.echo(json.dumps(_document(result, text)))
-        elif not output:
+        else:
             for part in text.split("\n\n"):
                 click.echo(textwrap.fill(part, 110) + "\n")
 
@@ -124,7 +125,7 @@ def validate_sub_packet(
     """Compare the sub-packet chains with simulated flows: 1 Mbit/s, 200 ms, 50 packets (Fig. 9 of Chen et al.)."""
     if output is not None:
         check_netcdf_name(output)
-        check_replaceable(output, force, "comparison SubPacketChainVsPackets")
+        check_replaceable(output, force, marked("comparison SubPacketChainVsPackets", asked()))
     from tcpdynamics.errors import InputError
     from tcpdynamics.paper_figures.sub_packet.figures import fig9
     from tcpdynamics.validation.comparisons.sub_packet import summary
@@ -140,7 +141,7 @@ def validate_sub_packet(
     with working("comparing chains with simulated flows"):
         result = comparison.run()
     if output is not None:
-        write_netcdf(output, result)
+        write_netcdf(output, with_settings(result))
         wrote(output)
     if as_json:
         document = {
@@ -149,7 +150,7 @@ def validate_sub_packet(
             "paragraph": comparison.paragraph(result),
         }
         click.echo(json.dumps(document))
-    elif output is None:
+    else:
         _print_verdicts(result)
         for part in comparison.paragraph(result).split("\n\n"):
             click.echo("\n" + textwrap.fill(part, 110))
@@ -202,7 +203,7 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
     """Compare the packet simulator with ns-2.35 on crowded links: eight seeds each, 99 % intervals."""
     if output is not None:
         check_netcdf_name(output)
-        check_replaceable(output, force, "comparison PacketsVsNs2")
+        check_replaceable(output, force, marked("comparison PacketsVsNs2", asked()))
     from tcpdynamics.validation.comparisons import packets_vs_ns2 as ns2
 
     comparison = ns2.PacketsVsNs2(cases=ns2.TIED if tied else ns2.CASES, exact=not grid)
@@ -210,11 +211,11 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
         result = comparison.run(live=live)
     rows = ns2.table(result)
     if output is not None:
-        write_netcdf(output, result)
+        write_netcdf(output, with_settings(result))
         wrote(output)
     if as_json:
         click.echo(json.dumps(rows))
-    elif output is None:
+    else:
         click.echo(
             f"ns-2: {result.attrs['ns2']}; means over {comparison.seeds} seeds, 99 % interval of ours - ns-2"
         )

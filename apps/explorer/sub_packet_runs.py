@@ -97,6 +97,7 @@ def measured(values: Mapping[str, Any], runs: xr.Dataset) -> dict[str, Any]:
 
     from tcpdynamics.validation.comparisons.comparison import grade_distance
     from tcpdynamics.validation.comparisons.sub_packet import AGREES, CLOSE
+    from tcpdynamics.validation.statistics import law_distance
 
     most = int(values["w_max"])
     share = runs.epoch_share.values
@@ -105,9 +106,10 @@ def measured(values: Mapping[str, Any], runs: xr.Dataset) -> dict[str, Any]:
     loss = runs.loss_rate.drop_vars("seed", errors="ignore")
     distances = {}
     for kind, law in predictions(values, loss.values).items():
-        far = _interval(0.5 * abs(sent - law).sum("packets", skipna=False))
-        worst = np.nan if far["high"] is None else far["high"]
-        distances[kind] = far | {"verdict": str(grade_distance(worst, AGREES, CLOSE))}
+        far = law_distance(sent - law, "packets")
+        ends = {"mean": "distance", "low": "low", "high": "high"}
+        numbers = {k: float(far[v]) if np.isfinite(far[v]) else None for k, v in ends.items()}
+        distances[kind] = numbers | {"verdict": str(grade_distance(far["low"], far["high"], AGREES, CLOSE))}
     return {
         "on_a_link": values["source"] != "slider",
         "loss": _interval(loss),

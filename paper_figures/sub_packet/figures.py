@@ -5,6 +5,7 @@ The paper gives its results as figures without tables; what can be checked by nu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.validation.comparisons import SubPacketChainVsPackets
@@ -50,9 +51,14 @@ def fig11(quick: bool = False) -> SubPacketChainVsPackets:
     return SubPacketChainVsPackets(base_rtt=(0.2, 0.4), **_length(quick))
 
 
-def solve_fig9(quick: bool = False, **parameters: Any) -> xr.Dataset:
-    """Simulate and predict Fig. 9, its `parameters` as in `fig9`; minutes, with `quick` half a minute."""
-    return fig9(quick, **parameters).run()
+def solve_fig9(
+    quick: bool = False, progress: Callable[[float], None] | None = None, **parameters: Any
+) -> xr.Dataset:
+    """Simulate and predict Fig. 9, its `parameters` as in `fig9`; two to four minutes, with `quick=True` ten seconds.
+
+    `progress` is called with the share of the work that is done, in [0, 1].
+    """
+    return fig9(quick, **parameters).run(progress)
 
 
 @figure(

@@ -185,7 +185,7 @@ def test_validate_prints_a_verdict_for_each_case() -> None:
     found = json.loads(answer(*words))
     assert len(found["verdicts"]) == 4 * 4
     for row in found["verdicts"]:
-        assert sum(len(row[v]) for v in ("agrees", "close", "differs", "no answer")) == 2
+        assert sum(len(row[v]) for v in ("agrees", "close", "differs", "undecided", "no answer")) == 2
 
 
 def test_explore_lets_nobody_in_by_chance() -> None:

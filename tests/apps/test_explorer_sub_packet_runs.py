@@ -59,9 +59,9 @@ def test_measured_distances_are_from_the_chains_at_the_measured_loss() -> None:
     for kind, cls in (("full", SubPacketFull), ("exact", SubPacketExact)):
         model = cls(loss=runs.loss_rate.values)
         law = model.observe(stationary(model.chain())).sent.values
-        expected = 0.5 * np.abs(share - law).sum(axis=1).mean()
+        expected = 0.5 * np.abs((share - law).mean(axis=0)).sum()
         assert answer["distances"][kind]["mean"] == pytest.approx(expected, rel=1e-9)
-        assert answer["distances"][kind]["verdict"] in ("agrees", "close", "differs")
+        assert answer["distances"][kind]["verdict"] in ("agrees", "close", "differs", "undecided")
 
 
 def test_a_loss_beyond_the_chains_has_no_distance_from_them() -> None:

@@ -57,6 +57,17 @@ def test_validate_takes_the_parameters_of_the_chains(answer: Callable[..., str],
     assert found["paragraph"].startswith("The chains have w_max = 8, base_timeout = 3.0")
 
 
+def test_verdicts_are_printed_also_where_they_are_written(
+    answer: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from tcpdynamics.paper_figures.sub_packet import figures
+
+    short = {"duration": 60.0, "warm_up": 20.0, "replications": 2}
+    monkeypatch.setattr(figures, "_length", lambda quick: short)
+    text = answer("validate", "sub-packet", "--flows", "40", "--output", str(tmp_path / "v.nc"))
+    assert "Total-variation distance" in text and (tmp_path / "v.nc").exists()
+
+
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [

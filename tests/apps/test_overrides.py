@@ -91,3 +91,11 @@ def test_no_text_breaks_it_otherwise_than_by_name(path: str, value: str) -> None
     except InputError:
         return
     assert table != TABLE or any(value.strip() in str(v) for v in TABLE.values())
+
+
+def test_entries_of_lists_are_named_as_in_messages() -> None:
+    table = {"flows": [{}, {}], "links": [{"source": "s", "target": "r"}, {"source": "r", "target": "d"}]}
+    override(table, "flows[1].rtt=0.1")
+    assert table["flows"][1] == {"rtt": 0.1}
+    with pytest.raises(InputError, match=r"links is a list; give an index from 0, such as links\.1$"):
+        override(table, "links.r->d.rate=3Mbit/s")

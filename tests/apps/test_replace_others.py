@@ -14,6 +14,7 @@ from tcpdynamics.apps import outputs
 from tcpdynamics.apps.files import (
     check_replaceable,
     holding,
+    marked,
     marked_picture,
     page_start,
     write_netcdf,
@@ -152,8 +153,62 @@ def test_the_same_command_replaces_its_own(
         answer(*words[:-1], str(path))
 
 
+#: A command, and the same with other settings.
+SETTINGS = [
+    (("simulate", "one_loss", "--output", "x.nc"), ("--set", "duration=9s")),
+    (("simulate", "one_loss", "--output", "x.nc"), ("--seed", "7")),
+    (("simulate", "one_loss", "--output", "x.nc"), ("--replications", "2")),
+    (("simulate", "one_loss", "--output", "x.html"), ("--set", "duration=9s")),
+    (("figures", "logistic.fig8", "--set", "points=5", "--output", "x.html"), ("--set", "points=6")),
+    (("figures", "logistic.fig8", "--set", "points=5", "--output", "x.png"), ("--set", "points=6")),
+    (("stability", "lotka-volterra", "--flows", "2", "--output", "x.nc"), ("--gamma", "0.4")),
+    (("stability", "lotka-volterra", "--flows", "2", "--output", "x.html"), ("--gamma", "0.4")),
+    (("trajectory", "logistic", "--until", "10", "--points", "11", "--output", "x.nc"), ("--until", "12")),
+    (("bifurcation", "logistic-map", "--epsilon", "1.8:2.2:5", "--output", "x.nc"), ("--keep", "9")),
+    (("stationary", "sub-packet", "--loss", "0.1", "--model", "full", "--output", "x.nc"), ("--stages", "4")),
+]
+
+
+@pytest.mark.parametrize(("words", "other"), SETTINGS, ids=lambda w: " ".join(w))
+def test_a_result_with_other_settings_stays(
+    words: tuple[str, ...],
+    other: tuple[str, ...],
+    answer: Callable[..., str],
+    refused: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outputs, "_kaleido", lambda: drawn)
+    path = tmp_path / words[-1]
+    answer(*words[:-1], str(path))
+    before = path.read_bytes()
+    answer(*words[:-1], str(path))
+    assert path.read_bytes() == before
+    assert " with other settings; give another name, remove it, or give --force" in refused(
+        *words[:-1], str(path), *other
+    )
+    assert path.read_bytes() == before
+    answer(*words[:-1], str(path), *other, "--force")
+    answer(*words[:-1], str(path), *other)
+    # A picture of one pixel shows what it holds only.
+    assert path.read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    "words", [("sub-packet", "--quick"), ("ns2",), ("misra", "--quick")], ids=lambda w: w[0]
+)
+def test_a_comparison_whose_settings_a_file_does_not_name_stays(
+    words: tuple[str, ...], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.nc"
+    held = next(what for what, known in COMMANDS.items() if known[:2] == ("validate", words[0]))
+    held_by(path, held)
+    error = refused("validate", *words, "--output", str(path))
+    assert f"x.nc holds {held} and does not say with which settings; give another name" in error
+
+
 def test_each_kind_of_file_says_what_it_holds(tmp_path: Path) -> None:
-    what = 'simulation of "r<é>\u2028' + "x" * 300
+    what = marked('simulation of "r<é>\u2028' + "x" * 300, "0123456789ab")
     page, picture = tmp_path / "x.html", tmp_path / "x.png"
     write_text(page, page_start(what))
     picture.write_bytes(marked_picture(drawn(None, 1.0), what))
@@ -161,6 +216,8 @@ def test_each_kind_of_file_says_what_it_holds(tmp_path: Path) -> None:
         check_replaceable(path, False, what)
         with pytest.raises(OutputError, match="holds simulation of"):
             check_replaceable(path, False, "report")
+        with pytest.raises(OutputError, match="with other settings"):
+            check_replaceable(path, False, marked(what.partition(", settings")[0], "ba9876543210"))
 
 
 def test_a_page_or_picture_of_an_older_version_stays(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from tcpdynamics.apps import packet_outputs
 from tcpdynamics.apps.command import progress
 from tcpdynamics.apps.command import simulate as cli_packets
 from tcpdynamics.apps.command.main import cli
+from tcpdynamics.validation.packet import Flows, Link, Scenario
+from tcpdynamics.validation.packet import simulate as run
 
 SCENARIO = """
 name = "small"
@@ -177,8 +179,14 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--precision", "nan"], "--precision must be a number"),
         (["--most", "9"], "--most belongs to --precision"),
         (["--replications", "2", "--output", "x.csv"], "--output x.csv shows one run"),
-        (["--replications", "2", "--set", "record.sends=true"], "asks for sends; remove [record]"),
-        (["--precision", "2%", "--set", "record.queues=0"], "asks for queues; remove [record]"),
+        (
+            ["--replications", "2", "--set", "record.sends=true"],
+            "asks for sends; switch them off with --set record={}",
+        ),
+        (
+            ["--precision", "2%", "--set", "record.queues=0"],
+            "asks for queues; switch them off with --set record={}",
+        ),
         (["--precision", "2%", "--output", "x.html"], "--output x.html shows one run"),
         (["--trace", "no/such/folder/x.csv"], "does not exist"),
         (["--trace", "x.txt"], "ends in .csv"),
@@ -526,3 +534,13 @@ def test_groups_are_told_apart(options, tmp_path):
 def test_one_group_has_no_table():
     done = click.testing.CliRunner().invoke(cli, ["simulate", "one_loss"], catch_exceptions=False)
     assert "timeouts" in done.stdout and "group" not in done.stdout
+
+
+def test_links_in_use_are_shown_without_losses() -> None:
+    links = (Link("s", "r", 3e6, 0.01, 200), Link("r", "d", 2.5e6, 0.01, 200))
+    flows = Flows(count=2, source="s", target="d", window_limit=8)
+    scenario = Scenario((flows,), links=links, duration=6.0, warm_up=2.0)
+    lines = [line.strip() for line in packet_outputs.summary_lines(run(scenario), scenario)]
+    shown = [line for line in lines if line.startswith("link ")]
+    assert [line.partition(":")[0] for line in shown] == ["link r->d", "link s->r"]
+    assert "no losses on any of 4 links" in lines

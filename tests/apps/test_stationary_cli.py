@@ -63,7 +63,9 @@ def test_a_file_of_others_is_kept(
     assert "--force" in refused(*WORDS, "0.1", "--output", str(path))
     assert path.read_text() == "a diary"
     answer(*WORDS, "0.1", "--output", str(path), "--force")
-    answer(*WORDS, "0.1,0.2", "--output", str(path))  # its own
+    answer(*WORDS, "0.1", "--output", str(path))  # its own
+    assert "other settings" in refused(*WORDS, "0.1,0.2", "--output", str(path))
+    answer(*WORDS, "0.1,0.2", "--output", str(path), "--force")
     with xr.open_dataset(path, engine="h5netcdf") as held:
         assert held.sizes["loss"] == 2
     assert "SubPacketFull" in refused(*WORDS, "0.1", "--model", "exact", "--output", str(path))

@@ -150,7 +150,7 @@ def test_a_file_of_another_model_is_not_replaced(answer, refused, tmp_path):
     what = "z.nc holds trajectory of LogisticMap, not trajectory of TRefwaWindow"
     assert f"{what}; give another name, remove it, or give --force" in said
     assert target.read_bytes() == held
-    answer("trajectory", "logistic-map", "--until", "9", "--output", str(target))
+    answer("trajectory", "logistic-map", "--until", "9", "--output", str(target), "--force")
     with xr.open_dataset(target) as stored:
         assert stored.sizes["time"] == 10
 

@@ -52,7 +52,7 @@ def test_a_model_of_ones_own_against_packets(capsys):
     out = capsys.readouterr().out
     (printed,) = re.findall(r"It prints `(.*?)`", page("your_own_model_against_packets.md"))
     assert printed in out
-    assert len(namespace["figure"].data) == 2
+    assert len(namespace["figure"].data) == 3
 
 
 def test_quantities_and_statistics_are_described():

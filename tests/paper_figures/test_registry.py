@@ -31,7 +31,8 @@ def test_claims_have_names_of_their_own() -> None:
 
 def test_unknown_names_are_one_sentence() -> None:
     with pytest.raises(
-        DomainError, match=r"there is no figure 'logistic.fig3'; choose one of sub_packet.fig9"
+        DomainError,
+        match=r"no figure 'logistic.fig3' .did you mean 'logistic.fig8'..; choose one of sub_packet.fig9",
     ):
         get_figure("logistic.fig3")
     with pytest.raises(DomainError, match="paper must be one of sub_packet, logistic, t_refwa, got 'leap'"):

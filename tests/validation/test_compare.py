@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tcpdynamics.errors import DomainError
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation import compare
 from tcpdynamics.validation.comparisons import PredictionVsPackets
+from tcpdynamics.validation.comparisons.prediction import QUANTITIES
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, replicate
 from tcpdynamics.validation.statistics import mean_interval
 
@@ -96,6 +98,16 @@ def test_numbers_by_name_are_those_of_the_runs(runs: xr.Dataset) -> None:
     assert each.effect.attrs["units"] == "1" and each.measured.attrs["units"] == "bit/s"
 
 
+def test_every_variable_of_the_runs_is_a_prediction_of_itself(runs: xr.Dataset) -> None:
+    for name in map(str, runs.data_vars):
+        quantity = (lambda r, k=name: r[k]) if name in QUANTITIES else name
+        result = compare(lambda r, k=name: r[k], runs, quantity)
+        assert set(result.verdict.values.ravel()) <= {"agrees", "no answer"}, name
+        assert (result.gap == 0).where(result.gap.notnull(), True).all(), name
+    with pytest.raises(DomainError, match=r"each flow is the quantity lambda runs: runs.goodput$"):
+        compare(lambda r: r.goodput, runs, "goodput")
+
+
 def test_laws_are_compared_by_total_variation(runs: xr.Dataset) -> None:
     share = runs.epoch_share.mean("replication").values
     law = np.array([*share[:3], share[3:].sum()])
@@ -107,6 +119,33 @@ def test_laws_are_compared_by_total_variation(runs: xr.Dataset) -> None:
     )
     assert shifted.verdict.item() == "differs"
     assert shifted.effect.item() == pytest.approx(0.3, abs=0.02)
+
+
+LAW = np.array([0.22, 0.25, 0.2, 0.15, 0.08, 0.05, 0.03, 0.02])
+
+
+@pytest.mark.parametrize("replications", [2, 8, 20, 200])
+@pytest.mark.parametrize("epochs", [60, 3000])
+def test_noise_does_not_make_a_true_law_differ(replications: int, epochs: int) -> None:
+    """The distance of each replication from the truth is positive by noise alone: 0.08 on average with 60 epochs."""
+    rng = np.random.default_rng(4)
+    verdicts = []
+    for shares in rng.multinomial(epochs, LAW, (60, replications)) / epochs:
+        runs = xr.Dataset({"epoch_share": (("replication", "sent_in_epoch"), shares)})
+        verdicts.append(compare(xr.DataArray(LAW, dims="packets"), runs, "sends_per_epoch").verdict.item())
+    assert verdicts.count("differs") <= 3  # 5 %
+    if replications * epochs >= 8 * 3000:
+        assert verdicts.count("agrees") >= 57
+
+
+@pytest.mark.parametrize(("replications", "epochs"), [(8, 60), (20, 60), (8, 3000), (200, 60)])
+def test_a_law_that_is_off_by_a_fifth_differs(replications: int, epochs: int) -> None:
+    wrong = xr.DataArray(LAW + np.array([0.2, -0.2, 0, 0, 0, 0, 0, 0]), dims="packets")
+    rng = np.random.default_rng(5)
+    for shares in rng.multinomial(epochs, LAW, (20, replications)) / epochs:
+        runs = xr.Dataset({"epoch_share": (("replication", "sent_in_epoch"), shares)})
+        result = compare(wrong, runs, "sends_per_epoch")
+        assert result.verdict.item() == "differs" and 0 < result.effect_noise < result.effect
 
 
 def test_what_a_model_observes_is_a_prediction(runs: xr.Dataset) -> None:
@@ -169,6 +208,38 @@ def test_a_result_is_drawn_and_put_into_words_also_from_a_file(runs: xr.Dataset,
 def test_what_cannot_be_compared_is_refused(call: Any, words: str, runs: xr.Dataset) -> None:
     with pytest.raises(DomainError, match=words):
         call(runs)
+
+
+def test_the_picture_has_a_trace_for_each_verdict_and_a_band_of_the_tolerance() -> None:
+    values = np.array([[1.0, 1.01, 0.99], [2.0, 2.1, 1.9], [3.0, 3.01, 2.99]])
+    p = xr.DataArray([0.001, 0.02, 0.1], dims="p", attrs={"long_name": "loss"})
+    runs = xr.Dataset({"x": (("p", "replication"), values)}, {"p": p})
+    quantity = lambda r: r.x.assign_attrs(units="1/s", long_name="rate of something")  # noqa: E731
+    result = compare(xr.DataArray([1.0, 2.0, 2.0], dims="p"), runs, quantity, tolerance=0.06)
+    assert result.verdict.values.tolist() == ["agrees", "undecided", "differs"]
+    figure = plot(result)
+    for trace in figure.data:
+        assert isinstance(trace.marker.color, str) or trace.name == "predicted"
+    told = [trace.name for trace in figure.data if trace.showlegend]
+    assert told == [f"packets, mean with interval: {v}" for v in ("agrees", "differs", "undecided")]
+    assert figure.layout.shapes[0].y0 == -0.06 and figure.layout.shapes[0].y1 == 0.06
+    assert figure.layout.xaxis.type == "log" and figure.layout.xaxis2.title.text == "loss"
+    assert figure.layout.title.text.startswith("rate of something of runs: 1 of 3 agree")
+    named = compare(2.0, runs.isel(p=0, drop=True), lambda r: r.x, name="what I measure")
+    assert "what I measure of runs" in PredictionVsPackets.paragraph(named)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tolerance": 5}, "tolerance must lie in (0, 1), for the effect is relative, got 5; a percentage?"),
+        ({"level": 95}, "level must lie in (0, 1), got 95; a percentage? divide by 100"),
+    ],
+)
+def test_a_percentage_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(DomainError, match=re.escape(words)):
+        compare(1.0, runs_of([1.0, 2.0]), "x", **options)
+    assert compare(0.0, runs_of([1.0, 1.1]), "x", tolerance=5).verdict.item() == "agrees"
 
 
 def test_the_tail_of_a_longer_law_is_added_up(runs: xr.Dataset) -> None:

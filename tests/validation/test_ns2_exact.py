@@ -165,6 +165,18 @@ def test_a_stop_is_an_opportunity_to_send(ns, sender):
         compare(Case(sender, packets, (1,), 40, 20, 1, 4, 1.5e6, 0.01, 1e8, 0.0, min_rto=1.0, stop=1.7))
 
 
+@pytest.mark.parametrize("warm_up", [0.01, 3.0])
+def test_goodput_as_a_rate(ns, warm_up):
+    """One flow, send by send the same: so are its rates. A handshake is a small packet, where it is measured."""
+    for handshake in (True, False):
+        flow = Flows(sender="newreno", rtt=0.1, segments=800, handshake=handshake)
+        scenario = Scenario((flow,), Bottleneck(1e6, 50), duration=10.0, warm_up=warm_up, epoch=0.2)
+        ours, theirs = simulate(scenario), run_ns2(scenario)
+        for name in ("goodput_rate", "goodput_packet_rate"):
+            assert theirs[name].attrs["units"] == ours[name].attrs["units"]
+            np.testing.assert_allclose(theirs[name], ours[name], rtol=1e-12)
+
+
 @pytest.mark.parametrize("sender", SENDERS)
 def test_drawn_losses(ns, sender):
     @_drawn(60)

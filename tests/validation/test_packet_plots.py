@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tcpdynamics import plot
 from tcpdynamics.charts import packets as plots
-from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, simulate
+from tcpdynamics.validation.packet import Bottleneck, Flows, Record, Scenario, replicate, simulate
 
 KINDS = ["new", "fast_retransmission", "timeout_retransmission", "other_repeat"]
 
@@ -220,3 +221,48 @@ def test_selected_links_keep_their_queues() -> None:
     run.attrs["what_you_ran"] = '{"links": [{"name": "a->b"}, {"name": "b->c"}]}'
     for link in ("b->c", ["b->c"]):
         assert traces(plots.queue_figure(run.sel(link=link))) == {"b->c": ([0.0, 1.0], [2, 5])}
+
+
+def test_flows_of_every_group_are_drawn() -> None:
+    """Four groups of five: the first flow of each, and the second of two of them."""
+    groups = tuple(Flows(count=5, rtt=0.1 * (i + 1)) for i in range(4))
+    run = simulate(
+        Scenario(groups, Bottleneck(1e6, 20), duration=3.0, warm_up=1.0, record=Record(windows=0.5))
+    )
+    names = {trace.name.split(":")[0] for trace in plots.window_figure(run).data}
+    assert names == {f"flow {i} (group {i // 5})" for i in (0, 1, 5, 6, 10, 15)}
+
+
+def test_a_mean_of_replications_bears_no_seed() -> None:
+    runs = replicate(Scenario((Flows(),), Bottleneck(1e6, 20), duration=3.0, warm_up=1.0, name="mine"), 2)
+    assert "seed" not in runs.attrs and runs.seed.size == 2
+    mean = runs.mean("replication", keep_attrs=True)
+    assert plots.simulation_figure(mean).layout.title.text == "Packets sent in an epoch: mine"
+
+
+def test_a_figure_is_chosen_by_a_word() -> None:
+    run = simulate(
+        Scenario(
+            (Flows(),), Bottleneck(1e6, 20), duration=3.0, warm_up=1.0, record=Record(windows=0.5, queues=0.5)
+        )
+    )
+    assert plot(run, "queues").layout.title.text == plots.queue_figure(run).layout.title.text
+    with pytest.raises(ValueError, match=r"what must be one of windows, queues, .* got 'queue'"):
+        plot(run, "queue")
+    with pytest.raises(ValueError, match=r"result has no .*; set record"):
+        plot(run, "drops")
+    with pytest.raises(ValueError, match="needs the coordinate flow"):
+        plot(
+            run.drop_dims([d for d in run.dims if d.startswith(("window", "queue"))]).groupby("group").mean()
+        )
+
+
+def test_goodput_of_replications_is_coloured_by_group() -> None:
+    groups = (Flows(count=2), Flows(count=1, sender="reno"))
+    runs = replicate(Scenario(groups, Bottleneck(1e6, 20), duration=3.0, warm_up=1.0), 3)
+    _, *goodput = plots.simulation_figure(runs).data
+    assert [trace.name for trace in goodput] == ["group 0: sack", "group 1: reno"]
+    assert [len(trace.x) for trace in goodput] == [2, 1] and all(trace.showlegend for trace in goodput)
+    assert sum(sum(trace.y) for trace in goodput) == pytest.approx(
+        runs.goodput_rate.mean("replication").sum() / 1e6
+    )

@@ -341,7 +341,7 @@ def test_a_low_ceiling_lowers_the_default_first_timeout():
         Flows(max_rto=2.0, initial_rto=3.0)
 
 
-@pytest.mark.parametrize("flows", [Flows(), ({},), [Flows()]])
+@pytest.mark.parametrize("flows", [Flows(), ({},), [{}]])
 def test_flows_that_are_no_tuple_of_flows(flows):
     with pytest.raises(ScenarioError, match="flows must be a tuple of Flows"):
         Scenario(flows)
@@ -436,3 +436,25 @@ def test_values_in_another_unit_than_was_meant_are_pointed_out():
         UnusualValueWarning, match=r"links\.delay of link a->b = 20 is 20 s.*links\.rate of link a->b"
     ):
         replicate(network, 1)
+
+
+def test_one_flow_has_the_middle_of_a_pair() -> None:
+    assert Flows(count=1, rtt=(0.09, 0.11)).rtts() == pytest.approx((0.1, 0.1))
+    assert Flows(count=2, rtt=(0.09, 0.11)).rtts() == (0.09, 0.11)
+    run = simulate(Scenario((Flows(rtt=(0.09, 0.11)),), Bottleneck(1e6, 20), duration=2.0, warm_up=1.0))
+    assert run.base_rtt.item() == pytest.approx(0.1, rel=0.1) and run.base_rtt.item() > 0.099
+    access = {link.name: link.delay for link in topologies.dumbbell(1, rtt=(0.1, 0.2))}
+    assert access["s0->r1"] == pytest.approx(0.15 / 4 - 0.005)
+
+
+@pytest.mark.parametrize("word", ["off", "none", "null"])
+def test_recordings_are_switched_off_by_a_word(word: str) -> None:
+    assert Record(windows=word, queues=0).names == ("queues",)  # type: ignore[arg-type]
+    table = {"duration": 10, "warm_up": 1, "flows": [{}], "record": {"windows": word, "queues": "50ms"}}
+    assert parse_scenario(table).record == Record(queues=0.05)
+
+
+def test_groups_may_be_listed_and_a_record_must_be_one() -> None:
+    assert Scenario([Flows(), Flows()]).flows == (Flows(), Flows())  # type: ignore[arg-type]
+    with pytest.raises(ScenarioError, match=r"record must be a Record, such as Record\(windows=0.1\), got {"):
+        Scenario((Flows(),), record={"windows": 0.1})  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from scipy import signal, stats
 from tcpdynamics.validation.statistics import (
     batch_means,
     distribution_test,
+    law_distance,
     mean_interval,
     two_sample,
     until,
@@ -63,6 +64,27 @@ def test_welch_agrees_with_scipy(a, b):
 def test_no_spread_no_width():
     interval = two_sample(values([1.0, 1.0]), values([3.0, 3.0]))
     assert interval["low"].item() == interval["high"].item() == -2.0
+
+
+def test_the_distance_of_two_categories_has_students_interval():
+    """Where the sign of the gap is clear; where it is not, the interval reaches down to 0."""
+    gap = 0.1 + 0.01 * np.random.default_rng(2).standard_normal(8)
+    pair = xr.DataArray(np.stack([gap, -gap], 1), dims=("replication", "packets"))
+    far = law_distance(pair, "packets")
+    student = mean_interval(xr.DataArray(gap, dims="replication"))
+    assert far["distance"].item() == pytest.approx(gap.mean(), rel=1e-12)
+    # The quantile is that of 4000 draws: right to about 2 %.
+    width = (student["high"] - student["low"]).item()
+    assert (far["high"] - far["low"]).item() == pytest.approx(width, rel=0.05)
+    assert law_distance(pair - pair.mean("replication"), "packets")["low"].item() == 0.0
+
+
+def test_a_distance_needs_two_whole_replications():
+    gap = xr.DataArray([[0.1, -0.1], [np.nan, -0.1], [0.3, -0.3]], dims=("replication", "packets"))
+    assert law_distance(gap, "packets")["distance"].item() == pytest.approx(0.2)
+    assert np.isnan(law_distance(gap[:2], "packets")["high"].item())
+    still = xr.zeros_like(gap[::2]) + xr.DataArray([0.1, -0.1], dims="packets")
+    assert law_distance(still, "packets")["low"].item() == pytest.approx(0.1)
 
 
 def ar1(coefficient, runs, n, seed):

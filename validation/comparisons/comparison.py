@@ -174,21 +174,28 @@ def grade_tolerance(low: Any, high: Any, tolerance: float) -> Any:
     return _first_case(cases, Verdict.UNDECIDED)
 
 
-def grade_distance(high: Any, agrees: float, close: float) -> Any:
-    """Verdicts by the upper end of the interval of a distance: "agrees", "close", "differs", or "no answer".
+def grade_distance(low: Any, high: Any, agrees: float, close: float) -> Any:
+    """Verdicts by the interval of a distance.
+
+    Returns
+    -------
+    array of str
+        "agrees" and "close" where all of the interval is at most so much, "differs" where all of it lies beyond
+        `close`, "undecided" where it reaches both sides of `close`, "no answer" where an end is not a number.
 
     Examples
     --------
-    >>> grade_distance(np.array([0.01, 0.07, 0.5]), 0.05, 0.10).tolist()
-    ['agrees', 'close', 'differs']
+    >>> grade_distance([0.0, 0.04, 0.4, 0.09], [0.01, 0.07, 0.5, 0.11], 0.05, 0.10).tolist()
+    ['agrees', 'close', 'differs', 'undecided']
     """
-    high = np.asarray(high)
+    low, high = np.asarray(low), np.asarray(high)
     cases = (
-        (np.isnan(high), Verdict.NO_ANSWER),
+        (np.isnan(low) | np.isnan(high), Verdict.NO_ANSWER),
         (high <= agrees, Verdict.AGREES),
         (high <= close, Verdict.CLOSE),
+        (low > close, Verdict.DIFFERS),
     )
-    return _first_case(cases, Verdict.DIFFERS)
+    return _first_case(cases, Verdict.UNDECIDED)
 
 
 def _first_case(cases: Sequence[tuple[Any, Verdict]], otherwise: Verdict) -> Any:

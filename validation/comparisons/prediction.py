@@ -11,10 +11,17 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
-from tcpdynamics.charts.look import BLACK, VERDICT_COLOURS, break_lines, coordinate
-from tcpdynamics.errors import DomainError, shown
+from tcpdynamics.charts.look import (
+    BLACK,
+    GREY,
+    VERDICT_COLOURS,
+    axis_title,
+    break_lines,
+    coordinate,
+)
+from tcpdynamics.errors import DomainError, shown, suggestion
 
-from ..statistics import mean_interval
+from ..statistics import law_distance, mean_interval
 from .comparison import Comparison, counts, grade_tolerance
 
 if TYPE_CHECKING:
@@ -78,6 +85,7 @@ class PredictionVsPackets(Comparison):
     quantity: Quantity
     tolerance: float = 0.05
     level: float = 0.95
+    name: str = ""
 
     effect: ClassVar[tuple[str, str, str]] = ("effect", "effect_low", "effect_high")
     rule: ClassVar[str] = (
@@ -88,6 +96,8 @@ class PredictionVsPackets(Comparison):
     def __post_init__(self) -> None:
         if not 0 < self.tolerance < np.inf:
             raise DomainError(f"tolerance must be a finite number > 0, got {self.tolerance!r}; 0.05 is 5 %")
+        if not 0 < self.level < 1:
+            raise DomainError(f"level must lie in (0, 1), got {self.level!r}; a percentage? divide by 100")
         if not isinstance(self.runs, xr.Dataset) or "replication" not in self.runs.dims:
             raise DomainError(
                 f"runs must be a Dataset with the dimension replication, got {shown(type(self.runs).__name__)}; "
@@ -98,20 +108,28 @@ class PredictionVsPackets(Comparison):
         """Compare; see `compare`."""
         measured = self._measure()
         predicted = self._predict(measured)
+        # A prediction that is missing in one replication is missing: the others alone would be another sample.
+        missing = predicted.isnull().any([d for d in predicted.dims if d in ("replication", "packets")])
+        data: dict[str, Any] = {}
         if self._is_law(measured):
             measured = _fold(measured, predicted)
             gap = measured - predicted
-            effect = 0.5 * abs(gap).sum("packets", skipna=False)
-            words = "total-variation distance between measured and predicted"
+            self._check_share(True)
+            far = law_distance(gap.where(~missing), "packets", level=self.level)
+            of_law = ("distance", "low", "high", "noise")
+            data |= {
+                name: far[part] for name, part in zip((*self.effect, "effect_noise"), of_law, strict=True)
+            }
+            relative = True
+            words = "total-variation distance between the measured mean law and the predicted one"
+            low_high = {"measured": measured, "gap": gap.where(~missing)}
         else:
             gap = measured - predicted
-            zero = bool((predicted == 0).any())
-            effect = gap if zero else gap / abs(predicted)
-            words = "measured - predicted" + ("" if zero else ", over predicted")
-        # A prediction that is missing in one replication is missing: the others alone would be another sample.
-        missing = predicted.isnull().any([d for d in predicted.dims if d in ("replication", "packets")])
-        low_high = {"effect": effect.where(~missing), "measured": measured, "gap": gap.where(~missing)}
-        data: dict[str, Any] = {}
+            relative = not bool((predicted == 0).any())
+            self._check_share(relative)
+            effect = gap / abs(predicted) if relative else gap
+            words = "measured - predicted" + (", over predicted" if relative else "")
+            low_high = {"effect": effect.where(~missing), "measured": measured, "gap": gap.where(~missing)}
         for name, values in low_high.items():
             interval = mean_interval(values, level=self.level)
             parts = (("mean", name), ("low", f"{name}_low"), ("high", f"{name}_high"))
@@ -122,14 +140,27 @@ class PredictionVsPackets(Comparison):
         units = {"units": measured.attrs.get("units", "1")}
         for name in ("measured", "measured_low", "measured_high", "predicted", "gap", "gap_low", "gap_high"):
             data[name] = data[name].assign_attrs(units, long_name=self._name(measured))
-        for name in self.effect:
-            relative = effect is not gap
+        for name in (*self.effect, "effect_noise"):
+            if name not in data:
+                continue
             data[name] = data[name].assign_attrs(units="1" if relative else units["units"], long_name=words)
-        return xr.Dataset(data).drop_vars("seed", errors="ignore").assign_attrs(self.attributes())
+        label = self._quantity_name(measured)
+        return xr.Dataset(data).drop_vars("seed", errors="ignore").assign_attrs(self.attributes(label))
 
-    def attributes(self) -> dict[str, Any]:
+    def _check_share(self, relative: bool) -> None:
+        if relative and self.tolerance >= 1:
+            raise DomainError(
+                f"tolerance must lie in (0, 1), for the effect is relative, got {self.tolerance!r}; a percentage? "
+                "divide by 100"
+            )
+
+    def attributes(self, label: str = "") -> dict[str, Any]:
         """What was compared, by which rule, on how many replications of which scenario."""
-        settings = {"quantity": self._quantity_name(), "tolerance": self.tolerance, "level": self.level}
+        settings = {
+            "quantity": label or self._quantity_name(),
+            "tolerance": self.tolerance,
+            "level": self.level,
+        }
         replications = self.runs.sizes["replication"]
         return {
             "comparison": type(self).__name__, "version": __version__, "parameters": json.dumps(settings),
@@ -137,12 +168,13 @@ class PredictionVsPackets(Comparison):
             "scenario": self.runs.attrs.get("scenario", ""), "name": self.runs.attrs.get("name", "runs"),
         }  # fmt: skip
 
-    def _quantity_name(self) -> str:
-        return (
-            self.quantity
-            if isinstance(self.quantity, str)
-            else getattr(self.quantity, "__name__", "quantity")
-        )
+    def _quantity_name(self, measured: xr.DataArray | None = None) -> str:
+        """What the quantity is called: as the caller says, by its own name, or by what was measured."""
+        own = self.quantity if isinstance(self.quantity, str) else getattr(self.quantity, "__name__", "")
+        if self.name or own not in ("", "<lambda>"):
+            return self.name or own
+        attrs = {} if measured is None else measured.attrs
+        return str(attrs.get("long_name") or getattr(measured, "name", None) or "quantity")
 
     def _name(self, measured: xr.DataArray) -> str:
         return str(measured.attrs.get("long_name", self._quantity_name()))
@@ -157,10 +189,13 @@ class PredictionVsPackets(Comparison):
         elif quantity in runs:
             values = runs[quantity]
         else:
-            numeric = [str(k) for k, v in runs.data_vars.items() if "replication" in v.dims and v.ndim == 1]
+            known = [
+                *QUANTITIES,
+                *sorted(str(k) for k, v in runs.data_vars.items() if "replication" in v.dims),
+            ]
+            close = suggestion(str(quantity), known)
             raise DomainError(
-                f"quantity must be a function of the runs or one of {', '.join([*QUANTITIES, *sorted(numeric)])}, "
-                f"got {shown(quantity)}"
+                f"quantity must be a function of the runs or one of {', '.join(known)}, got {shown(quantity)}{close}"
             )
         if not isinstance(values, xr.DataArray) or "replication" not in values.dims:
             raise DomainError(
@@ -173,7 +208,8 @@ class PredictionVsPackets(Comparison):
         """The prediction as an array over the dimensions of what was measured, or some of them."""
         value = self.prediction(self.runs) if callable(self.prediction) else self.prediction
         if isinstance(value, xr.Dataset):
-            name = _OBSERVED.get(self._quantity_name(), self._quantity_name())
+            asked = self.quantity if isinstance(self.quantity, str) else self._quantity_name(measured)
+            name = _OBSERVED.get(asked, asked)
             if name not in value:
                 raise DomainError(
                     f"prediction must have the variable {name}, got a Dataset with "
@@ -202,7 +238,8 @@ class PredictionVsPackets(Comparison):
                 "packets = 0, 1, 2, ..., whose last entry counts all larger numbers"
             )
         for dim in set(array.dims) & set(measured.dims) - {"packets"}:
-            if dim in array.indexes and dim in measured.indexes and not array[dim].equals(measured[dim]):
+            both = dim in array.indexes and dim in measured.indexes
+            if both and not array.indexes[dim].equals(measured.indexes[dim]):
                 raise DomainError(
                     f"prediction must have the same values of {dim} as the runs, got "
                     f"{shown(array[dim].values.tolist())}; select them, or leave out the coordinate"
@@ -216,9 +253,18 @@ class PredictionVsPackets(Comparison):
         units = getattr(value, "attrs", {}).get("units"), measured.attrs.get("units")
         singular = [str(u).replace("packets", "packet") for u in units]
         if None not in units and singular[0] != singular[1]:
+            name = self._quantity_name(measured)
+            both = (
+                isinstance(self.quantity, str) and self.quantity in QUANTITIES and self.quantity in self.runs
+            )
             raise DomainError(
-                f"prediction must be in {units[1]}, as {self._quantity_name()} is, got {units[0]}; convert it, or, if "
+                f"prediction must be in {units[1]}, as {name} is, got {units[0]}; convert it, or, if "
                 f"it is in {units[1]}, label it: .assign_attrs(units={str(units[1])!r})"
+                + (
+                    f"; the count of each flow is the quantity lambda runs: runs.{self.quantity}"
+                    if both
+                    else ""
+                )
             )
 
     def _is_law(self, measured: xr.DataArray) -> bool:
@@ -231,7 +277,7 @@ class PredictionVsPackets(Comparison):
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
         """Measured means with intervals, coloured by verdict, beside the prediction."""
-        import plotly.graph_objects as go
+        from plotly.subplots import make_subplots
 
         settings = json.loads(result.attrs["parameters"])
         measured = result.measured
@@ -241,28 +287,41 @@ class PredictionVsPackets(Comparison):
                 f"({', '.join(map(str, measured.dims))}); choose values with result.isel({measured.dims[0]}=0)"
             )
         dim = str(measured.dims[0]) if measured.ndim else ""
-        x = coordinate(result, dim) if dim else [settings["quantity"]]
-        colours = [VERDICT_COLOURS[str(v)] for v in np.atleast_1d(result.verdict.values)]
-        bars = {"array": np.atleast_1d((result.measured_high - measured).values), "thickness": 1}
-        figure = go.Figure()
-        figure.add_scatter(
-            x=x, y=np.atleast_1d(measured.values), error_y=bars, name="packets, mean with interval", mode="markers",
-            marker={"color": colours if len(colours) > 1 else colours[0], "size": 10},
-        )  # fmt: skip
+        x = coordinate(result, dim) if dim else np.array([settings["quantity"]])
+        meaning = str(measured.attrs.get("long_name", settings["quantity"])).partition(";")[0]
+        units = measured.attrs.get("units", "1")
+        panels = make_subplots(1, 2, column_widths=[0.62, 0.38], horizontal_spacing=0.14)
+        _points(panels, 1, x, result, ("measured", "measured_low", "measured_high"))
         predicted = np.broadcast_to(result.predicted.values, measured.shape)
         style = {"symbol": "line-ew", "size": 26, "line": {"color": BLACK, "width": 3}}
-        figure.add_scatter(x=x, y=np.atleast_1d(predicted), name="predicted", mode="markers", marker=style)
-        units = measured.attrs.get("units", "1")
-        meaning = str(measured.attrs.get("long_name", settings["quantity"])).partition(";")[0]
+        panels.add_scatter(
+            x=x, y=np.atleast_1d(predicted), name="predicted", mode="markers", marker=style, row=1, col=1
+        )
         title = break_lines(meaning, 45) + (f" [{units}]" if units != "1" else "")
-        figure.update_yaxes(title_text=title, rangemode="tozero")
-        figure.update_xaxes(title_text="packets sent in an epoch" if dim == "packets" else dim)
+        panels.update_yaxes(title_text=title, rangemode="tozero", row=1, col=1)
+        one = not result.effect.ndim
+        _points(panels, 2, np.array([""]) if one else x, result, PredictionVsPackets.effect, legend=False)
+        band = float(settings["tolerance"])
+        least = 0.0 if "effect_noise" in result else -band
+        panels.add_hrect(
+            y0=least, y1=band, fillcolor=GREY, opacity=0.2, line_width=0, row=1, col=2,
+            annotation={"text": f"tolerance {band:g}", "font": {"size": 11}}, annotation_position="top left",
+        )  # fmt: skip
+        panels.add_hline(y=0.0, line={"width": 1, "color": BLACK}, row=1, col=2)
+        words = break_lines(f"effect: {result.effect.attrs['long_name']}", 45)
+        unit = result.effect.attrs.get("units", "1")
+        panels.update_yaxes(title_text=words + (f" [{unit}]" if unit != "1" else ""), row=1, col=2)
+        across = "packets sent in an epoch" if dim == "packets" else axis_title(dim, _attrs(result, dim))
+        for column in (1,) if one else (1, 2):
+            panels.update_xaxes(title_text=across, **_scale(x), row=1, col=column)
         if dim == "packets":
-            words = [*map(str, x[:-1]), f"{x[-1]} or more"]
-            figure.update_xaxes(tickvals=x, ticktext=words)
-        heading = PredictionVsPackets._verdict_words(result)
-        return figure.update_layout(
-            template="plotly_white", height=450, title={"text": heading, "font": {"size": 14}},
+            ticks = [*map(str, x[:-1]), f"{x[-1]} or more"]
+            panels.update_xaxes(tickvals=x, ticktext=ticks, row=1, col=1)
+        heading = (
+            f"{settings['quantity']} of {result.attrs['name']}: {PredictionVsPackets._verdict_words(result)}"
+        )
+        return panels.update_layout(
+            template="plotly_white", height=480, title={"text": heading, "font": {"size": 14}},
             legend={"orientation": "h", "y": -0.25}, showlegend=True,
         )  # fmt: skip
 
@@ -282,6 +341,46 @@ class PredictionVsPackets(Comparison):
             return counts(result.verdict)
         effect, low, high = (float(result[k]) for k in PredictionVsPackets.effect)
         return f"{result.verdict.item()}, effect {effect:+.3g} [{low:+.3g}, {high:+.3g}]"
+
+
+def _scale(x: Any) -> dict[str, Any]:
+    """A logarithmic axis for parameters that span a factor of ten or more; counts from 0 on stay as they are."""
+    values = np.asarray(x)
+    wide = (
+        values.dtype.kind == "f"
+        and values.size > 1
+        and values.min() > 0
+        and values.max() >= 10 * values.min()
+    )
+    return {"type": "log", "exponentformat": "power"} if wide else {}
+
+
+def _attrs(result: xr.Dataset, dim: str) -> dict[str, Any]:
+    return dict(result[dim].attrs) if dim in result.coords else {}
+
+
+def _points(
+    panels: go.Figure,
+    column: int,
+    x: Any,
+    result: xr.Dataset,
+    names: tuple[str, str, str],
+    legend: bool = True,
+) -> None:
+    """Means with intervals, a trace for each verdict, so that the legend explains the colours."""
+    middle, low, high = (np.atleast_1d(result[name].values) for name in names)
+    verdicts = np.broadcast_to(np.atleast_1d(result.verdict.values), middle.shape)
+    for verdict, colour in VERDICT_COLOURS.items():
+        mine = np.flatnonzero(verdicts == verdict)
+        if mine.size:
+            panels.add_scatter(
+                x=np.asarray(x)[mine], y=middle[mine], mode="markers", name=f"packets, mean with interval: {verdict}",
+                legendgroup=verdict, showlegend=legend, marker={"color": colour, "size": 10}, row=1, col=column,
+                error_y={
+                    "array": (high - middle)[mine], "arrayminus": (middle - low)[mine], "symmetric": False,
+                    "thickness": 1, "color": colour,
+                },
+            )  # fmt: skip
 
 
 def _tail(predicted: xr.DataArray, size: int) -> xr.DataArray:
@@ -332,6 +431,7 @@ def compare(
     *,
     tolerance: float = 0.05,
     level: float = 0.95,
+    name: str = "",
 ) -> xr.Dataset:
     """A prediction against packets, in one call: effect, interval, verdict.
 
@@ -350,18 +450,22 @@ def compare(
         "sends_per_epoch" (P(n packets sent in an epoch)), any variable of the runs, such as "loss_rate" or
         "utilisation", or a function of the runs that keeps `replication`.
     tolerance : float
-        Effect that does not matter, > 0.
+        Effect that does not matter, > 0; a share below 1 where the effect is relative.
     level : float
         Confidence level of the intervals [1], in (0, 1).
+    name : str
+        What pictures and words call the quantity; by default its own name, or the `long_name` of what was measured.
 
     Returns
     -------
     Dataset
         `effect` with `effect_low`, `effect_high`: (measured - predicted)/predicted; where a prediction is 0, the
-        difference itself, in the unit of the quantity; of "sends_per_epoch" the total-variation distance, the largest
-        error of the probability of any event. `verdict`: "agrees" where the interval lies within the tolerance,
-        "differs" where it lies beyond, else "undecided" (run more replications); "no answer" where a number is
-        missing. `measured` and `gap` = measured - predicted with intervals, `predicted`.
+        difference itself, in the unit of the quantity; of "sends_per_epoch" the total-variation distance of the mean
+        law, the largest error of the probability of any event, with the interval of `statistics.law_distance`, and
+        `effect_noise`, the distance that a true model has on average with so many runs as long as these. `verdict`:
+        "agrees" where the interval lies within the tolerance, "differs" where it lies beyond, else "undecided" (run
+        more replications); "no answer" where a number is missing. `measured` and `gap` = measured - predicted with
+        intervals, `predicted`.
         `tcpdynamics.plot(result)` draws it; `comparisons.PredictionVsPackets.paragraph(result)` says it in words.
 
     Raises
@@ -378,4 +482,4 @@ def compare(
     >>> compare(lambda runs: 2 * runs.loss_rate, runs, "loss_rate").verdict.item()
     'differs'
     """
-    return PredictionVsPackets(prediction, runs, quantity, tolerance, level).run()
+    return PredictionVsPackets(prediction, runs, quantity, tolerance, level, name).run()

@@ -67,9 +67,10 @@ def run_ns2(
     Returns
     -------
     xarray.Dataset
-        Over `flow`, after the warm-up and with the names of `simulate`: `sent`, `dropped` (on any link),
-        `timeouts`, `goodput`; `epochs` over `flow` and `sent_in_epoch`; `loss_rate` and `jain`; of the whole run
-        `start` and `finish` (NaN where a flow did not start or finish). With
+        Over `flow`, after the warm-up and with the names of `simulate`, of which it has no more: `sent`, `dropped` (on
+        any link), `timeouts`, `goodput`, `goodput_packet_rate`, `goodput_rate`; `epochs` over `flow` and
+        `sent_in_epoch`; `loss_rate` and `jain`; of the whole run `start` and `finish` (NaN where a flow did not start
+        or finish). With
         `record.sends`, over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`. The handshake
         counts as a segment.
 
@@ -101,9 +102,22 @@ def run_ns2(
         timeouts = read_timeouts(folder / COUNTERS, len(made.flows))
         finish = read_finishes(folder / COUNTERS, len(made.flows))
     start = np.array([flow.start for flow in made.flows])
-    goodput = _first_receptions(scenario, receives)
+    goodput, bits = _first_receptions(scenario, receives)
+    measured = scenario.duration - scenario.warm_up
     data = _counts(scenario, sends, drops) | {
         "goodput": ("flow", goodput, "packets", "different packets received"),
+        "goodput_packet_rate": (
+            "flow",
+            goodput / measured,
+            "packets/s",
+            "different packets received over the measured time",
+        ),
+        "goodput_rate": (
+            "flow",
+            bits / measured,
+            "bit/s",
+            "different data received over the measured time, headers included",
+        ),
         "timeouts": ("flow", timeouts, "1", "retransmission timeouts"),
         "start": (
             "flow",
@@ -209,12 +223,19 @@ def _counts(scenario: Scenario, sends: Packets, drops: Packets) -> dict[str, Any
     }
 
 
-def _first_receptions(scenario: Scenario, receives: Packets) -> np.ndarray:
-    """Segments of each flow received for the first time after the warm-up."""
+def _first_receptions(scenario: Scenario, receives: Packets) -> tuple[np.ndarray, np.ndarray]:
+    """Segments of each flow received for the first time after the warm-up, and their bits."""
     keys = np.stack([receives.flow, receives.segment])
     first = np.unique(keys, axis=1, return_index=True)[1]
     first = first[receives.time[first] >= scenario.warm_up]
-    return np.bincount(receives.flow[first], minlength=scenario.count)
+    groups = [(g, g.settings()) for g in scenario.flows]
+    size = np.repeat([8.0 * g.packet_size for g, _ in groups], [g.count for g, _ in groups])
+    opening = [8.0 * (g.ack_size if s["handshake"] else g.packet_size) for g, s in groups]
+    smaller = np.repeat(opening, [g.count for g, _ in groups])
+    flow = receives.flow[first]
+    bits = np.where(receives.segment[first] == 0, smaller[flow], size[flow])
+    count = scenario.count
+    return np.bincount(flow, minlength=count), np.bincount(flow, weights=bits, minlength=count)
 
 
 def _lengths(scenario: Scenario, epoch: np.ndarray | None) -> np.ndarray | None:

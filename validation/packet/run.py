@@ -122,7 +122,7 @@ def replicate(
     -------
     xarray.Dataset
         As `simulate`, each variable with a leading dimension `replication`; the coordinate `seed` makes each
-        replication repeatable with `simulate(scenario, seed)`.
+        replication repeatable with `simulate(scenario, seed)`; the attribute of that name is left out.
 
     Raises
     ------
@@ -162,6 +162,7 @@ def replicate(
         coords="minimal",
         compat="override",
     )
+    together.attrs.pop("seed", None)  # that of the first replication says nothing of all
     # As text, for a seed may be larger than any integer that a file format knows.
     together = together.assign_coords(seed=("replication", [str(seed) for seed in several[: len(runs)]]))
     if stopped:

@@ -40,13 +40,16 @@ _FIGURES = {
 }
 
 
-def plot(result: xr.Dataset | xr.DataArray) -> go.Figure:
+def plot(result: xr.Dataset | xr.DataArray, what: str = "") -> go.Figure:
     """The figure of a result: of any solver, simulation or comparison, also one that was read back from a file.
 
     Parameters
     ----------
     result : Dataset, or DataArray
         Its attributes say what it is: `solver`, `comparison`, or the scenario of a simulation.
+    what : str
+        Of one simulation: "windows", "queues", "throughput", "drops", "segments" or "epochs", as far as it was
+        recorded. By default what comes first in this order; `simulate --output x.html` draws several.
 
     Returns
     -------
@@ -66,13 +69,15 @@ def plot(result: xr.Dataset | xr.DataArray) -> go.Figure:
     'packet-loss probability'
     """
     attrs = getattr(result, "attrs", {})
-    if "comparison" in attrs:
+    if "comparison" in attrs and not what:
         comparison = import_module("tcpdynamics.validation.comparisons.comparison")
         drawn: go.Figure = comparison.kind_of(result).figure(result)
         return drawn
     if "what_you_ran" in attrs:
-        drawn = import_module(f"{__name__}.packets").simulation_figure(result)
+        drawn = import_module(f"{__name__}.packets").simulation_figure(result, what)
         return drawn
+    if what:
+        raise ValueError(f"what = {what!r} belongs to a simulation, and result is none; leave it out")
     kind = attrs.get("solver")
     if kind not in _FIGURES:
         described = f"solver {kind!r}" if kind else f"a {type(result).__name__} without it"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from tcpdynamics.errors import shown
 
 from .look import BLUE, COLOURS, GREEN, LEGEND_BELOW, ORANGE, PURPLE, RED, SKY
 
@@ -21,12 +23,32 @@ SHOWN = 6
 _SENDS = 20_000
 
 
-def simulation_figure(result: xr.Dataset) -> go.Figure:
-    """Of one run, what was recorded first of windows, queues, receives; of replications, means with intervals.
+def simulation_figure(result: xr.Dataset, what: str = "") -> go.Figure:
+    """Of one run what was recorded first of windows, queues, receives; of replications, means with intervals.
+
+    `what`: another figure of one run: "windows", "queues", "throughput", "drops", "segments" or "epochs".
 
     Of a run whose flows were selected (`run.sel(flow=[0, 1])`), those flows. Where more were recorded than a figure
     shows, its title says how many.
+
+    Raises
+    ------
+    ValueError
+        For another word, for what was not recorded, or without the coordinate `flow`.
     """
+    if "flow" not in result.coords:
+        raise ValueError(
+            "the figure of a simulation needs the coordinate flow, got a Dataset without it; plot the runs, those of "
+            "some flows (result.sel(flow=[0, 1])), or a mean over replication"
+        )
+    if what:
+        figures: dict[str, Callable[[xr.Dataset], go.Figure]] = {
+            "windows": window_figure, "queues": queue_figure, "throughput": throughput_figure,
+            "drops": drops_figure, "segments": sequence_figure, "epochs": epochs_figure,
+        }  # fmt: skip
+        if what not in figures:
+            raise ValueError(f"what must be one of {', '.join(figures)}, got {shown(what)}")
+        return figures[what](result)
     if "replication" in result.dims:
         return replications_figure(result)
     if "window_time" in result:
@@ -59,16 +81,27 @@ def replications_figure(result: xr.Dataset, level: float = 0.95) -> go.Figure:
 
     figure = make_subplots(1, 2, horizontal_spacing=0.12)
     panels = (("epoch_share", "sent_in_epoch", "packets sent in an epoch", "probability of an epoch"),
-              ("goodput_rate", "flow", "flow", "goodput [bit/s]"))  # fmt: skip
+              ("goodput_rate", "flow", "flow", "goodput [Mbit/s]"))  # fmt: skip
+    groups = (
+        np.atleast_1d(result["group"].values)
+        if "group" in result.coords
+        else np.zeros(len(_flows(result)), int)
+    )
     for column, (name, dim, across, up) in enumerate(panels, start=1):
-        values = _epoch_share(result) if name == "epoch_share" else result[name]
+        values = _epoch_share(result) if name == "epoch_share" else result[name] / 1e6
         interval = mean_interval(values, level=level)
+        x, mean = np.atleast_1d(result[dim].values), np.atleast_1d(interval["mean"].values)
         reach = np.atleast_1d((interval["high"] - interval["mean"]).values)
-        figure.add_scatter(
-            x=np.atleast_1d(result[dim].values), y=np.atleast_1d(interval["mean"].values), mode="markers", row=1,
-            col=column, error_y={"array": reach, "thickness": 1},
-            marker={"color": COLOURS[0], "size": 7}, showlegend=False,
-        )  # fmt: skip
+        of = groups if dim == "flow" else np.full(len(x), -1)
+        of_groups = _group_words(result) if dim == "flow" else {}
+        for group in np.unique(of).tolist():
+            mine = of == group
+            figure.add_scatter(
+                x=x[mine], y=mean[mine], mode="markers", row=1, col=column,
+                error_y={"array": reach[mine], "thickness": 1}, name=of_groups.get(group, "all flows"),
+                marker={"color": COLOURS[max(group, 0) % len(COLOURS)], "size": 7},
+                showlegend=dim == "flow" and len(np.unique(groups)) > 1,
+            )  # fmt: skip
         figure.update_xaxes(title_text=across, row=1, col=column)
         figure.update_yaxes(title_text=up, rangemode="tozero", row=1, col=column)
     last = int(result.sent_in_epoch[-1])
@@ -86,7 +119,7 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
     result : Dataset
         Of one simulation that recorded windows.
     flows : sequence of int, optional
-        Default: those selected in the result, the first 6 that were recorded.
+        Default: those selected in the result, 6 of those that were recorded, of each group in turn.
 
     Raises
     ------
@@ -96,7 +129,7 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
     _need(result, "window_time", "record.windows", "0.1")
     which = result.window_flow.values.astype(int)
     known = np.unique(which if flows is not None else which[np.isin(which, _flows(result))]).tolist()
-    chosen, names = _choose(flows, known, "flows"), _flow_names(result)
+    chosen, names = _choose(flows, _in_turn(result, known), "flows"), _flow_names(result)
     figure = _figure(f"Windows: {_title(result)}{_of_all(chosen, known, flows, 'flows')}", "window [packets]")
     highest = 0.0
     for j, flow in enumerate(chosen):
@@ -166,7 +199,7 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
 def throughput_figure(
     result: xr.Dataset, width: float = 1.0, unit: str = "packets/s", flows: Sequence[int] | None = None
 ) -> go.Figure:
-    """What is received per second against time: of each flow (the first 6) and of all together.
+    """What is received per second against time: of 6 flows, of each group in turn, and of all together.
 
     From recorded receives, in bins of `width` seconds, repeats included; without them from the goodput of slices,
     whose width is the scenario's.
@@ -180,7 +213,7 @@ def throughput_figure(
     unit : {"packets/s", "Mbit/s"}
         Mbit/s count headers too; a handshake is as small as it is, but in slices as large as a data packet.
     flows : sequence of int, optional
-        Those drawn one by one. Default: the first 6.
+        Those drawn one by one. Default: 6, of each group in turn.
 
     Raises
     ------
@@ -189,7 +222,7 @@ def throughput_figure(
         are neither receives nor slices.
     """
     _check_width(width)
-    chosen = _choose(flows, _flows(result), "flows")
+    chosen = _choose(flows, _in_turn(result, _flows(result)), "flows")
     if unit not in ("packets/s", "Mbit/s"):
         raise ValueError(f"unit must be 'packets/s' or 'Mbit/s', got {unit!r}")
     size = 1e-6 * _packet_bits(result) if unit == "Mbit/s" else None
@@ -213,7 +246,7 @@ def throughput_figure(
 
 
 def drops_figure(result: xr.Dataset, width: float = 1.0, flows: Sequence[int] | None = None) -> go.Figure:
-    """Data packets lost per second against time: of each flow (the first 6) and of all; acknowledgements apart.
+    """Data packets lost per second against time: of 6 flows, of each group in turn, and of all; acknowledgements apart.
 
     Parameters
     ----------
@@ -222,7 +255,7 @@ def drops_figure(result: xr.Dataset, width: float = 1.0, flows: Sequence[int] | 
     width : float
         Of a bin [s].
     flows : sequence of int, optional
-        Those drawn one by one. Default: the first 6.
+        Those drawn one by one. Default: 6, of each group in turn.
 
     Raises
     ------
@@ -230,7 +263,7 @@ def drops_figure(result: xr.Dataset, width: float = 1.0, flows: Sequence[int] | 
         Without the recording, for several replications, a width that is not positive, or a flow that there is not.
     """
     _check_width(width)
-    chosen = _choose(flows, _flows(result), "flows")
+    chosen = _choose(flows, _in_turn(result, _flows(result)), "flows")
     _need(result, "drop_time", "record.drops", "true")
     data = result.drop_kind.values < len(result.kind)
     edges, rates = _binned(result.isel({"drop": data}), "drop", width, chosen)
@@ -358,8 +391,24 @@ def _choose(wanted: Sequence[int] | None, known: list[int], what: str) -> list[i
     return list(wanted)
 
 
+def _in_turn(result: xr.Dataset, known: list[int]) -> list[int]:
+    """Flows in an order whose beginning shows every group: the first flow of each, the second of each, ..."""
+    if "group" not in result.coords:
+        return known
+    of_flow = dict(zip(_flows(result), np.atleast_1d(result["group"].values).tolist(), strict=True))
+    rank: dict[int, tuple[int, int]] = {}
+    count: dict[int, int] = {}
+    for flow in known:
+        group = of_flow.get(flow, -1)
+        count[group] = count.get(group, 0) + 1
+        rank[flow] = (count[group], group)
+    shown = sorted(known, key=rank.__getitem__)
+    return sorted(shown[:SHOWN]) + shown[SHOWN:]
+
+
 def _title(result: xr.Dataset) -> str:
-    return f"{result.attrs.get('name', 'scenario')}, seed {result.attrs.get('seed', 'unknown')}"
+    seed = f", seed {result.attrs['seed']}" if "seed" in result.attrs else ""
+    return f"{result.attrs.get('name', 'scenario')}{seed}"
 
 
 def _of_all(drawn: Sequence[int], known: Sequence[int], wanted: object, what: str) -> str:
@@ -381,6 +430,16 @@ def _link_names(result: xr.Dataset) -> list[str]:
 def _flows(result: xr.Dataset) -> list[int]:
     """Numbers of the flows that the result is about: all, or those selected."""
     return [int(i) for i in np.atleast_1d(result["flow"].values)]
+
+
+def _group_words(result: xr.Dataset) -> dict[int, str]:
+    """Names of the groups of flows by their numbers, with their rule or sender."""
+    groups = _scenario(result).get("flows", [])
+    rules = [g.get("control", "reno") for g in groups]
+    return {
+        i: f"group {i}: {rule if rule != 'reno' else g.get('sender', '')}"
+        for i, (g, rule) in enumerate(zip(groups, rules, strict=True))
+    }
 
 
 def _flow_names(result: xr.Dataset) -> dict[int, str]:

@@ -70,6 +70,15 @@ class Drop:
                 raise ScenarioError('drops.packet needs drops.link, such as "r1->r2"')
 
 
+def switched_off(key: str, value: object) -> bool:
+    """Whether a value of `windows` or `queues` is a word for nothing: files know no None.
+
+    >>> switched_off("windows", "off"), switched_off("windows", 0)
+    (True, False)
+    """
+    return key in ("windows", "queues") and isinstance(value, str) and value in ("off", "none", "null")
+
+
 @dataclass(frozen=True)
 class Record:
     """What to write down besides counters. Off, it costs nothing.
@@ -80,9 +89,9 @@ class Record:
         Time, flow, segment and kind of each data packet sent, received, lost (with the link).
     windows : float or None
         cwnd, ssthresh, RTT, smoothed RTT, RTO, flight and state of each flow every so many seconds; 0: whenever
-        they may have changed.
+        they may have changed; None, or the text "off": not at all.
     queues : float or None
-        Packets and bytes in each link's queue, every so many seconds; 0: at each arrival.
+        Packets and bytes in each link's queue, every so many seconds; 0: at each arrival; None or "off": not at all.
 
     Examples
     --------
@@ -99,6 +108,9 @@ class Record:
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
+        for key in ("windows", "queues"):
+            if switched_off(key, getattr(self, key)):
+                object.__setattr__(self, key, None)
         read_texts(self, "record.")
         for key in ("sends", "receives", "drops"):
             truth(f"record.{key}", getattr(self, key))

@@ -260,10 +260,15 @@ class Flows:
         return self.sender in ("cbr", "poisson")
 
     def rtts(self) -> tuple[float, float]:
-        """Least and greatest base RTT of the group [s] on a bottleneck (0.2 s where none is given)."""
+        """Least and greatest base RTT of the group [s] on a bottleneck (0.2 s where none is given).
+
+        A single flow has the middle of a pair.
+        """
         if self.rtt is None:
             return (0.2, 0.2)
         if isinstance(self.rtt, tuple):
+            if len(self.rtt) == 2 and self.count == 1:
+                return (sum(self.rtt) / 2,) * 2
             if len(self.rtt) != 2:
                 raise ScenarioError(
                     f"flows.rtt must be one value or a pair [first, last], got {shown(self.rtt)}"

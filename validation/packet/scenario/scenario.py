@@ -105,8 +105,15 @@ class Scenario:
         read_texts(self)
         for key, part in (("flows", Flows), ("drops", Drop), ("links", Link), ("nodes", str)):
             value = getattr(self, key)
+            if isinstance(value, list):
+                value = tuple(value)
+                object.__setattr__(self, key, value)
             if not isinstance(value, tuple) or not all(isinstance(item, part) for item in value):
                 raise ScenarioError(f"{key} must be a tuple of {part.__name__}, got {shown(value, 80)}")
+        if not isinstance(self.record, Record):
+            raise ScenarioError(
+                f"record must be a Record, such as Record(windows=0.1), got {shown(self.record, 80)}"
+            )
         check_name("name", self.name)
         for node in self.nodes:
             check_name("nodes", node)

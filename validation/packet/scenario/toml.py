@@ -17,7 +17,7 @@ from tcpdynamics.errors import MAX_SHOWN, ScenarioError, shown, suggestion
 from tcpdynamics.quantities import numbered
 
 from . import topologies
-from .drops_and_records import MAX_DROPS, Drop, Record
+from .drops_and_records import MAX_DROPS, Drop, Record, switched_off
 from .fields import read_quantities
 from .flows import MAX_GROUPS, Flows
 from .link import MAX_LINKS, Bottleneck, Link
@@ -266,7 +266,9 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
             raise ScenarioError(f"{prefix}{key} must be true or false, got {shown(value)}")
         if not truth and (isinstance(value, bool) or (several and any(isinstance(v, bool) for v in value))):
             raise ScenarioError(f"{prefix}{key} must be a number or text, got {shown(value)}")
-        if unit and not (key == "epoch" and value == "auto") and value is not None:
+        if part is Record and switched_off(key, value):
+            value = None
+        elif unit and not (key == "epoch" and value == "auto") and value is not None:
             value = read_quantities(value, unit, prefix + key)
         elif several:
             value = tuple(value)

@@ -60,7 +60,7 @@ def dumbbell(
     buffer : int or None
         Of the link r1 - r2 [packets], in both directions.
     rtt : float or (float, float)
-        Round-trip propagation time [s] from s_i to d_i and back; a pair spreads them evenly.
+        Round-trip propagation time [s] from s_i to d_i and back; a pair spreads them evenly (one flow: its middle).
     access_rate : float or None
         Rate [bit/s] of the links to senders and receivers; None: pure delay.
     delay : float
@@ -84,7 +84,7 @@ def dumbbell(
     check("topology.delay", delay, 0.0, 1e3, 'give seconds, or text such as "10ms"')
     links = [Link("r1", "r2", rate, delay, buffer)]
     for i in range(flows):
-        share = i / (flows - 1) if flows > 1 else 0.0
+        share = i / (flows - 1) if flows > 1 else 0.5
         access = (first + (last - first) * share) / 4 - delay / 2
         if access < 0:
             raise ScenarioError(
