@@ -97,7 +97,7 @@ def test_motions_are_the_librarys_over_the_whole_reach_of_the_sliders(tab: Page,
             size = library.max(axis=1, keepdims=True)
             far = np.abs(page - library)[:, kept] / np.maximum(size, 1e-9)
             assert far.max() < 1e-6, (words, far.max())
-            back = (library > 1e-3 * size)[:, kept]  # where it has come back; the library's own error is a few millionths
+            back = (library > 1e-3 * size)[:, kept]  # the library errs by millionths there
             assert (np.abs(page - library)[:, kept][back] < 1e-5 * library[:, kept][back]).all(), words
         assert "is drawn until" not in tab.locator(".reading").inner_text()
 
