@@ -1,5 +1,6 @@
 // The pages' common part: controls, pictures, the address, downloads. A page's own script says what is computed:
-//   explorer.page(slug, { draw(values, functions, figures, set, spec) {...}, panels(spec, values) {...} })
+//   explorer.page(slug, { draw(values, functions, figures, set, spec, moving) {...}, panels(spec, values) {...} })
+// With `draws: "twice"` it is drawn while a slider moves (`moving`), and again when it rests.
 // `panels`, if there, gives what stands below the pictures. A page that has a shape of its own fills it alone:
 //   explorer.page(slug, { mount(root, spec) {...} })
 // Pictures that move are drawn by uPlot (under a millisecond for 18 curves; Plotly takes 20 to 110); what is kept
@@ -473,7 +474,7 @@ const explorer = (() => {
     const showCode = async () => {
       if (spec.code) code.textContent = await (await fetch(`${spec.code}${spec.slug}?${new URLSearchParams(values)}`)).text();
     };
-    const draw = () => {
+    const draw = (moving = false) => {
       const functions = {}, missing = [];
       for (const p of spec.printed.filter((one) => !one.lazy)) {
         const f = load(spec, p, values);
@@ -481,11 +482,11 @@ const explorer = (() => {
       }
       if (missing.length) {
         root.classList.add("old"); // the old picture stays, marked, until the answer is there
-        Promise.all(missing).then(draw);
+        Promise.all(missing).then(() => draw());
         return;
       }
       root.classList.remove("old");
-      drawing.draw(values, functions, figures, set, spec);
+      drawing.draw(values, functions, figures, set, spec, moving);
       root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
       pointer.update();
     };
@@ -494,11 +495,12 @@ const explorer = (() => {
       const chosen = spec.controls.filter((c) => c.choices).map((c) => values[c.name]);
       for (const c of spec.controls) boxes[c.name].hidden = (Boolean(c.only && c.only.length) && !c.only.some((word) => chosen.includes(word))) || Boolean(c.shown_from && values[c.shown_from[0]] < c.shown_from[1]);
     };
-    const changed = () => {
+    const changed = (moves = false) => {
+      const moving = moves && drawing.draws === "twice";
       showControls();
-      draw();
+      draw(moving);
       clearTimeout(timer);
-      timer = setTimeout(() => { address(); if (more.open) showCode(); }, 200);
+      timer = setTimeout(() => { if (moving) draw(); address(); if (more.open) showCode(); }, 200);
     };
 
     /** Move sliders to values that were picked in a picture, within their bounds. */
@@ -509,7 +511,7 @@ const explorer = (() => {
         values[name] = c.step === 1 ? Math.round(within) : Number(within.toPrecision(4));
         outputs[name](values[name]);
       }
-      changed();
+      changed(true);
     };
 
     for (const c of spec.controls) {
@@ -529,7 +531,7 @@ const explorer = (() => {
         const x = back(Number(slider.value));
         values[c.name] = c.step === 1 ? Math.round(x) : Number(x.toPrecision(6));
         number.value = values[c.name];
-        changed();
+        changed(true);
       });
       number.addEventListener("change", () => {
         const x = Number(number.value);

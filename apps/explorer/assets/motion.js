@@ -24,6 +24,8 @@ const DENSE = [
 const WEIGHTS = STAGES.map((row) => row.map((w, j) => [j, w]).filter(([, w]) => w !== 0));
 /** Rounds after which a step that reaches into its own past is made shorter instead. */
 const ROUNDS = 6;
+/** Jumps in a row, one upon the other, after which a motion has no direction any more. */
+const JUMPS = 20;
 
 /**
  * States at the given times.
@@ -131,13 +133,17 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
     for (const d of moving) for (let m = 1; m <= 5 && from + m * d.lag < end; m++) if (from + m * d.lag > 0) bends.push(from + m * d.lag);
   }
   bends.sort((x, y) => x - y);
+  const jumps = [];
   const stopped = (status) => ({ values, status, reached: t });
   while (next < times.length && times[next] <= 0) values[next++] = Float64Array.from(state);
   while (next < times.length) {
     if (++steps > maxSteps) return stopped("the steps ran out");
-    while (seek < bends.length && bends[seek] <= t * (1 + 1e-14)) seek++;
+    const least = 4e-14 * Math.max(1, t);
+    while (seek < bends.length && bends[seek] - t <= least) seek++;
     h = Math.min(h, longest, end - t, seek < bends.length ? bends[seek] - t : Infinity, pieces.length && seek >= 5 ? Infinity : shortest);
-    if (!(h > 1e-14 * Math.max(1, t))) return stopped("the step became too short");
+    const jump = !(h > least) && end - t > least; // the right-hand side jumps here: a step goes across
+    if (jump && (!(h > 0) || (jumps.push(t) > JUMPS && t - jumps[jumps.length - JUMPS] < 1e-6 * end))) return stopped("the step became too short");
+    if (jump) h = least;
     const overlaps = h > shortest;
     current = overlaps ? pieces[pieces.length - 1] : null;
     stages(h);
@@ -155,7 +161,7 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
       }
     }
     current = null;
-    if (!(error <= 1)) { // NaN, too
+    if (!(error <= 1 || (jump && error < Infinity))) { // NaN, too
       h *= error < Infinity ? Math.max(0.2, 0.9 * error ** -0.2) : 0.2;
       continue;
     }

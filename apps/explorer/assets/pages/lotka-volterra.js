@@ -56,12 +56,12 @@
   };
 
   /** One flow alone, from where flow 1 begins. */
-  const alone = (values, functions, times, isMap, first) => {
+  const alone = (values, functions, times, isMap, first, error) => {
     const { run, inputs, delayed } = functions.alone, x = new Float64Array(inputs.length);
     x.set([values.epsilon, values.capacity], 2);
     const slope = (t, state, past, to) => { x[0] = state[0]; x[1] = delayed ? past[0] : 0; run(x, to); };
     const flows = { n: 1, map: isMap, lag: 0, start: Float64Array.of(first), slope, lags: delayed ? [{ lag: values.delay }] : [] };
-    return moved(flows, times, []);
+    return moved(flows, times, [], { error });
   };
 
   /** What of a motion is not drawn, or beyond numbers, in a sentence. */
@@ -181,14 +181,17 @@
   explorer.page("lotka-volterra", {
     panels() { ids.words = element("p", { class: "reading", role: "status" }); return []; },
 
-    draw(values, functions, figures, set, spec) {
+    draws: "twice",
+
+    draw(values, functions, figures, set, spec, moving) {
       const flows = equations(values, functions), { n, map } = flows, { capacity: K } = values;
       const times = map ? Float64Array.from({ length: values.end + 1 }, (_, i) => i) : explorer.between(0, values.end, 400);
       const stops = [values.joins, values.leaves];
-      const motion = moved(flows, times, stops), sent = motion.states.map((state, i) => (state ? flows.sent(times[i], state) : new Array(n).fill(NaN)));
+      const error = moving ? 1e-7 : 1e-9;
+      const motion = moved(flows, times, stops, { error }), sent = motion.states.map((state, i) => (state ? flows.sent(times[i], state) : new Array(n).fill(NaN)));
       const far = map ? 20 * K * values.ratio : Infinity; // a map that left its interval does not come back
       const rate = (i) => sent.map((rates) => (Math.abs(rates[i]) < far ? rates[i] : NaN));
-      const single = alone(values, functions, times, map, flows.start[0]), one = single.states.map((state) => (state && Math.abs(state[0]) < far ? state[0] : NaN));
+      const single = alone(values, functions, times, map, flows.start[0], error), one = single.states.map((state) => (state && Math.abs(state[0]) < far ? state[0] : NaN));
       figures.rates.show({ x: times, xTitle: title("time", "RTT"), yTitle: title("rate", "packet/s"), linked: "time", series: [
         ...flows.start.reduce((all, _, i) => [...all, { name: `flow ${i + 1}`, y: rate(i) }], []), { name: "a flow alone (logistic)", y: one }] });
 
