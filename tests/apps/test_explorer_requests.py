@@ -7,10 +7,13 @@ import json
 import socket
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from explorer_tabs import move, opened
+from playwright.sync_api import Browser, Page, Route
 
 from tcpdynamics.apps.explorer import server as module
 from tcpdynamics.apps.explorer.pages import pages
@@ -168,3 +171,53 @@ def test_nobody_with_anything_is_said_so(client: Any) -> None:
     words = "&".join(f"x{i}=0" for i in range(1, 9))
     assert client.get(f"/netcdf/fairness?{words}").status_code == 400
     assert "nobody has anything" in client.get(f"/code/fairness?{words}").text
+
+
+@pytest.mark.parametrize("seed", ["1.5", "x", "[1]"])
+def test_a_seed_that_is_no_number_is_told_so_in_words(seed: str) -> None:
+    (said,) = spec_of(pages()["packets"], "?" + urlencode({"seed": seed}))["complaints"]
+    assert "seed must be a whole number, got" in said and "Input" not in said
+
+
+def test_a_refused_download_stays_in_the_page(browser: Browser, server: str) -> None:
+    tab = browser.new_page()
+    opened(tab, f"{server}/fairness?flows=2&x1=0&x2=0")
+    assert "Nobody has anything" in tab.locator(".reading").inner_text()
+    tab.get_by_role("button", name="NetCDF", exact=True).click()
+    tab.get_by_text("must not all be 0").wait_for()
+    move(tab, "x1", 3.0)
+    assert tab.locator(".reading").inner_text() == ""
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name="NetCDF", exact=True).click()
+    assert download.value.suggested_filename == "fairness.nc"
+    assert tab.locator(".complaint").inner_text() == ""
+    tab.close()
+
+
+def test_a_page_asks_again_while_the_server_is_busy(tab: Page, server: str) -> None:
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) == 1:
+            route.fulfill(status=202, json={"busy": "ask again"})
+        else:
+            route.continue_()
+
+    tab.route("**/answers/sub-packet/exact**", answer)
+    opened(tab, f"{server}/sub-packet?w_max=4&chain=approximate")
+    tab.get_by_role("button", name="Exact rationals").click()
+    tab.get_by_text("which sum to one").wait_for()
+    assert len(asked) == 2
+
+
+def test_files_say_what_of_their_address_was_not_read(tab: Page, files: Path) -> None:
+    for words, said in (
+        ("&".join(f"a{i}=1" for i in range(90)), "this page has no a0"),
+        ("&".join(f"a{i}=1" for i in range(101)), "more than 100 words"),
+        ("x1=" + "9" * 5000, "longer than 4096"), ("x1=", "x1 must be a number"),
+    ):  # fmt: skip
+        tab.goto("about:blank")
+        opened(tab, (files / "fairness.html").as_uri() + f"#{words}")
+        complaint = tab.locator(".complaint").inner_text()
+        assert said in complaint and len(complaint) < 300
