@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from tcpdynamics.errors import shown
+
 from .progress import working
 
 
@@ -16,26 +18,32 @@ from .progress import working
     "--port", type=click.IntRange(1, 65535), default=8050, show_default=True, help="Port to answer on."
 )
 @click.option("--open-to-others", is_flag=True, help="Allow an address that other machines reach.")
-@click.option("--export", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
+@click.option("--export", "folder", metavar="DIR",
               help="Write the pages as files that open from disk, and end.")  # fmt: skip
 @click.option(
     "--verdicts", is_flag=True, help="With --export: decide all claims now, and write their figures."
 )
-def explore(host: str, port: int, open_to_others: bool, folder: Path | None, verdicts: bool) -> None:
+def explore(host: str, port: int, open_to_others: bool, folder: str | None, verdicts: bool) -> None:
     """Open the interactive explorer in a browser: sliders, and pictures that follow them."""
     if verdicts and folder is None:
         raise click.UsageError(
             "--verdicts is for --export; pages of a server decide a claim when it is opened"
         )
     if folder is not None:
+        if not folder:
+            raise click.UsageError("--export needs the name of a folder, got ''")
         from tcpdynamics.apps.explorer.export import export
 
         try:
             with working("deciding all claims") if verdicts else nullcontext():
-                files = export(folder, verdicts)
+                files = export(Path(folder), verdicts)
         except FileExistsError as error:
             raise click.UsageError(str(error)) from None
-        click.echo(f"{len(files)} pages written; open {folder / 'index.html'}")
+        except OSError as error:
+            raise click.UsageError(
+                f"--export {shown(folder, 80)} cannot be written ({error.strerror}); give another folder"
+            ) from None
+        click.echo(f"{len(files)} pages written; open {Path(folder) / 'index.html'}")
         return
     try:
         from tcpdynamics.apps.explorer.server import is_loopback, serve
@@ -47,9 +55,8 @@ def explore(host: str, port: int, open_to_others: bool, folder: Path | None, ver
         raise click.UsageError(
             f"--host {host} lets other machines in; add --open-to-others if that is meant, or leave --host out"
         )
-    click.echo(f"the explorer is at http://{host}:{port}/ (Ctrl-C ends it)")
     try:
-        serve(host, port)
+        serve(host, port, lambda address: click.echo(f"the explorer is at {address} (Ctrl-C ends it)"))
     except OSError as error:
         raise click.UsageError(
             f"port {port} cannot be used ({error.strerror}); choose another with --port"

@@ -52,6 +52,8 @@ def export(folder: Path, whole: bool = False) -> list[Path]:
     FileExistsError
         The folder holds files.
     """
+    if folder.is_symlink() and not folder.exists():
+        raise FileExistsError(f"{folder} is a link to nothing; give a folder that is new or empty")
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder} holds files; give a folder that is new or empty")
     folder.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,10 @@ def add_job_routes(server: Any, kinds: Mapping[str, JobKind]) -> Jobs:
     def refuse_other_sites() -> None:
         """A page of another site can make a browser send a request here, but not hide where it comes from."""
         origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site", "same-origin")
-        foreign = origin is not None and urlsplit(origin).netloc != request.host
+        try:
+            foreign = origin is not None and urlsplit(origin).netloc != request.host
+        except ValueError:  # no address at all
+            foreign = True
         if foreign or site not in ("same-origin", "none"):
             refuse(403, "only pages of this explorer may ask for jobs")
 

@@ -27,8 +27,9 @@ from tcpdynamics.errors import InputError, TcpDynamicsError, shown
 AT_ONCE, WAITING = 2, 6
 #: Seconds after which a job ends that no browser has asked about, and that a job may take.
 UNASKED, LONGEST = 15.0, 600.0
-#: Jobs that have ended and are kept with what came out, and for how many seconds after the last question.
-KEPT, KEPT_FOR = 8, 600.0
+#: Jobs that have ended and are kept, bytes of what came out of them all, and for how many seconds after the last
+#: question. Small results of one visitor do not drive out another's.
+KEPT, KEPT_BYTES, KEPT_FOR = 1000, 320_000_000, 600.0
 #: Bytes of what comes out of one job, and of what it holds in memory, libraries included.
 MAX_RESULT, MAX_MEMORY = 40_000_000, 4_000_000_000
 #: What the library may estimate of a job before it starts: elementary operations (some five minutes), bytes.
@@ -203,8 +204,11 @@ class Jobs:
                     self._finish(job, "ended", f"it took more than {LONGEST:g} s; ask for less")
             ended = [name for name, job in self._jobs.items() if job.state in _ENDED]
             ended.sort(key=lambda name: self._jobs[name].asked)
-            for i, name in enumerate(ended):
-                if i < len(ended) - KEPT or now - self._jobs[name].asked > KEPT_FOR:
+            size = 0
+            for i, name in enumerate(reversed(ended)):  # the last that were asked about stay
+                job = self._jobs[name]
+                size += sum(map(len, job.parts.values()))
+                if i >= KEPT or size > KEPT_BYTES or now - job.asked > KEPT_FOR:
                     del self._jobs[name]
             if self._spare is not None and now - self._spare[2] > KEPT_FOR:
                 self._dismiss()

@@ -274,15 +274,18 @@ class Page:
         """Values of the controls on a fresh page."""
         return {c.name: c.start for c in self.controls}
 
-    def read(self, words: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-        """Values from the words of an address, and a sentence for each that was refused (its default is taken)."""
+    def read(self, words: Mapping[str, str], shows: bool = True) -> tuple[dict[str, Any], list[str]]:
+        """Values from the words of an address, and a sentence for each that was refused (its default is taken).
+
+        Where nothing is shown (`shows`), the sentence does not name the default.
+        """
         values, complaints = self.start(), []
         for c in self.controls:
             if c.name in words:
                 try:
                     values[c.name] = c.read(words[c.name])
                 except InputError as error:
-                    complaints.append(f"{error}; {word(c.start)} is shown")
+                    complaints.append(f"{error}; {word(c.start)} is shown" if shows else str(error))
         unknown = sorted(
             set(words) - set(values) - {"guess"}
         )  # the switch that hides answers, known to the script

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import ipaddress
+import socket
 import tempfile
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
-from tcpdynamics.errors import InputError
+from tcpdynamics.errors import InputError, shown
 
 from . import claims
 from .job_routes import add_job_routes
@@ -20,6 +24,12 @@ from .pages import pages
 ASSETS = Path(__file__).parent / "assets"
 #: Longest address that is read.
 MAX_ADDRESS = 4096
+#: Words of an address that are read.
+MAX_WORDS = 100
+#: Answers that are computed at once: some take seconds, and pages need the server's other threads.
+ANSWERS_AT_ONCE = 2
+#: Addresses that pages of other sites may not ask for, as by an image.
+OWN = ("/answers/", "/code/", "/netcdf/", "/claims/")
 #: Bytes of a request's body that are taken in at all.
 MAX_BODY = 1_000_000
 #: What a reader may type beside the controls.
@@ -28,18 +38,27 @@ TITLE = "tcpdynamics explorer"
 
 
 def words_of(search: str) -> dict[str, str]:
-    """The words of an address's query; of one that is too long, none."""
-    return dict(parse_qsl(search.lstrip("?"), max_num_fields=100)) if len(search) <= MAX_ADDRESS else {}
+    """The words of an address's query.
+
+    Raises
+    ------
+    InputError
+        It is too long, or has too many words.
+    """
+    if len(search) > MAX_ADDRESS:
+        raise InputError(f"the address is longer than {MAX_ADDRESS} characters and was not read")
+    try:
+        return dict(parse_qsl(search.lstrip("?"), keep_blank_values=True, max_num_fields=MAX_WORDS))
+    except ValueError:
+        raise InputError(f"the address has more than {MAX_WORDS} words and was not read") from None
 
 
 def spec_of(page: Page, search: str = "") -> dict[str, Any]:
     """What the page's script needs from a server: the page, the values of its address, and where to ask."""
     try:
         values, complaints = page.read(words_of(search))
-    except ValueError:  # more fields than a page can have
-        values, complaints = page.start(), []
-    if len(search) > MAX_ADDRESS:
-        complaints = [f"the address is longer than {MAX_ADDRESS} characters and was not read"]
+    except InputError as error:
+        values, complaints = page.start(), [str(error)]
     places = {name: f"/{name}/" for name in ("functions", "answers", "code", "netcdf")} | {
         "plotly": "/plotly.min.js"
     }
@@ -67,6 +86,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def name_of(host: str) -> str:
+    """The name or the address in a request's `Host`; empty where it is none."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def make_app(local_only: bool = True) -> Any:
@@ -114,11 +141,29 @@ def make_app(local_only: bool = True) -> Any:
 
 def _routes(server: Any, local_only: bool) -> None:
     from flask import Response, abort, jsonify, request, send_file
+    from werkzeug.exceptions import HTTPException
+
+    turns = BoundedSemaphore(ANSWERS_AT_ONCE)
+
+    def refuse(code: int, said: str) -> Any:
+        abort(Response(said, code, mimetype="text/plain"))
 
     @server.before_request  # type: ignore[untyped-decorator]
-    def refuse_other_names() -> None:
-        if local_only and not is_loopback(request.host.rpartition(":")[0] or request.host):
+    def refuse_others() -> None:
+        if local_only and not is_loopback(name_of(request.host)):
             abort(403, "this server answers to 127.0.0.1 and localhost only")
+        if request.path.startswith(OWN) and request.headers.get("Sec-Fetch-Site") == "cross-site":
+            abort(403, "only pages of this explorer may ask for this")
+
+    @server.errorhandler(Exception)  # type: ignore[untyped-decorator]
+    def strange_request(error: Exception) -> Any:
+        """Dash trusts what a browser sends it."""
+        if isinstance(error, HTTPException):
+            return error
+        if not request.path.startswith("/_dash"):
+            raise error
+        server.logger.warning("a strange request for %s: %s", request.path[:80], type(error).__name__)
+        return "this is no request of a page of the explorer", 400
 
     @server.get("/functions/<slug>/<key>.js")  # type: ignore[untyped-decorator]
     def functions(slug: str, key: str) -> Response:
@@ -133,28 +178,42 @@ def _routes(server: Any, local_only: bool) -> None:
 
     def values_here(slug: str, *but: str) -> tuple[Any, dict[str, Any]]:
         page = pages().get(slug) or abort(404)
-        words = words_of(request.query_string.decode("utf-8", "replace"))
-        values, complaints = page.read({k: w for k, w in words.items() if k not in but})
+        try:
+            words = words_of(request.query_string.decode("utf-8", "replace"))
+        except InputError as error:
+            refuse(400, str(error))
+        values, complaints = page.read({k: w for k, w in words.items() if k not in but}, shows=False)
         if complaints:
-            abort(400, complaints[0])
+            refuse(400, complaints[0])
         return page, values
 
     @server.get("/answers/<slug>/<name>")  # type: ignore[untyped-decorator]
     def answers(slug: str, name: str) -> Any:
         page, values = values_here(slug, "typed")
         answer = page.answers.get(name) or abort(404)
+        if not turns.acquire(blocking=False):
+            busy = jsonify({"busy": f"{ANSWERS_AT_ONCE} answers are being computed; ask again in a moment"})
+            return (
+                busy,
+                202,
+                {"Retry-After": "1"},
+            )  # no code of an error: browsers would write it into the console
         try:
             return jsonify(answer(values, request.args.get("typed", "")[:MAX_TYPED]))
         except InputError as error:
             return jsonify({"refused": str(error)})  # what is typed may be wrong; the request is not
+        finally:
+            turns.release()
 
     @server.get("/code/<slug>")  # type: ignore[untyped-decorator]
     def code(slug: str) -> Response:
         page, values = values_here(slug)
         if page.code is None:
             abort(404)
-        command = f"\n# or\n# {page.command(values)}\n" if page.command else ""
-        return Response(page.code(values) + command, mimetype="text/plain")
+        command = page.command(values) if page.command else ""
+        return Response(
+            page.code(values) + (f"\n# or\n# {command}\n" if command else ""), mimetype="text/plain"
+        )
 
     @server.get("/netcdf/<slug>")  # type: ignore[untyped-decorator]
     def netcdf(slug: str) -> Any:
@@ -166,21 +225,71 @@ def _routes(server: Any, local_only: bool) -> None:
         try:
             dataset = page.dataset(values)
         except InputError as error:  # values that are refused together
-            abort(400, str(error))
+            refuse(400, str(error))
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "data.nc"
             write_netcdf(file, dataset)
             return send_file(io.BytesIO(file.read_bytes()), "application/x-netcdf", True, f"{slug}.nc")
 
 
-def serve(host: str, port: int) -> None:
-    """Answer until interrupted. Waitress, since Dash's own server is for development."""
+def address_of(host: str, port: int) -> str:
+    """What a browser is told; an address of IPv6 stands in brackets."""
+    bare = host.strip("[]")
+    return f"http://{f'[{bare}]' if ':' in bare else bare}:{port}/"
+
+
+def check_place(host: str, port: int) -> None:
+    """Refuse a host that is not this machine, or a port that is taken or not allowed.
+
+    Raises
+    ------
+    InputError
+        In a sentence.
+    """
+    try:
+        places = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise InputError(
+            f"--host {shown(host, 60)} is no name or address that is known here; try 127.0.0.1"
+        ) from None
+    family, kind, protocol, _, place = places[0]
+    try:
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise InputError(
+                f"--host {shown(host, 60)} is no address of this machine; try 127.0.0.1"
+            ) from None
+        raise InputError(
+            f"port {port} cannot be used ({error.strerror}); choose another with --port"
+        ) from None
+
+
+def serve(host: str, port: int, ready: Callable[[str], None] = print) -> None:
+    """Answer until interrupted. Waitress, since Dash's own server is for development.
+
+    Parameters
+    ----------
+    host, port
+        Where.
+    ready : callable
+        Is told the explorer's address when it answers there.
+
+    Raises
+    ------
+    InputError
+        No address of this machine, or a port that cannot be used.
+    """
     from waitress import create_server
 
+    check_place(host, port)
     app = make_app(local_only=is_loopback(host))
     server = create_server(
-        app.server, host=host, port=port, threads=8, ident=None, max_request_body_size=MAX_BODY
+        app.server, host=host.strip("[]"), port=port, threads=8, ident=None, max_request_body_size=MAX_BODY
     )
+    ready(address_of(host, port))
     try:
         server.run()
     finally:

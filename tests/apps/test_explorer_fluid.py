@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -78,3 +79,38 @@ def test_drop_tail_begins_to_swing_with_the_phase_of_its_closed_form() -> None:
         MODELS["drop-tail"](flows=1, capacity=1, base_rtt=1, buffer=critical_fill() - 1).equilibrium().window
     )
     assert critical_phase() == pytest.approx(np.arccos(-2 / window**2), rel=1e-9)
+
+
+#: The queue leaves its buffer's end again and again, and where it does errors grow.
+EDGES: tuple[dict[str, Any], ...] = (
+    {"marking": "drop-tail", "flows": 5.0, "base_rtt": 0.1905, "capacity": 2844.4, "buffer": 155.88, "end": 288.0},
+    {"marking": "red", "buffer": 50.0},
+    {"marking": "proportional", "flows": 212.0, "base_rtt": 0.2518, "capacity": 6322.6, "buffer": 433.45},
+    {"marking": "drop-tail", "flows": 35.0, "base_rtt": 0.1931, "capacity": 3482.9, "buffer": 1788.84, "end": 292.0},
+    {"marking": "drop-tail", "flows": 20.0, "capacity": 9e3, "base_rtt": 0.1, "buffer": 50.0, "end": 300.0},
+)  # fmt: skip
+
+
+def test_motions_that_meet_the_end_of_the_buffer_are_the_librarys(tab: Page, files: Path) -> None:
+    page = pages()["fluid-tcp"]
+    assert page.dataset is not None
+    for words in EDGES:
+        motion = page.dataset(page.start() | words)
+        opened(tab, (files / "fluid-tcp.html").as_uri() + f"#{urlencode(words)}")
+        tab.reload()  # of an address that differs in its fragment alone
+        opened(tab, (files / "fluid-tcp.html").as_uri() + f"#{urlencode(words)}")
+        for picture, state in ((0, "W"), (1, "q")):
+            with tab.expect_download() as download:
+                tab.locator(".figure").nth(picture).get_by_text("CSV", exact=True).click()
+            rows = list(csv.reader(download.value.path().read_text().splitlines()))
+            shown, library = np.array([float(row[1]) for row in rows[1:]]), motion[state].values
+            assert np.isfinite(shown).all() and library.max() > 1
+            assert np.abs(shown - library).max() < 1e-6 * library.max(), (words, state)
+
+
+@pytest.mark.parametrize("buffer", [50, 180, 190])
+def test_no_queue_rests_above_its_buffer(tab: Page, files: Path, buffer: int) -> None:
+    opened(tab, (files / "fluid-tcp.html").as_uri() + f"#marking=red&buffer={buffer}")
+    shown = facts(tab)
+    assert shown["small deviations"] == "no closed form"
+    assert shown["queue at rest"] == "NaN" or float(shown["queue at rest"]) <= buffer

@@ -148,17 +148,19 @@ def test_a_job_that_takes_too_long_ends(jobs: Jobs, clock: Clock, folder: Callab
 
 
 def test_results_are_kept_for_a_bounded_time_and_number(
-    jobs: Jobs, clock: Clock, folder: Callable[[str], Path]
+    jobs: Jobs, clock: Clock, folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert KEPT >= 100  # trivial jobs of one visitor do not drive out another's result
+    monkeypatch.setattr(module, "KEPT", 3)
     at = folder("a")
     (at / "go").touch()
     names = []
-    for _ in range(KEPT + 2):
+    for _ in range(3 + 2):
         clock.now += 1
         names.append(jobs.start("hold", {"folder": str(at)}))
         ended(jobs, names[-1])
     jobs.tidy_up()
-    assert [jobs.status(name) is not None for name in names] == [False, False] + [True] * KEPT
+    assert [jobs.status(name) is not None for name in names] == [False, False] + [True] * 3
     clock.now += 1.01 * KEPT_FOR
     jobs.tidy_up()
     assert [jobs.status(name) for name in names] == [None] * len(names)
@@ -339,7 +341,8 @@ def test_strange_names_are_not_known(client: Any, name: str) -> None:
 
 FOREIGN: tuple[dict[str, str], ...] = (
     {"Origin": "http://example.org"}, {"Origin": "null"}, {"Origin": "http://localhost:1"}, {"Origin": ""},
-    {"Origin": "http://localhost.example.org"}, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"},
+    {"Origin": "http://[evil"}, {"Origin": "http://localhost.example.org"}, {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
 )  # fmt: skip
 
 

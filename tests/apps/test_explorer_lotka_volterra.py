@@ -67,6 +67,54 @@ def test_motions_in_the_page_are_the_librarys(tab: Page, server: str, reading: s
     assert sent[2, 0] == sent[0, -1] == 0 < sent[0, 0]
 
 
+#: Beyond the boundary rates fall by up to 168 powers of ten, and come back.
+DEEP: tuple[dict[str, Any], ...] = (
+    {"delay": 2.0}, {"delay": 3.0}, {"epsilon": 3.0, "delay": 2.0}, {"end": 400.0, "delay": 0.05},
+    {"flows": 5.0, "epsilon": 1.8736, "gamma": 0.6537, "delay": 2.576, "ratio": 3.381, "leaves": 200.0, "end": 241.0},
+)  # fmt: skip
+
+
+def drawn() -> list[dict[str, Any]]:
+    """Slider positions by chance, of all readings in continuous time."""
+    rng, reach = np.random.default_rng(11), {c.name: c for c in PAGE.controls if hasattr(c, "low")}
+    rows = []
+    for reading in ("delayed", "cross-delayed", "throughput"):
+        row = {k: round(float(rng.uniform(reach[k].low, reach[k].high)), 3) for k in
+               ("epsilon", "gamma", "delay", "capacity", "ratio", "link")}  # fmt: skip
+        rows.append(row | {"reading": reading, "flows": float(rng.integers(2, 9)), "end": 150.0})
+    return rows
+
+
+def test_motions_are_the_librarys_over_the_whole_reach_of_the_sliders(tab: Page, server: str) -> None:
+    for words in (*DEEP, *drawn()):
+        motion = dataset(PAGE.start() | words)
+        opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
+        shown = np.array([[float(x) for x in row] for row in saved(tab, 0)[1:]]).T
+        sent = motion.sent.transpose("flow", "time").values
+        kept = motion.time.values != words.get("leaves")  # where a flow leaves, either side is right
+        assert (motion.status == 0).all() and np.isfinite(shown).all(), words
+        for page, library in ((shown[1:-1], sent), (shown[-1:], motion.alone.values[None])):
+            size = library.max(axis=1, keepdims=True)
+            far = np.abs(page - library)[:, kept] / np.maximum(size, 1e-9)
+            assert far.max() < 1e-6, (words, far.max())
+            back = (library > 1e-3 * size)[:, kept]  # the library errs by millionths there
+            assert (np.abs(page - library)[:, kept][back] < 1e-5 * library[:, kept][back]).all(), words
+        assert "is drawn until" not in tab.locator(".reading").inner_text()
+
+
+def test_rates_that_leave_floating_point_numbers_come_back_in_the_page(tab: Page, server: str) -> None:
+    words = {
+        "flows": 8, "epsilon": 3.0144, "gamma": 0.72422, "delay": 3, "capacity": 957.17, "ratio": 3.3516, "end": 384,
+    }  # fmt: skip
+    opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
+    assert np.isfinite(np.array([[float(x) for x in row] for row in saved(tab, 0)[1:]])).all()
+
+
+def test_a_map_that_leaves_its_interval_says_so(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/lotka-volterra?reading=map&epsilon=4&gamma=0.9&ratio=2")
+    assert "are not drawn" in tab.locator(".reading").inner_text()
+
+
 @pytest.mark.parametrize("reading", ["windows", "link", "throughput"])
 def test_points_of_rest_and_lines_of_no_growth_are_the_models(tab: Page, server: str, reading: str) -> None:
     words = {"reading": reading, "flows": 2, "ratio": 1.05, "gamma": 0.7, "link": 130.0}

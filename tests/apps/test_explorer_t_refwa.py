@@ -80,3 +80,22 @@ def test_the_boundary_depends_on_no_slider_but_the_delay(reading: str) -> None:
     first, *others = (spectral_radius(READINGS[reading](**gains, **link)) for link in links)
     for other in others:
         np.testing.assert_allclose(other, first, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("phi", "psi"), [(0.0, 0.5), (1.5, 0.0), (0.0, 0.0), (1.5, 0.5)])
+def test_gains_of_zero_have_the_librarys_multipliers_and_windows(
+    tab: Page, files: Path, phi: float, psi: float
+) -> None:
+    for reading in ("window", "delayed", "measured", "measured-rtt", "integrating"):
+        link = {"phi": phi, "psi": psi} | ({"delay": 3} if reading in DELAYED else {})
+        tab.goto("about:blank")
+        opened(tab, (files / "t-refwa.html").as_uri() + "#" + urlencode({"reading": reading} | link))
+        facts = {row[0]: row[1] for row in numbers(tab, 5)[1:]}
+        model = READINGS[reading](**link, bdp=190.0, buffer=190.0)
+        radius, window = float(spectral_radius(model)), float(model.equilibrium()["Upsilon"])
+        np.testing.assert_allclose(float(facts["largest multiplier"]), radius, rtol=1e-4, err_msg=reading)
+        assert ("undecided" in facts["small deviations"]) == np.isnan(radius)
+        if "every window" in facts["small deviations"]:  # the library names one of them, or none
+            assert (radius, facts["window at rest"]) == (1.0, "NaN")
+        else:
+            np.testing.assert_allclose(float(facts["window at rest"]), window, rtol=1e-4, err_msg=reading)

@@ -1,5 +1,6 @@
 // The pages' common part: controls, pictures, the address, downloads. A page's own script says what is computed:
-//   explorer.page(slug, { draw(values, functions, figures, set, spec) {...}, panels(spec, values) {...} })
+//   explorer.page(slug, { draw(values, functions, figures, set, spec, moving) {...}, panels(spec, values) {...} })
+// With `draws: "twice"` it is drawn while a slider moves (`moving`), and again when it rests.
 // `panels`, if there, gives what stands below the pictures. A page that has a shape of its own fills it alone:
 //   explorer.page(slug, { mount(root, spec) {...} })
 // Pictures that move are drawn by uPlot (under a millisecond for 18 curves; Plotly takes 20 to 110); what is kept
@@ -372,13 +373,21 @@ const explorer = (() => {
   const KINDS = { curves: Curves, plane: Plane }; // a page's script may add its own
 
   // ---- what the server is asked for --------------------------------------------------------------------------
-  /** The JSON of an answer of the page; throws an Error with the server's sentence. */
+  const asked = {}, later = (ms) => new Promise((done) => setTimeout(done, ms));
+  /** The JSON of an answer of the page; throws an Error with the server's sentence. A question ends the one before it of
+   *  the same name (an AbortError), and waits while the server is busy. */
   const ask = async (spec, name, values, typed = "") => {
-    const answer = await fetch(`${spec.answers}${spec.slug}/${name}?${new URLSearchParams({ ...values, typed })}`);
-    if (!answer.ok) throw new Error(`the server refused with code ${answer.status}`);
-    const json = await answer.json();
-    if (json.refused) throw new Error(json.refused);
-    return json;
+    const key = `${spec.slug}/${name}`, mine = new AbortController();
+    if (asked[key]) asked[key].abort();
+    asked[key] = mine;
+    for (let wait = 120; ; wait = 1000) {
+      await later(wait); // a slider that moves asks once
+      const answer = await fetch(`${spec.answers}${key}?${new URLSearchParams({ ...values, typed })}`, { signal: mine.signal });
+      if (!answer.ok) throw new Error(await answer.text());
+      const json = await answer.json();
+      if (json.refused) throw new Error(json.refused);
+      if (!json.busy) return json;
+    }
   };
 
   // ---- downloads ---------------------------------------------------------------------------------------------
@@ -431,8 +440,10 @@ const explorer = (() => {
   // ---- a page ------------------------------------------------------------------------------------------------
   const readAddress = (spec) => {
     const values = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
-    const complaints = [];
-    for (const [name, word] of new URLSearchParams(location.search || location.hash.slice(1))) {
+    const complaints = [], written = location.search || location.hash.slice(1), words = [...new URLSearchParams(written)];
+    if (written.length > 4096) return [values, ["the address is longer than 4096 characters and was not read"]];
+    if (words.length > 100) return [values, ["the address has more than 100 words and was not read"]];
+    for (const [name, word] of words) {
       if (name === "guess") continue; // the switch's
       const c = spec.controls.find((one) => one.name === name);
       if (c && c.choices) {
@@ -441,6 +452,7 @@ const explorer = (() => {
         continue;
       }
       const x = /^[-+]?[0-9.]+(e[-+]?[0-9]+)?$/i.test(word) ? Number(word) : NaN;
+      if (!c && complaints.some((one) => one.startsWith("this page has no"))) continue;
       if (!c) complaints.push(`this page has no ${name.slice(0, 40)}; it has ${spec.controls.map((one) => one.name).join(", ")}`);
       else if (!(x >= c.low && x <= c.high) || (c.step === 1 && x !== Math.floor(x))) {
         complaints.push(`${name} must be a ${c.step === 1 ? "whole " : ""}number in [${c.low}, ${c.high}], got ${word.slice(0, 40)}; ${c.start} is shown`);
@@ -473,7 +485,7 @@ const explorer = (() => {
     const showCode = async () => {
       if (spec.code) code.textContent = await (await fetch(`${spec.code}${spec.slug}?${new URLSearchParams(values)}`)).text();
     };
-    const draw = () => {
+    const draw = (moving = false) => {
       const functions = {}, missing = [];
       for (const p of spec.printed.filter((one) => !one.lazy)) {
         const f = load(spec, p, values);
@@ -481,11 +493,11 @@ const explorer = (() => {
       }
       if (missing.length) {
         root.classList.add("old"); // the old picture stays, marked, until the answer is there
-        Promise.all(missing).then(draw);
+        Promise.all(missing).then(() => draw());
         return;
       }
       root.classList.remove("old");
-      drawing.draw(values, functions, figures, set, spec);
+      drawing.draw(values, functions, figures, set, spec, moving);
       root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
       pointer.update();
     };
@@ -494,11 +506,12 @@ const explorer = (() => {
       const chosen = spec.controls.filter((c) => c.choices).map((c) => values[c.name]);
       for (const c of spec.controls) boxes[c.name].hidden = (Boolean(c.only && c.only.length) && !c.only.some((word) => chosen.includes(word))) || Boolean(c.shown_from && values[c.shown_from[0]] < c.shown_from[1]);
     };
-    const changed = () => {
+    const changed = (moves = false) => {
+      const moving = moves && drawing.draws === "twice";
       showControls();
-      draw();
+      draw(moving);
       clearTimeout(timer);
-      timer = setTimeout(() => { address(); if (more.open) showCode(); }, 200);
+      timer = setTimeout(() => { if (moving) draw(); address(); if (more.open) showCode(); }, 200);
     };
 
     /** Move sliders to values that were picked in a picture, within their bounds. */
@@ -509,7 +522,7 @@ const explorer = (() => {
         values[name] = c.step === 1 ? Math.round(within) : Number(within.toPrecision(4));
         outputs[name](values[name]);
       }
-      changed();
+      changed(true);
     };
 
     for (const c of spec.controls) {
@@ -529,7 +542,7 @@ const explorer = (() => {
         const x = back(Number(slider.value));
         values[c.name] = c.step === 1 ? Math.round(x) : Number(x.toPrecision(6));
         number.value = values[c.name];
-        changed();
+        changed(true);
       });
       number.addEventListener("change", () => {
         const x = Number(number.value);
@@ -570,7 +583,11 @@ const explorer = (() => {
     const pointer = pointing(Object.values(figures));
     grid.prepend(pointer);
     const more = element("details", { class: "code", ontoggle: () => more.open && showCode() }, element("summary", {}, "Show the code"), code);
-    const netcdf = element("button", { type: "button", onclick: () => { location.href = `${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`; } }, "NetCDF");
+    const netcdf = element("button", { type: "button", onclick: async () => {
+      const answer = await fetch(`${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`).catch(() => null);
+      said.textContent = answer && answer.ok ? "" : answer ? await answer.text() : "the explorer does not answer; start it again";
+      if (answer && answer.ok) save(`${spec.slug}.nc`, await answer.blob(), "application/x-netcdf");
+    } }, "NetCDF");
     root.replaceChildren(
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said, controls,
       guess.first(root, figures, address),

@@ -20,54 +20,112 @@ const DENSE = [
   701980252875 / 199316789632, -1453857185 / 822651844, 69997945 / 29380423,
 ];
 
+/** Slopes of STAGES and ERROR without their zeros: [row, weight] pairs. */
+const WEIGHTS = STAGES.map((row) => row.map((w, j) => [j, w]).filter(([, w]) => w !== 0));
+/** Rounds after which a step that reaches into its own past is made shorter instead. */
+const ROUNDS = 6;
+/** Jumps in a row, one upon the other, after which a motion has no direction any more. */
+const JUMPS = 20;
+
 /**
  * States at the given times.
  *
  * slope(t, state, past, out): the right-hand side; past[k] is the k-th delayed value.
  * lags: [{lag, of(t, state)}], history(t): states before time 0. Steps are no longer than `longest`; at times in
- * `stops` the right-hand side may jump.
- * Returns {values: one array of states a time, status: "ok" or what stopped the motion}.
+ * `stops` the right-hand side may jump. A step longer than a lag looks into itself: it is repeated until what it sees
+ * there is what it gives. onStep(t, h, at): after each step, where at(theta) is the state within it.
+ * Returns {values: one array of states a time, status: "ok" or what stopped the motion, reached: until when it went}.
  */
 function trajectory(slope, start, times, { lags = [], history = () => start, rtol = 1e-9, atol = 1e-12,
-  maxSteps = 100000, longest = Infinity, stops = [] } = {}) {
+  maxSteps = 100000, longest = Infinity, stops = [], onStep = null } = {}) {
   const n = start.length, end = times[times.length - 1];
   const moving = lags.filter((d) => d.lag > 0);
-  const shortest = Math.min(longest, ...moving.map((d) => d.lag), Infinity);
-  const pieces = []; // {t, h, state, dense: four rows}
+  const shortest = Math.min(...moving.map((d) => d.lag), Infinity), oldest = Math.max(...moving.map((d) => d.lag), 0);
+  let pieces = []; // {t, h, state, dense: four rows}
   const past = new Float64Array(lags.length);
-  let state = Float64Array.from(start), t = 0, steps = 0, next = 0, seek = 0;
+  let state = Float64Array.from(start), t = 0, steps = 0, next = 0, seek = 0, place = 0;
+  let current = null; // the step that is being made, where it looks into itself
 
   const scratch = new Float64Array(n); // of the past, for as long as `of` looks at it
-  const inside = ({ state: from, dense: [c1, c2, c3, c4] }, theta, into) => {
-    for (let i = 0; i < n; i++) into[i] = from[i] + theta * (c1[i] + (1 - theta) * (c2[i] + theta * (c3[i] + (1 - theta) * c4[i])));
+  const inside = ({ state: from, dense }, theta, into) => {
+    const rest = 1 - theta;
+    for (let i = 0, j = 0; i < n; i++, j += 4) into[i] = from[i] + theta * (dense[j] + rest * (dense[j + 1] + theta * (dense[j + 2] + rest * dense[j + 3])));
     return into;
   };
   const stateAt = (time) => {
     if (time < 0 || !pieces.length) return time < 0 ? history(time) : start;
-    let low = 0, high = pieces.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (pieces[middle].t <= time) low = middle; else high = middle - 1;
-    }
-    return inside(pieces[low], (time - pieces[low].t) / pieces[low].h, scratch);
+    if (current && time > t) return inside(current, (time - current.t) / current.h, scratch);
+    while (place > 0 && pieces[place].t > time) place--; // what is asked for moves on with time
+    while (place + 1 < pieces.length && pieces[place + 1].t <= time) place++;
+    return inside(pieces[place], (time - pieces[place].t) / pieces[place].h, scratch);
   };
   const look = (time, at) => {
     let last = 0, then = at; // neighbours with one lag share a state
-    lags.forEach((d, k) => {
+    for (let k = 0; k < lags.length; k++) {
+      const d = lags[k];
       if (d.lag !== last) then = d.lag > 0 ? stateAt(time - d.lag) : at;
       last = d.lag;
       past[k] = d.of(time - d.lag, then);
-    });
+    }
     return past;
   };
 
   const values = times.map(() => null);
   const k = STAGES.map(() => new Float64Array(n));
-  const at = new Float64Array(n), after = new Float64Array(n);
+  const at = new Float64Array(n), after = new Float64Array(n), sizes = new Float64Array(n);
+  /** The slopes of a step from t; `after` is where it ends. */
+  const stages = (h) => {
+    for (let s = 1; s < 7; s++) {
+      const weights = WEIGHTS[s];
+      at.fill(0);
+      for (let j = 0; j < weights.length; j++) {
+        const row = k[weights[j][0]], weight = weights[j][1];
+        for (let i = 0; i < n; i++) at[i] += weight * row[i];
+      }
+      for (let i = 0; i < n; i++) at[i] = state[i] + h * at[i];
+      if (s === 6) after.set(at);
+      const time = t + NODES[s] * h;
+      slope(time, at, look(time, at), k[s]);
+    }
+  };
+  /** The largest error of a step over what is allowed. */
+  const errorOf = (h) => {
+    let error = 0;
+    for (let i = 0; i < n; i++) {
+      let sum = 0;
+      for (let j = 0; j < 7; j++) sum += ERROR[j] * k[j][i];
+      sizes[i] = atol + rtol * Math.max(Math.abs(state[i]), Math.abs(after[i]));
+      const one = Math.abs(h * sum) / sizes[i];
+      if (!(one <= error)) error = one; // NaN, too
+    }
+    return error;
+  };
+  const denseOf = (h) => {
+    const dense = new Float64Array(4 * n);
+    for (let i = 0; i < n; i++) {
+      const change = after[i] - state[i], bend = h * k[0][i] - change;
+      let sum = 0;
+      for (let j = 0; j < 7; j++) sum += DENSE[j] * k[j][i];
+      dense[4 * i] = change;
+      dense[4 * i + 1] = bend;
+      dense[4 * i + 2] = change - h * k[6][i] - bend;
+      dense[4 * i + 3] = h * sum;
+    }
+    return dense;
+  };
+  /** How far two courses of a step are apart, over what is allowed. */
+  const apart = (one, other) => {
+    let most = 0;
+    for (const theta of [0.25, 0.5, 0.75, 1]) {
+      const a = inside(one, (t + theta * one.h - one.t) / one.h, at), b = inside(other, (t + theta * one.h - other.t) / other.h, scratch);
+      for (let i = 0; i < n; i++) if (!(Math.abs(a[i] - b[i]) / sizes[i] <= most)) most = Math.abs(a[i] - b[i]) / sizes[i];
+    }
+    return most;
+  };
   slope(t, state, look(t, state), k[0]);
   let scale = 0, rate = 0;
   for (let i = 0; i < n; i++) { scale = Math.max(scale, Math.abs(state[i])); rate = Math.max(rate, Math.abs(k[0][i])); }
-  let h = Math.min(end || 1, shortest, rate > 0 ? 0.01 * Math.max(scale, 1e-6) / rate : 0.01 * (end || 1));
+  let h = Math.min(end || 1, longest, shortest, rate > 0 ? 0.01 * Math.max(scale, 1e-6) / rate : 0.01 * (end || 1));
   // Bends of the past reach the motion after each delay, and after sums of them: a step ends there.
   const bends = [];
   for (const from of [0, ...stops]) {
@@ -75,44 +133,44 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
     for (const d of moving) for (let m = 1; m <= 5 && from + m * d.lag < end; m++) if (from + m * d.lag > 0) bends.push(from + m * d.lag);
   }
   bends.sort((x, y) => x - y);
+  const jumps = [];
+  const stopped = (status) => ({ values, status, reached: t });
   while (next < times.length && times[next] <= 0) values[next++] = Float64Array.from(state);
   while (next < times.length) {
-    if (++steps > maxSteps) return { values, status: "the steps ran out" };
-    while (seek < bends.length && bends[seek] <= t * (1 + 1e-14)) seek++;
-    h = Math.min(h, shortest, end - t, seek < bends.length ? bends[seek] - t : Infinity);
-    if (!(h > 1e-14 * Math.max(1, t))) return { values, status: "the step became too short" };
-    for (let s = 1; s < 7; s++) {
-      for (let i = 0; i < n; i++) {
-        let sum = 0;
-        for (let j = 0; j < s; j++) sum += STAGES[s][j] * k[j][i];
-        at[i] = state[i] + h * sum;
+    if (++steps > maxSteps) return stopped("the steps ran out");
+    const least = 4e-14 * Math.max(1, t);
+    while (seek < bends.length && bends[seek] - t <= least) seek++;
+    h = Math.min(h, longest, end - t, seek < bends.length ? bends[seek] - t : Infinity, pieces.length && seek >= 5 ? Infinity : shortest);
+    const jump = !(h > least) && end - t > least; // the right-hand side jumps here: a step goes across
+    if (jump && (!(h > 0) || (jumps.push(t) > JUMPS && t - jumps[jumps.length - JUMPS] < 1e-6 * end))) return stopped("the step became too short");
+    if (jump) h = least;
+    const overlaps = h > shortest;
+    current = overlaps ? pieces[pieces.length - 1] : null;
+    stages(h);
+    let error = errorOf(h), piece = null, rounds = 1;
+    if (overlaps && error < 1e6) {
+      for (let gap = Infinity; ; rounds++) {
+        piece = { t, h, state, dense: denseOf(h) };
+        const before = gap;
+        gap = apart(piece, current);
+        if (gap <= 0.1) break;
+        if (rounds === ROUNDS || !(gap < 1e8) || (rounds > 1 && gap > 0.5 * before)) { gap = Infinity; rounds = ROUNDS; error = 32; break; }
+        current = piece;
+        stages(h);
+        error = errorOf(h);
       }
-      if (s === 6) after.set(at);
-      slope(t + NODES[s] * h, at, look(t + NODES[s] * h, at), k[s]);
     }
-    let error = 0;
-    for (let i = 0; i < n; i++) {
-      let sum = 0;
-      for (let j = 0; j < 7; j++) sum += ERROR[j] * k[j][i];
-      const size = atol + rtol * Math.max(Math.abs(state[i]), Math.abs(after[i]));
-      error = Math.max(error, Math.abs(h * sum) / size);
-    }
-    if (!(error <= 1)) { // NaN, too
+    current = null;
+    if (!(error <= 1 || (jump && error < Infinity))) { // NaN, too
       h *= error < Infinity ? Math.max(0.2, 0.9 * error ** -0.2) : 0.2;
       continue;
     }
-    const dense = [0, 1, 2, 3].map(() => new Float64Array(n));
-    for (let i = 0; i < n; i++) {
-      const change = after[i] - state[i], bend = h * k[0][i] - change;
-      let sum = 0;
-      for (let j = 0; j < 7; j++) sum += DENSE[j] * k[j][i];
-      dense[0][i] = change;
-      dense[1][i] = bend;
-      dense[2][i] = change - h * k[6][i] - bend;
-      dense[3][i] = h * sum;
+    piece = piece || { t, h, state, dense: moving.length || onStep || times[next] <= t + h * (1 + 1e-14) ? denseOf(h) : null };
+    if (moving.length) {
+      pieces.push(piece);
+      if (pieces.length > 4096 && place > 2048) { pieces = pieces.slice(place - 1); place = 1; }
     }
-    const piece = { t, h, state, dense };
-    if (moving.length) pieces.push(piece);
+    if (onStep) onStep(t, h, (theta) => (theta >= 1 ? after : inside(piece, theta, scratch)));
     while (next < times.length && times[next] <= t + h * (1 + 1e-14)) {
       const theta = (times[next] - t) / h;
       values[next++] = theta >= 1 ? Float64Array.from(after) : inside(piece, theta, new Float64Array(n));
@@ -120,10 +178,10 @@ function trajectory(slope, start, times, { lags = [], history = () => start, rto
     t = next < times.length && Math.abs(end - t - h) < 1e-14 * end ? end : t + h;
     state = Float64Array.from(after);
     k[0].set(k[6]);
-    if (!state.every(Number.isFinite)) return { values, status: "the state grew beyond floating-point numbers" };
-    h *= Math.min(5, Math.max(0.2, 0.9 * Math.max(error, 1e-10) ** -0.2));
+    if (!state.every(Number.isFinite)) return stopped("the state grew beyond floating-point numbers");
+    h *= rounds > 3 ? 1 : Math.min(5, Math.max(0.2, 0.9 * Math.max(error, 1e-10) ** -0.2));
   }
-  return { values, status: "ok" };
+  return { values, status: "ok", reached: t };
 }
 
 /** States of a map at whole steps 0..steps. */

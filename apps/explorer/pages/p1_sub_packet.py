@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,12 @@ def loss_of(values: Values) -> float:
     """The loss rate that the page shows [1]: of the slider, or of users on a link."""
     if values["source"] == SLIDER:
         return float(values["loss"])
-    return float(self_consistent(link_of(values).balance(), throw=True).root)
+    return float(self_consistent(link_of(values).balance()).root)
+
+
+def has_law(values: Values) -> bool:
+    """Whether the chosen chain has a stationary law at the loss that the page shows."""
+    return 0 < loss_of(values) < loss_limit(values["chain"])
 
 
 def over_one_denominator(model: Any) -> tuple[dict[str, Any], Any]:
@@ -146,7 +151,7 @@ def over_one_denominator(model: Any) -> tuple[dict[str, Any], Any]:
     return parts, whole.as_expr()
 
 
-@cache
+@lru_cache(maxsize=64)
 def forms(kind: str, shape: tuple[float, ...], base_timeout: Fraction) -> dict[str, Any]:
     """The closed form as MathML, in pieces between which a line may break, and as LaTeX."""
     model = chain_model(kind, dict(zip(SHAPES[kind], shape, strict=True)), Fraction(1, 10), base_timeout)
@@ -258,6 +263,12 @@ def code(values: Values) -> str:
         lines[1] = "from tcpdynamics.solvers import self_consistent, stationary"
         lines.append(f"loss = float(self_consistent(SharedLink({fields}).balance()).root)")
         loss = "loss"
+        if not has_law(values):
+            imports = [
+                "from tcpdynamics.models import SharedLink",
+                "from tcpdynamics.solvers import self_consistent",
+            ]
+            return "\n".join([*imports, "", f"# {_without_law(values)}", lines[-1], "print(loss)"]) + "\n"
     lines += [
         f"model = {name}(loss={loss}, base_timeout={values['base_timeout']!r}, {shape})",
         "answer = model.observe(stationary(model.chain()))",
@@ -266,9 +277,21 @@ def code(values: Values) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _without_law(values: Values) -> str:
+    """Why there are no bars, in a sentence."""
+    loss, kind = loss_of(values), values["chain"]
+    if loss == 0:
+        return "the users do not fill the link: nothing is lost, and the chains begin above a loss of 0"
+    if not loss < 1:
+        return "no loss below 1 brings the users' goodput down to their share"
+    return f"the {kind} chain has no stationary law at losses of {loss_limit(kind):g} and above; choose the exact one"
+
+
 def command(values: Values) -> str:
-    """The command that gives the bars."""
+    """The command that gives the bars; none where there are no bars."""
     kind = values["chain"]
+    if not has_law(values):
+        return ""
     options = " ".join(f"--{k.replace('_', '-')} {values[k]:g}" for k in SHAPES[kind])
     point = f"--loss {loss_of(values)!r} --base-timeout {values['base_timeout']!r}"
     return f"tcpdynamics stationary sub-packet-{kind} {point} {options}"

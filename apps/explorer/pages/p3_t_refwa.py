@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def closed_form(reading: str, **settings: int) -> NDArray[np.float64]:
     return np.array([phi, *ends])
 
 
-@cache
+@lru_cache(maxsize=64)
 def _boundaries(reading: str, delay: int | None) -> dict[str, Any]:
     """Where stability ends: by the model's closed form, and by exact roots, in curves."""
     settings = {} if delay is None else {"delay": delay}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tcpdynamics.errors import DomainError
 from tcpdynamics.models import fairness
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
@@ -72,6 +73,10 @@ def dataset(values: Values) -> Any:
     import xarray as xr
 
     x = _allocations(values)
+    if not any(x):
+        raise DomainError(
+            "x1, x2, ... must not all be 0: nobody has anything, and no index of fairness is defined"
+        )
     return xr.Dataset(
         {
             "allocation": ("flow", x, {"long_name": "what a flow has"}),
@@ -88,6 +93,8 @@ def dataset(values: Values) -> Any:
 
 def code(values: Values) -> str:
     """Python that gives the indices."""
+    if not any(_allocations(values)):
+        return "# nobody has anything: no index of fairness is defined\n"
     return (
         "from tcpdynamics.models import fairness\n\n"
         f"x = {_allocations(values)!r}\n"

@@ -37,7 +37,7 @@ class PacketPage(Page):
         """A ready scenario as it is."""
         return {"fresh": FRESH, "first": {"scenario": FRESH, "changes": {}}}
 
-    def read(self, words: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    def read(self, words: Mapping[str, str], shows: bool = True) -> tuple[dict[str, Any], list[str]]:
         """Scenarios and changes from the words of an address, and a sentence for what was refused."""
         values: dict[str, Any] = {"fresh": FRESH}
         complaints: list[str] = []
@@ -53,7 +53,7 @@ class PacketPage(Page):
                 check_ready(name, changes)
             except InputError as error:
                 name = name if name in ready_scenarios() else FRESH
-                complaints.append(f"{error}; {name} is shown as it is")
+                complaints.append(f"{error}; {name} is shown as it is" if shows else str(error))
                 changes = {}
             values[side] = {"scenario": name, "changes": changes}
         return values, complaints

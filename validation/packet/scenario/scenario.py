@@ -151,8 +151,8 @@ class Scenario:
             "shorten the run, lower bottleneck.rate, links.rate or flows.count, or take fewer links in a row"
         )
         size = (
-            f"{self.count} flows with windows up to {self.longest} packets, {len(self.ways)} links, {self.slices} "
-            "slices and the recordings"
+            f"{self.count} flows with windows up to {self.longest} packets, {len(self.ways)} "
+            f"link{'s' if len(self.ways) > 1 else ''}, {self.slices} slices and the recordings"
         )
         several = f"{runs} replications of " if runs > 1 else ""
         try:

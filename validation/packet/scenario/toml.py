@@ -276,6 +276,10 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
     return plain
 
 
+#: What a value must be, by how pydantic's name of its complaint begins.
+_KINDS = {"int": "a whole number", "float": "a number", "string": "text", "bool": "true or false"}
+
+
 def _explain(error: Any, plain: Mapping[str, Any]) -> ScenarioError:
     """One sentence from pydantic's first complaint about the mappings in `plain`."""
     place = ".".join(_short(part) for part in error["loc"] if not str(part).startswith("tuple["))[:MAX_SHOWN]
@@ -289,6 +293,9 @@ def _explain(error: Any, plain: Mapping[str, Any]) -> ScenarioError:
         return numbered(refusal, key, index, len(plain[key])) if several else refusal
     if error["type"] == "missing":
         return ScenarioError(f"{place} is missing; docs/scenarios.md lists the keys")
+    kind = next((words for start, words in _KINDS.items() if error["type"].startswith(start)), None)
+    if kind is not None:
+        return ScenarioError(f"{place} must be {kind}, got {shown(error['input'])}")
     return ScenarioError(f"{place}: {message[:MAX_SHOWN]}, got {shown(error['input'])}")
 
 

@@ -1,9 +1,14 @@
 "use strict";
 explorer.page("fairness", {
+  panels() { this.words = explorer.element("p", { class: "reading", role: "status" }); return []; },
+
   draw(values, functions, figures, set) {
     const n = values.flows, names = functions.indices.indices, out = new Float64Array(functions.indices.size);
     const x = Array.from({ length: n }, (_, i) => values[`x${i + 1}`]);
     functions.indices.run(x, out);
+    const nobody = x.every((v) => v === 0);
+    this.words.textContent = nobody ? "Nobody has anything: no index of fairness is defined. Drag a bar up." : "";
+    if (!this.words.isConnected) document.querySelector(".figures").before(this.words);
     const flows = Float64Array.from({ length: n }, (_, i) => i + 1);
     figures.flows.show({
       x: flows, xTitle: "flow", yTitle: explorer.title("throughput", "Mbit/s"), series: [{ name: "throughput", kind: "bars", y: x }],

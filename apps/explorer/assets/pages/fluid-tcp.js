@@ -1,6 +1,9 @@
 "use strict";
 explorer.page("fluid-tcp", (() => {
   const FLOWS = [0, 400], RTT = [0, 0.6];
+  // Errors that a step may have: where the queue leaves its buffer's end they grow a millionfold.
+  const WHILE_MOVING = 1e-7, AT_REST = 3e-12;
+  const ids = {};
 
   /** The boundary at a round-trip time: flows, base round-trip time, whether the queue rests inside, period. */
   const crossing = ({ run, rows, size }, parameters) => {
@@ -40,7 +43,11 @@ explorer.page("fluid-tcp", (() => {
   };
 
   return {
-    draw(values, functions, figures, set) {
+    draws: "twice", // in a hurry while a slider moves, then to the last digit
+
+    panels() { ids.words = explorer.element("p", { class: "reading", role: "status" }); return []; },
+
+    draw(values, functions, figures, set, spec, moving) {
       const { slopes, signal, rest } = functions, { states, fields } = slopes, n = states.length;
       const parameters = fields.map((name) => values[name]);
       const x = new Float64Array(n + 3 + fields.length), now = new Float64Array(n + fields.length), signals = new Float64Array(2);
@@ -56,7 +63,7 @@ explorer.page("fluid-tcp", (() => {
       const still = points.find((point) => {
         const speed = new Float64Array(n);
         slope(0, point, [point[0], point[1], mark(point)], speed);
-        return Math.abs(speed[0]) * delay < 1e-6 * point[0] && Math.abs(speed[1]) < 1e-6 * values.capacity;
+        return point[1] >= 0 && point[1] <= values.buffer * (1 + 1e-12) && Math.abs(speed[0]) * delay < 1e-6 * point[0] && Math.abs(speed[1]) < 1e-6 * values.capacity;
       });
       const [W, q] = still || [NaN, NaN], at = crossing(functions.boundary, parameters);
       const judged = still && (points.length === 1 || still === points[0]); // of a full queue with marks, no closed form
@@ -64,7 +71,10 @@ explorer.page("fluid-tcp", (() => {
 
       const times = explorer.between(0, values.end * delay, 601);
       const lags = [(t, state) => state[0], (t, state) => state[1], (t, state) => mark(state)].map((of) => ({ lag: delay, of }));
-      const { values: motion } = trajectory(slope, start, Array.from(times), { lags, rtol: 1e-8, atol: 1e-8, maxSteps: 20000 });
+      const error = moving ? WHILE_MOVING : AT_REST;
+      const { values: motion, status, reached } = trajectory(slope, start, Array.from(times), { lags, rtol: error, atol: error, maxSteps: 40000 });
+      ids.words.textContent = status === "ok" ? "" : `The motion is drawn until ${explorer.shown(reached)} s: there ${status}. Show fewer round trips.`;
+      if (status !== "ok" && !ids.words.isConnected) document.querySelector(".figures").before(ids.words);
       const window = motion.map((s) => (s ? s[0] : NaN)), queue = motion.map((s) => (s ? s[1] : NaN));
       const level = (name, value) => ({ name, y: new Float64Array(times.length).fill(value) });
       const atRest = (value) => (still ? [level("at rest", value)] : []);

@@ -2,7 +2,8 @@
 (() => {
   const { element, shown, title } = explorer;
   const TOP = 4, ALWAYS = { joins: -1, leaves: 1e9 };
-  const STEPS = { before: 1000, kept: 64, gains: 190 }, SPAN = { before: 240, kept: 60, samples: 600, gains: 48 };
+  const STEPS = { before: 1000, kept: 64, gains: 190 }, SPAN = { before: 240, kept: 60, gains: 48 };
+  const LEAST = 1e-290; // [packet/s], of which a share is still a number
   const BOUNDED = ["delayed", "cross-delayed", "map", "stale", "held"]; // readings that can lose their stability
   const exact = { key: "", curves: [], timer: 0 };
   const ids = {}, ends = { key: "", data: null, timer: 0, turn: 0 };
@@ -18,32 +19,56 @@
       n, map, lag, delayed, set,
       start: Float64Array.from(shares, (share) => share * values.capacity),
       slope: (t, state, past, to) => { x.set(state); if (delayed) x.set(past, n); x[n + delayed] = t; run(x, to); },
-      lags: Array.from({ length: delayed }, (_, i) => ({ lag: values.delay, of: (t, state) => state[i] })),
+      lags: Array.from({ length: delayed }, () => ({ lag: values.delay })),
       /** Rates sent, and the model's fixed points. */
       sent: (t, state) => { y.set(state); y[n] = t; functions.sent.run(y, out); return Array.from(out.subarray(0, n)); },
       rest: () => { functions.sent.run(y, out); return Array.from({ length: functions.sent.points }, (_, i) => Array.from(out.subarray(n * (i + 1), n * (i + 2)))); },
     };
   };
 
-  /** States at times; of a map at its steps. */
-  const moved = (flows, times, capacity, stops, rtol = 1e-7) => {
-    if (!flows.map) return trajectory(flows.slope, flows.start, Array.from(times), { lags: flows.lags, rtol, atol: 1e-9 * capacity, maxSteps: 20000, stops }).values;
+  /**
+   * States at times, of a map at its steps: {states, status, reached}, as `trajectory` gives them.
+   *
+   * The logarithms of the rates move, each within `error` a step: rates fall by hundreds of powers of ten in a trough,
+   * and when they come back every digit of what they fell to counts. onStep(t, h, at): at(theta) is a state in a step.
+   */
+  const moved = (flows, times, stops, { error = 1e-9, onStep = null } = {}) => {
+    const { n } = flows;
+    if (!flows.map) {
+      const rates = new Float64Array(n), rated = (logs) => { for (let i = 0; i < n; i++) rates[i] = Math.exp(logs[i]); return rates; };
+      const slope = (t, logs, past, to) => {
+        for (let i = 0; i < n; i++) rates[i] = Math.max(Math.exp(logs[i]), LEAST); // a share of itself, however small it is
+        flows.slope(t, rates, past, to);
+        for (let i = 0; i < n; i++) to[i] /= rates[i];
+      };
+      const lags = flows.lags.map(({ lag }, i) => ({ lag, of: (t, logs) => Math.exp(logs[i]) }));
+      const tell = onStep && ((t, h, at) => onStep(t, h, (theta) => rated(at(theta))));
+      const { values, status, reached } = trajectory(slope, flows.start.map(Math.log), Array.from(times), { lags, rtol: 0, atol: error, maxSteps: 20000, stops, onStep: tell });
+      return { states: values.map((logs) => logs && logs.map(Math.exp)), status, reached };
+    }
     const states = [flows.start];
     for (let i = 0; i + 1 < times.length; i++) {
-      const next = new Float64Array(flows.n);
+      const next = new Float64Array(n);
       flows.slope(i, states[i], states[Math.max(0, i - flows.lag)], next);
       states.push(next);
     }
-    return states;
+    return { states, status: "ok", reached: times[times.length - 1] };
   };
 
   /** One flow alone, from where flow 1 begins. */
-  const alone = (values, functions, times, isMap, first) => {
+  const alone = (values, functions, times, isMap, first, error) => {
     const { run, inputs, delayed } = functions.alone, x = new Float64Array(inputs.length);
     x.set([values.epsilon, values.capacity], 2);
     const slope = (t, state, past, to) => { x[0] = state[0]; x[1] = delayed ? past[0] : 0; run(x, to); };
-    const flows = { n: 1, map: isMap, lag: 0, start: Float64Array.of(first), slope, lags: delayed ? [{ lag: values.delay, of: (t, state) => state[0] }] : [] };
-    return moved(flows, times, values.capacity, []).map((state) => (state ? state[0] : NaN));
+    const flows = { n: 1, map: isMap, lag: 0, start: Float64Array.of(first), slope, lags: delayed ? [{ lag: values.delay }] : [] };
+    return moved(flows, times, [], { error });
+  };
+
+  /** What of a motion is not drawn, or beyond numbers, in a sentence. */
+  const unfinished = ({ status, reached }, sent, times, far) => {
+    if (status !== "ok") return ` The motion is drawn until ${shown(reached)} RTT: there ${status}.`;
+    const lost = sent.findIndex((rates) => rates.some((r) => !(Math.abs(r) < far)));
+    return lost < 0 ? "" : ` From ${shown(times[lost])} RTT on rates leave what a link can carry and are not drawn.`;
   };
 
   const halved = (low, high, positive) => { // where a sign changes, from positive at low
@@ -107,14 +132,17 @@
       }
       return kept;
     }
-    const times = explorer.between(SPAN.before, SPAN.before + SPAN.kept, SPAN.samples + 1);
-    const totals = moved(flows, times, capacity, [], 1e-6).map((state) => (state ? sum(state) : NaN));
-    if (!totals.every(Number.isFinite)) return [];
+    const totals = [], places = []; // four a step: where rates leap, steps are short
+    const onStep = (t, h, at) => { if (t + h > SPAN.before) for (const theta of [0.25, 0.5, 0.75, 1]) { places.push(t + theta * h); totals.push(sum(at(theta))); } };
+    const { status } = moved(flows, [SPAN.before + SPAN.kept], [], { error: 1e-7, onStep });
+    if (status !== "ok") return [];
     if (Math.max(...totals) - Math.min(...totals) < 1e-5 * capacity) return [totals[totals.length - 1]];
     const kept = [];
     for (let i = 1; i + 1 < totals.length; i++) {
-      const [a, b, c] = totals.slice(i - 1, i + 2);
-      if ((b - a) * (c - b) < 0 || (b === a && b !== c)) kept.push(b - (c - a) ** 2 / (8 * (a - 2 * b + c))); // the parabola's top
+      const [a, b, c] = totals.slice(i - 1, i + 2), before = places[i] - places[i - 1], after = places[i + 1] - places[i];
+      if (!((b - a) * (c - b) < 0 || (b === a && b !== c))) continue;
+      const bend = ((c - b) / after - (b - a) / before) / (before + after), rise = (b - a) / before + bend * before;
+      kept.push(bend === 0 ? b : b - rise ** 2 / (4 * bend)); // the parabola's top
     }
     return kept.length ? kept.slice(-12) : [totals[totals.length - 1]];
   };
@@ -153,14 +181,17 @@
   explorer.page("lotka-volterra", {
     panels() { ids.words = element("p", { class: "reading", role: "status" }); return []; },
 
-    draw(values, functions, figures, set, spec) {
+    draws: "twice",
+
+    draw(values, functions, figures, set, spec, moving) {
       const flows = equations(values, functions), { n, map } = flows, { capacity: K } = values;
       const times = map ? Float64Array.from({ length: values.end + 1 }, (_, i) => i) : explorer.between(0, values.end, 400);
       const stops = [values.joins, values.leaves];
-      const states = moved(flows, times, K, stops), sent = states.map((state, i) => (state ? flows.sent(times[i], state) : new Array(n).fill(NaN)));
-      const far = 20 * K * values.ratio; // a map that left its interval does not come back
+      const error = moving ? 1e-7 : 1e-9;
+      const motion = moved(flows, times, stops, { error }), sent = motion.states.map((state, i) => (state ? flows.sent(times[i], state) : new Array(n).fill(NaN)));
+      const far = map ? 20 * K * values.ratio : Infinity; // a map that left its interval does not come back
       const rate = (i) => sent.map((rates) => (Math.abs(rates[i]) < far ? rates[i] : NaN));
-      const one = alone(values, functions, times, map, flows.start[0]).map((w) => (Math.abs(w) < far ? w : NaN));
+      const single = alone(values, functions, times, map, flows.start[0], error), one = single.states.map((state) => (state && Math.abs(state[0]) < far ? state[0] : NaN));
       figures.rates.show({ x: times, xTitle: title("time", "RTT"), yTitle: title("rate", "packet/s"), linked: "time", series: [
         ...flows.start.reduce((all, _, i) => [...all, { name: `flow ${i + 1}`, y: rate(i) }], []), { name: "a flow alone (logistic)", y: one }] });
 
@@ -202,7 +233,7 @@
       const dead = settled.filter((r) => r <= 0).length, sum = settled.reduce((a, b) => a + b, 0);
       if (!ids.words.isConnected) document.querySelector(".figures").before(ids.words);
       ids.words.textContent = `${margin[0] > 0 ? "They settle" : "They do not settle: they move about the point of rest"}${values.ratio === 1 ? "" : " (judged for flows alike)"}. `
-        + `At rest the first flow sends ${shown(settled[0])} packet/s, the last one ${shown(settled[n - 1])}, all together ${shown(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.`;
+        + `At rest the first flow sends ${shown(settled[0])} packet/s, the last one ${shown(settled[n - 1])}, all together ${shown(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.${unfinished(motion, sent, times, far)}`;
       showEnds(values, functions, figures);
     },
   });

@@ -180,7 +180,7 @@
     try {
       const data = served ? await explorer.ask(spec, "forms", values) : (await explorer.load(spec, spec.printed.find((p) => p.name === "form"), values)).forms;
       if (formula.key === key) setForm(data);
-    } catch (error) { ids.formWords.textContent = error.message; }
+    } catch (error) { if (formula.key === key) { ids.formWords.textContent = error.message; formula.key = ""; } }
   };
 
   const askExact = async (spec, values) => {
@@ -190,7 +190,7 @@
       const short = (text) => (text.length > 160 ? `${text.slice(0, 80)} … (${text.length} characters)` : text);
       ids.fractions.replaceChildren(element("p", {}, `The ${values.chain} chain at a loss of ${loss}, m_0 = ${base_timeout}: exact shares of time, which sum to one.`),
         element("div", { class: "scroll", tabindex: "0" }, table(["state", "share of time, exact", "share of time"], rows.map(([s, x, y]) => [s, element("span", { title: x.slice(0, 2000) }, short(x)), shown(y)]))));
-    } catch (error) { ids.fractions.replaceChildren(element("p", { class: "complaint", role: "status" }, error.message)); }
+    } catch (error) { if (error.name === "AbortError") return; ids.fractions.replaceChildren(element("p", { class: "complaint", role: "status" }, error.message)); }
     ids.fractions.classList.remove("old");
   };
 

@@ -3,12 +3,12 @@ explorer.page("t-refwa", (() => {
   const PUBLISHED = [1.5, 0.5], TOP = 3;
 
   const fate = (radius) => {
-    if (!Number.isFinite(radius)) return "no point of rest";
+    if (!Number.isFinite(radius)) return "nothing: there is no point of rest";
     return Math.abs(radius - 1) < 1e-9 ? "stay as they are" : radius < 1 ? "die out" : "grow";
   };
 
   /** What the groups get of a window at rest, and what the code of round-trip times does to it. */
-  const shares = (values, { run, size, groups, worst, bounds, longest, rtt, error }, figures, window, radius) => {
+  const shares = (values, { run, size, groups, worst, bounds, longest, rtt, error }, figures, window, radius, said) => {
     const out = new Float64Array(size), part = (k) => out.slice(k * groups, (k + 1) * groups);
     run([values.rtt_low, values.rtt_high, values.group_flows, window], out);
     const [times, errors, rates, throughputs] = [0, 1, 2, 3].map(part), index = out[4 * groups];
@@ -22,7 +22,7 @@ explorer.page("t-refwa", (() => {
       { name: "the code", y: percent(0) }, { name: "a group", y: percent(1), kind: "points" }] });
     const most = [Math.max(...rates), Math.min(...rates)];
     figures.facts.show({ rows: [
-      { name: "small deviations", value: fate(radius), means: "from rest, by the exact linearisation" },
+      { name: "small deviations", value: said || fate(radius), means: "from rest, by the exact linearisation" },
       { name: "largest multiplier", value: radius, means: `factor of a small deviation in an interval${radius < 1 && radius > 0 ? `: halved in ${(Math.LN2 / -Math.log(radius)).toPrecision(2)} intervals` : ""}` },
       { name: "window at rest", value: window, unit: "packet", means: "of all flows together, in the reading that is chosen" },
       { name: "a flow's rate, largest", value: most[0], unit: "packet/s", means: "of the group that the code favours most" },
@@ -43,13 +43,15 @@ explorer.page("t-refwa", (() => {
 
       at(new Float64Array(n));
       const start = named("start"), rest = named("rest");
+      /** Whether the states on either side of the point of rest stay, too: then no window is special. */
+      const anywhere = () => [-1, 1].every((shift) => { const near = rest.map((v, i) => (states[i].startsWith("Q") ? Math.max(0, v + shift) : v + shift)); at(near); return near.every((v, i) => Math.abs(out[rows.indexOf(`next ${states[i]}`)] - v) < 1e-9 * (1 + Math.abs(v))); });
       const observed = (state) => {
         at(state);
         const queue = states.includes("Q") ? state[states.indexOf("Q")] : out[rows.indexOf("Q")];
         return [out[rows.indexOf("Upsilon")], queue];
       };
       const motion = orbit((i, state, past, next) => { next.set(at(state).subarray(0, n)); }, start, values.commands).map(observed);
-      const [window, queue] = observed(rest);
+      const all = anywhere(), [window, queue] = all ? [NaN, NaN] : observed(rest);
       const times = Float64Array.from(motion, (_, i) => i), level = (value) => new Float64Array(times.length).fill(value);
       const common = { x: times, xTitle: explorer.title("command", "interval"), linked: "interval" };
       figures.window.show({ ...common, yTitle: explorer.title("window", "packet"), series: [
@@ -58,9 +60,10 @@ explorer.page("t-refwa", (() => {
         { name: "queue", y: motion.map((o) => o[1]) }, { name: "at rest", y: level(queue) }, { name: "buffer", y: level(values.buffer) }] });
 
       const slopes = new Float64Array(n * n);
-      x.set(rest);
-      functions.tangent.run(x, slopes);
-      shares(values, functions.groups, figures, window, spectralRadius(slopes, n));
+      const radius = (shift) => { x.set(rest.map((v) => v + shift * (1 + Math.abs(v)))); functions.tangent.run(x, slopes); return spectralRadius(slopes, n); };
+      const [below, here, above] = [-1e-9, 0, 1e-9].map(radius);
+      const bent = !all && !(Math.abs(above - below) < 1e-6 * (1 + below)); // the buffer is just full: either side has a multiplier of its own
+      shares(values, functions.groups, figures, window, bent ? NaN : here, bent ? "undecided: the buffer is just full" : all ? "stay as they are: every window rests" : "");
 
       figures.chart.show({
         xTitle: "gain φ on spare bandwidth", yTitle: "gain ψ on free buffer", xRange: [0, TOP], yRange: [0, TOP],
