@@ -318,8 +318,7 @@ PAGE = Page(
         "A flow grows by a share epsilon of itself each round trip, less what it measures: its own rate, and gamma "
         "times the others'. n flows alike rest at a sum of n K/(1 + (n - 1) gamma), which is more than K where gamma "
         "is below 1: each leaves room for a part of the others only. The surplus waits in the queue or is lost. The "
-        "flows "
-        "begin at rates from 2 % to 30 % of the first one's access link; a flow alone "
+        "flows begin at rates from 2 % to 30 % of the first one's access link; a flow alone "
         "is the logistic equation on the first access link.",
         "Shaded: the point of rest is stable by the closed form, for flows alike. Click or drag in the chart, and "
         "the motion follows. With unequal access links the smaller flow can die out.",

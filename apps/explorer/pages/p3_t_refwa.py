@@ -240,8 +240,7 @@ PAGE = Page(
         "conditions.",
         "A group's rate is its windows over its round-trip time without the wait in the queue, as in the paper. "
         "Windows at rest hold more than the bandwidth-delay product, and the rest of them waits in the queue: in sum "
-        "these "
-        "rates are above the link's; with the wait they are not.",
+        "these rates are above the link's; with the wait they are not.",
         "Windows are meant to give all flows one rate. Routers see round-trip times in cells of a 6-bit code, which "
         "ends at 1.14 s: beyond, flows get less the longer their round trip.",
         "In the reading mixed, half of the window comes one interval late.",

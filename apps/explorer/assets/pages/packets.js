@@ -247,7 +247,7 @@ explorer.page("packets", {
       /** What is simulated, in words: the scenario, and how much of its time is done. */
       running(share) {
         const own = ((this.groups || spec.scenarios[this.scenario].groups).find((group) => group.place === "") || { values: {} }).values.duration;
-        const duration = this.changes.duration ?? own, whole = duration && /^[\d.]+$/.test(duration) ? `${duration} s` : duration;
+        const duration = this.changes.duration ?? own, whole = duration && (/^[\d.]+$/.test(duration) ? `${duration} s` : duration.replace(/(\d)\s*([a-z])/, "$1 $2"));
         return `Running ${this.text === null ? this.scenario : this.called}: ${Math.round(100 * share)} % of ${whole || "the simulated time"}`;
       }
 
