@@ -76,13 +76,13 @@ def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> Path:
         for values in page.shapes(printed):
             (scripts / f"{printed.key(values)}.js").write_text(printed.script(page.slug, values))
     spec = page.spec(whole) | {"functions": "functions/", "plotly": "assets/vendor/plotly.min.js"}
-    scripts = (
+    script_tags = (
         f'<script src="assets/pages/{page.slug}.js"></script>\n'
         f'<script>explorer.mount(document.getElementById("page"), {_plain(spec)});</script>'
     )
     title = escape(f"{page.title} - {TITLE}")
     file = folder / f"{page.slug}.html"
-    file.write_text(_PAGE.format(title=title, brand=TITLE, links=_links(listed, page), scripts=scripts))
+    file.write_text(_PAGE.format(title=title, brand=TITLE, links=_links(listed, page), scripts=script_tags))
     return file
 
 
