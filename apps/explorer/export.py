@@ -6,10 +6,11 @@ import json
 import shutil
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from .page import Page
 from .pages import pages
-from .server import ASSETS, TITLE
+from .server import ASSETS, TITLE, contents
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -22,15 +23,14 @@ _PAGE = """<!doctype html>
 <link rel="stylesheet" href="assets/style.css">
 </head>
 <body>
-<header><nav><strong>{brand}</strong>{links}</nav></header>
+<header><nav><a class="brand" href="index.html"><strong>{brand}</strong></a>{links}</nav></header>
 <main id="page"></main>
 <script src="assets/vendor/uPlot.iife.min.js"></script>
 <script src="assets/colours.js"></script>
 <script src="assets/motion.js"></script>
 <script src="assets/explorer.js"></script>
 <script src="assets/guess.js"></script>
-<script src="assets/pages/{slug}.js"></script>
-<script>explorer.mount(document.getElementById("page"), {spec});</script>
+{scripts}
 </body>
 </html>
 """
@@ -63,7 +63,11 @@ def export(folder: Path, whole: bool = False) -> list[Path]:
     (folder / "assets" / "vendor" / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
     listed = [page for page in pages().values() if page.exported]
     files = [_write(folder, page, listed, whole) for page in listed]
-    shutil.copyfile(files[0], folder / "index.html")
+    script = f'explorer.contents(document.getElementById("page"), {_plain(contents(listed, "{}.html"))});'
+    first = _PAGE.format(
+        title=escape(TITLE), brand=TITLE, links=_links(listed), scripts=f"<script>{script}</script>"
+    )
+    (folder / "index.html").write_text(first)
     return files
 
 
@@ -73,17 +77,26 @@ def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> Path:
     for printed in page.printed:
         for values in page.shapes(printed):
             (scripts / f"{printed.key(values)}.js").write_text(printed.script(page.slug, values))
+    spec = page.spec(whole) | {"functions": "functions/", "plotly": "assets/vendor/plotly.min.js"}
+    script_tags = (
+        f'<script src="assets/pages/{page.slug}.js"></script>\n'
+        f'<script>explorer.mount(document.getElementById("page"), {_plain(spec)});</script>'
+    )
+    title = escape(f"{page.title} - {TITLE}")
+    file = folder / f"{page.slug}.html"
+    file.write_text(_PAGE.format(title=title, brand=TITLE, links=_links(listed, page), scripts=script_tags))
+    return file
+
+
+def _plain(value: Any) -> str:
+    """JSON within a script."""
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+def _links(listed: list[Page], page: Page | None = None) -> str:
+    """The menu, with the page that is open marked."""
     current = ' aria-current="page"'
-    links = "".join(
+    return "".join(
         f'<a href="{other.slug}.html"{current if other is page else ""}>{escape(other.title)}</a>'
         for other in listed
     )
-    spec = page.spec(whole) | {"functions": "functions/", "plotly": "assets/vendor/plotly.min.js"}
-    text = json.dumps(spec).replace("<", "\\u003c")
-    file = folder / f"{page.slug}.html"
-    file.write_text(
-        _PAGE.format(
-            title=escape(f"{page.title} - {TITLE}"), links=links, brand=TITLE, slug=page.slug, spec=text
-        )
-    )
-    return file

@@ -127,6 +127,8 @@ class Choice:
         As of a `Control`; the symbol may be empty.
     choices : tuple of str
         The first is shown on a fresh page.
+    meanings : mapping
+        Word -> the sentence that stands below the choice; may be empty.
 
     Examples
     --------
@@ -138,6 +140,7 @@ class Choice:
     symbol: str
     meaning: str
     choices: tuple[str, ...]
+    meanings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def start(self) -> str:

@@ -65,6 +65,11 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
     return page.spec() | places | {"values": values, "complaints": complaints}
 
 
+def contents(listed: list[Page], address: str) -> list[dict[str, str]]:
+    """What the first page lists: title, question and address of each page; `address` has braces for the slug."""
+    return [{"title": p.title, "question": p.question, "address": address.format(p.slug)} for p in listed]
+
+
 @lru_cache(maxsize=256)
 def function_script(slug: str, key: str) -> str | None:
     """A printed function as a script, or None for a key that the page does not have."""
@@ -111,12 +116,13 @@ def make_app(local_only: bool = True) -> Any:
     app.index_string = app.index_string.replace("<html>", '<html lang="en">')
     listed = pages()
     links = [html.A(p.title, href=f"/{p.slug}", id=f"to-{p.slug}") for p in listed.values()]
+    brand = html.A(html.Strong(TITLE), href="/", className="brand")
     app.layout = html.Div(
         [
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="spec"),
             dcc.Store(id="mounted"),
-            html.Header(html.Nav([html.Strong(TITLE), *links])),
+            html.Header(html.Nav([brand, *links])),
             html.Main(id="page"),
         ],
         lang="en",
@@ -124,7 +130,9 @@ def make_app(local_only: bool = True) -> Any:
 
     @app.callback(Output("spec", "data"), Input("address", "pathname"), Input("address", "search"))  # type: ignore[untyped-decorator]
     def open_page(pathname: str | None, search: str | None) -> dict[str, Any]:
-        slug = (pathname or "/").strip("/") or next(iter(listed))
+        slug = (pathname or "/").strip("/")
+        if not slug:
+            return {"contents": contents(list(listed.values()), "/{}")}
         if slug not in listed:
             return {"missing": f"there is no page {slug[:40]!r}; choose one above"}
         return spec_of(listed[slug], search or "")

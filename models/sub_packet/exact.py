@@ -53,7 +53,7 @@ class SubPacketExact(SubPacketModel, reading="exact"):
         note="The longest timeout is 2^K T_0; 64 T_0 is that of PFTK and BSD",
     )  # fmt: skip
     collapse: int = parameter(
-        "m", "1", "successes in a row that collapse the backoff", low=1, high=3, low_open=False, high_open=False,
+        "m", "1", "successes in a row that end the backoff", low=1, high=3, low_open=False, high_open=False,
         integer=True, structural=True, default=3, source="Chen et al., section 3.3.3; RFC 2988",
     )  # fmt: skip
 

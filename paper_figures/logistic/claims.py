@@ -117,7 +117,9 @@ def doubling() -> Answer:
     )  # fmt: skip
 
 
-@statement("delay", "section 3.1", "A_i is measured every 1 to 4 RTT; no word on its age", "logistic.delay")
+@statement(
+    "delay", "section 3.1", "A_i is measured every 1 to 4 RTT; its age is not stated", "logistic.delay"
+)
 def critical_delay() -> Answer:
     chart = stability_chart(LogisticDelayed(epsilon=EPSILON, delay=np.linspace(0.2, 2.0, 19)))
     critical = float(chart.boundary_delay.values[0])
@@ -132,7 +134,12 @@ def critical_delay() -> Answer:
     )  # fmt: skip
 
 
-@statement("others", "section 3.1", "(the own rate is known, the others' are measured)", "logistic.others")
+@statement(
+    "others",
+    "section 3.1",
+    "assumed here: a flow knows its own rate, the others' are measured",
+    "logistic.others",
+)
 def delayed_others() -> Answer:
     delays = []
     for n in (3, 5, 10):
@@ -168,7 +175,10 @@ def held_measurement() -> Answer:
     )  # fmt: skip
 
 
-@statement("stale", "section 4", "epsilon = 1.95 for any number of connections", "logistic.gains")
+@statement(
+    "stale", "section 4", "epsilon = 1.95 for any number of connections (here three and more, A_i a round trip old)",
+    "logistic.gains",
+)  # fmt: skip
 def stale_measurement() -> Answer:
     gains = [_stale(n) for n in (3, 5, 10)]
     return Answer(
@@ -182,8 +192,9 @@ def stale_measurement() -> Answer:
 
 
 @statement(
-    "stale two", "section 4", "epsilon = 1.95 for any number of connections, such as two", "logistic.gains"
-)
+    "stale two", "section 4", "epsilon = 1.95 for any number of connections (here two, A_i a round trip old)",
+    "logistic.gains",
+)  # fmt: skip
 def stale_measurement_of_two() -> Answer:
     gain = _stale(2)
     return Answer(

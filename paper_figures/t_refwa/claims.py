@@ -311,7 +311,7 @@ def xcp_parabola() -> Answer:
 @statement(
     "queue late",
     "section III",
-    "(the window is the router's own; only the queue is seen late)",
+    "assumed here: the router knows its own window, and only the queue is seen late",
     "t_refwa.continuous",
 )
 def queue_only() -> Answer:
@@ -326,7 +326,7 @@ def queue_only() -> Answer:
 @statement(
     "two links",
     "section IV, Fig. 5",
-    "feedbacks grow until the first bottleneck is fully used",
+    "feedbacks grow until the first bottleneck is fully used (routers that go by the window they command)",
     "t_refwa.two_links",
 )
 def two_bottlenecks() -> Answer:
@@ -349,7 +349,7 @@ def two_bottlenecks() -> Answer:
 @statement(
     "two links, measured",
     "section IV, Fig. 5",
-    "feedbacks grow until the first bottleneck is fully used",
+    "feedbacks grow until the first bottleneck is fully used (routers that go by the window they measure)",
     "t_refwa.two_links",
 )
 def two_bottlenecks_measured() -> Answer:

@@ -44,6 +44,41 @@ def test_a_page_loads_and_a_slider_moves_its_picture(tab: Page, server: str, slu
     assert numbers(tab) != before
 
 
+def test_the_first_page_lists_the_questions_of_all(tab: Page, server: str, files: Path) -> None:
+    listed = {slug: page.question for slug, page in pages().items()}
+    for address, known in ((server, listed), ((files / "index.html").as_uri(), listed.keys() - {"packets"})):
+        tab.goto(address)
+        tab.locator(".contents").wait_for()
+        links = tab.locator(".contents a").all()
+        slugs = [Path(link.get_attribute("href") or "").stem for link in links]
+        assert set(slugs) == set(known)
+        questions = tab.locator(".contents dd").all_inner_texts()
+        assert questions == [listed[slug] for slug in slugs]
+        links[1].click()
+        tab.locator(".figure").first.wait_for()
+        tab.locator("header .brand").click()
+        tab.locator(".contents").wait_for()
+
+
+def test_symbols_have_their_letters_and_places(tab: Page, files: Path) -> None:
+    opened(tab, (files / "high-speed.html").as_uri())
+    assert tab.locator(".note sup").inner_text() == "2"
+    opened(tab, (files / "sub-packet.html").as_uri())
+    assert tab.locator("label i sub").all_inner_texts()[0] == "0"
+    opened(tab, (files / "lotka-volterra.html").as_uri())
+    assert "share ε of itself" in tab.locator(".note").first.inner_text()
+
+
+def test_a_legend_has_values_only_while_something_is_pointed_at(tab: Page, files: Path) -> None:
+    opened(tab, (files / "fluid-tcp.html").as_uri())
+    picture = tab.locator("[data-figure=window]")
+    name = "[data-figure=window] .u-series:nth-child(2) th"
+    colon = f"() => getComputedStyle(document.querySelector('{name}'), '::after').content"
+    assert tab.evaluate(colon) in ('""', "none")
+    picture.locator(".u-over").hover()
+    tab.wait_for_function(f"() => ({colon})() === '\":\"'")
+
+
 @pytest.mark.parametrize("slug", PAGES)
 def test_a_link_opens_the_same_picture_in_a_fresh_browser(
     tab: Page, browser: Browser, server: str, slug: str

@@ -161,7 +161,7 @@ def test_from_disk_every_verdict_and_figure_is_there(tab: Page, whole: Path) -> 
 def test_from_disk_without_verdicts_the_command_is_named(tab: Page, files: Path) -> None:
     tab.goto(f"{(files / 'claims.html').as_uri()}#open={QUICK}")
     text = tab.locator(f"[id='{QUICK}']").inner_text()
-    assert f"tcpdynamics claims {QUICK}" in text and "--verdicts" in text and "not decided yet" in text
+    assert f"tcpdynamics claims {QUICK}" in text and "--verdicts" in text and "not checked yet" in text
 
 
 @pytest.mark.parametrize("width", [380, 1280])

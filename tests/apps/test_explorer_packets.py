@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -76,7 +77,10 @@ def waited(page: Page, state: str) -> None:
 def test_a_run_is_cancelled_changed_and_runs_to_its_end(tab: Page, server: str) -> None:
     tab.goto(f"{server}/packets?{urlencode(LONG)}")
     tab.wait_for_function("() => document.querySelector('.side progress')?.value > 0")
-    assert "% of the simulated time is done" in tab.locator(".state").inner_text()
+    assert re.fullmatch(r"Running sub_packet: \d+ % of \S.*", tab.locator(".state").inner_text())
+    picture = tab.locator(".side .figure").first
+    assert "on its way" in picture.locator(".picture").inner_text()
+    assert picture.get_by_role("button", name="PNG").is_disabled()
     tab.get_by_role("button", name="Cancel").click()
     waited(tab, "ended")
     assert tab.locator(".state").inner_text() == "cancelled"

@@ -42,6 +42,37 @@ def test_groups_share_the_window_at_rest(tab: Page, files: Path) -> None:
     assert float(facts["window at rest"]) == pytest.approx(window, rel=1e-4)
 
 
+def test_rates_above_the_link_are_said_to_be(tab: Page, files: Path) -> None:
+    opened(tab, (files / "t-refwa.html").as_uri())
+    groups = TRefwaGroups(flows=(4,) * 8, rtt=tuple(np.linspace(0.02, 0.3, 8).tolist()))
+    link = 190.0 / groups.average_rtt()
+    rates = groups.rates(237.5)
+    assert float(4 * rates.sum()) > link  # as opened, 237.5 packets rest on a link that holds 190
+    facts = {row[0]: row for row in numbers(tab, 5)[1:]}
+    assert float(facts["sum of the rates"][1]) == pytest.approx(float(4 * rates.sum()) / link, rel=1e-4)
+    assert "wait in the queue" in facts["sum of the rates"][3]
+    rows = np.array([[float(x) for x in row] for row in numbers(tab, 3)[1:]])
+    np.testing.assert_allclose(rows[:, 3], link / 8, rtol=1e-4)
+
+
+FATES = {
+    "": ("persist, changing sign every interval", "the multiplier is -1"),
+    "#phi=1.2&psi=0.5": ("die out, changing sign every interval", "the multiplier is -0.7"),
+    "#phi=0.4&psi=0.3": ("die out", "halved in"),
+    "#phi=0&psi=0": ("stay as they are", "factor"),
+    "#reading=delayed&phi=0.5&psi=0.5": ("die out, swinging", "complex"),
+}
+
+
+@pytest.mark.parametrize("words", FATES)
+def test_the_sign_of_the_multiplier_is_told(tab: Page, files: Path, words: str) -> None:
+    opened(tab, (files / "t-refwa.html").as_uri() + words)
+    facts = {row[0]: row for row in numbers(tab, 5)[1:]}
+    fate, means = FATES[words]
+    assert facts["small deviations"][1] == fate
+    assert means in facts["modulus of the largest multiplier"][3]
+
+
 def test_the_error_that_is_drawn_is_the_codes(tab: Page, files: Path) -> None:
     opened(tab, (files / "t-refwa.html").as_uri())
     rows = [[x for x in row] for row in numbers(tab, 4)[1:]]
@@ -67,7 +98,7 @@ def test_the_largest_multiplier_is_the_librarys(
     settings = {"delay": 2} if reading in DELAYED else {}
     words = urlencode({"reading": reading, "phi": gains[0], "psi": gains[1], **settings})
     opened(tab, (files / "t-refwa.html").as_uri() + f"#{words}")
-    shown = float({row[0]: row[1] for row in numbers(tab, 5)[1:]}["largest multiplier"])
+    shown = float({row[0]: row[1] for row in numbers(tab, 5)[1:]}["modulus of the largest multiplier"])
     model = READINGS[reading](phi=gains[0], psi=gains[1], bdp=190.0, buffer=190.0, **settings)
     assert shown == pytest.approx(float(spectral_radius(model.map())), rel=1e-4, abs=1e-6)
 

@@ -25,9 +25,17 @@ const explorer = (() => {
     return node;
   };
 
-  const GREEK = { varepsilon: "ε", epsilon: "ε", gamma: "γ", phi: "φ", psi: "ψ", tau: "τ", delta: "δ", kappa: "κ" };
-  const symbol = (text) => text.replace(/\\([a-z]+)/g, (_, name) => GREEK[name] || name).replace(/[{}]/g, "");
+  const GREEK = { varepsilon: "ε", epsilon: "ε", gamma: "γ", phi: "φ", psi: "ψ", tau: "τ", delta: "δ", kappa: "κ", Upsilon: "ϒ" };
+  const WORDS = new RegExp(`\\\\?\\b(${Object.keys(GREEK).join("|")})\\b`, "g");
+  /** A text with its Greek letters, lower and upper places: "m_0", "p w^2", "\\tau", "gamma" in a sentence. */
+  const maths = (text) => {
+    const plain = text.replace(WORDS, (_, name) => GREEK[name]).replace(/\\([a-z]+)/g, "$1");
+    return plain.split(/((?<=\b(?:[A-Z]{1,3}|[a-z]))_(?:\{\w+\}|\w{1,3}\b)|\^(?:\{\w+\}|\w\b))/).filter(Boolean)
+      .map((part) => (/^[_^]\{?\w/.test(part) ? element(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part.replace(/[{}]/g, "")));
+  };
   const shown = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(5))) : String(x));
+  /** A number in a sentence or among facts: four digits; tables and files have more. */
+  const brief = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(4))) : String(x));
   const title = (name, unit) => (unit && unit !== "1" ? `${name} [${unit}]` : name);
 
   // ---- functions that the library printed --------------------------------------------------------------------
@@ -103,7 +111,7 @@ const explorer = (() => {
   // ---- pictures ----------------------------------------------------------------------------------------------
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind}], marker, log, xLog, linked}). */
+  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind, width, dash, pale}], marker, log, xLog, linked}). */
   class Curves {
     constructor(spec, box) { this.spec = spec; this.box = box; this.plot = null; this.key = ""; this.pointed = null; this.point = () => {}; }
 
@@ -157,7 +165,7 @@ const explorer = (() => {
       if (this.plot) this.plot.destroy();
       const series = data.series.map((s, i) => {
         const colour = COLOURS[i % COLOURS.length];
-        const one = { label: s.name, stroke: colour, width: 2, points: { show: s.kind === "points", size: s.size || 7, fill: colour } };
+        const one = { label: s.name, stroke: s.pale ? `${colour}60` : colour, width: s.width || 2, dash: s.dash, points: { show: s.kind === "points", size: s.size || 7, fill: colour } };
         if (s.kind === "points") one.paths = () => null;
         if (s.kind === "bars") {
           one.fill = colour;
@@ -168,8 +176,9 @@ const explorer = (() => {
       });
       const ink = style("--ink"), faint = style("--line");
       const whole = (x) => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9;
-      const power = (x) => !whole(x) ? shown(x) : `10${[...String(Math.round(Math.log10(x)))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")}`;
-      const powers = (log) => (log ? { values: (u, at) => at.map((x) => (x === null ? "" : power(x))), grid: { stroke: faint, width: 1, filter: (u, at) => at.map((x) => (whole(x) ? x : null)) } } : {});
+      const power = (x) => `10${[...String(Math.round(Math.log10(x)))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")}`;
+      const decades = (at) => at.filter((x) => x !== null && whole(x)).length > 1; // else numbers stand between them, all alike
+      const powers = (log) => (log ? { values: (u, at) => at.map((x) => (x === null ? "" : !decades(at) ? shown(x) : whole(x) ? power(x) : "")), grid: { stroke: faint, width: 1, filter: (u, at) => at.map((x) => (whole(x) ? x : null)) } } : {});
       const axis = (label) => ({ label, stroke: ink, grid: { stroke: faint, width: 1 }, ticks: { stroke: faint }, labelSize: 24, font: "13px sans-serif", labelFont: "13px sans-serif" });
       const mark = (u) => {
         const x = figure.data.marker;
@@ -206,8 +215,8 @@ const explorer = (() => {
       this.plot = new uPlot({
         width: this.box.clientWidth || 520, height: 300,
         scales: { x: { time: false, distr: data.xLog ? 3 : 1, range: data.xRange ? () => figure.data.xRange : undefined }, y: { distr: data.log ? 3 : 1, range: data.range ? () => figure.data.range : undefined } },
-        axes: [data.xRange ? { ...axis(data.xTitle), ...(bars ? { incrs: [1, 2, 5, 10, 20, 50, 100] } : {}), ...(data.labels ? { space: 10, ...(narrow ? { rotate: 40, size: 84 } : {}), values: (u, at) => at.map((x) => figure.data.labels[x - 1] || "") } : {}) } : { ...axis(data.xTitle), ...powers(data.xLog) }, { ...axis(data.yTitle), ...powers(data.log), size: 64 }],
-        series: [{ label: data.xTitle, value: (u, v) => (v === null ? "" : shown(v)) }, ...series.map((s) => ({ ...s, value: (u, v) => (v === null || v === undefined ? "" : shown(v)) }))],
+        axes: [data.xRange ? { ...axis(data.xTitle), ...powers(data.xLog), ...(bars ? { incrs: [1, 2, 5, 10, 20, 50, 100] } : {}), ...(data.labels ? { space: 10, font: `${data.labels.length > 5 ? 11 : 12}px sans-serif`, ...(narrow ? { rotate: 40, size: 84 } : {}), values: (u, at) => at.map((x) => figure.data.labels[x - 1] || "") } : {}) } : { ...axis(data.xTitle), ...powers(data.xLog) }, { ...axis(data.yTitle), ...powers(data.log), size: 64 }],
+        series: [{ label: data.xTitle, value: (u, v) => (v === null ? "" : data.labels ? figure.data.labels[Math.round(v) - 1] || "" : shown(v)) }, ...series.map((s) => ({ ...s, value: (u, v) => (v === null || v === undefined ? "" : shown(v)) }))],
         cursor: { y: !data.linked, drag: { x: !data.pick, y: false } },
         hooks: { draw: [mark, intervals], setCursor: data.linked ? [(u) => this.tell(u)] : [] },
       }, rows, this.box);
@@ -310,13 +319,14 @@ const explorer = (() => {
       const [xl, xh] = data.xRange, [yl, yh] = data.yRange;
       const px = (x) => left + ((x - xl) / (xh - xl)) * (W - left - right), py = (y) => H - bottom - ((y - yl) / (yh - yl)) * (H - bottom - top);
       const text = (x, y, word, more = "") => `<text x="${x}" y="${y}" font-size="12" fill="currentColor" ${more}>${word}</text>`;
-      const parts = [`<clipPath id="in-${this.spec.name}"><rect x="${left}" y="${top}" width="${W - left - right}" height="${H - bottom - top}"/></clipPath>`];
+      const clip = (id, room) => `<clipPath id="${id}-${this.spec.name}"><rect x="${left - room}" y="${top - room}" width="${W - left - right + 2 * room}" height="${H - bottom - top + 2 * room}"/></clipPath>`;
+      const parts = [clip("in", 0), clip("at", 12)], spots = []; // points on the edge are whole
       for (const t of ticks(data.xRange)) parts.push(`<path d="M${px(t)},${top}V${H - bottom}" stroke="var(--line)"/>`, text(px(t), H - bottom + 16, shown(t), 'text-anchor="middle"'));
       for (const t of ticks(data.yRange)) parts.push(`<path d="M${left},${py(t)}H${W - right}" stroke="var(--line)"/>`, text(left - 6, py(t) + 4, shown(t), 'text-anchor="end"'));
       parts.push(text((left + W - right) / 2, H - 10, data.xTitle, 'text-anchor="middle"'), text(0, 0, data.yTitle, `text-anchor="middle" transform="translate(14,${(H - bottom + top) / 2}) rotate(-90)"`), `<g clip-path="url(#in-${this.spec.name})">`);
       data.lines.forEach((line, i) => {
         const colour = COLOURS[i % 7];
-        if (line.points) line.x.forEach((x, k) => parts.push(`<circle cx="${px(x).toFixed(1)}" cy="${py(line.y[k]).toFixed(1)}" ${line.ring ? `r="9" fill="none" stroke="${colour}" stroke-width="3"` : `r="6" fill="${colour}"`}/>`));
+        if (line.points) line.x.forEach((x, k) => spots.push(`<circle cx="${px(x).toFixed(1)}" cy="${py(line.y[k]).toFixed(1)}" ${line.ring ? `r="9" fill="none" stroke="${colour}" stroke-width="3"` : `r="6" fill="${colour}"`}/>`));
         else {
           let d = "", pen = "M"; // an area is its edge, filled
           for (let k = 0; k < line.x.length; k++) {
@@ -328,7 +338,7 @@ const explorer = (() => {
             : `<path d="${d}" fill="none" stroke="${colour}" stroke-width="2" ${line.dash ? 'stroke-dasharray="6 4"' : ""}/>`);
         }
       });
-      parts.push('</g><g class="spots"></g>');
+      parts.push(`</g><g clip-path="url(#at-${this.spec.name})">${spots.join("")}</g><g class="spots"></g>`);
       this.place = (x, y) => [px(x), py(y)];
       const legend = data.lines.map((line, i) => `<span><i style="background:${COLOURS[i % 7]}"></i>${line.name}</span>`).join("");
       this.box.innerHTML = `<svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg><p class="legend">${legend}</p>`;
@@ -408,15 +418,15 @@ const explorer = (() => {
     show(data) {
       this.data = data;
       if (data.columns) return this.compare(data);
-      const said = ({ value, unit }) => (typeof value === "string" ? value : Number.isFinite(value) ? shown(value) : "none") + (unit && unit !== "1" ? ` ${unit}` : "");
-      this.box.replaceChildren(element("dl", { class: "facts" }, ...data.rows.map((row) => element("div", {}, element("dt", {}, row.name), element("dd", {}, element("b", {}, said(row)), " ", element("span", {}, row.means))))));
+      const said = ({ value, unit }) => (typeof value === "string" ? value : Number.isFinite(value) ? brief(value) : "none") + (unit && unit !== "1" ? ` ${unit}` : "");
+      this.box.replaceChildren(element("dl", { class: "facts" }, ...data.rows.map((row) => element("div", {}, element("dt", {}, row.name), element("dd", {}, element("b", {}, said(row)), " ", element("span", {}, ...maths(row.means)))))));
       if (this.table && this.table.open) this.fill();
     }
 
     compare({ columns, rows }) {
       this.box.replaceChildren(element("table", { class: "compared" },
         element("thead", {}, element("tr", {}, element("td", {}), ...columns.map((name) => element("th", { scope: "col" }, name)))),
-        element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, title(row.name, row.unit), element("span", {}, row.means)), ...row.values.map((x) => element("td", {}, shown(x))))))));
+        element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, title(row.name, row.unit), element("span", {}, ...maths(row.means))), ...row.values.map((x) => element("td", {}, brief(x))))))));
       if (this.table && this.table.open) this.fill();
     }
 
@@ -501,9 +511,10 @@ const explorer = (() => {
       root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
       pointer.update();
     };
-    const boxes = {};
+    const boxes = {}, explain = {};
     const showControls = () => {
       const chosen = spec.controls.filter((c) => c.choices).map((c) => values[c.name]);
+      for (const say of Object.values(explain)) say();
       for (const c of spec.controls) boxes[c.name].hidden = (Boolean(c.only && c.only.length) && !c.only.some((word) => chosen.includes(word))) || Boolean(c.shown_from && values[c.shown_from[0]] < c.shown_from[1]);
     };
     const changed = (moves = false) => {
@@ -530,7 +541,9 @@ const explorer = (() => {
       if (c.choices) {
         const list = element("select", { id, onchange: () => { values[c.name] = list.value; showControls(); changed(); } },
           ...c.choices.map((word) => element("option", { value: word, selected: word === values[c.name] }, word)));
-        boxes[c.name] = element("div", { class: "control" }, element("label", { for: id }, c.meaning), list);
+        const means = element("small", { id: `${id}-means` });
+        boxes[c.name] = element("div", { class: "control" }, element("label", { for: id }, c.meaning), list, ...(Object.keys(c.meanings).length ? [means] : []));
+        explain[c.name] = () => { means.textContent = c.meanings[values[c.name]] || ""; };
         outputs[c.name] = (word) => { list.value = word; };
         continue;
       }
@@ -557,7 +570,7 @@ const explorer = (() => {
         changed();
       });
       boxes[c.name] = element("div", { class: "control" },
-        element("label", { for: id }, title(c.meaning, c.unit), " ", element("i", {}, symbol(c.symbol))), slider, number);
+        element("label", { for: id }, title(c.meaning, c.unit), " ", element("i", {}, ...maths(c.symbol))), slider, number);
       outputs[c.name] = (x) => { number.value = x; slider.value = scale(x); };
     }
     controls.append(...Object.values(boxes));
@@ -592,7 +605,7 @@ const explorer = (() => {
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said, controls,
       guess.first(root, figures, address),
       grid, ...(drawing.panels ? drawing.panels(spec, values) : []), ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
-      ...spec.notes.map((note) => element("p", { class: "note" }, note)),
+      ...spec.notes.map((note) => element("p", { class: "note" }, ...maths(note))),
     );
     draw();
     addEventListener("resize", () => Object.values(figures).forEach((f) => f.resize()));
@@ -606,7 +619,12 @@ const explorer = (() => {
   /** A picture of a kind ("curves", "diagram", "plane") in a box, for pages of their own shape. */
   const picture = (kind, box, spec) => new KINDS[kind](spec, box);
 
-  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, shown, link, pointing, Curves, KINDS };
+  /** The first page: what each of the others asks; listed: [{title, question, address}]. */
+  const contents = (root, listed) => root.replaceChildren(element("h1", {}, "tcpdynamics explorer"),
+    element("p", { class: "question" }, "Models of TCP congestion control, moved by sliders. Each page opens with a question."),
+    element("dl", { class: "contents" }, ...listed.map(({ title: name, question, address }) => element("div", {}, element("dt", {}, element("a", { href: address }, name)), element("dd", {}, question)))));
+
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, shown, brief, maths, contents, link, pointing, Curves, KINDS };
 })();
 
 // What Dash calls when the address changes.
@@ -617,6 +635,7 @@ window.dash_clientside = Object.assign({}, window.dash_clientside, {
       if (!spec || !root) return null;
       document.querySelectorAll("header a").forEach((a) => (a.id === `to-${spec.slug}` ? a.setAttribute("aria-current", "page") : a.removeAttribute("aria-current")));
       if (spec.missing) root.textContent = spec.missing;
+      else if (spec.contents) explorer.contents(root, spec.contents);
       else explorer.mount(root, spec);
       return spec.slug || "";
     },

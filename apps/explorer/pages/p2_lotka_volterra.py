@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -52,6 +53,17 @@ TIMES = 400
 #: The chart of exact roots: the gains' end and how many values stand on an axis.
 HIGHEST_GAIN, GRID = 4.0, 31
 GRIDS = {"delay": np.linspace(0.02, 3.0, GRID), "gamma": np.linspace(0.0, 0.98, GRID)}
+#: What each reading measures, and when.
+MEANINGS = {
+    "delayed": "All measurements are old, a flow's own rate and the others'.",
+    "cross-delayed": "The others' rates are old; a flow knows its own at once.",
+    "windows": "What the others' windows leave of the path's own capacity.",
+    "link": "What the others' windows leave of the shared link.",
+    "throughput": "What is left of the shared link by what the others get through it.",
+    "map": "One update per round trip.",
+    "stale": "One update per round trip; the others' rates are a round trip old.",
+    "held": "An update per acknowledgement; the others are measured once per round trip.",
+}
 INPUTS = ("epsilon", "gamma", "capacity", "ratio", "delay", "link", "joins", "leaves")
 
 
@@ -118,11 +130,12 @@ def _flows(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
 
 
 def _sent(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
-    """The rates that flows send at; then the model's fixed points, of which the first is where the flows settle."""
+    """The rates that flows send at; then points of rest: where the flows settle, flow 1 alone, the last flow alone."""
     values = SOME | dict(values)
     system = _system(values["reading"], values["flows"])
     model = READINGS[values["reading"]](**_fields(values), capacity=per_flow(_capacities(values)))
-    points = _motion(model).fixed_points
+    together, alone, *_ = _motion(model).fixed_points
+    points = [together, alone, _last_alone(alone, system.labels)]
     rest = program_of({f"{i} {k}": point[k] for i, point in enumerate(points) for k in system.labels})
     builder = Builder()
     given, rows = _inputs(builder, len(system.labels)), list[int]()
@@ -130,6 +143,19 @@ def _sent(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
         placed = builder.extend(program, given)
         rows += [placed[i] for i in program.outputs[:count]]
     return builder.build(rows), (*system.labels, "t", *INPUTS), {"points": len(points)}
+
+
+def _last_alone(alone: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
+    """The last flow's rate where the others send nothing: that of flow 1 alone, with the last one's capacity."""
+    import sympy
+
+    first, last = labels[0], labels[-1]
+    rate = sympy.sympify(alone[first])
+    own = {
+        s: sympy.Symbol(str(s).replace("[1]", f"[{len(labels)}]"), **s.assumptions0)
+        for s in rate.free_symbols
+    }
+    return {k: rate.subs(own, simultaneous=True) if k == last else sympy.Integer(0) for k in labels}
 
 
 def _inputs(builder: Builder, flows: int) -> dict[str, int]:
@@ -247,24 +273,27 @@ PAGE = Page(
     title="Lotka-Volterra flows",
     question="Do flows that react to each other's rates share a link fairly, and do they settle?",
     controls=(
-        Choice("reading", "", "reading of the law", tuple(READINGS)),
-        Choice("across", "", "across in the chart of stability", ("delay", "gamma")),
+        Choice("reading", "", "reading of the law", tuple(READINGS), MEANINGS),
+        Choice("across", "", "horizontal axis of the stability chart", ("delay", "gamma")),
         control(LotkaVolterraDelayed, "flows", 2, 8, 2),
         control(LotkaVolterraDelayed, "epsilon", 0.1, 4, 1.95, 0.01),
         control(LotkaVolterraDelayed, "gamma", 0.0, 0.98, 0.9, 0.01),
-        control(LotkaVolterraDelayed, "delay", 0.0, 3.0, 0.5, 0.01, only=DELAYED),
+        replace(
+            control(LotkaVolterraDelayed, "delay", 0.0, 3.0, 0.5, 0.01, only=DELAYED), unit="RTT",
+            meaning="age of the measurements",
+        ),
         control(LotkaVolterraDelayed, "capacity", 10, 1000, 100, 10),
         Control("ratio", "K_n/K_1", "1", "last flow's access link over the first one's", 1, 4, 1, 0.01),
         control(LotkaVolterraLink, "link", 10, 2000, 100, 10, only=LINKED),
         Control("joins", "t_n", "RTT", "when the last flow joins", 0, 200, 0, 1),
-        Control("leaves", "t_1", "RTT", "when the first flow leaves (400: it stays)", 1, 400, 400, 1),
+        Control("leaves", "t_1", "RTT", "when the first flow leaves (400 = never)", 1, 400, 400, 1),
         Control("end", "t", "RTT", "time shown", 10, 400, 60, 1),
     ),
     figures=(
         Figure("rates", "Rates of the flows", "Curves: the rate of each flow against time, and of a flow alone"),
         Figure(
             "plane", "Two of the flows", "A plane of the first and the last flow's rates: the motion, where each "
-            "stands still, and the points of rest", "plane",
+            "is constant, and the points of rest", "plane",
         ),
         Figure(
             "chart", "Where they settle", "A plane of the gain and of delay or weight: the boundary of stability, and "
@@ -287,16 +316,13 @@ PAGE = Page(
     answers={"boundary": exact_boundary},
     notes=(
         "A flow grows by a share epsilon of itself each round trip, less what it measures: its own rate, and gamma "
-        "times the others'. The flows begin at rates from 2 % to 30 % of the first one's access link; a flow alone "
+        "times the others'. n flows alike rest at a sum of n K/(1 + (n - 1) gamma), which is more than K where gamma "
+        "is below 1: each leaves room for a part of the others only. The surplus waits in the queue or is lost. The "
+        "flows begin at rates from 2 % to 30 % of the first one's access link; a flow alone "
         "is the logistic equation on the first access link.",
-        "Readings: delayed, all measurements are old; cross-delayed, only the others' are; windows, link and "
-        "throughput, what is left of a path's own capacity by the others' windows, of the shared link by their "
-        "windows, of the shared link by what they really get through it; map, one update per round trip; stale, the "
-        "others' rates are a round trip old; held, an update per acknowledgement, the others measured once per "
-        "round trip.",
         "Shaded: the point of rest is stable by the closed form, for flows alike. Click or drag in the chart, and "
         "the motion follows. With unequal access links the smaller flow can die out.",
         "Where the sum ends up: 64 round trips after 1000 of the map, or the largest and least values within 60 "
-        "round trips after 240 of the equation, from the same start.",
+        "round trips after 240 of the equation, from the same start; for a gain below 1, as many over the gain.",
     ),
 )  # fmt: skip

@@ -202,7 +202,7 @@ PAGE = Page(
         Control("commands", "n", "interval", "commands shown", 10, 200, 40, 1),
         Control("rtt_low", "RTT_1", "s", f"round-trip time of the first of {GROUPS} groups", 0.002, 0.05, 0.02, 0.001),
         Control("rtt_high", f"RTT_{GROUPS}", "s", "round-trip time of the last group", 0.06, 3.0, 0.3, 0.01),
-        Control("group_flows", "n", "1", "flows of each group", 1, 50, 4, 1),
+        Control("group_flows", "n_j", "1", "flows of each group", 1, 50, 4, 1),
     ),
     figures=(
         Figure(
@@ -213,8 +213,9 @@ PAGE = Page(
         Figure("window", "Commanded window", "Curves: the window that the router commands, against the interval"),
         Figure("queue", "Queue", "Curves: the queue, and where it rests, against the interval"),
         Figure(
-            "groups", "Throughput of each group at rest", "Points: what a group's flows get where the window rests, "
-            "against their round-trip time; a line: equal shares",
+            "groups", "Rate of each group at rest, without queueing",
+            "Points: the windows of a group's flows over their "
+            "round-trip time, without the wait in the queue; lines: their mean, and equal shares of the link",
         ),
         Figure(
             "code", "Error of the round-trip time that a router sees", "A curve: the relative error of the 6-bit code "
@@ -232,10 +233,14 @@ PAGE = Page(
     dataset=dataset,
     notes=(
         "Every interval the router commands Upsilon + phi (BDP - Upsilon) + psi (B - Q). The paper (Taleb and others) "
-        "does not say when it measures what stands in the brackets; each reading is one answer. The network begins "
+        "does not say when it measures the quantities in brackets; each reading is one answer. The network begins "
         "empty.",
         "Shaded: stable by the reading's closed form. Line: where the largest multiplier of the exact linearisation "
-        "has modulus 1. The paper's gains, 1.5 and 0.5, are said to be stable under any conditions.",
+        "has modulus 1. The mark shows the paper's gains, 1.5 and 0.5, which the paper calls stable under any "
+        "conditions.",
+        "A group's rate is its windows over its round-trip time without the wait in the queue, as in the paper. "
+        "Windows at rest hold more than the bandwidth-delay product, and the rest of them waits in the queue: in sum "
+        "these rates are above the link's; with the wait they are not.",
         "Windows are meant to give all flows one rate. Routers see round-trip times in cells of a 6-bit code, which "
         "ends at 1.14 s: beyond, flows get less the longer their round trip.",
         "In the reading mixed, half of the window comes one interval late.",

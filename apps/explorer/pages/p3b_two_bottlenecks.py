@@ -72,9 +72,9 @@ def command(values: Values) -> str:
 PAGE = Page(
     slug="two-bottlenecks",
     title="Two bottlenecks",
-    question="When one link holds a group of flows back, do T-REFWA's other flows get what that group leaves?",
+    question="When one link limits a group of flows, do T-REFWA's other flows take up the capacity it leaves?",
     controls=(
-        Choice("reading", "", "window in the brackets of the law", tuple(READINGS)),
+        Choice("reading", "", "window the router uses: commanded or measured", tuple(READINGS)),
         control(TRefwaTwoLinksCommanded, "phi", 0.01, 2.0, 1.0, 0.01),
         control(TRefwaTwoLinksCommanded, "psi", 0.0, 2.0, 0.5, 0.01),
         control(TRefwaTwoLinksCommanded, "bdp_1", 10, 500, 100, 5),
@@ -104,8 +104,8 @@ PAGE = Page(
         "Group 1 crosses both links, L1 and L3; group 2 crosses L1 only, group 3 L3 only. Each link feeds back its "
         "command over the weight (flows times round-trip time) that crosses it, and a flow obeys the least feedback on "
         "its path. The network begins empty.",
-        "Commanded: the brackets of the law hold the link's own command, whether flows use it or not; the link that "
-        "holds nobody back may then stay partly empty. Measured: they hold the window that flows do use, and both "
+        "Commanded: the router uses the link's own command, whether flows use it or not; a link that "
+        "limits no flow may then stay partly empty. Measured: it uses the window that flows do use, and both "
         "links are full.",
         "In the picture of utilisation both links have buffers of the same share of their bandwidth-delay product.",
     ),

@@ -168,7 +168,7 @@ PAGE = Page(
         control(FluidTcpRed, "max_threshold", 210, 1500, 700, 10, only=("red",)),
         control(FluidTcpRed, "p_max", 0.01, 1.0, 0.1, 0.01, only=("red",)),
         control(FluidTcpRed, "averaging", 0.01, 100.0, 1.0, log=True, only=("red",)),
-        Control("end", "n", "RTT", "round trips at rest shown", 20, 300, 100, 1),
+        Control("end", "n", "RTT", "time shown, in round trips at rest", 20, 300, 100, 1),
     ),
     figures=(
         Figure("window", "Window of a flow", "Curves: the mean window against time, and where it rests"),
@@ -193,10 +193,10 @@ PAGE = Page(
         "Proportional: a packet is marked with probability gain times queue. RED: with a probability that rises from 0 "
         "at the lower threshold to its largest at the upper, by the averaged queue; above, all are marked. Drop tail: "
         "packets are lost where the buffer is full.",
-        "A swing is read off the motion: the highest less the lowest value, and the time from one to the next. Show "
+        "A swing is read off the motion: the highest minus the lowest value, and the time from one to the next. Show "
         "more round trips where it still changes.",
-        "With more flows, or a shorter round trip, than on the boundary, the point of rest is stable (closed form of "
-        "the exact linearisation); on its other side a limit cycle stays. The boundary ends where the queue would "
-        "rest outside of the marking's slope or the buffer.",
+        "With more flows, or a shorter round trip, than on the boundary, the point of rest is stable (shaded; closed "
+        "form of the exact linearisation); on its other side a limit cycle stays. The boundary ends where the queue "
+        "would rest outside the range in which marking rises with the queue, or outside the buffer.",
     ),
 )  # fmt: skip

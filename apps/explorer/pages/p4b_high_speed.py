@@ -87,7 +87,9 @@ def command(values: Values) -> str:
 PAGE = Page(
     slug="high-speed",
     title="HighSpeed and Scalable TCP",
-    question="How large a window do losses leave to TCPs for fast long paths, and how fast do they come back?",
+    question=(
+        "How large a window can a TCP for fast, long paths keep at a given loss rate, and how fast does it recover?"
+    ),
     controls=(
         control(HighSpeedTcp, "loss", LOW, HIGH, 1e-5, log=True),
         control(ScalableTcp, "a", 0.001, 0.1, 0.01, log=True),
@@ -99,7 +101,7 @@ PAGE = Page(
             "response", "Window that a loss rate leaves",
             "Curves: the window of each law against the loss rate, both in decades; a line marks the slider",
         ),
-        Figure("ratio", "Over Reno's window", "Curves: the window of each law over Reno's, against the loss rate"),
+        Figure("ratio", "Relative to Reno's window", "Curves: the window of each law over Reno's, against loss"),
         Figure("teeth", "Windows between losses", "Curves: the window of each law against time"),
         Figure("mean", "Mean window", "Curves: the mean window of each law from one packet on, against time"),
         Figure("growth", "Growth per round trip", "Curves: packets a round trip more, against the window, in decades"),
@@ -111,8 +113,8 @@ PAGE = Page(
     command=command,
     dataset=dataset,
     notes=(
-        "A window of w packets grows by a(w) each round trip and gives up the share b(w) at a loss. Reno: 1 and one "
-        "half. HighSpeed TCP (RFC 3649): Reno up to 38 packets, then more growth and less to give up. Scalable TCP "
+        "A window of w packets grows by a(w) each round trip and gives up the share b(w) at a loss. Reno: a = 1, "
+        "b = 1/2. HighSpeed TCP (RFC 3649): Reno up to 38 packets, then more growth and less to give up. Scalable TCP "
         "(Kelly): a w and b, at any window.",
         "The first picture is the law of each source. Between losses: one loss every 1/p packets, from the window "
         "after a loss. Mean window: losses come at the rate p w a round trip, w' = a(w) - b(w) p w^2, from one packet "

@@ -116,11 +116,11 @@ PAGE = Page(
         ),
     ),
     figures=(
-        Figure("flows", "What each flow has", "Bars: throughput of each flow; drag them"),
+        Figure("flows", "Throughput of each flow", "Bars: throughput of each flow; drag them"),
         Figure("indices", "Indices, each 1 where all are equal", "Bars: six indices of fairness"),
         Figure("lorenz", "Lorenz curve", "The share of the poorest flows, below the line of equality", "plane"),
         Figure(
-            "bounds", "Jain's index and what the ratio allows",
+            "bounds", "Jain's index and its lower bounds",
             "Bars: Jain's index, its least value at this ratio of smallest to largest, and 1/n",
         ),
         Figure("facts", "Inequalities between them", "Numbers: each index between its bounds", "facts"),
@@ -129,7 +129,8 @@ PAGE = Page(
     code=code,
     dataset=dataset,
     notes=(
-        "Jain's index is the fraction of flows that an equal share would serve. At a ratio r of the smallest to the "
+        "n times Jain's index is the number of flows that would give the same index if they shared equally and the "
+        "rest got nothing. At a ratio r of the smallest to the "
         "largest it is at least 4r/(1 + r)^2 (Schweitzer), and always at least 1/n.",
         "Entropy is divided by ln n; Atkinson's index has aversion 1. The Gini coefficient is twice the "
         "area between the Lorenz curve and the line of equality; Hoover's is the largest distance between them.",

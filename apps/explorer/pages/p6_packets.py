@@ -78,7 +78,7 @@ PAGE = PacketPage(
     jobs=(JobKind("packets", read, run, prepare), JobKind("scenario-form", read_text, form)),
     notes=(
         "Each run is the packet simulator's own: a scenario and its seed give the same numbers here, in Python and "
-        "from the command. What a run writes down (the keys of [record]) is chosen by the page.",
+        "from the command. The page itself chooses what is recorded (the [record] keys).",
         "A loaded file stays in this browser's tab and is not part of the address; a ready scenario with its changes "
         "is.",
     ),

@@ -71,13 +71,13 @@ explorer.page("claims", (() => {
     // ---- a row -----------------------------------------------------------------------------------------------
     const items = new Map();
     const badge = (row) => {
-      const { verdict } = items.get(row.name), word = row.answer ? row.answer.verdict : "not decided yet";
+      const { verdict } = items.get(row.name), word = row.answer ? row.answer.verdict : "not checked yet";
       verdict.textContent = word;
       verdict.className = `verdict ${row.answer ? TONES[word] || "" : "open"}`;
     };
     const decide = async (row) => {
       if (row.answer || !served) return;
-      items.get(row.name).verdict.textContent = "deciding ...";
+      items.get(row.name).verdict.textContent = "checking ...";
       try {
         row.answer = await ask("answers", row.name);
       } finally {
@@ -133,9 +133,9 @@ explorer.page("claims", (() => {
       const line = (word, text) => [element("dt", {}, word), element("dd", {}, text)];
       const lay = () => body.replaceChildren(
         element("dl", {}, ...(row.answer ? [...line("Answer", row.answer.answer), ...line("Computed", row.answer.computed)]
-          : line("Verdict", served ? "It is being decided: a second for most, half a minute for the first on a fresh machine."
-            : "This file holds no verdicts; the command decides, and tcpdynamics explore --export DIR --verdicts writes them."))),
-        box, ...shownPackets, element("p", { class: "decide-again" }, row.figure ? "Decide it again, and draw its figure:" : "Decide it again:"), element("pre", { tabindex: "0" }, row.commands.join("\n")));
+          : line("Verdict", served ? "It is being checked: a second for most, half a minute for the first on a fresh machine."
+            : "This file holds no verdicts; the command checks, and tcpdynamics explore --export DIR --verdicts writes them."))),
+        box, ...shownPackets, element("p", { class: "decide-again" }, row.figure ? "Check it again, and draw its figure:" : "Check it again:"), element("pre", { tabindex: "0" }, row.commands.join("\n")));
       lay();
       try {
         await decide(row);
@@ -167,28 +167,31 @@ explorer.page("claims", (() => {
       && state.words.toLowerCase().split(/\s+/).every((word) => text(row).includes(word)));
     const text = (row) => [row.name, facts.papers[row.paper], row.where, row.published, ...(row.answer ? [row.answer.answer, row.answer.computed] : [])].join(" ").toLowerCase();
     const counted = element("p", { class: "counted", role: "status" });
-    let deciding = false;
+    const CHECK = "Check all of these";
+    let deciding = false, stopped = false;
     const show = () => {
       const rows = shown(), names = new Set(rows.map((row) => row.name)), open = rows.filter((row) => !row.answer).length;
       for (const [name, { box }] of items) box.hidden = !names.has(name);
       const counts = facts.verdicts.map((v) => [rows.filter((row) => row.answer && row.answer.verdict === v).length, v]).filter(([n]) => n);
-      if (open) counts.push([open, "not decided yet"]);
+      if (open) counts.push([open, "not checked yet"]);
       counted.textContent = `${rows.length} of ${facts.rows.length} statements${counts.length ? `: ${counts.map(([n, v]) => `${n} ${v}`).join(", ")}` : ""}.`;
       all.hidden = !open || !served;
     };
     const decideAll = async () => {
       if (deciding || !served) return;
       deciding = true;
-      all.disabled = true;
+      stopped = false;
+      all.textContent = "Stop";
       try {
-        for (let row; (row = shown().find((one) => !one.answer)) && root.isConnected && root.contains(list);) await decide(row);
+        for (let row; !stopped && (row = shown().find((one) => !one.answer)) && root.isConnected && root.contains(list);) await decide(row);
       } catch (error) {
-        said.textContent = `Not all are decided: ${error.message}.`;
+        said.textContent = `Not all are checked: ${error.message}.`;
       }
       deciding = all.disabled = false;
+      all.textContent = CHECK;
       show();
     };
-    const all = element("button", { type: "button", onclick: decideAll }, "Decide all of these");
+    const all = element("button", { type: "button", onclick: () => { if (deciding) stopped = all.disabled = true; else decideAll(); } }, CHECK);
     const filter = (name, label, choices) => {
       const list = element("select", { id: `filter-${name}`, onchange: () => { state[name] = list.value; changed(); } },
         ...choices.map(([value, word]) => element("option", { value, selected: value === state[name] }, word)));

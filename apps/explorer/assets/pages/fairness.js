@@ -36,7 +36,7 @@ explorer.page("fairness", {
     });
     const [jain, ratio, entropy, gini, hoover, atkinson] = out;
     figures.facts.show({ columns: ["at least", "value", "at most"], rows: [
-      { name: "Jain's index", values: [Math.max(least, alone), jain, jainMost], means: "at least 4r/(1 + r)² and 1/n; at most e to the entropy, over n" },
+      { name: "Jain's index", values: [Math.max(least, alone), jain, jainMost], means: "at least 4r/(1 + r)² and 1/n; at most exp(entropy)/n" },
       { name: "1 - Gini", values: [giniMost, gini, hoover], means: "with Hoover's index h: at least (1 - h)², at most 1 - h" },
       { name: "1 - Atkinson", values: [ratio, atkinson, 1], means: "the geometric mean over the mean: at least smallest over largest" },
       { name: "entropy", values: [0, entropy, 1], means: "of the shares, over that of equal ones: 0 where one takes all" },

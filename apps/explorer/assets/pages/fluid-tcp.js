@@ -21,6 +21,29 @@ explorer.page("fluid-tcp", (() => {
     };
   };
 
+  /** How many flows rest where the closed form holds, from the boundary on: all that the chart shows, or fewer. */
+  const upTo = ({ slopes, signal, rest }, values, flows, base) => {
+    const { states, fields } = slopes, n = states.length, out = new Float64Array(rest.size);
+    const now = new Float64Array(n + fields.length), signals = new Float64Array(2), x = new Float64Array(n + 3 + fields.length), speed = new Float64Array(n);
+    const rests = (many) => {
+      const parameters = fields.map((name) => (name === "flows" ? many : name === "base_rtt" ? base : values[name]));
+      rest.run(parameters, out);
+      const point = out.subarray(1, 1 + n);
+      now.set(point);
+      now.set(parameters, n);
+      signal.run(now, signals);
+      x.set(point);
+      x.set([point[0], point[1], signals[0]], n);
+      x.set(parameters, n + 3);
+      slopes.run(x, speed);
+      return point[1] >= 0 && point[1] <= values.buffer * (1 + 1e-12) && Math.abs(speed[0]) * out[0] < 1e-6 * point[0] && Math.abs(speed[1]) < 1e-6 * values.capacity;
+    };
+    let [low, high] = [flows, FLOWS[1]];
+    if (low >= high || rests(high)) return high;
+    for (let i = 0; i < 12; i++) { const middle = (low + high) / 2; if (rests(middle)) low = middle; else high = middle; }
+    return low;
+  };
+
   /** What becomes of a swing, in words. */
   const fate = ({ change }) => {
     if (Math.abs(change) < 0.01) return "stays";
@@ -31,14 +54,14 @@ explorer.page("fluid-tcp", (() => {
     const height = (one) => (one ? one.high - one.low : NaN), one = queue || window;
     return [
       { name: "small deviations", value: judged ? (stable ? "die out" : "grow") : "no closed form", means: "whether the point of rest is stable, by the exact linearisation" },
-      { name: "window at rest", value: rest[0], unit: "packet", means: "packets in flight of a flow" },
+      { name: "window at rest", value: rest[0], unit: "packet", means: "packets a flow has in flight" },
       { name: "queue at rest", value: rest[1], unit: "packet", means: "packets that wait at the router" },
       { name: "marked at rest", value: p, means: "share of the packets that are marked or lost" },
       { name: "round-trip time at rest", value: rtt, unit: "s", means: "propagation and the wait in the queue" },
-      { name: "swing of the queue", value: height(queue), unit: queue ? "packet" : "", means: queue ? `highest less lowest in the last swing shown, which ${fate(queue)}` : "the queue does not swing at the end of what is shown" },
-      { name: "swing of the window", value: height(window), unit: window ? "packet" : "", means: window ? `highest less lowest in the last swing shown, which ${fate(window)}` : "the window does not swing at the end" },
+      { name: "swing of the queue", value: height(queue), unit: queue ? "packet" : "", means: queue ? `highest minus lowest in the last swing shown, which ${fate(queue)}` : "the queue does not swing at the end of what is shown" },
+      { name: "swing of the window", value: height(window), unit: window ? "packet" : "", means: window ? `highest minus lowest in the last swing shown, which ${fate(window)}` : "the window does not swing at the end" },
       { name: "period", value: one ? one.period : NaN, unit: one ? "s" : "", means: one ? `from one swing to the next, ${(one.period / delay).toPrecision(3)} round trips` : "without a swing there is none" },
-      { name: "period where swings begin", value: edge, unit: "s", means: "of the oscillation on the boundary of stability at this round-trip time" },
+      { name: "period at the stability boundary", value: edge, unit: "s", means: "of the oscillation on the boundary of stability at this round-trip time" },
     ];
   };
 
@@ -89,17 +112,21 @@ explorer.page("fluid-tcp", (() => {
       figures.facts.show({ rows: facts({ judged, stable, delay, edge, rest: [W, q], p, rtt: still ? signals[1] : NaN, ...swung }) });
       const last = swung.queue || swung.window, circle = (row) => (last ? row.slice(last.from, last.to + 1) : []);
 
-      const finite = (row) => row.filter(Number.isFinite);
+      const finite = (row) => row.filter(Number.isFinite), most = { queue: Math.max(...finite(queue), q || 0, 1), window: Math.max(...finite(window), W || 0) };
+      const wide = ({ high, low }) => high - low > 0.05 * (swung.queue ? most.queue : most.window); // else the point of rest hides it
       figures.plane.show({
         xTitle: explorer.title("window", "packet"), yTitle: explorer.title("queue", "packet"),
-        xRange: [0, 1.05 * Math.max(...finite(window), W || 0)], yRange: [0, 1.05 * Math.max(...finite(queue), q || 0, 1)],
+        xRange: [0, 1.05 * most.window], yRange: [0, 1.05 * most.queue],
         lines: [{ name: "motion", x: window, y: queue, linked: "time", at: times }, { name: still ? `point of rest${verdict}` : "no point of rest in closed form", x: still ? [W] : [], y: still ? [q] : [], points: true },
-          { name: "last swing", x: circle(window), y: circle(queue) }],
+          ...(last && wide(last) ? [{ name: "last swing", x: circle(window), y: circle(queue) }] : [])],
       });
       const curve = Array.from(explorer.between(0.005, 1.5, 120), at).filter(([, , inside]) => inside);
+      const stableSide = curve.map(([flows, base]) => [upTo(functions, values, flows, base), base]).reverse();
       figures.chart.show({
         xTitle: "flows", yTitle: explorer.title("base round-trip time", "s"), xRange: FLOWS, yRange: RTT,
-        lines: [{ name: "boundary of stability", x: curve.map((e) => e[0]), y: curve.map((e) => e[1]) }, { name: `the sliders${verdict}`, x: [values.flows], y: [values.base_rtt], points: true }],
+        lines: [{ name: "stable", x: [...curve, ...stableSide].map((e) => e[0]), y: [...curve, ...stableSide].map((e) => e[1]), area: true },
+          { name: "boundary of stability", x: curve.map((e) => e[0]), y: curve.map((e) => e[1]) },
+          { name: `the sliders${verdict}`, x: [values.flows], y: [values.base_rtt], points: true }],
         pick: (x1, y1) => set({ flows: x1, base_rtt: y1 }),
         guess: verdict ? { question: "Does a small disturbance of the point of rest die out?", choices: ["stable", "unstable"], answer: verdict.slice(2) } : undefined,
       });

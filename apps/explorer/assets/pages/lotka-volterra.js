@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { element, shown, title } = explorer;
+  const { element, brief, shown, title } = explorer;
   const TOP = 4, ALWAYS = { joins: -1, leaves: 1e9 };
   const STEPS = { before: 1000, kept: 64, gains: 190 }, SPAN = { before: 240, kept: 60, gains: 48 };
   const LEAST = 1e-290; // [packet/s], of which a share is still a number
@@ -118,23 +118,25 @@
   };
 
   // ---- where the sum ends up, in slices of time so that sliders answer ----------------------------------------
-  const sumAfter = function (flows, capacity) {
+  /** What the sum ends in; a small gain takes `slow` times as long. */
+  const sumAfter = function (flows, capacity, slow) {
     const sum = (state) => state.reduce((a, b) => a + b, 0);
     if (flows.map) {
       let [state, before, next] = [Float64Array.from(flows.start), Float64Array.from(flows.start), new Float64Array(flows.n)];
       const kept = [];
-      for (let i = 0; i < STEPS.before + STEPS.kept; i++) {
+      const first = Math.ceil(slow * STEPS.before);
+      for (let i = 0; i < first + STEPS.kept; i++) {
         flows.slope(i, state, flows.lag ? before : state, next);
         [before, state, next] = [state, next, before];
         const total = sum(state);
         if (!(Math.abs(total) < 100 * capacity)) return [];
-        if (i >= STEPS.before) kept.push(total);
+        if (i >= first) kept.push(total);
       }
       return kept;
     }
-    const totals = [], places = []; // four a step: where rates leap, steps are short
-    const onStep = (t, h, at) => { if (t + h > SPAN.before) for (const theta of [0.25, 0.5, 0.75, 1]) { places.push(t + theta * h); totals.push(sum(at(theta))); } };
-    const { status } = moved(flows, [SPAN.before + SPAN.kept], [], { error: 1e-7, onStep });
+    const from = slow * SPAN.before, totals = [], places = []; // four a step: where rates leap, steps are short
+    const onStep = (t, h, at) => { if (t + h > from) for (const theta of [0.25, 0.5, 0.75, 1]) { places.push(t + theta * h); totals.push(sum(at(theta))); } };
+    const { status } = moved(flows, [from + SPAN.kept], [], { error: 1e-7, onStep });
     if (status !== "ok") return [];
     if (Math.max(...totals) - Math.min(...totals) < 1e-5 * capacity) return [totals[totals.length - 1]];
     const kept = [];
@@ -167,7 +169,7 @@
       const until = performance.now() + 12;
       while (at < gains.length && performance.now() < until) {
         flows.set({ ...ALWAYS, epsilon: gains[at] });
-        for (const total of sumAfter(flows, own.capacity)) { x.push(gains[at]); y.push(total); }
+        for (const total of sumAfter(flows, own.capacity, Math.max(1, 1 / gains[at]))) { x.push(gains[at]); y.push(total); }
         at++;
       }
       if (at < gains.length) { ends.timer = setTimeout(slice, 0); return; }
@@ -176,6 +178,13 @@
       show(figure.data.marker);
     };
     ends.timer = setTimeout(slice, 150);
+  };
+
+  /** Why all together send more than the link carries, where they do. */
+  const surplus = (values, sum) => {
+    const link = values.reading === "link" || values.reading === "throughput" ? values.link : values.ratio === 1 ? values.capacity : NaN;
+    if (!(sum > 1.0005 * link)) return "";
+    return ` That is ${Number((100 * (sum / link - 1)).toPrecision(2))} % more than the ${brief(link)} packet/s of the link: with a weight γ below 1 each flow leaves room for a part of the others only, and the surplus waits in the queue or is lost.`;
   };
 
   explorer.page("lotka-volterra", {
@@ -196,19 +205,19 @@
         ...flows.start.reduce((all, _, i) => [...all, { name: `flow ${i + 1}`, y: rate(i) }], []), { name: "a flow alone (logistic)", y: one }] });
 
       flows.set(ALWAYS);
-      const [settled, solo] = flows.rest();
+      const [settled, solo, lone] = flows.rest();
       flows.set({});
       const [first, last] = [rate(0), rate(n - 1)];
       const top = 1.05 * Math.max(K * values.ratio, ...first.filter(Number.isFinite).map((v) => Math.min(v, 3 * K * values.ratio)), ...last.filter(Number.isFinite).map((v) => Math.min(v, 3 * K * values.ratio)));
       const { places, first: still, last: stillLast } = nullclines(flows, settled, top);
       figures.plane.show({
-        xTitle: title("flow 1", "packet/s"), yTitle: title(`flow ${n}`, "packet/s"), xRange: [0, top], yRange: [0, top],
+        xTitle: title("flow 1", "packet/s"), yTitle: title(`flow ${n}`, "packet/s"), xRange: [-0.06 * top, top], yRange: [-0.06 * top, top],
         lines: [
           { name: "motion", x: first, y: last.map((y, i) => (Number.isFinite(first[i]) ? y : NaN)), linked: "time", at: Array.from(times) },
-          { name: "flow 1 stands still", x: still, y: Array.from(places, (p, i) => (Number.isFinite(still[i]) ? p : NaN)), dash: true },
-          { name: `flow ${n} stands still`, x: places, y: stillLast, dash: true },
+          { name: "flow 1 is constant", x: still, y: Array.from(places, (p, i) => (Number.isFinite(still[i]) ? p : NaN)), dash: true },
+          { name: `flow ${n} is constant`, x: places, y: stillLast, dash: true },
           { name: "where they settle", x: [settled[0]], y: [settled[n - 1]], points: true },
-          { name: "flow 1 alone; nobody", x: [solo[0], 0], y: [0, 0], points: true, ring: true },
+          { name: `flow 1 alone; flow ${n} alone; no flow`, x: [solo[0], 0, 0], y: [0, lone[n - 1], 0], points: true, ring: true },
         ],
       });
 
@@ -233,7 +242,7 @@
       const dead = settled.filter((r) => r <= 0).length, sum = settled.reduce((a, b) => a + b, 0);
       if (!ids.words.isConnected) document.querySelector(".figures").before(ids.words);
       ids.words.textContent = `${margin[0] > 0 ? "They settle" : "They do not settle: they move about the point of rest"}${values.ratio === 1 ? "" : " (judged for flows alike)"}. `
-        + `At rest the first flow sends ${shown(settled[0])} packet/s, the last one ${shown(settled[n - 1])}, all together ${shown(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.${unfinished(motion, sent, times, far)}`;
+        + `At rest the first flow sends ${brief(settled[0])} packet/s, the last one ${brief(settled[n - 1])}, all together ${brief(sum)}${dead ? `; ${dead} of ${n} die out` : ""}.${surplus(values, sum)}${unfinished(motion, sent, times, far)}`;
       showEnds(values, functions, figures);
     },
   });

@@ -5,10 +5,10 @@ explorer.page("packets", {
     const { element, csv, save, plotly, shown } = explorer;
     const SIDES = [["first", "", "scenario"], ["second", "beside.", "beside"]];
     const PICTURES = [
-      ["windows", "Windows", "Congestion window and, dotted, slow-start threshold, of flows of every group."],
+      ["windows", "Windows", "Congestion window and, dotted, slow-start threshold, of flows from each group."],
       ["queues", "Queues", "Packets that wait at the links, the one being sent excluded."],
-      ["throughput", "Throughput", "What receivers get, headers and repeats included; of long runs goodput by slice."],
-      ["drops", "Losses", "Data packets lost per second, acknowledgements apart."],
+      ["throughput", "Throughput", "What receivers get, headers and retransmissions included; for long runs, goodput in each interval."],
+      ["drops", "Losses", "Data packets lost per second; acknowledgements not counted."],
     ];
     const said = element("p", { class: "complaint", role: "status" }, (spec.complaints || []).join(". "));
     const sides = new Map();
@@ -82,16 +82,23 @@ explorer.page("packets", {
           (await library).downloadImage(kept, { format, filename: file(), width: 900, height: 560 });
         };
         const rows = () => this.data && save(`${file()}.csv`, csv(this.rows()), "text/csv");
+        this.box.append(element("p", { class: "note" }, "The run is on its way; the first on a new machine takes about 20 s."));
         this.node = element("section", { class: "figure", "aria-label": title }, element("h2", {}, title), element("p", { class: "note" }, meaning), this.box, this.legend,
           element("p", { class: "actions" },
             element("button", { type: "button", onclick: image("png") }, "PNG"),
             element("button", { type: "button", onclick: image("svg") }, "SVG"),
             element("button", { type: "button", onclick: rows }, "CSV")), this.table);
+        this.buttons = [...this.node.querySelectorAll(":scope > .actions button")];
+        this.offer();
       }
+
+      /** What is kept can be kept once there is something. */
+      offer() { this.buttons.forEach((button) => { button.disabled = !this.data; }); }
 
       async show(data) {
         const drawing = await library;
         this.data = data;
+        this.offer();
         if (!data) {
           if (this.drawn) drawing.purge(this.box);
           this.drawn = false;
@@ -237,6 +244,13 @@ explorer.page("packets", {
         });
       }
 
+      /** What is simulated, in words: the scenario, and how much of its time is done. */
+      running(share) {
+        const own = ((this.groups || spec.scenarios[this.scenario].groups).find((group) => group.place === "") || { values: {} }).values.duration;
+        const duration = this.changes.duration ?? own, whole = duration && (/^[\d.]+$/.test(duration) ? `${duration} s` : duration.replace(/(\d)\s*([a-z])/, "$1 $2"));
+        return `Running ${this.text === null ? this.scenario : this.called}: ${Math.round(100 * share)} % of ${whole || "the simulated time"}`;
+      }
+
       tell(words, bad = false) { this.state.textContent = words; this.state.classList.toggle("complaint", bad); }
 
       stop() { if (this.job) this.job.cancel(); this.job = null; }
@@ -253,7 +267,7 @@ explorer.page("packets", {
 
       async hear(status, job) {
         this.bar.value = status.share;
-        if (status.state === "running") this.tell(status.said || `${Math.round(100 * status.share)} % of the simulated time is done`);
+        if (status.state === "running") this.tell(status.said || this.running(status.share));
         if (status.state === "waiting") this.tell(status.said);
         if (["waiting", "running"].includes(status.state)) return;
         this.cancel.disabled = true;
@@ -317,7 +331,7 @@ explorer.page("packets", {
     };
     root.replaceChildren(element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said,
       element("p", { class: "guess-first" }, both, element("label", { for: "beside" }, " A second scenario beside it")),
-      element("p", { class: "guess-first" }, guess, element("label", { for: "guess" }, " Guess first: hide what came out until you have a guess")),
+      element("p", { class: "guess-first" }, guess, element("label", { for: "guess" }, " Guess first: hide the results until you have a guess")),
       row, ...spec.notes.map((note) => element("p", { class: "note" }, note)));
     guess.checked = new URLSearchParams(location.search).get("guess") === "first";
     root.classList.toggle("guess", guess.checked);

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { element, shown } = explorer;
+  const { element, shown, brief, maths } = explorer;
   const percent = (x) => (x >= 0.0995 ? `${(100 * x).toFixed(0)} %` : x >= 0.001 ? `${(100 * x).toPrecision(2)} %` : `${(100 * x).toExponential(0)} %`);
 
   /** States on a ring: circles by probability, arrows by the flow between them. show({states, pi, edges, flows}). */
@@ -13,7 +13,7 @@
       const size = data.pi.map((p) => 4 + 26 * Math.sqrt(Math.max(0, p)));
       const largest = Math.max(...data.flows, 1e-300);
       const strongest = new Set([...data.edges.keys()].sort((a, b) => data.flows[b] - data.flows[a]).slice(0, 9));
-      const parts = [], words = [];
+      const parts = [], words = [], taken = place.map(([x, y], i) => ({ x, y, far: size[i] + 2 })); // where no word may stand
       data.edges.forEach(([a, b], k) => {
         const width = 5 * Math.sqrt(data.flows[k] / largest);
         if (!(width >= 0.25)) return;
@@ -22,30 +22,37 @@
         const far = Math.hypot(x2 - cx, y2 - cy), ux = (x2 - cx) / far, uy = (y2 - cy) / far; // arrives along this
         const head = 4 + width, ex = x2 - ux * (size[b] + head), ey = y2 - uy * (size[b] + head);
         const tip = `${x2 - ux * size[b]},${y2 - uy * size[b]} ${ex - uy * head * 0.6},${ey + ux * head * 0.6} ${ex + uy * head * 0.6},${ey - ux * head * 0.6}`;
-        parts.push(`<g fill="#0072B2" stroke="#0072B2"><title>${data.states[a]} to ${data.states[b]}: ${percent(data.flows[k])} of epochs</title>`
+        parts.push(`<g class="arrow"><title>${data.states[a]} to ${data.states[b]}: ${percent(data.flows[k])} of round trips</title>`
           + `<path d="M${x1.toFixed(1)},${y1.toFixed(1)}Q${cx.toFixed(1)},${cy.toFixed(1)} ${ex.toFixed(1)},${ey.toFixed(1)}" fill="none" stroke-opacity="0.6" stroke-width="${width.toFixed(2)}"/>`
           + `<polygon points="${tip.replace(/-?\d+\.\d+(e-?\d+)?/g, (x) => Number(x).toFixed(1))}" fill-opacity="0.8" stroke="none"/></g>`);
-        if (strongest.has(k)) words.push({ k, x: 0.25 * x1 + 0.5 * cx + 0.25 * x2, y: 0.25 * y1 + 0.5 * cy + 0.25 * y2, text: percent(data.flows[k]) });
+        const on = (t) => [(1 - t) ** 2 * x1 + 2 * t * (1 - t) * cx + t * t * x2, (1 - t) ** 2 * y1 + 2 * t * (1 - t) * cy + t * t * y2];
+        for (let t = 0.05; width >= 0.6 && t < 1; t += 0.05) { const [x, y] = on(t); taken.push({ x, y, far: width / 2 + (Math.hypot(x - ex, y - ey) < 10 ? 5 : 1) }); }
+        if (strongest.has(k)) words.push({ k, on, text: percent(data.flows[k]) });
       });
       data.states.forEach((name, i) => {
         const [x, y] = place[i], out = 1 + (size[i] + 15) / radius;
-        parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size[i].toFixed(1)}" fill="#D55E00"><title>${name}: ${percent(data.pi[i])} of the time</title></circle>`);
+        parts.push(`<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="${size[i].toFixed(1)}" class="state-circle"><title>${name}: ${percent(data.pi[i])} of the time</title></circle>`);
+        taken.push({ x: centre + (x - centre) * out, y: centre + (y - centre) * out, half: 3.2 * name.length });
         parts.push(`<text x="${(centre + (x - centre) * out).toFixed(1)}" y="${(centre + (y - centre) * out).toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="${n > 20 ? 10 : 11}" fill="currentColor">${name}</text>`);
       });
-      const taken = place.map(([x, y], i) => ({ x, y, far: size[i] + 8 }));
-      words.sort((a, b) => data.flows[b.k] - data.flows[a.k]).forEach((w) => { // a word that would lie on another is left to the title
-        if (taken.some((t) => (t.far ? Math.hypot(t.x - w.x, t.y - w.y) < t.far : Math.abs(t.x - w.x) < 34 && Math.abs(t.y - w.y) < 13))) return;
-        taken.push(w);
+      words.sort((a, b) => data.flows[b.k] - data.flows[a.k]).forEach((w) => { // beside its arrow, or left to the title
+        const half = 3.2 * w.text.length, free = ([x, y]) => taken.every((t) => Math.abs(t.x - x) > (t.half || t.far) + half || Math.abs(t.y - y) > (t.half ? 11 : t.far + 4));
+        const beside = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2].flatMap((t) => { const [[a, b], [c, d], [x, y]] = [w.on(t - 0.02), w.on(t + 0.02), w.on(t)], long = Math.hypot(c - a, d - b) || 1, [nx, ny] = [(d - b) / long, (a - c) / long];
+          return [1, -1, 1.5, -1.5, 2, -2].map((side) => { const far = 5 + half * Math.abs(nx) + 4 * Math.abs(ny); return [x + side * far * nx, y + side * far * ny]; }); });
+        const at = beside.find(free);
+        if (!at) return;
+        [w.x, w.y] = at;
+        taken.push({ x: w.x, y: w.y, half });
         parts.push(`<text class="flow" x="${w.x.toFixed(1)}" y="${w.y.toFixed(1)}" text-anchor="middle" dominant-baseline="middle" font-size="11" fill="currentColor" stroke="var(--paper)" stroke-width="3" paint-order="stroke">${w.text}</text>`);
       });
       this.box.innerHTML = `<svg viewBox="-10 -10 400 400" role="img" aria-label="${this.spec.alt}" xmlns="http://www.w3.org/2000/svg">${parts.join("")}</svg>`
-        + '<p class="legend"><span>Circles: share of time. Arrows: transitions per epoch; the strongest are labelled, all have a title.</span></p>';
+        + '<p class="legend"><span>Circles: share of time. Arrows: transitions per round trip; the strongest are labelled; point at an arrow to read its share.</span></p>';
       if (this.table && this.table.open) this.fill();
     }
 
     rows() {
       const { states, pi, edges, flows } = this.data;
-      return [["state or transition", "share of time or transitions per epoch"], ...states.map((s, i) => [s, pi[i]]),
+      return [["state or transition", "share of time or transitions per round trip"], ...states.map((s, i) => [s, pi[i]]),
         ...edges.map(([a, b], k) => [`${states[a]} to ${states[b]}`, flows[k]])];
     }
     resize() {}
@@ -81,7 +88,7 @@
 
   // ---- what stands below the pictures ------------------------------------------------------------------------
   const table = (head, rows) => element("table", {}, element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
-    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((x) => element("td", { class: "words" }, x))))));
+    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((x) => element("td", { class: "words" }, ...(typeof x === "string" ? maths(x) : [x])))))));
   const panel = (name, title, ...nodes) => element("section", { class: "panel", "aria-label": title, id: `panel-${name}` }, element("h2", {}, title), ...nodes);
 
   const holds = (values, functions, loss) => {
@@ -104,13 +111,13 @@
     const run = measured.runs.findLast((one) => one.key === wholeKey(values));
     ids.run.textContent = run ? "Run it again" : "Run the packet simulator here";
     ids.about.textContent = values.source === "slider"
-      ? "Twenty simulated flows, each with the slider's loss, losses independent, a constant round trip, and timeouts of m_0 round trips: what the chains assume, with real senders."
+      ? "Twenty simulated flows, each with the slider's loss, losses independent, a constant round trip, and timeouts of the base timeout: what the chains assume, with real senders."
       : "The users on a drop-tail link with this rate and buffer, round-trip times spread by 5 % to either side.";
     if (!run) { ids.measured.replaceChildren(); return; }
     const { data } = run;
     ids.measured.replaceChildren(element("p", {}, `${data.flows} flows, ${data.runs} runs of ${shown(data.seconds)} s each; means with 95 % intervals.`),
       element("div", { class: "scroll wide", tabindex: "0" }, table(["quantity", "measured with packets"], [
-        ["loss rate", interval(data.loss)], ["goodput [packet per RTT]", interval(data.goodput)], ["share of epochs without a packet", interval(data.sent[0])],
+        ["loss rate", interval(data.loss)], ["goodput [packet per RTT]", interval(data.goodput)], ["share of round trips without a packet", interval(data.sent[0])],
         ["first timeout [RTT]", interval(data.timer)], ["loss of resent packets over that of others", interval(data.resent)],
         ...Object.entries(data.distances).map(([kind, d]) => [`distance from the ${kind} chain (total variation)`, `${interval(d)}: ${d.verdict}`]),
       ])));
@@ -174,7 +181,7 @@
     const key = JSON.stringify([kind, timeout, ...shape[kind].map((k) => values[k])]);
     if (!ids.form.open || key === formula.key) return;
     formula.key = key;
-    ids.formWords.textContent = `The ${kind} chain, m_0 = ${shown(timeout)} round trips, as a function of the loss p: the share of time in a state.`
+    ids.formWords.textContent = `The ${kind} chain with a base timeout of ${shown(timeout)} round trips, as a function of the loss p: the share of time in a state.`
       + (served ? "" : " The other chains' forms, and other timeouts, are in the served page (tcpdynamics explore).");
     ids.formPanel.classList.add("old");
     try {
@@ -188,7 +195,7 @@
     try {
       const { loss, base_timeout, rows } = await explorer.ask(spec, "exact", values, ids.typed.value);
       const short = (text) => (text.length > 160 ? `${text.slice(0, 80)} … (${text.length} characters)` : text);
-      ids.fractions.replaceChildren(element("p", {}, `The ${values.chain} chain at a loss of ${loss}, m_0 = ${base_timeout}: exact shares of time, which sum to one.`),
+      ids.fractions.replaceChildren(element("p", {}, `The ${values.chain} chain at a loss of ${loss}, base timeout ${base_timeout} RTT: exact shares of time, which sum to one.`),
         element("div", { class: "scroll", tabindex: "0" }, table(["state", "share of time, exact", "share of time"], rows.map(([s, x, y]) => [s, element("span", { title: x.slice(0, 2000) }, short(x)), shown(y)]))));
     } catch (error) { if (error.name === "AbortError") return; ids.fractions.replaceChildren(element("p", { class: "complaint", role: "status" }, error.message)); }
     ids.fractions.classList.remove("old");
@@ -228,7 +235,7 @@
       const bars = CHAINS.map((name) => ({ name, kind: "bars", y: valid(name, here) ? Array.from(at(name, here).subarray(0, W + 1)) : new Array(W + 1).fill(null) }));
       const run = measured.runs.findLast((one) => one.key === wholeKey(values)), runs = measured.runs.filter((one) => one.flows === sameFlows(values));
       if (run) bars.push({ name: "packets", kind: "bars", ...Object.fromEntries([["y", "mean"], ["low", "low"], ["high", "high"]].map(([to, from]) => [to, run.data.sent.map((one) => one[from])])) });
-      figures.packets.show({ x: packets, xTitle: "packets sent in an epoch", yTitle: "share of epochs", series: bars, range: [0, 1], xRange: [-0.6, W + 0.6] });
+      figures.packets.show({ x: packets, xTitle: "packets sent in a round trip", yTitle: "share of round trips", series: bars, range: [0, 1], xRange: [-0.6, W + 0.6] });
 
       const losses = withPoints(onLink ? LONG : SHORT, runs), goodput = [], silence = [];
       for (const name of CHAINS) {
@@ -241,7 +248,7 @@
       if (runs.length) { goodput.push(points(losses, runs, (data) => data.goodput)); silence.push(points(losses, runs, (data) => data.sent[0])); }
       const common = { x: losses, xTitle: "loss rate", marker: loss, linked: "loss" };
       figures.goodput.show({ ...common, yTitle: explorer.title("goodput", "packet per RTT"), series: goodput, range: [0, W] });
-      figures.silence.show({ ...common, yTitle: "share of epochs without a packet", series: silence, range: [0, 1] });
+      figures.silence.show({ ...common, yTitle: "silent share of round trips", series: silence, range: [0, 1] });
 
       const { levels } = functions.lengths, law = new Float64Array(2 * levels);
       functions.lengths.run([here, values.base_timeout], law);
@@ -260,10 +267,10 @@
 
       at("exact", here);
       const words = onLink
-        ? (loss === 0 ? `Each of ${values.users} users could send ${shown(link.share)} packets per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
-          : Number.isNaN(loss) ? `Each of ${values.users} users would have ${shown(link.share)} packets per round trip, which the chain does not reach at any loss.`
-            : `Each of ${values.users} users has ${shown(link.share)} packets per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`)
-        : `At a loss of ${percent(loss)} a flow delivers ${shown(out[W + 2])} packets per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
+        ? (loss === 0 ? `Each of ${values.users} users could send ${brief(link.share)} packets per round trip, more than a window of ${W} uses: the link is not full, and nothing is lost.`
+          : Number.isNaN(loss) ? `Each of ${values.users} users would have ${brief(link.share)} packets per round trip, which the chain does not reach at any loss.`
+            : `Each of ${values.users} users has ${brief(link.share)} packets per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`)
+        : `At a loss of ${percent(loss)} a flow delivers ${brief(out[W + 2])} packets per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
       ids.reading.textContent = fine ? words : `${words} The ${values.chain} chain has no stationary law at losses of ${limit} and above.`;
       if (!ids.reading.isConnected) document.querySelector(".figures").before(ids.reading);
       ids.current = functions;

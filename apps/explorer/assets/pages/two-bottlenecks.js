@@ -2,6 +2,8 @@
 explorer.page("two-bottlenecks", (() => {
   const INPUTS = ["phi", "psi", "bdp_1", "buffer_1", "bdp_3", "buffer_3", "weight_1", "weight_2", "weight_3"];
 
+  const STYLES = [{ width: 9, pale: true }, { width: 4 }, { width: 3, dash: [8, 8] }, { width: 3, dash: [0, 10, 4, 2] }];
+
   /** Utilisation of both links at rest, in both readings, at buffers of the same share of both links. */
   const used = ({ run, rows, buffers }, values) => {
     const x = INPUTS.map((name) => values[name]), out = new Float64Array(rows.length), curves = rows.map(() => []);
@@ -11,7 +13,7 @@ explorer.page("two-bottlenecks", (() => {
       run(x, out);
       rows.forEach((_, k) => curves[k].push(out[k]));
     }
-    return rows.map((name, k) => ({ name: name.replace(/(\w+) (\d)/, "L$2, $1"), y: curves[k] }));
+    return rows.map((name, k) => ({ name: name.replace(/(\w+) (\d)/, "L$2, $1"), y: curves[k], ...STYLES[k] })); // lines may lie on each other
   };
 
   return {
@@ -26,11 +28,11 @@ explorer.page("two-bottlenecks", (() => {
       const times = Float64Array.from(motion, (_, i) => i), row = (name, word) => ({ name, y: motion.map((m) => m[word]) });
       const level = (name, value) => ({ name, y: new Float64Array(times.length).fill(value) });
       const common = { x: times, xTitle: explorer.title("command", "interval"), linked: "interval" };
-      const bdp = values.bdp_1 === values.bdp_3 ? [level("bandwidth-delay product", values.bdp_1)] : [level("BDP of L1", values.bdp_1), level("BDP of L3", values.bdp_3)];
-      figures.windows.show({ ...common, yTitle: explorer.title("window", "packet"), series: [row("L1", "W_1"), row("L3", "W_3"), ...bdp] });
-      figures.queues.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [row("L1", "Q_1"), row("L3", "Q_3")] });
+      const bdp = values.bdp_1 === values.bdp_3 ? [level("bandwidth-delay product of both", values.bdp_1)] : [level("BDP of L1", values.bdp_1), level("BDP of L3", values.bdp_3)];
+      figures.windows.show({ ...common, yTitle: explorer.title("window", "packet"), series: [{ ...row("L1", "W_1"), width: 4 }, { ...row("L3", "W_3"), dash: [6, 5] }, ...bdp.map((one) => ({ ...one, width: 1.5, dash: [2, 4] }))] });
+      figures.queues.show({ ...common, yTitle: explorer.title("queue", "packet"), series: [{ ...row("L1", "Q_1"), width: 4 }, { ...row("L3", "Q_3"), dash: [6, 5] }] });
       figures.shares.show({ ...common, yTitle: explorer.title("window", "packet"), series: [
-        { name: "group 1, both links", y: motion.map((m) => Math.min(m.f_1, m.f_3)) }, row("group 2, L1", "f_1"), row("group 3, L3", "f_3")] });
+        { name: "group 1, both links", y: motion.map((m) => Math.min(m.f_1, m.f_3)), width: 9, pale: true }, row("group 2, L1", "f_1"), row("group 3, L3", "f_3")] });
       figures.used.show({ x: Float64Array.from(functions.used.buffers), xTitle: "buffer over bandwidth-delay product", yTitle: "utilisation", linked: "buffer",
         marker: values.buffer_1 / values.bdp_1, series: used(functions.used, values) });
       const pair = (word) => [rest[`${word}_1`], rest[`${word}_3`]];
