@@ -59,7 +59,7 @@ FATES = {
     "": ("persist, changing sign every interval", "the multiplier is -1"),
     "#phi=1.2&psi=0.5": ("die out, changing sign every interval", "the multiplier is -0.7"),
     "#phi=0.4&psi=0.3": ("die out", "halved in"),
-    "#phi=0&psi=0": ("stay as they are", "factor"),
+    "#phi=0&psi=0": ("stay as they are: every window rests", "factor"),
     "#reading=delayed&phi=0.5&psi=0.5": ("die out, swinging", "complex"),
 }
 
