@@ -124,6 +124,11 @@ class Status(IntEnum):
         "one bounds the steps",
         "give transient and keep",
     )
+    NO_CLOSED_FORM = (
+        28,
+        "none of the closed-form points of rest holds here",
+        "search with equilibria and a box, and give the solver at=",
+    )
 
 
 def reason(code: int) -> str:

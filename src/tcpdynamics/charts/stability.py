@@ -267,7 +267,7 @@ def _roots(result: xr.Dataset) -> tuple[str, Any]:
 
 
 def equilibria_figure(result: xr.Dataset) -> go.Figure:
-    """Equilibria against the swept parameter: stable ones as discs, others as rings; of two parameters, their number.
+    """Equilibria against the swept parameter: stable discs, unstable rings, undecided diamonds; of two, their number.
 
     Raises
     ------
@@ -277,14 +277,23 @@ def equilibria_figure(result: xr.Dataset) -> go.Figure:
     swept = check_swept(result, 2)
     if len(swept) == 2:
         return image_figure(result, "count", *swept)
-    beside = {"residual", "abscissa", "radius", "stable", "count", "status"}
+    beside = {"residual", "abscissa", "radius", "stable", "undecided", "count", "status"}
+    stable = result.stable == 1
+    undecided = result.undecided == 1 if "undecided" in result else stable & False
+    why = "on a switch: undecided" if (result.status == Status.ON_SWITCH).any() else "undecided"
+    kinds = (
+        ("stable", stable, "circle"),
+        ("unstable", ~stable & ~undecided, "circle-open"),
+        (why, undecided, "diamond-open"),
+    )
     names = [str(k) for k, v in result.data_vars.items() if k not in beside and "equilibrium" in v.dims]
     figure, rows = _panels(result, names)
     for colour, name in zip(COLOURS, names, strict=False):
         values, label = _first_flow(result[name])
         x = values * 0 + (result[swept[0]] if swept else np.arange(1, values.sizes["equilibrium"] + 1))
-        for word, is_kind, symbol in (("stable", True, "circle"), ("unstable", False, "circle-open")):
-            kind = (result.stable == 1) == is_kind
+        for word, kind, symbol in kinds:
+            if word not in ("stable", "unstable") and not bool((kind & values.notnull()).any()):
+                continue
             style = {"color": colour, "symbol": symbol, "size": 8}
             figure.add_scatter(
                 x=x.where(kind).values.ravel(), y=values.where(kind).values.ravel(), mode="markers", marker=style,
