@@ -242,7 +242,10 @@ def test_the_legend_of_a_diagram_names_what_is_drawn() -> None:
         problem = solvers.ODE(rhs=circle, parameters={"k": values}, start={"x": 0.3, "y": 0.1})
         figure = tcpdynamics.plot(solvers.bifurcation(problem, transient=60, keep=40, samples=400))
         names[word] = [t.name for t in figure.data if t.showlegend is not False]
-    assert names == {"cycles": ["maxima", "minima"], "rest": ["equilibrium"]}
+    assert names == {"cycles": ["maxima", "minima"], "rest": ["equilibrium (solved for)"]}
+    open_ = solvers.bifurcation(problem, transient=60, keep=40, samples=400).assign(attractor=("k", [0, 0]))
+    grey = [t for t in tcpdynamics.plot(open_).data if t.name == "neither rest nor cycle"]
+    assert [t.showlegend for t in grey] == [True, False] and {t.marker.color for t in grey} == {look.GREY}
 
 
 def test_a_legend_says_how_many_lines_are_left_out() -> None:

@@ -75,9 +75,9 @@ def operating_rtt(rest: Value, slope: Value, flows: Value, capacity: Value) -> V
 def resting_rtt(v: Mapping[str, Value], marked: Value, top: Value | None = None) -> Value:
     """R_0 [s] where the model rests, whatever limits the queue.
 
-    `marked` where the signal is on the slope of its profile. No window rests below sqrt(2), where every packet is marked,
-    so that R_0 >= sqrt(2) N/C; where the profile jumps to 1 at the queue `top` the average goes no further unless that
-    demands it; and the buffer bounds all.
+    `marked` where the signal is on the slope of its profile. No window rests below sqrt(2), where every packet is
+    marked, so that R_0 >= sqrt(2) N/C; where the profile jumps to 1 at the queue `top` the average goes no further
+    unless that demands it; and the buffer bounds all.
     """
     base, capacity = v["base_rtt"], v["capacity"]
     below = marked if top is None else at_most(marked, base + top / capacity)

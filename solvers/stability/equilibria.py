@@ -60,9 +60,9 @@ def equilibria(
 
     Notes
     -----
-    An equilibrium on a switch (see `eigenvalues`) has a stability where `stability_chart` has one; else it is undecided,
-    and `status` says that it lies on a switch. One that lies there for the equations' sake, such as a queue that rests
-    at the buffer's end, is found where the search knows the switch: the arguments of all switches are searched too.
+    An equilibrium on a switch (see `eigenvalues`) has a stability where `stability_chart` has one; else it is
+    undecided, and `status` says that it lies on a switch. A search looks on the surfaces of all switches too, so that a
+    queue that rests at the buffer's end is found.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Points of rest on the surface of a switch, where equations that are held on one side rest along a line or a region.
 
-A queue whose rate is zero wherever it is full rests, by the piece of the equations that says so, at any length above the
-buffer. Newton's method ends wherever it began; what is wanted is the point on the switch. So beside the rates of such a
-piece the switch's argument must vanish.
+A queue whose rate is zero wherever it is full rests, by the piece of the equations that says so, at any length above
+the buffer. Newton's method ends wherever it began; what is wanted is the point on the switch. So beside the rates of
+such a piece the switch's argument must vanish.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def test_closed_forms_that_do_not_hold_are_marked() -> None:
     wrong = ODE(rhs={"x": r - x**2}, parameters={"r": 4.0}, fixed_points=[{"x": r}])
     assert np.isnan(eigenvalues(wrong).eigenvalue.values).all()
     with pytest.raises(
-        DynamicsError, match="root: none of the closed-form points of rest holds here: .* at r = -1"
+        DynamicsError, match=r"root: none of the closed-form points of rest holds here: .* at r = -1"
     ):
         spectral_abscissa(problem, throw=True)
 
