@@ -103,12 +103,12 @@ def axis_range(values: Any, edge: float = 0.0) -> list[float]:
 
 
 def titled(figure: go.Figure, text: str) -> go.Figure:
-    """The figure with a small title above its legend."""
+    """The figure with a small title above its legend, in lines that fit into 900 pixels."""
     lines = textwrap.wrap(text, 130)
     title = {"text": break_lines(text, 130), "font": {"size": 13}, "x": 0.01, "y": 1, "yref": "container"}
     more = 20 * len(lines)
     return figure.update_layout(
-        title=title | {"yanchor": "top", "pad": {"t": 8}},
+        title=title | {"yanchor": "top", "pad": {"t": 8 if len(lines) < 2 else 18}},  # several lines stand higher
         margin={"t": LAYOUT["margin"]["t"] + more},
         height=(figure.layout.height or LAYOUT["height"]) + more,
     )
