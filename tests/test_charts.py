@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 import sympy
 import xarray as xr
@@ -325,3 +326,9 @@ def test_a_problem_of_ones_own_has_its_name_in_the_title() -> None:
     named = solvers.ODE(rhs={"x": -k * x}, parameters={"k": 2.0}, start={"x": 1.0}, name="leaky bucket")
     figure = tcpdynamics.plot(solvers.trajectory(named, [0.0, 1.0]))
     assert figure.layout.title.text == "leaky bucket; k = 2"
+
+
+def test_a_title_of_several_lines_stands_below_the_edge() -> None:
+    one, three = (look.titled(go.Figure(), "word " * n).layout for n in (3, 70))
+    assert three.title.text.count("<br>") == 2 and one.title.pad.t < three.title.pad.t
+    assert three.margin.t == one.margin.t + 40
