@@ -108,7 +108,8 @@ def titled(figure: go.Figure, text: str) -> go.Figure:
     title = {"text": break_lines(text, 130), "font": {"size": 13}, "x": 0.01, "y": 1, "yref": "container"}
     more = 20 * len(lines)
     return figure.update_layout(
-        title=title | {"yanchor": "top", "pad": {"t": 8 if len(lines) < 2 else 18}},  # several lines stand higher
+        title=title
+        | {"yanchor": "top", "pad": {"t": 8 if len(lines) < 2 else 18}},  # several lines stand higher
         margin={"t": LAYOUT["margin"]["t"] + more},
         height=(figure.layout.height or LAYOUT["height"]) + more,
     )
