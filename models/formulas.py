@@ -90,8 +90,21 @@ def at_least(x: Value, low: Value) -> Value:
     return np.maximum(x, low)
 
 
-def choose(condition: bool | Value | sympy.Basic, this: Value, other: Value) -> float | xr.DataArray:
+def at_most(x: Value, high: Value) -> Value:
+    """min(x, high)."""
+    if hasattr(x, "free_symbols") or hasattr(high, "free_symbols"):
+        import sympy
+
+        return sympy.Min(high, x)
+    return np.minimum(x, high)
+
+
+def choose(condition: bool | Value | sympy.Basic, this: Value, other: Value) -> Value:
     """`this` where the condition holds, else `other`; a float if all three are numbers."""
+    if any(hasattr(x, "free_symbols") for x in (condition, this, other)):
+        import sympy
+
+        return sympy.Piecewise((this, condition), (other, True))
     import xarray as xr
 
     chosen = xr.DataArray(this).where(xr.DataArray(condition), other)

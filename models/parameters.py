@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare, shown
 from tcpdynamics.solvers.problems import DomainError, Parameter
+from tcpdynamics.solvers.problems.numbers import labelled_by_itself
 
 if TYPE_CHECKING:
     import pint
@@ -195,7 +196,7 @@ def as_parameter(name: str, value: Number, unit: str, meaning: str) -> xr.DataAr
     -------
     xarray.DataArray
         0-d for a number; `(name,)` with itself as coordinate for a 1-D array; a DataArray keeps its
-        dimensions.
+        dimensions, and one named like the parameter has the values as coordinate.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def as_parameter(name: str, value: Number, unit: str, meaning: str) -> xr.DataAr
 
     attrs = {"units": unit, "long_name": meaning}
     if isinstance(value, xr.DataArray):
-        return value.rename(name).assign_attrs({**attrs, **value.attrs})
+        return labelled_by_itself(name, value.rename(name).assign_attrs({**attrs, **value.attrs}))
     values = _numbers(name, value, unit)
     dims = (name,) if values.ndim else ()
     coords = {name: (name, values, attrs)} if values.ndim else {}

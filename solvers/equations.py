@@ -448,12 +448,23 @@ def compile_system(problem: Dynamics | MotionModel, *kinds: type[Dynamics]) -> S
     [-1.0, -2.0]
     """
     problem = as_problem(problem, *kinds)
-    grid = make_grid({**problem.parameters, **_swept_starts(problem)})
+    grid = _labelled(make_grid({**problem.parameters, **_swept_starts(problem)}), problem)
     _check_values(problem, grid)
     # Four arrays of states are alive at a time, in every solver.
     states = len(problem.labels)
     check_memory(f"{grid.size:,} points of {states:,} states", 32.0 * grid.size * states, _FEWER)
     return System(equations_of(problem), problem, grid, _start_program(problem))
+
+
+def _labelled(grid: Grid, problem: Dynamics) -> Grid:
+    """The grid with the units and meanings that a problem gives its parameters; those of a DataArray stay."""
+    coords = dict(grid.coords)
+    for name in problem.parameters:
+        texts = {"units": problem.units.get(name), "long_name": problem.meanings.get(name)}
+        attrs = {k: v for k, v in texts.items() if v is not None}
+        if attrs and name in coords:
+            coords[name] = coords[name].assign_attrs({**attrs, **coords[name].attrs})
+    return replace(grid, coords=coords)
 
 
 def equations_of(problem: Dynamics) -> Equations:

@@ -16,6 +16,7 @@ from tcpdynamics.errors import bare, shown
 
 from .problems import DomainError, Parameter
 from .problems.kinds import check_mapping
+from .problems.numbers import labelled_by_itself
 
 #: Points of one grid: two arrays of this size are 3 GB.
 MAX_POINTS = 200_000_000
@@ -70,7 +71,7 @@ def make_grid(parameters: Mapping[str, Parameter]) -> Grid:
     """Span the grid of all parameters.
 
     A 1-D array spans a dimension with its parameter's name; DataArrays bring their own dimensions, and equal names must
-    carry equal coordinates.
+    carry equal coordinates. A dimension with its parameter's name has the values as its coordinate, and no others.
 
     Raises
     ------
@@ -118,6 +119,13 @@ def span(
         coords |= {str(k): c for k, c in array.coords.items()}
         if array.ndim == 0 or array.dims != (array.name,):
             coords.setdefault(str(array.name or name), array.drop_vars(array.coords))
+    for name, array in arrays.items():
+        for own in {name, str(array.name)} & set(sizes):
+            if array.dims != (own,):
+                raise DomainError(
+                    f"a dimension is named {shown(own)} like a parameter that does not vary along it; rename the "
+                    "dimension"
+                )
     taken = RESERVED & (set(sizes) | set(coords))
     if taken:
         raise DomainError(
@@ -146,7 +154,7 @@ def _to_dataarray(name: str, value: Any) -> xr.DataArray:
         )
     if array.size == 0:
         raise DomainError(f"{bare(name)} is an empty array; give at least one value")
-    return array
+    return labelled_by_itself(name, array)
 
 
 def _from_plain(name: str, value: Any) -> xr.DataArray:

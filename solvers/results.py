@@ -56,7 +56,7 @@ class Status(IntEnum):
     OUTSIDE = 1, "a parameter is outside its domain"
     NEGATIVE = 2, "a transition is negative or not a number"
     ROW_SUM = 3, "the transitions that leave a state do not sum to one"
-    REDUCIBLE = 4, "no stationary distribution: a transition vanished and the chain became reducible"
+    REDUCIBLE = 4, "not solved: a transition vanished and the chain is reducible here"
     RESULT_OVERFLOW = 5, "not computed: the result overflowed"
     NOT_CONVERGED = 6, "the iteration did not converge"
     NO_ROOT = 7, "no value of the unknown within its bounds meets the target"
@@ -123,6 +123,15 @@ class Status(IntEnum):
         "the motion has not settled in the default times, which are too short for the slowest mode since the fastest "
         "one bounds the steps",
         "give transient and keep",
+    )
+    NO_CLOSED_FORM = (
+        28,
+        "none of the closed-form points of rest holds here",
+        "search with equilibria and a box, and give the solver at=",
+    )
+    NEVER_REACHED = (
+        29,
+        "a transition vanished: from some state the target is never reached, and its time is infinite",
     )
 
 

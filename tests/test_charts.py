@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 import sympy
 import xarray as xr
@@ -192,12 +195,9 @@ def test_of_two_swept_parameters_one_state_may_be_shown() -> None:
     line = tcpdynamics.plot(law.sel(state="b0").isel(loss=1))
     assert line.layout.title.text.startswith("loss = 0.1667, state b0") and line.layout.xaxis.type == "log"
     silent = law.sel(state=["b0", "b*"])
-    with pytest.raises(ValueError, match=r"result.sum\('state', keep_attrs=True\)"):
-        tcpdynamics.plot(silent.probability.sum("state"))
-    total = tcpdynamics.plot(silent.sum("state", keep_attrs=True)).data[0].z
-    np.testing.assert_allclose(
-        total, silent.probability.sum("state").transpose(*reversed(law.probability.dims[:-1]))
-    )
+    summed = silent.probability.sum("state")
+    for drawn in (tcpdynamics.plot(summed), tcpdynamics.plot(silent.sum("state", keep_attrs=True))):
+        np.testing.assert_allclose(drawn.data[0].z, summed.transpose(*reversed(law.probability.dims[:-1])))
 
 
 def test_states_with_different_units_have_panels_of_their_own() -> None:
@@ -242,7 +242,10 @@ def test_the_legend_of_a_diagram_names_what_is_drawn() -> None:
         problem = solvers.ODE(rhs=circle, parameters={"k": values}, start={"x": 0.3, "y": 0.1})
         figure = tcpdynamics.plot(solvers.bifurcation(problem, transient=60, keep=40, samples=400))
         names[word] = [t.name for t in figure.data if t.showlegend is not False]
-    assert names == {"cycles": ["maxima", "minima"], "rest": ["equilibrium"]}
+    assert names == {"cycles": ["maxima", "minima"], "rest": ["equilibrium (solved for)"]}
+    open_ = solvers.bifurcation(problem, transient=60, keep=40, samples=400).assign(attractor=("k", [0, 0]))
+    grey = [t for t in tcpdynamics.plot(open_).data if t.name == "neither rest nor cycle"]
+    assert [t.showlegend for t in grey] == [True, False] and {t.marker.color for t in grey} == {look.GREY}
 
 
 def test_a_legend_says_how_many_lines_are_left_out() -> None:
@@ -263,3 +266,69 @@ def test_the_palette_stands_once() -> None:
     folders = [root / "src/tcpdynamics/charts", root / "validation"]
     files = [p for folder in folders for p in folder.rglob("*.py") if "#0072b2" in p.read_text().lower()]
     assert [p.name for p in files] == ["look.py"]
+
+
+def test_a_quantity_of_ones_own_is_drawn_with_its_own_name() -> None:
+    chain = models.SubPacketFull(loss=LOSS).chain()
+    law = solvers.stationary(chain)
+    sent = law.probability.sum("state").assign_attrs(long_name="throughput", units="packet/s")
+    assert titles(tcpdynamics.plot(sent)) == ["packet-loss probability", "throughput [packet/s]"]
+    both = sent * xr.DataArray([1.0, 2.0], {"rate": [1.0, 2.0]}, "rate")
+    image = tcpdynamics.plot(both.assign_attrs(sent.attrs))
+    assert image.data[0].colorbar.title.text == "throughput [packet/s]"
+    wait = solvers.first_passage(chain, ["b0", "b*"])
+    one = tcpdynamics.plot(wait.mean_time.sel(state="S2"))
+    assert one.layout.yaxis.title.text == "mean time to the target [epoch]" and len(one.data) == 1
+    with pytest.raises(ValueError, match=r"over one or two dimensions, such as result\.x\.sum\('state'\)"):
+        tcpdynamics.plot(xr.Dataset({"a": ("x", [1.0])}))
+    with pytest.raises(
+        ValueError, match="needs numbers over one or two dimensions, got float64 over a, b, c"
+    ):
+        tcpdynamics.plot(xr.DataArray(np.zeros((1, 1, 1)), dims=("a", "b", "c")))
+
+
+def test_exact_results_are_drawn_as_floats() -> None:
+    exact = solvers.stationary(models.SubPacketFull(loss=Fraction(1, 4)).chain(), exact=True)
+    drawn = tcpdynamics.plot(exact)
+    assert json.loads(drawn.to_json())["data"][0]["y"] is not None
+    assert np.asarray(drawn.data[0].y).dtype == float
+    assert exact.probability.dtype == object  # what was handed in stays as it is
+
+
+def test_first_passages_of_two_parameters_are_an_image_and_name_the_target() -> None:
+    model = models.SubPacketFull(loss=LOSS, base_timeout=[2.0, 3.0])
+    wait = solvers.first_passage(model.chain(), ["b0", "b*"])
+    figure = tcpdynamics.plot(wait.sel(state="S2"))
+    assert figure.data[0].z.shape == (2, len(LOSS)) or figure.data[0].z.shape == (len(LOSS), 2)
+    assert figure.layout.title.text == "target b0, b*; state S2"
+    with pytest.raises(ValueError, match=r"or one state: result\.sel\(state=\.\.\.\)"):
+        tcpdynamics.plot(wait)
+    times = solvers.first_passage(models.SubPacketFull(loss=0.1).chain(), "b0", times=[10, 100])
+    assert {trace.mode for trace in tcpdynamics.plot(times).data} == {"lines+markers"}
+
+
+def test_a_chart_says_where_stability_jumps_and_why_a_verdict_is_missing() -> None:
+    x, k, m = sympy.symbols("x k m")
+    step = {"x": (k - 1) * x + sympy.Piecewise((-2 * x, m > 1), (0, True))}
+    problem = solvers.ODE(
+        rhs=step, parameters={"k": [0.5, 1.5, 2.5], "m": [0.5, 1.5]}, fixed_points=[{"x": sympy.Integer(0)}]
+    )
+    chart = solvers.stability_chart(problem)
+    names = {str(t.name): t.line.dash for t in tcpdynamics.plot(chart).data[1:] if t.mode == "lines"}
+    assert names == {"boundary, from the roots": "solid", "boundary, at a jump": "dot"}
+    none = solvers.stability_chart(problem.changed(fixed_points=[{"x": sympy.log(k - 2)}]))
+    words = [str(t.name) for t in tcpdynamics.plot(none).data]
+    assert "unknown: none of the closed-form points of rest holds here" in words
+
+
+def test_a_problem_of_ones_own_has_its_name_in_the_title() -> None:
+    x, k = sympy.symbols("x k")
+    named = solvers.ODE(rhs={"x": -k * x}, parameters={"k": 2.0}, start={"x": 1.0}, name="leaky bucket")
+    figure = tcpdynamics.plot(solvers.trajectory(named, [0.0, 1.0]))
+    assert figure.layout.title.text == "leaky bucket; k = 2"
+
+
+def test_a_title_of_several_lines_stands_below_the_edge() -> None:
+    one, three = (look.titled(go.Figure(), "word " * n).layout for n in (3, 70))
+    assert three.title.text.count("<br>") == 2 and one.title.pad.t < three.title.pad.t
+    assert three.margin.t == one.margin.t + 40

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tcpdynamics import compiled
+
 ROOT = Path(__file__).resolve().parents[1]
 
 SOLVE = (
@@ -110,3 +112,18 @@ def test_the_stamp_of_trajectories_covers_all_that_is_compiled_into_their_loop()
         pending += [other for other in used if hasattr(other, "py_func")]
     stamped = {path.name for path in Path(taylor_kernel.__file__).parent.glob("taylor_*.py")}
     assert len(reached) > 20 and len(files) == 7 and files <= stamped
+
+
+def test_compilation_is_said_once_and_only_where_somebody_looks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compiled._say_once.cache_clear()
+    monkeypatch.delattr(sys, "ps1", raising=False)
+    compiled.say_to_people("tcpdynamics.solvers.markov.kernels")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    for module in ("numpy", "tcpdynamics.solvers.markov.kernels", "tcpdynamics.validation.packet"):
+        compiled.say_to_people(module)
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.startswith("tcpdynamics: compiling")
+    compiled._say_once.cache_clear()

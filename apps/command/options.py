@@ -13,7 +13,7 @@ import click
 
 from tcpdynamics.errors import InputError, LimitError, shown, suggestion
 
-from ..choice import MOTION, Chosen, Entry, candidates, choose, entries, families, names, summary
+from ..choice import MOTION, Chosen, Entry, candidates, choose, entries, families, names, reading_of, summary
 from ..files import settings_mark
 from ..outputs import add_outside, notes_on_outside
 
@@ -157,6 +157,29 @@ class ModelGroup(SuggestingGroup):
 def model_options(name: str, views: tuple[str, ...] = MOTION) -> list[click.Parameter]:
     """--reading, --view and an option for each parameter of the model."""
     return [_option(entry) for entry in entries(name, views)]
+
+
+#: Words for parameters without a default, for examples; a rate in bits needs the size of a packet.
+_TYPICAL = {
+    "flows": "60", "capacity": "10Mbit/s --packet-size 1250B", "base_rtt": "100ms", "buffer": "100", "gain": "0.001",
+    "min_threshold": "20", "max_threshold": "80", "p_max": "0.1", "averaging": "1", "loss": "0.001",
+}  # fmt: skip
+#: What some readings need beside.
+_BESIDE = {"lotka-volterra-queue": " --base-rtt 100ms"}
+
+
+def required_words(name: str) -> str:
+    """The options without which a model has no equations, with typical values.
+
+    >>> required_words("aimd-tcp"), required_words("logistic")
+    (' --loss 0.001', '')
+    """
+    from tcpdynamics.models.parameters import describe
+
+    rows = describe(candidates(name)[reading_of(name, None, delayed=False)])
+    return "".join(
+        f" {flag(row['name'])} {_TYPICAL[row['name']]}" for row in rows if row["required"]
+    ) + _BESIDE.get(name, "")
 
 
 def _option(entry: Entry) -> click.Option:

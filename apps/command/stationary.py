@@ -16,7 +16,7 @@ from tcpdynamics.quantities import MAX_POINTS
 
 from ..choice import CHAIN, FAMILIES, Chosen, summary
 from ..files import check_netcdf_name, check_replaceable, marked, write_netcdf
-from ..outputs import subtitle, table
+from ..outputs import check_outputs, subtitle, table, write_outputs
 from .options import (
     ModelGroup,
     asked,
@@ -30,6 +30,7 @@ from .options import (
 from .progress import working
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
     import xarray as xr
 
 #: Points that a table, JSON or exact arithmetic can carry.
@@ -80,8 +81,8 @@ def build(name: str) -> click.Command:
         click.Option(
             ["--output"],
             type=click.Path(path_type=Path),
-            metavar="FILE.nc",
-            help="Write NetCDF instead of printing.",
+            metavar="FILE",
+            help="Write x.nc, x.html or x.png instead of printing.",
         ),
         click.Option(["--exact"], is_flag=True, help="Rationals a/b instead of floating-point numbers."),
     ]
@@ -98,18 +99,25 @@ stationary = ModelGroup(
 
 def _runner(name: str) -> Callable[..., None]:
     def run(as_json: bool, output: Path | None, exact: bool, force: bool, **texts: Any) -> None:
-        if output is not None:
+        drawn = output is not None and output.suffix.lower() in (".html", ".png")
+        if output is not None and not drawn:
             check_netcdf_name(output)
         kind = texts.pop("model", name)
         most = MAX_EXACT if exact else MAX_PRINTED if output is None else MAX_POINTS
         with refusals({"reading": "--model"}):
             texts["reading"] = _reading(kind, texts.get("reading"))
             chosen = _chosen(name, texts, most, exact)
-        model = chosen.model
-        if output is not None:
-            check_replaceable(output, force, marked(f"stationary of {model.chain().name}", asked()))
+        what = marked(_what(chosen), asked())
+        if output is not None and drawn:
+            check_outputs([output], chosen.points, len(chosen.swept), 1, as_json, what, force)
+        elif output is not None:
+            check_replaceable(output, force, what)
         law, counts = _solve(chosen, exact)
-        if output is not None:
+        if output is not None and drawn:
+            ones = "".join(f", {k} = {float(v[0]):g}" for k, v in chosen.swept.items() if len(v) == 1)
+            title = _title(kind, chosen) + ones
+            write_outputs([output], with_settings(law), lambda: _figure(law, counts), title, wrote)
+        elif output is not None:
             whole = _as_floats(law.merge(counts, combine_attrs="override"))
             write_netcdf(output, with_settings(whole))
             wrote(output)
@@ -123,6 +131,19 @@ def _runner(name: str) -> Callable[..., None]:
             click.echo(table(_rows(chosen, counts, exact)))
 
     return run
+
+
+def _what(chosen: Chosen) -> str:
+    """What a file holds, in the words of `files.holding`."""
+    return f"stationary of {chosen.model.chain().name}"
+
+
+def _figure(law: xr.Dataset, counts: xr.Dataset) -> go.Figure:
+    """What an observer counts against the parameter; of one point, the law of the states."""
+    from tcpdynamics.charts import plot
+
+    several = any(counts.sizes[str(d)] > 1 for d in counts["packets_per_rtt"].dims)
+    return plot(counts if several else law.squeeze([d for d in law.probability.dims if d != "state"]))
 
 
 def _reading(kind: str, letter: str | None) -> str:

@@ -42,15 +42,11 @@ _START = click.Option(
 )
 
 
-#: What an example needs beside the name of the model.
-_NEEDED = {"fluid-tcp": " --flows 60 --capacity 10Mbit/s --packet-size 1250B --base-rtt 100ms --buffer 100"}
-
-
 def build(name: str) -> click.Command:
     """`trajectory NAME`."""
     text = (
         f"{summary(name)}\n\nRanges are start:stop:count or comma lists; each spans a dimension of the result."
-        f"\n\n\b\ntcpdynamics trajectory {name}{_NEEDED.get(name, '')} --until 50"
+        f"\n\n\b\ntcpdynamics trajectory {name}{options.required_words(name)} --until 50"
     )
     command = options.ModelCommand(name, callback=_runner(name), help=text, short_help=summary(name))
     command.params += [

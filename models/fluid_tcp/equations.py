@@ -12,7 +12,7 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, Delayed
 
-from ..formulas import sqrt
+from ..formulas import at_least, at_most, sqrt
 from ..model import Model
 from ..parameters import Value, parameter
 
@@ -44,11 +44,12 @@ class OperatingPoint:
     ----------
     window : W_0 [packet]
     queue : q_0 [packet]
-    loss : p_0, congestion signal [1]
+    loss : p_0, congestion signal [1], at most 1
     rtt : R_0, round-trip time there [s]
     interior : bool
-        Whether the queue is neither empty nor full and the signal is on the sloping part of its profile, so that the
-        linearisation describes the neighbourhood. Where False, the other numbers only continue the formulas.
+        Whether the queue is neither empty nor full and the signal is on the sloping part of its profile, where the
+        critical gains hold. Where False, every packet is marked (loss 1), the buffer is full, or the average stays at
+        the jump of the profile.
     """
 
     window: Value
@@ -69,6 +70,23 @@ def operating_rtt(rest: Value, slope: Value, flows: Value, capacity: Value) -> V
     half = flows**2 / (slope * capacity**3)
     big = _cube_root(cubed + half + sqrt(half * (2 * cubed + half)))
     return third + big + third**2 / big
+
+
+def resting_rtt(v: Mapping[str, Value], marked: Value, top: Value | None = None) -> Value:
+    """R_0 [s] where the model rests, whatever limits the queue.
+
+    `marked` where the signal is on the slope of its profile. No window rests below sqrt(2), where every packet is
+    marked, so that R_0 >= sqrt(2) N/C; where the profile jumps to 1 at the queue `top` the average goes no further
+    unless that demands it; and the buffer bounds all.
+    """
+    base, capacity = v["base_rtt"], v["capacity"]
+    below = marked if top is None else at_most(marked, base + top / capacity)
+    return at_most(at_least(below, all_marked(v["flows"]) / capacity), base + v["buffer"] / capacity)
+
+
+def all_marked(flows: Value) -> Value:
+    """sqrt(2) N [packet]: all windows where every packet is marked, since W^2 p = 2."""
+    return sqrt(2 * flows**2)
 
 
 def _cube_root(value: Value) -> Value:
@@ -93,10 +111,11 @@ def fluid_problem(
     mark : SymPy expression
         Probability of a mark. Where the queue is full, what the link cannot take is lost besides.
     rtt : SymPy expression in the parameters, optional
-        R_0 at the interior operating point. The delay is this, but no more than with a full buffer.
+        R_0, the delay; default that with a full buffer.
     point : mapping state -> expression, optional
-        The interior operating point. The one on the edge q = B, where W (W - (1 - mark) m) = 2 with m = R C/N, is
-        added; only one of the two is at rest.
+        The interior operating point. Two are added: that on the edge q = B, where W (W - (1 - mark) m) = 2 with
+        m = R C/N, and that where every packet is marked, W = sqrt(2). Those off the edge hold below it only. At most
+        one of the three is at rest, but for values where two of them meet.
     extra : rates of further states
     """
     import sympy
@@ -113,18 +132,30 @@ def fluid_problem(
     window = 1 / s.rtt - s.W * w_past * p_past / (2 * (s.base_rtt + q_past / s.capacity))
     states = {"W": window, "q": reflected, **(extra or {})}
     longest = s.base_rtt + s.buffer / s.capacity
-    delay = longest if rtt is None else sympy.Min(rtt, longest)
+    delay = longest if rtt is None else rtt
     unmarked = 1 - mark.subs({s.q: s.buffer, s.x: s.buffer})
     edge = {"W": full_window(unmarked * longest * s.capacity / s.flows), "q": s.buffer, "x": s.buffer}
-    points = [{x: at[x] for x in states} for at in (point, edge) if at is not None]
+    points: list[Mapping[str, sympy.Expr]] = [edge]
+    if point is not None:
+        waiting = all_marked(s.flows) - s.capacity * s.base_rtt
+        marked = {"W": sympy.sqrt(2), "q": waiting, "x": waiting}
+        points = [_below_full(point, s), edge, _below_full(marked, s)]
     return model.problem(
         DDE,
         rhs=states,
         start={"W": 1.0, **dict.fromkeys((k for k in states if k != "W"), 0.0)},
         outputs={"p": mark + (1 - mark) * lost, "rtt": s.rtt, "arrivals": arrivals},
         delayed={"W_R": Delayed("W", delay), "q_R": Delayed("q", delay), "p_R": Delayed("p", delay)},
-        fixed_points=points,
+        fixed_points=[{x: at[x] for x in states} for at in points],
     )
+
+
+def _below_full(point: Mapping[str, sympy.Expr], s: SimpleNamespace) -> dict[str, sympy.Expr]:
+    """The same point; where its queue exceeds the buffer a negative one, with which nothing is at rest."""
+    import sympy
+
+    queue = sympy.Piecewise((point["q"], point["q"] <= s.buffer), (-s.capacity * s.base_rtt / 2, True))
+    return {**point, "q": queue}
 
 
 def full_window(fill: Value) -> Value:

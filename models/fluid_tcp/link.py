@@ -10,7 +10,7 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, Delayed, DomainError
 
-from ..formulas import choose, named
+from ..formulas import at_most, choose, named
 from ..model import Model
 from ..parameters import Number, Value, parameter
 from .equations import (
@@ -21,6 +21,7 @@ from .equations import (
     flows_parameter,
     fluid_problem,
     full_window,
+    resting_rtt,
     symbols,
 )
 from .linearisation import TcpLinearisation
@@ -87,17 +88,24 @@ class FluidTcpLink(Model, family="fluid-tcp"):
     def _queue(self, v: Mapping[str, Value], rtt: Value) -> Value:
         raise NotImplementedError
 
-    def _marked_point(self, rtt: Value, top: Value) -> OperatingPoint:
-        """W_0 = R C/N and W_0^2 p_0 = 2; interior while the queue is below `top` and p_0 below one."""
+    def _marked_point(self, marked: Value, full_mark: Value, top: Value | None = None) -> OperatingPoint:
+        """W_0 = R C/N and W_0^2 p_0 = 2 with R_0 of `resting_rtt`; interior where that is `marked`.
+
+        With a full buffer packets are lost beside the share `full_mark` that is marked, and windows are larger.
+        """
         v = self.values()
-        window = rtt * v["capacity"] / v["flows"]
-        loss, queue = 2 / window**2, self._queue(v, rtt)
-        interior = (queue < top) & (queue < v["buffer"]) & (loss < 1)
+        capacity, rtt = v["capacity"], resting_rtt(v, marked, top)
+        fill, queue = rtt * capacity / v["flows"], self._queue(v, marked)
+        interior = (queue < v["buffer"]) & (marked * capacity / v["flows"] > 2**0.5)
+        interior = interior if top is None else interior & (queue < top)
         interior = bool(interior) if isinstance(interior, np.bool_) else interior
+        full = rtt >= v["base_rtt"] + v["buffer"] / capacity
+        window = choose(full, full_window((1 - full_mark) * fill), fill)
+        waiting = choose(full, v["buffer"], capacity * (rtt - v["base_rtt"]))
         return OperatingPoint(
             named(window, "window", "packet", "mean window of a flow"),
-            named(queue, "queue", "packet", "queue"),
-            named(loss, "loss", "1", "congestion signal"),
+            named(choose(interior, queue, waiting), "queue", "packet", "queue"),
+            named(at_most(2 / window**2, 1.0), "loss", "1", "congestion signal"),
             named(rtt, "rtt", "s", "round-trip time at the operating point"),
             interior,
         )

@@ -13,6 +13,8 @@ in p. Departures from the paper, and what is kept exactly:
 - The queue stays in [0, B] by switches: at 0 it may only grow, at B only shrink.
 - At a full queue the excess of arrivals over C is lost, l = 1 - C/arrivals: p = mark + (1 - mark) l, in every class.
   Where marking alone would need q_0 > B, the model rests on that edge instead, a second closed-form fixed point.
+- No mark is more than certain: where the slope would need p_0 > 1, every packet is marked and the model rests at
+  W = sqrt(2), q = sqrt(2) N - C T, a third one.
 - No timeouts, no slow start, no smallest window: read W well above one packet, p well below one.
 
 References
@@ -32,9 +34,9 @@ import numpy as np
 
 from tcpdynamics.solvers.problems import DDE, DomainError
 
-from ..formulas import named
+from ..formulas import at_least, at_most, choose, named
 from ..parameters import Number, Value, parameter
-from .equations import HOLLOT, MGT, OperatingPoint, fluid_problem, operating_rtt, symbols
+from .equations import HOLLOT, MGT, OperatingPoint, fluid_problem, operating_rtt, resting_rtt, symbols
 from .linearisation import TcpLinearisation
 from .link import FluidTcpLink
 
@@ -61,10 +63,13 @@ class FluidTcpProportional(FluidTcpLink, reading="proportional"):
     gain: Number = parameter("k", "1/packet", "marking probability per queued packet", low=0.0, source=HOLLOT)
 
     def equilibrium(self) -> OperatingPoint:
-        """W_0 = R_0 C/N, p_0 = 2/W_0^2, q_0 = p_0/k, where R_0^2 (R_0 - T) = 2 N^2/(k C^3)."""
+        """W_0 = R_0 C/N, p_0 = 2/W_0^2, q_0 = p_0/k, where R_0^2 (R_0 - T) = 2 N^2/(k C^3).
+
+        Where that needs p_0 > 1: W_0 = sqrt(2), q_0 = sqrt(2) N - C T. Where it needs q_0 > B: q_0 = B.
+        """
         v = self.values()
         rtt = operating_rtt(v["base_rtt"], v["gain"], v["flows"], v["capacity"])
-        return self._marked_point(rtt, np.inf)
+        return self._marked_point(rtt, at_most(v["gain"] * v["buffer"], 1.0))
 
     def critical_gain(self) -> Value:
         """Exact critical k [1/packet] at this N, C and R_0."""
@@ -91,9 +96,10 @@ class FluidTcpProportional(FluidTcpLink, reading="proportional"):
 
         s = symbols(self)
         rtt = operating_rtt(s.base_rtt, s.gain, s.flows, s.capacity)
+        delay = resting_rtt(vars(s), rtt)
         mark = sympy.Max(0, sympy.Min(1, s.gain * sympy.Min(s.q, s.buffer)))
         point = {"W": rtt * s.capacity / s.flows, "q": self._queue(vars(s), rtt)}
-        return fluid_problem(self, mark, rtt, point)
+        return fluid_problem(self, mark, delay, point)
 
     def _queue(self, v: Mapping[str, Value], rtt: Value) -> Value:
         return 2 * (v["flows"] / (rtt * v["capacity"])) ** 2 / v["gain"]
@@ -152,11 +158,18 @@ class FluidTcpRed(FluidTcpLink, reading="red"):
         return named(self._slope(self.values()), "slope", "1/packet", "slope of the marking profile")
 
     def equilibrium(self) -> OperatingPoint:
-        """W_0 = R_0 C/N, p_0 = 2/W_0^2, q_0 = x_0 = min_threshold + p_0/L; R_0 from the cubic of `operating_rtt`."""
+        """W_0 = R_0 C/N, p_0 = 2/W_0^2, q_0 = x_0 = min_threshold + p_0/L; R_0 from the cubic of `operating_rtt`.
+
+        Where that needs q_0 > max_threshold: W_0 = sqrt(2), q_0 = sqrt(2) N - C T if that is above max_threshold. If it
+        is not, the average stays at the jump of the profile and p_0 is the share of the time above it: no equilibrium
+        of the equations, which a motion meets ever faster. Where it needs q_0 > B: q_0 = B.
+        """
         v = self.values()
         rest = v["base_rtt"] + v["min_threshold"] / v["capacity"]
         rtt = operating_rtt(rest, self._slope(v), v["flows"], v["capacity"])
-        return self._marked_point(rtt, v["max_threshold"])
+        rising = at_most(self._slope(v) * at_least(v["buffer"] - v["min_threshold"], 0.0), 1.0)
+        full_mark = choose(v["buffer"] < v["max_threshold"], rising, 1.0)
+        return self._marked_point(rtt, full_mark, v["max_threshold"])
 
     def linearisation(self) -> TcpLinearisation:
         """Transfer functions and critical slopes at this operating point."""
@@ -193,7 +206,8 @@ class FluidTcpRed(FluidTcpLink, reading="red"):
         )
         queue = self._queue(vars(s), rtt)
         point = {"W": rtt * s.capacity / s.flows, "q": queue, "x": queue}
-        return fluid_problem(self, mark, rtt, point, {"x": s.averaging * (s.q - s.x)})
+        delay = resting_rtt(vars(s), rtt, s.max_threshold)
+        return fluid_problem(self, mark, delay, point, {"x": s.averaging * (s.q - s.x)})
 
     @staticmethod
     def _slope(v: Mapping[str, Value]) -> Value:

@@ -90,6 +90,7 @@ def first_passage(
         n = len(chain.labels)
         mean, variance = values[:n], values[n : 2 * n]
         status = entries.check_status(chain, grid, values[2 * n :], ~np.isnan(values[: 2 * n]).any(axis=0))
+        status[status == Status.REDUCIBLE] = Status.NEVER_REACHED
         values[:, status != Status.OK] = np.nan
     else:
         grid = SINGLE

@@ -48,8 +48,8 @@ def stationary(
     problem : MarkovChain, or a model with `.chain()`
     exact : bool
         Rationals instead of floats (SymPy Rational; floats count at their exact binary value, Fractions at
-        their own). A symbolic
-        chain whose parameters have no value gives its closed form.
+        their own). A symbolic chain whose parameters have no value gives its closed form. Files hold no rationals:
+        save `result.assign(probability=result.probability.astype(float))`.
     throw : bool
         Raise ChainError at the first failed point instead of marking it. Exact results always do.
     backend : "auto", "numpy" or "jax"

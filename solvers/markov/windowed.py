@@ -96,14 +96,15 @@ def windowed(
     infinite = np.isinf(mean) | np.isinf(variance)
     status = np.where(infinite & (status == Status.OK), Status.TOO_LARGE, status).astype(np.uint8)
     squared = f"{units}^2" if units != "1" else "1"
+    window = f"{length} epoch" + ("s" if length != 1 else "")
     return solved(
         chain,
         grid,
         {
-            "mean": grid.variable(mean, units, f"mean reward in {length} epochs"),
-            "variance": grid.variable(variance, squared, f"variance over {length} epochs"),
-            "nothing": grid.variable(nothing, "1", f"probability of nothing in {length} epochs"),
-            "jain": grid.variable(jain, "1", f"Jain's index over {length} epochs"),
+            "mean": grid.variable(mean, units, f"mean reward in {window}"),
+            "variance": grid.variable(variance, squared, f"variance over {window}"),
+            "nothing": grid.variable(nothing, "1", f"probability of nothing in {window}"),
+            "jain": grid.variable(jain, "1", f"Jain's index over {window}"),
         },
         status,
         solver="windowed",

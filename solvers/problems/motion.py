@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,9 @@ from .words import expression_text, problem_text, value_text
 
 #: The symbol of time (of the step's number, for a map).
 TIME = "t"
+
+#: The heading of a docstring's section.
+_ATTRIBUTES = "Attributes\n----------\n"
 
 #: An entry of a vector: "N[2]".
 ENTRY = re.compile(r"(.+)\[(\d{1,18})\]")
@@ -52,6 +56,16 @@ class Delayed:
             )
 
 
+def _with_attributes(doc: str, base: str) -> str:
+    """A docstring with the attributes of the base class before its own."""
+    inherited = inspect.cleandoc(base).partition(_ATTRIBUTES)[2].rstrip()
+    text = inspect.cleandoc(doc)
+    if _ATTRIBUTES in text:
+        return text.replace(_ATTRIBUTES, f"{_ATTRIBUTES}{inherited}\n", 1)
+    head, examples, tail = text.partition("Examples\n--------\n")
+    return f"{head.rstrip()}\n\n{_ATTRIBUTES}{inherited}\n\n{examples}{tail}"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Dynamics:
     """Motion in named states: the base of ODE, DDE and Map; use one of them.
@@ -72,7 +86,7 @@ class Dynamics:
     outputs : mapping label -> SymPy expression
         Further quantities to be reported, in the same symbols as `rhs`.
     units, meanings : mapping name -> str
-        Unit and long name of states and outputs; a vector is named without its index.
+        Unit and long name of states, outputs and parameters; a vector is named without its index.
     time_units : str
         Unit of time: "s", "RTT", "step".
     fixed_points : sequence of mappings state label -> SymPy expression
@@ -97,6 +111,11 @@ class Dynamics:
     name: str = ""
     provenance: Mapping[str, object] = field(default_factory=dict)
 
+    def __init_subclass__(cls, **more: object) -> None:
+        super().__init_subclass__(**more)
+        if cls.__doc__ and Dynamics.__doc__:
+            cls.__doc__ = _with_attributes(cls.__doc__, Dynamics.__doc__)
+
     def __post_init__(self) -> None:
         self._check_kinds()
         if not self.rhs:
@@ -109,6 +128,9 @@ class Dynamics:
             if label in self.rhs:
                 raise DynamicsError(f"{shown(label)} is both a state and an output")
         _check_vectors((*self.rhs, *self.outputs))
+        if not self.provenance:  # a model's variables are those of all of its equations
+            self._check_named("units")
+            self._check_named("meanings")
         self._check_equations()
         self._check_starts()
         self._check_delays()
@@ -131,6 +153,16 @@ class Dynamics:
         for point in points:
             if not isinstance(point, Mapping):
                 raise DynamicsError(f"a fixed point must be a mapping state -> value, got {shown(point)}")
+
+    def _check_named(self, name: str) -> None:
+        """Raise DynamicsError where `units` or `meanings` name what is not there."""
+        there = [*self.rhs, *self.outputs, *self.parameters]
+        vectors = {match[1] for match in map(ENTRY.fullmatch, there) if match}
+        wrong = [key for key in getattr(self, name) if key not in vectors.union(there)]
+        if wrong:
+            raise DynamicsError(
+                f"{name} names {shown(wrong[0])}, which is no state, output or parameter; there are {listed(there)}"
+            )
 
     def _check_equations(self) -> None:
         allowed = {*self.rhs, *self.parameters, *self._lagged, TIME}

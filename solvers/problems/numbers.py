@@ -86,6 +86,42 @@ def _at_fault(value: Any, parts: Any) -> str:
     return shown(np.ravel(value)[:50].tolist() if hasattr(value, "dtype") else value)
 
 
+def labelled_by_itself(name: str, array: xr.DataArray) -> xr.DataArray:
+    """A parameter whose dimension has its own name, with its values as the coordinate of that dimension.
+
+    Raises
+    ------
+    DomainError
+        The dimension has other labels, or is not the only one.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> labelled_by_itself("p", xr.DataArray([0.1, 0.2], dims="p")).coords["p"].values.tolist()
+    [0.1, 0.2]
+    """
+    for own in dict.fromkeys((name, array.name)):
+        if own not in array.dims:
+            continue
+        if array.ndim > 1:
+            raise DomainError(
+                f"{bare(name)} varies over {array.ndim} dimensions, and the one named {shown(own)} cannot hold its "
+                "values as labels; rename that dimension"
+            )
+        values = np.asarray(array.values, dtype=np.float64)
+        if own not in array.coords:
+            array = array.assign_coords({own: (own, values, array.attrs)})
+            continue
+        labels = array.coords[own].values
+        if labels.dtype.kind not in "iuf" or not np.array_equal(labels, values, equal_nan=True):
+            at = int(np.argmax(labels != values))
+            raise DomainError(
+                f"the dimension {shown(own)} of {bare(name)} has other labels than the values of {bare(name)}, such as "
+                f"{shown(labels[at].item())} for {shown(float(values[at]))}; rename the dimension or drop its labels"
+            )
+    return array
+
+
 def is_float(number: Any) -> bool:
     """Whether a real number fits into a float; NaN and what is infinite do."""
     try:

@@ -15,7 +15,7 @@ from ..equations import System, as_problem, compile_system, quantities, to_varia
 from ..problems import DDE, ODE, Dynamics, DynamicsError, Map, MotionModel
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .equilibria_search import check_search, search
-from .leading_roots import margin
+from .leading_roots import margin, sides
 from .operating_point import check_start, leading_of_each, scalar_start
 from .rest import at_rest_rate, closed_forms
 
@@ -33,7 +33,8 @@ def equilibria(
     """All points of rest at every point of the grid, with their residuals and stability.
 
     Closed forms where the problem has them and no box is given; else damped Newton from quasi-random (Sobol) starts. A
-    search may miss equilibria with small basins: more `starts` find more. For a map, fixed points of one step.
+    search may miss equilibria with small basins: more `starts` find more. For a map, fixed points of one step. Closed
+    forms are not searched beside: where none holds, `status` says so, and a box makes it a search.
 
     Parameters
     ----------
@@ -42,6 +43,7 @@ def equilibria(
         Where to search. Without it and without closed forms the search begins around the problem's initial values
         (each times 4^-3 to 4^3) and keeps whatever it finds.
     starts : int, 1 to 2^20
+        Of a search; closed forms need none.
     seed : int
         Of the quasi-random starts; the same seed gives the same result.
     throw : bool
@@ -51,9 +53,16 @@ def equilibria(
     -------
     xarray.Dataset with the dimension `equilibrium`
         The states; `residual`, the largest rate of change (of a map: change in a step) there; `abscissa`
-        [1/time], or for a map `radius` [1], of the linearisation; `stable`; `count`; `status`. Slots without an
-        equilibrium are NaN. Closed forms keep the model's order, others are sorted by the first state. The
-        attribute `method` says which they are.
+        [1/time], or for a map `radius` [1], of the linearisation; `stable`; `undecided`, true where it is not known
+        whether perturbations die out (NaN in `abscissa`; `stable` is false there too); `count`; `status`. Slots
+        without an equilibrium are NaN. Closed forms keep the model's order, others are sorted by the first state.
+        The attribute `method` says which they are.
+
+    Notes
+    -----
+    An equilibrium on a switch (see `eigenvalues`) has a stability where `stability_chart` has one; else it is
+    undecided, and `status` says that it lies on a switch. A search looks on the surfaces of all switches too, so that a
+    queue that rests at the buffer's end is found.
 
     Raises
     ------
@@ -75,24 +84,43 @@ def equilibria(
     starts = whole("starts", starts, 1, 1 << 20, error=DynamicsError)
     seed = whole("seed", seed, 0, error=DynamicsError)
     if box is None and dynamics.fixed_points:
-        method, system = "closed form", compile_system(dynamics.changed(start={}))
+        method, none, system = (
+            "closed form",
+            Status.NO_CLOSED_FORM,
+            compile_system(dynamics.changed(start={})),
+        )
         states, valid = closed_forms(system)
         states = np.where(valid, states, np.nan)
         joined = np.zeros(system.size, bool)
     else:
-        method = "search around the initial values" if box is None else "search in the box"
+        method, none = "search around the initial values", Status.NO_EQUILIBRIUM
+        method = method if box is None else "search in the box"
         system = compile_system(dynamics.changed(start=scalar_start(dynamics)))
         check_search(system, starts)
         states, joined = search(system, _bounds(system, box), starts, seed)
     count = np.isfinite(states[0]).sum(axis=1)
-    status = np.where(count == 0, Status.NO_EQUILIBRIUM, np.where(joined, Status.NOT_ISOLATED, 0)).astype(
-        np.uint8
-    )
+    status = np.where(count == 0, none, np.where(joined, Status.NOT_ISOLATED, 0)).astype(np.uint8)
     if throw and status.any():
         first = int(np.flatnonzero(status)[0])
         advice = "; widen the box or raise starts" if status[first] == Status.NO_EQUILIBRIUM else ""
         raise DynamicsError(f"{reason(status[first])} at {system.grid.point(first)}{advice}")
-    return _dataset(system, states, count, status, method, {"box": box, "starts": starts, "seed": seed})
+    roots, _ = leading_of_each(system, states)
+    undecided = np.isfinite(states).all(axis=0) & np.isnan(roots.real)
+    status = np.where(status == 0, _why_undecided(system, states, undecided), status).astype(np.uint8)
+    settings = {"box": box, "starts": starts, "seed": seed}
+    return _dataset(system, states, roots, undecided, count, status, method, settings)
+
+
+def _why_undecided(system: System, states: Array, undecided: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """(size,) codes of points with an equilibrium whose stability is not known."""
+    codes = np.zeros(system.size, np.uint8)
+    for k in range(undecided.shape[1]):
+        points = np.flatnonzero(undecided[:, k])
+        if points.size:
+            codes[points] = np.maximum(codes[points], Status.NOT_POLISHED)
+            for group in sides(system, np.ascontiguousarray(states[:, points, k]), points):
+                codes[points[group.index]] = Status.ON_SWITCH
+    return codes
 
 
 def _bounds(system: System, box: Mapping[str, tuple[float, float]] | None) -> Array | None:
@@ -134,10 +162,16 @@ def _interval(name: str, pair: Any) -> Array:
 
 
 def _dataset(
-    system: System, states: Array, count: Any, status: Any, method: str, settings: dict[str, Any]
+    system: System,
+    states: Array,
+    roots: NDArray[Any],
+    undecided: NDArray[np.bool_],
+    count: Any,
+    status: Any,
+    method: str,
+    settings: dict[str, Any],
 ) -> xr.Dataset:
     grid, problem = system.grid, system.problem
-    roots, _ = leading_of_each(system, states)
     there = np.asarray(np.isfinite(states).all(axis=0))
     residual = np.full(there.shape, np.nan)
     for k in range(there.shape[1]):
@@ -160,6 +194,7 @@ def _dataset(
     )
     data["radius" if steps else "abscissa"] = variable(size, unit, long)
     data["stable"] = variable(margin(system, roots) < 0, "1", "whether perturbations die out")
+    data["undecided"] = variable(undecided, "1", "whether that is not known")
     data["count"] = variable(count, "1", "number of equilibria", slots=False)
     data["status"] = status_variable(grid, status)
     attrs = provenance(problem, "equilibria", **settings) | {"method": method}

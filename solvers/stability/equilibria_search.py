@@ -12,6 +12,7 @@ from tcpdynamics.limits import check_memory, check_work
 from ..equations import System
 from .pieces import pieces
 from .rest import TIMES, at_rest_jacobian, at_rest_rate, rests
+from .surface_search import on_surfaces
 
 Array = NDArray[np.float64]
 
@@ -268,7 +269,7 @@ def search(
                 part, again = _widen(part, most), _widen(again, most)
                 part[:, todo] = again
         parts.append(part)
-        lines.append(_continua(system, part, points, width[:, :, 0]))
+        lines.append(_continua(system, part, points, width[:, :, 0], bounds))
     most = max(part.shape[2] for part in parts)
     return np.concatenate([_widen(part, most) for part in parts], axis=1), np.concatenate(lines)
 
@@ -303,22 +304,32 @@ def _from(
     shape = x.shape
     lanes = np.repeat(points, shape[2])
     ends, error = newton(system, x.reshape(shape[0], -1), lanes, width.reshape(shape[0], -1), true=true)
-    if bounds is not None:
-        slack = 1e-9 * (bounds[:, 1] - bounds[:, 0])
-        outside = (ends < (bounds[:, 0] - slack)[:, None]) | (ends > (bounds[:, 1] + slack)[:, None])
-        ends[:, outside.any(axis=0)] = np.nan
+    ends[:, _outside(ends, bounds)] = np.nan
     return ends.reshape(shape), error.reshape(shape)
+
+
+def _outside(x: Array, bounds: Array | None) -> NDArray[np.bool_]:
+    """Which of (n, m) points lie outside the bounds."""
+    if bounds is None:
+        return np.zeros(x.shape[1], bool)
+    slack = 1e-9 * (bounds[:, 1] - bounds[:, 0])
+    beyond = (x < (bounds[:, 0] - slack)[:, None]) | (x > (bounds[:, 1] + slack)[:, None])
+    return np.asarray(beyond.any(axis=0))
 
 
 def _elsewhere(
     system: System, x: Array, points: NDArray[np.int64], width: Array, bounds: Array | None
 ) -> tuple[Array, Array] | None:
-    """What Newton's method does not come to: rest between switches, and where one rate changes its sign."""
+    """What Newton's method does not come to: rest between and on switches, and where one rate changes its sign."""
     n, _, starts = x.shape
     few = min(starts, PER_PIECE)
+    flat = x[..., :few].reshape(n, -1), np.repeat(points, few), width[..., :few].reshape(n, -1)
     parts = []
     for piece in pieces(system, x.reshape(n, -1), np.repeat(points, starts)):
         parts.append(_from(piece, x[..., :few], points, width[..., :few], bounds, true=system))
+        for ends in on_surfaces(system, piece, *flat):
+            ends[:, _outside(ends, bounds)] = np.nan
+            parts.append((ends.reshape(n, -1, few), np.zeros((n, points.size, few))))
     if n == 1:
         x = _sign_changes(system, x, points)
         parts.append(_from(system, x, points, width[..., : x.shape[2]], bounds))
@@ -327,8 +338,13 @@ def _elsewhere(
     return np.concatenate([p for p, _ in parts], axis=2), np.concatenate([e for _, e in parts], axis=2)
 
 
-def _continua(system: System, states: Array, points: NDArray[np.int64], width: Array) -> NDArray[np.bool_]:
-    """Where equilibria have others in any neighbourhood, on a line or in a region; also where there are too many."""
+def _continua(
+    system: System, states: Array, points: NDArray[np.int64], width: Array, bounds: Array | None
+) -> NDArray[np.bool_]:
+    """Where equilibria have others in any neighbourhood within the bounds, on a line or in a region.
+
+    Also where there are too many.
+    """
     joined = np.isfinite(states[0]).sum(axis=1) >= MOST
     there = np.argwhere(np.isfinite(states).all(axis=0))
     if not there.size:
@@ -343,6 +359,7 @@ def _continua(system: System, states: Array, points: NDArray[np.int64], width: A
         flat = _null_direction(jacobian[suspect], unit)
         for side in (_ASIDE, -_ASIDE):
             beside, _ = newton(system, x + side * flat * unit, where, unit)
+            beside[:, _outside(beside, bounds)] = np.nan
             apart = (np.abs(beside - x) / unit).max(axis=0)  # NaN: none there
             joined[at[suspect[apart >= 0.5 * _ASIDE]]] = True
     return np.asarray(joined)

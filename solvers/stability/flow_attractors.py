@@ -12,7 +12,7 @@ from tcpdynamics.errors import listed, shown, tolerances, whole
 from tcpdynamics.limits import check_memory
 
 from ..equations import System
-from ..problems import DynamicsError
+from ..problems import TIME, DynamicsError
 from ..results import Status
 from ..trajectories.trajectory import motions
 from .attracting_rest import NEAR, at_last, sizes
@@ -60,6 +60,7 @@ class FlowOrbits:
     period : (size,) maxima in one cycle, 0 without a cycle
     duration : (size,) of one cycle, NaN without one
     level : (size,) value of the quantity at the end
+    rest : (size,) value of the quantity at the equilibrium that the motion approaches, NaN where it approaches none
     first, last : (states, size) at the ends of the window
     reach : (states, size) largest absolute values, before the window at some times only
     transient, keep : (size,) how long each ran before the window, and how long that is
@@ -73,6 +74,7 @@ class FlowOrbits:
     period: NDArray[np.int64]
     duration: Array
     level: Array
+    rest: Array
     first: Array
     last: Array
     reach: Array
@@ -213,7 +215,8 @@ def _not_followed(n: int, m: int, times: Array) -> FlowOrbits:
     """m motions of n states that need more steps than they have."""
     nothing, lost, one = np.empty((m, 0)), np.full((n, m), np.nan), np.ones(m)
     return FlowOrbits(
-        nothing, nothing, np.zeros(m, np.int8), np.zeros(m, np.int64), np.nan * one, np.nan * one, lost, lost, lost,
+        nothing, nothing, np.zeros(m, np.int8), np.zeros(m, np.int64), np.nan * one, np.nan * one, np.nan * one,
+        lost, lost, lost,
         times[0] * one, (times[-1] - times[0]) * one, np.full(m, Status.TOO_LONG, np.uint8), one < 0,
     )  # fmt: skip
 
@@ -269,9 +272,21 @@ def _classify(
     crowded = ok & ~still & (np.maximum(above, below) > CROWDED * spans.max(axis=0))
     return FlowOrbits(
         highs, lows, attractor, period, duration, np.where(ok, samples[:, -1], np.nan),
+        np.where(attractor == EQUILIBRIUM, _quantity(system, settings.of, rest, float(times[-1])), np.nan),
         first, last, reach, np.full(len(samples), times[0]), np.full(len(samples), times[-1] - times[0]), status,
         crowded,
     )  # fmt: skip
+
+
+def _quantity(system: System, of: str, states: Array, end: float) -> Array:
+    """(size,) a state or an output where nothing moves."""
+    if of in system.labels:
+        return np.asarray(states[system.labels.index(of)])
+    past = system.at_rest(states, t=end)
+    values = dict(zip((*system.labels, *system.delayed), (*states, *past), strict=True)) | {TIME: end}
+    with np.errstate(all="ignore"):
+        outputs = system.evaluate(system.outputs, values)
+    return np.asarray(outputs[list(system.problem.outputs).index(of)])
 
 
 def vanishing(samples: Array, highs: Array, lows: Array) -> NDArray[np.bool_]:

@@ -36,7 +36,8 @@ def operating_point(
     problem : ODE, DDE, Map, a model with such a view, or a System
         A system is not compiled again; it takes no `at`.
     at : mapping state (or vector) -> number, array, DataArray or expression; or a Dataset of `equilibria`, optional
-        Default: the model's first closed-form fixed point, else the first stable (or least unstable) one found.
+        Default: the first of the model's closed-form fixed points that holds there; of a model without any, the first
+        stable (or least unstable) one found.
         Nobody checks that the equations are at rest at `at`: a linearisation may be wanted anywhere. A chart does.
 
     Returns
@@ -60,12 +61,18 @@ def operating_point(
     if at is not None:
         states, status = system.start_values(), np.zeros(system.size, np.uint8)
     elif system.problem.fixed_points:
-        states, valid = closed_forms(system)
-        states, status = states[..., 0], np.where(valid[:, 0], 0, Status.NO_EQUILIBRIUM).astype(np.uint8)
+        states, status = _first_that_holds(*closed_forms(system))
     else:
         states, status = first_stable(system)
     states = np.where(status == 0, states, np.nan)
     return system, states, status
+
+
+def _first_that_holds(states: Array, valid: NDArray[np.bool_]) -> tuple[Array, NDArray[np.uint8]]:
+    """(n, size) the first closed form at rest at each point, and codes where none is."""
+    pick = valid.argmax(axis=1)
+    chosen = np.take_along_axis(states, pick[None, :, None], axis=2)[..., 0]
+    return chosen, np.where(valid.any(axis=1), 0, Status.NO_CLOSED_FORM).astype(np.uint8)
 
 
 def _start_at(problem: Dynamics, at: At) -> dict[str, StateValue]:

@@ -27,6 +27,9 @@ SAME = 2.0**-36
 #: deviations of this relative size take: enough to see that they are all alike, not to know them all.
 MOST, SAMPLES, NEARBY = 6, 64, 2.0**-12
 
+#: Unit rows that leave each other no room, and rows that ask for the same; both below what a cone's inside needs, 1e-9.
+_OPPOSITE, _ALIKE = 1e-10, 1e-12
+
 
 @dataclass(frozen=True)
 class Sides:
@@ -203,12 +206,17 @@ def _feasible(cone: Array) -> NDArray[np.bool_]:
 
 
 def _has_inside(rows: Array) -> bool:
-    """Whether some h has rows @ h > 0."""
+    """Whether some h has rows @ h > 0, of unit rows."""
     from scipy.optimize import linprog
 
+    opposite = np.linalg.norm(rows[:, None] + rows[None], axis=2) <= _OPPOSITE
+    if opposite.any():
+        return False
+    alike = np.tril(np.linalg.norm(rows[:, None] - rows[None], axis=2) <= _ALIKE, -1)
+    rows = rows[~alike.any(axis=1)]
     c, n = rows.shape
-    if c == 0:
-        return True
+    if c <= 1 or (c <= n and np.linalg.svd(rows, compute_uv=False)[-1] >= 1e-9):
+        return True  # independent rows allow every side
     matrix = np.hstack([-rows, np.ones((c, 1))])  # the largest t with rows @ h >= t in a box
     result = linprog(np.append(np.zeros(n), -1.0), matrix, np.zeros(c), bounds=[(-1, 1)] * n + [(None, 1)])
     return bool(result.status == 0 and -result.fun > 1e-9)

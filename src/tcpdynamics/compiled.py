@@ -7,6 +7,7 @@ import hashlib
 import logging
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,8 +15,24 @@ from typing import Any, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Called with the name of a module whenever one of its functions is compiled and not read from disk.
-announce: Callable[[str], None] | None = None
+
+@functools.cache
+def _say_once() -> None:
+    print(
+        "tcpdynamics: compiling what is used for the first time, half a minute or less; it is kept on disk",
+        file=sys.stderr,
+    )
+
+
+def say_to_people(module: str) -> None:
+    """Say once that something is compiled, where somebody is looking: in a terminal, an interpreter or a notebook."""
+    interactive = hasattr(sys, "ps1") or "ipykernel" in sys.modules
+    if module.startswith("tcpdynamics") and (interactive or (sys.stderr is not None and sys.stderr.isatty())):
+        _say_once()
+
+
+#: Called with the name of a module whenever one of its functions is compiled and not read from disk; None: silence.
+announce: Callable[[str], None] | None = say_to_people
 
 
 def kept_on_disk(function: _F, stamp: str | None = None, **options: Any) -> _F:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import xarray as xr
 from click.testing import CliRunner
 
+from tcpdynamics.apps.choice import CHAIN, MOTION, choose
 from tcpdynamics.apps.command.main import cli
 
 
@@ -230,3 +233,23 @@ def test_memory_and_depth_that_run_out_are_one_sentence(
 
     monkeypatch.setattr(cli, "main", fail)
     assert "too" in refused("stationary")
+
+
+def test_the_examples_that_help_prints_are_complete() -> None:
+    """Every line of help that begins with the program's name is read, and its model is built."""
+    lines = []
+    for group in ("trajectory", "stability", "bifurcation", "stationary"):
+        parent = cli.get_command(click.Context(cli), group)
+        context = click.Context(parent, info_name=group)
+        for name in parent.list_commands(context):
+            text = parent.get_command(context, name).help or ""
+            lines += re.findall(r"^tcpdynamics (.*)$", text, re.MULTILINE)
+    assert len(lines) > 40
+    for line in lines:
+        group, name, *words = line.split()
+        parent = cli.get_command(click.Context(cli), group)
+        parsed = parent.get_command(click.Context(parent), name).make_context(name, words).params
+        views = CHAIN if group == "stationary" else MOTION
+        if group == "stationary":
+            parsed["reading"] = parsed.pop("model", None)
+        assert choose(name, parsed, views=views).points >= 1, line

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tcpdynamics.apps.command.main import cli
 from tcpdynamics.errors import RangeError
 from tcpdynamics.quantities import parse_range
 
@@ -81,3 +83,21 @@ def test_probabilities_in_percent(refused: Callable[..., str], answer: Callable[
     assert answer(*chosen, "20%") == answer(*chosen, "0.2")
     assert answer(*WORDS, "0.1", "--base-timeout", "200%") == answer(*WORDS, "0.1")
     assert "--loss" in refused(*WORDS, "110%")
+
+
+def test_a_law_is_drawn(tmp_path: Path) -> None:
+    """What is sent against the loss; of one point, the law of the states. Exact results are drawn as floats."""
+    for words, says in (
+        (("0.1,0.2,0.3",), "probability of an epoch"),
+        (("0.1",), "stationary probability"),
+        (("0.1,0.2", "--exact"), "probability of an epoch"),
+    ):
+        path = tmp_path / f"{len(words)}{words[0]}.html"
+        done = CliRunner().invoke(cli, [*WORDS, *words, "--output", str(path)])
+        assert done.exit_code == 0, done.output
+        assert says in path.read_text() and done.stdout == ""
+    two = CliRunner().invoke(
+        cli, [*WORDS, "0.1,0.2", "--base-timeout", "2,3", "--output", str(tmp_path / "no.html")]
+    )
+    assert "a picture shows at most 1 ranges" in str(two.exception)
+    assert not (tmp_path / "no.html").exists()

@@ -18,7 +18,7 @@ from tcpdynamics.models.fluid_tcp.equations import operating_rtt
 from tcpdynamics.models.fluid_tcp.linearisation import TcpLinearisation
 from tcpdynamics.models.fluid_tcp.link import FluidTcpDropTail, FluidTcpFullQueue
 from tcpdynamics.models.fluid_tcp.marking import FluidTcpProportional, FluidTcpRed
-from tcpdynamics.solvers import spectral_abscissa
+from tcpdynamics.solvers import equilibria, spectral_abscissa
 from tcpdynamics.solvers.equations import System, compile_system
 from tcpdynamics.solvers.problems import DomainError
 
@@ -480,6 +480,54 @@ def test_marking_with_a_small_buffer_rests_on_the_edge() -> None:
     np.testing.assert_allclose(
         system.lag_values()[0], np.minimum(model.equilibrium().rtt, longest), rtol=1e-14
     )
+
+
+@pytest.mark.parametrize("flows, waiting", [(90.0, 27.27922), (100.0, 41.42136), (110.0, 55.56349)])
+def test_where_every_packet_is_marked_the_window_is_the_root_of_two(flows: float, waiting: float) -> None:
+    """q = sqrt(2) N - C T, and dW' = -(dW + dW_R) n - (1 - e^-sR)/(R^2 C) dq, dq' = (N dW - dq)/R with no slope."""
+    model = FluidTcpProportional(flows=flows, capacity=1000.0, base_rtt=0.1, buffer=100.0, gain=0.05)
+    point = model.equilibrium()
+    assert point.loss == pytest.approx(1, rel=1e-15) and point.loss <= 1 and point.interior is False
+    assert point.window == pytest.approx(math.sqrt(2), rel=1e-15)
+    assert point.queue == pytest.approx(waiting, abs=1e-5) and point.rtt == 0.1 + point.queue / 1000
+    rest = equilibria(model)
+    assert int(rest["count"]) == 1 and int(rest.status) == 0 and bool(rest.stable.any())
+    assert float(rest.q.max()) == pytest.approx(point.queue, rel=1e-12)
+    searched = equilibria(model, {"W": (0.1, 50), "q": (0, 100)})
+    assert searched.q.values == pytest.approx([point.queue], rel=1e-9)
+    system = compile_system(model)
+    assert system.lag_values()[0, 0] == pytest.approx(point.rtt, rel=1e-15)
+    a0, a1 = TcpLinearisation(flows=flows, capacity=1000.0, rtt=point.rtt).matrices(0)
+    root = spectral_abscissa(model).item()
+    delta = root * np.eye(2) - np.array(a0) - np.array(a1) * math.exp(-root * point.rtt)
+    assert abs(np.linalg.det(delta)) < 1e-9  # a real root, of size 4
+    assert root == pytest.approx(searched.abscissa.item(), rel=1e-9) and root < 0
+
+
+def test_every_link_rests_at_one_closed_form() -> None:
+    """Marking on the slope, all marked, a full buffer: one of them holds, and `equilibrium` says which."""
+    flows = np.linspace(10, 200, 20)
+    proportional = FluidTcpProportional(
+        flows=flows, capacity=1000.0, base_rtt=0.1, buffer=100.0, gain=np.geomspace(1e-3, 0.1, 7)
+    )
+    red = FluidTcpRed(
+        flows=flows, capacity=1000.0, base_rtt=0.1, buffer=np.array([20.0, 60.0, 100.0, 200.0]), min_threshold=20.0,
+        max_threshold=80.0, p_max=np.array([0.1, 0.4, 1.0]), averaging=1.0,
+    )  # fmt: skip
+    for model in (proportional, red):
+        point, rest = model.equilibrium(), equilibria(model)
+        one = rest["count"] == 1
+        assert float(point.loss.max()) <= 1 and bool((rest["count"] <= 1).all())
+        for name, value in (("W", point.window), ("q", point.queue)):
+            gap = np.abs(rest[name].max("equilibrium") - value).where(one, 0.0)
+            assert float((gap / value).max()) < 1e-12
+        if model is red:  # the average stays at the jump from p_max to 1, which is no rest of the equations
+            jump = (abs(point.queue - 80) < 1e-9) & (point.loss > red.values()["p_max"]) & (point.loss < 1)
+            assert bool((one == ~jump).all()) and 0 < int(jump.sum()) < jump.size
+        else:
+            assert bool(one.all())
+    kinds = (proportional.equilibrium().interior, proportional.equilibrium().queue == 100.0)
+    assert all(0 < int(kind.sum()) < kind.size for kind in kinds)
 
 
 @pytest.mark.parametrize("kind", ["proportional", "red", "full queue"])

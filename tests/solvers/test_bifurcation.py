@@ -287,3 +287,19 @@ def test_corners_close_together_are_sampled_more_densely(flows: int) -> None:
     assert highest == pytest.approx(800, rel=1e-12)
     assert np.ptp(lows) <= 1e-3 * (800 - lows[-1])
     assert float(answer.duration) == pytest.approx(float(bifurcation(model, of="W").duration), rel=1e-3)
+
+
+def test_a_motion_on_its_way_to_rest_has_the_equilibrium_itself() -> None:
+    """x' = (1 - x)/100 + y - p, y' = 2(p - y): the end is e^-3 of the way off, the equilibrium is not."""
+    x, y, p = sympy.symbols("x y p")
+    problem = ODE(
+        rhs={"x": (1 - x) / 100 + y - p, "y": 2 * p - 2 * y},
+        parameters={"p": [1.0, 2.0]},
+        start={"x": 1.5, "y": p},
+        outputs={"z": x**2 + y},
+    )
+    for of, wanted in (("x", [1.0, 1.0]), ("z", [2.0, 3.0])):
+        result = bifurcation(problem, transient=200.0, keep=100.0, of=of, samples=100)
+        assert result.attractor.values.tolist() == [1, 1]
+        assert result.rest.values == pytest.approx(wanted, rel=1e-12)
+        assert (np.abs(result.level.values - wanted) > 1e-3).all()

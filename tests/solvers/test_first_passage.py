@@ -16,6 +16,7 @@ from tcpdynamics.solvers import (
     ChainError,
     DomainError,
     MarkovChain,
+    failures,
     first_passage,
     sojourn,
     stationary,
@@ -233,3 +234,15 @@ def test_states_that_are_never_visited_have_no_stays() -> None:
     stays = sojourn(chain, ["b"], longest=2)
     assert stays.visits.item() == 0
     assert np.isnan(stays.probability.values).all()
+
+
+def test_a_transition_that_vanishes_is_called_so() -> None:
+    """At p = 0 the chain stays in w3: one closed class, which `stationary` does not solve, and w1 is never reached."""
+    p = sympy.Symbol("p")
+    moves = {("w1", "w2"): 1 - p, ("w2", "w3"): 1 - p, ("w2", "w1"): p, ("w3", "w1"): p}
+    chain = MarkovChain({**moves, ("w1", "w1"): p, ("w3", "w3"): 1 - p}, {"p": [0.0, 0.5]})
+    assert failures(stationary(chain)) == [
+        ({"p": 0.0}, "not solved: a transition vanished and the chain is reducible here")
+    ]
+    ((point, why),) = failures(first_passage(chain, "w1"))
+    assert point == {"p": 0.0} and why.endswith("the target is never reached, and its time is infinite")

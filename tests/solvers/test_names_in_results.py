@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import sympy
 import xarray as xr
 
+from tcpdynamics import models
 from tcpdynamics.models import SharedLink
 from tcpdynamics.solvers import (
     DDE,
@@ -25,6 +27,7 @@ from tcpdynamics.solvers import (
     convergence,
     eigenvalues,
     equilibria,
+    explain,
     first_passage,
     lyapunov,
     self_consistent,
@@ -178,3 +181,45 @@ def test_vectors_of_other_names_stand_beside_each_other() -> None:
         ODE(rhs={k: -sympy.Symbol(k) for k in labels}, start=dict.fromkeys(labels, 1.0)), [1.0]
     )
     assert set(motion.data_vars) == {"N", "N[2]", "M", "status"} and motion.N.sizes["flow"] == 2
+
+
+w, rate = sympy.symbols("w r")
+
+
+def test_a_dimension_named_like_its_parameter_has_its_values(tmp_path: Path) -> None:
+    values = [0.1, 0.2, 0.3]
+    model = models.SubPacketFull(loss=xr.DataArray(values, dims="loss"))
+    result = stationary(model.chain())
+    assert result.loss.values.tolist() == values and result.loss.attrs["units"] == "1"
+    assert result.sel(loss=0.2).probability.dims == ("state",)
+    assert model.values()["loss"].loss.values.tolist() == values
+    sweep(sweep_of(model, stationary), store=tmp_path / "x.zarr")
+    assert "loss = 0.1 to 0.3, 3 values" in str(explain(tmp_path / "x.zarr"))
+    decay = ODE(rhs={"w": -rate * w}, parameters={"r": xr.DataArray([1.0, 2.0], dims="r")}, start={"w": 1.0})
+    assert trajectory(decay, [1.0]).r.values.tolist() == [1.0, 2.0]
+    same = DDE(
+        rhs=decay.rhs, parameters={"r": xr.DataArray([1.0, 2.0], {"r": [1.0, 2.0]}, "r")}, start={"w": 1.0}
+    )
+    assert trajectory(same, [1.0]).sel(r=2.0).w.item() == pytest.approx(np.exp(-2), rel=1e-6)  # the tolerance
+
+
+def test_labels_that_are_not_the_values_of_their_parameter_are_refused() -> None:
+    p = sympy.Symbol("p")
+    chain = MarkovChain({("a", "b"): p, ("b", "a"): 1 - p}, {"p": [0.1, 0.2]})
+    other = xr.DataArray([0.01, 0.3], {"p": [0.0, 0.05]}, "p")
+    with pytest.raises(
+        DomainError, match=r"the dimension 'p' of p has other labels than the values of p, such as 0.0"
+    ):
+        stationary(chain.at(p=other))
+    with pytest.raises(DomainError, match=r"such as 'low' for 0.1; rename the dimension or drop its labels"):
+        models.SubPacketFull(loss=xr.DataArray([0.1], {"loss": ["low"]}, "loss")).values()
+    decay = DDE(rhs={"w": -rate * w}, parameters={"r": other.rename(p="r")}, start={"w": 1.0})
+    with pytest.raises(DomainError, match="the dimension 'r' of r has other labels"):
+        trajectory(decay, [1.0])
+    with pytest.raises(DomainError, match="r varies over 2 dimensions, and the one named 'r'"):
+        trajectory(decay.at(r=xr.DataArray([[1.0]], dims=("r", "case"))), [1.0])
+    crossed = models.SubPacketFull(loss=0.1, base_timeout=xr.DataArray([2.0, 3.0], dims="loss"))
+    with pytest.raises(
+        DomainError, match="a dimension is named 'loss' like a parameter that does not vary along it"
+    ):
+        stationary(crossed.chain())

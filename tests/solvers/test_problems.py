@@ -196,3 +196,23 @@ def test_equations_without_finite_numbers_are_refused_in_a_sentence(kind: Any, e
         with pytest.raises(DynamicsError) as refusal:
             kind(**fields, start={"x": 1.0})
         assert len(str(refusal.value)) < 400 and "\n" not in str(refusal.value)
+
+
+def test_parameters_have_units_and_meanings_of_their_own() -> None:
+    x, k = sympy.symbols("x k")
+    words = {"units": {"k": "1/s", "x": "packet"}, "meanings": {"k": "rate of decay"}}
+    decay = ODE(rhs={"x": -k * x}, parameters={"k": [1.0, 2.0]}, start={"x": 1.0}, **words)
+    assert trajectory(decay, [1.0]).k.attrs == {"units": "1/s", "long_name": "rate of decay"}
+    assert trajectory(decay.at(k=2.0), [1.0]).k.attrs["units"] == "1/s"
+    for name in ("units", "meanings"):
+        with pytest.raises(
+            DynamicsError, match=f"{name} names 'zzz', which is no state, output or parameter"
+        ):
+            ODE(rhs={"x": -k * x}, parameters={"k": 1.0}, **{name: {"zzz": "s"}})
+
+
+def test_every_problem_documents_all_of_its_attributes() -> None:
+    for kind in (ODE, DDE, Map):
+        text = kind.__doc__ or ""
+        assert text.count("Attributes\n") == 1 and "fixed_points : sequence" in text
+    assert DDE.__doc__ and "history : mapping" in DDE.__doc__

@@ -164,13 +164,14 @@ def test_closed_forms_that_do_not_hold_are_marked() -> None:
         rhs={"x": r - x**2}, parameters={"r": [-1.0, 4.0]}, fixed_points=[{"x": sympy.sqrt(r)}], name="root"
     )
     result = spectral_abscissa(problem)
-    assert result.values[1] == -4 and np.isnan(result.values[0]) and result.status.values.tolist() == [10, 0]
-    assert failures(result.to_dataset().reset_coords("status")) == [
-        ({"r": -1.0}, "no equilibrium was found from any start")
-    ]
+    assert result.values[1] == -4 and np.isnan(result.values[0]) and result.status.values.tolist() == [28, 0]
+    point, why = failures(result.to_dataset().reset_coords("status"))[0]
+    assert point == {"r": -1.0} and why.startswith("none of the closed-form points of rest holds here: ")
     wrong = ODE(rhs={"x": r - x**2}, parameters={"r": 4.0}, fixed_points=[{"x": r}])
     assert np.isnan(eigenvalues(wrong).eigenvalue.values).all()
-    with pytest.raises(DynamicsError, match="root: no equilibrium was found from any start at r = -1"):
+    with pytest.raises(
+        DynamicsError, match=r"root: none of the closed-form points of rest holds here: .* at r = -1"
+    ):
         spectral_abscissa(problem, throw=True)
 
 

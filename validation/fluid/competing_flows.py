@@ -101,7 +101,7 @@ class Crowd:
                 "epsilon": self.epsilon, "gamma": self.gamma, "capacity": self.capacity, "delay": self.delay,
             },
             fixed_points=[point],
-            units={"N": "packet/RTT", "q": "packet"},
+            units={"N": "packet/RTT", "q": "packet"} if self.queue else {"N": "packet/RTT"},
             time_units="RTT",
             domain={"epsilon": (0.0, np.inf), "gamma": (-1e-300, 1.0), "capacity": (0.0, np.inf)},
             name=type(self).__name__,

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from numbers import Rational
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -39,6 +42,9 @@ _FIGURES = {
     "lyapunov": "motion.lyapunov_figure",
 }
 
+#: Names of problems that nobody named.
+_UNNAMED = {"", "ODE", "DDE", "Map", "MarkovChain"}
+
 
 def plot(result: xr.Dataset | xr.DataArray, what: str = "") -> go.Figure:
     """The figure of a result: of any solver, simulation or comparison, also one that was read back from a file.
@@ -46,7 +52,8 @@ def plot(result: xr.Dataset | xr.DataArray, what: str = "") -> go.Figure:
     Parameters
     ----------
     result : Dataset, or DataArray
-        Its attributes say what it is: `solver`, `comparison`, or the scenario of a simulation.
+        Its attributes say what it is: `solver`, `comparison`, or the scenario of a simulation. A DataArray of your own,
+        over one or two labelled dimensions, is drawn with its own name, `long_name` and `units`.
     what : str
         Of one simulation: "windows", "queues", "throughput", "drops", "segments" or "epochs", as far as it was
         recorded. By default what comes first in this order; `simulate --output x.html` draws several.
@@ -68,6 +75,7 @@ def plot(result: xr.Dataset | xr.DataArray, what: str = "") -> go.Figure:
     >>> figure.layout.xaxis.title.text
     'packet-loss probability'
     """
+    result = _as_floats(result)
     attrs = getattr(result, "attrs", {})
     if "comparison" in attrs and not what:
         comparison = import_module("tcpdynamics.validation.comparisons.comparison")
@@ -79,17 +87,57 @@ def plot(result: xr.Dataset | xr.DataArray, what: str = "") -> go.Figure:
     if what:
         raise ValueError(f"what = {what!r} belongs to a simulation, and result is none; leave it out")
     kind = attrs.get("solver")
+    look = import_module(f"{__name__}.look")
+    own = hasattr(result, "dims") and not hasattr(result, "data_vars")
+    if kind not in _FIGURES and own:
+        return _with_fixed(look.array_figure(result), result)
     if kind not in _FIGURES:
         described = f"solver {kind!r}" if kind else f"a {type(result).__name__} without it"
         raise ValueError(
             "result must be what a solver, a simulation or a comparison returned, with its attributes (solver: "
-            f"{', '.join(_FIGURES)}), got {described}; sums and means drop attributes: take them of the whole Dataset, "
-            "with keep_attrs=True, as in result.sum('state', keep_attrs=True)"
+            f"{', '.join(_FIGURES)}), got {described}; a quantity of your own is drawn as a DataArray over one or two "
+            "dimensions, such as result.x.sum('state').assign_attrs(long_name='throughput', units='packet/s')"
         )
     module, _, function = _FIGURES[kind].partition(".")
     if not hasattr(result, "data_vars"):  # a DataArray, as spectral_radius gives
         result = result.to_dataset(name=result.name or kind).assign_attrs(attrs)
-    drawn = getattr(import_module(f"{__name__}.{module}"), function)(result)
+    return _with_fixed(getattr(import_module(f"{__name__}.{module}"), function)(result), result)
+
+
+def _with_fixed(figure: go.Figure, result: xr.Dataset | xr.DataArray) -> go.Figure:
+    """The figure with what was chosen of the result as its title."""
     look = import_module(f"{__name__}.look")
-    fixed = look.fixed_words(result)
-    return look.titled(drawn, fixed) if fixed else drawn
+    fixed = "; ".join(words for words in (_about(result.attrs), look.fixed_words(result)) if words)
+    titled: go.Figure = look.titled(figure, fixed) if fixed else figure
+    return titled
+
+
+def _about(attrs: Mapping[str, Any]) -> str:
+    """The name that a problem has of its own, and the target of a first passage."""
+    model = str(attrs.get("model", ""))
+    words = [model] if model not in _UNNAMED and "parameters" not in attrs else []
+    try:
+        target = json.loads(str(attrs.get("settings", "{}"))).get("target", [])
+    except (ValueError, AttributeError):
+        target = []
+    if attrs.get("solver") == "first_passage" and isinstance(target, list) and target:
+        words.append(f"target {', '.join(map(str, target[:8]))}" + (", ..." if len(target) > 8 else ""))
+    return "; ".join(words)
+
+
+def _as_floats(result: Any) -> Any:
+    """Exact numbers, of `stationary(..., exact=True)`, as floats."""
+    if getattr(result, "data_vars", None) is None:
+        return result.astype(float) if _is_exact(result) else result
+    exact = [name for name, values in result.variables.items() if _is_exact(values)]
+    changed = {name: result[name].astype(float, keep_attrs=True) for name in exact}
+    return result.assign({k: v for k, v in changed.items() if k in result.data_vars}).assign_coords(
+        {k: v for k, v in changed.items() if k not in result.data_vars}
+    )
+
+
+def _is_exact(values: Any) -> bool:
+    if getattr(getattr(values, "dtype", None), "kind", "") != "O" or not values.size:
+        return False
+    numbers = values.values.ravel()
+    return all(getattr(x, "is_Rational", isinstance(x, Rational)) or x != x for x in numbers)

@@ -79,9 +79,13 @@ def first_passage_figure(result: xr.Dataset) -> go.Figure:
     Raises
     ------
     ValueError
-        More than one parameter was swept.
+        More than one parameter was swept (more than two, where one state was chosen).
     """
-    swept = check_swept(result, 1)
+    chosen = "state" not in result["mean_time"].dims
+    instead = ", or one state: result.sel(state=...)" if len(swept_dims(result)) == 2 else ""
+    swept = check_swept(result, 2 if chosen else 1, instead)
+    if len(swept) == 2:
+        return image_figure(result, "mean_time", *swept)
     if swept:
         return panel_figure(result, ["mean_time"], swept[0])
     if "distribution" in result:

@@ -31,6 +31,8 @@ LAYOUT: dict[str, Any] = {
 LEGEND_BELOW: dict[str, Any] = {"orientation": "h", "y": -0.22}
 #: Lines of one panel.
 MAX_LINES = 10
+#: Values that a line joins whose places are shown.
+FEW = 20
 _GREEK = {
     "phi": "φ",
     "psi": "ψ",
@@ -101,12 +103,13 @@ def axis_range(values: Any, edge: float = 0.0) -> list[float]:
 
 
 def titled(figure: go.Figure, text: str) -> go.Figure:
-    """The figure with a small title above its legend."""
+    """The figure with a small title above its legend, in lines that fit into 900 pixels."""
     lines = textwrap.wrap(text, 130)
     title = {"text": break_lines(text, 130), "font": {"size": 13}, "x": 0.01, "y": 1, "yref": "container"}
     more = 20 * len(lines)
     return figure.update_layout(
-        title=title | {"yanchor": "top", "pad": {"t": 8}},
+        title=title
+        | {"yanchor": "top", "pad": {"t": 8 if len(lines) < 2 else 18}},  # several lines stand higher
         margin={"t": LAYOUT["margin"]["t"] + more},
         height=(figure.layout.height or LAYOUT["height"]) + more,
     )
@@ -169,7 +172,7 @@ def panel_figure(result: xr.Dataset, names: Sequence[str], x: str) -> go.Figure:
                 if np.asarray(along).dtype.kind in "OUT":
                     figure.add_bar(**place, marker_color=colour)
                 else:
-                    mode = "lines+markers" if len(along) == 1 else "lines"
+                    mode = "lines+markers" if len(along) <= FEW else "lines"
                     figure.add_scatter(**place, line={"color": colour, "dash": _dash(drawn)}, mode=mode)
                 drawn += 1
         title = {"units": unit, "long_name": ", ".join(members)}
@@ -258,6 +261,38 @@ def quantity_figure(result: xr.Dataset) -> go.Figure:
             return image_figure(result, name, *swept)
     check_swept(result, 1)
     return point_figure(result, [k for k in names if result[k].size == 1])
+
+
+def array_figure(values: xr.DataArray) -> go.Figure:
+    """A labelled quantity: a line over one dimension, an image over two; lines where one of the two holds words.
+
+    Raises
+    ------
+    ValueError
+        No numbers, or more than two dimensions.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> rate = xr.DataArray([2.0, 1.0], {"loss": [0.1, 0.2]}, "loss", "rate", {"units": "packet/s"})
+    >>> array_figure(rate).layout.yaxis.title.text
+    'rate [packet/s]'
+    """
+    if values.dtype.kind not in "fiub" or values.ndim > 2:
+        dims = ", ".join(map(str, values.dims)) or "none"
+        raise ValueError(
+            f"a figure of one quantity needs numbers over one or two dimensions, got {values.dtype} over {dims}; "
+            "choose values with isel or sel"
+        )
+    name = str(values.name or "value")
+    result = values.drop_vars("status", errors="ignore").to_dataset(name=name)
+    words = [d for d in values.dims if np.asarray(coordinate(result, str(d))).dtype.kind in "OUT"]
+    if values.ndim == 2 and not words:
+        return image_figure(result, name, *(str(d) for d in values.dims))
+    if values.ndim == 0:
+        return point_figure(result, [name])
+    along = next((d for d in values.dims if d not in words), values.dims[0])
+    return panel_figure(result, [name], str(along))
 
 
 def point_figure(result: xr.Dataset, names: Sequence[str]) -> go.Figure:

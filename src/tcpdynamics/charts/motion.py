@@ -94,8 +94,10 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
     if iterated:
         panels = [(result[iterated[0]], "iterate", BLUE)]
     else:
-        swings = result.attractor != 1  # what rests has ripples of rounding only
-        panels = [(result[k].where(swings), "extremum", c) for k, c in (("maxima", BLUE), ("minima", RED))]
+        cycles = result.attractor == 2  # what rests has ripples of rounding only
+        panels = [(result[k].where(cycles), "extremum", c) for k, c in (("maxima", BLUE), ("minima", RED))]
+        panels += [(result[k].where(result.attractor == 0), "extremum", GREY) for k in ("maxima", "minima")]
+    unsettled = "neither rest nor cycle"
     for values, along, colour in panels:
         if "flow" in values.dims:
             values = values.isel(flow=0)
@@ -103,11 +105,12 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
         x, y = _points(result[dim].values, kept, MARKERS // len(panels))
         style = {"size": 2 if x.size > 5000 else 4, "color": colour}
         name = str(values.attrs.get("long_name", values.name)).partition(" of ")[0]
-        figure.add_scattergl(
-            x=x, y=y, mode="markers", marker=style, name=name, showlegend=x.size > 0, row=1, col=1
-        )
-    if "level" in result:
-        rest = result.level.where(result.attractor == 1)
+        name = unsettled if colour == GREY else name
+        new = x.size > 0 and name not in [trace.name for trace in figure.data if trace.showlegend]
+        figure.add_scattergl(x=x, y=y, mode="markers", marker=style, name=name, showlegend=new, row=1, col=1)
+    if "level" in result:  # a store from before `rest` was kept has the motion's end only
+        rest = result["rest" if "rest" in result else "level"].where(result.attractor == 1)
+        named = "equilibrium (solved for)" if "rest" in result else "at the end, near equilibrium"
         style = {"color": BLACK, "width": 2}
         if np.isfinite(rest.values).any():
             figure.add_scatter(
@@ -115,7 +118,7 @@ def bifurcation_figure(result: xr.Dataset, exponents: xr.Dataset | None = None) 
                 y=rest.values,
                 mode="lines",
                 line=style,
-                name="equilibrium",
+                name=named,
                 row=1,
                 col=1,
             )

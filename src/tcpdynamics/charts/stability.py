@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 from scipy.ndimage import map_coordinates
 
-from tcpdynamics.solvers.results import Status
+from tcpdynamics.solvers.results import NOT_YET, Status
 from tcpdynamics.solvers.stability.boundary import Boundary
 from tcpdynamics.solvers.stability.boundary import trace as find_boundary
 from tcpdynamics.solvers.stability.stability_chart import VERDICTS, boundary_curves
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 #: Light tints of blue and orange, which colour-blind readers tell apart.
 _FILLS = {"stable": "#BFE0F2", "marginal": "#7F7F7F", "unstable": "#FBD9B5", "unknown": "#FFFFFF"}
+
+#: A crossing whose abscissa is above this share of the chart's largest is a jump: others are exact to 1e-10 of an edge.
+_JUMP = 1e-5
 
 
 def stability_figure(chart: xr.Dataset, *, marks: Sequence[Mapping[str, Any]] = ()) -> go.Figure:
@@ -80,13 +83,14 @@ def _regions(chart: xr.Dataset, across: str, up: str) -> go.Figure:
     )  # fmt: skip
     for value, name in VERDICTS.items():
         if (verdict == value).any():
+            why = _why_unknown(chart) if name == "unknown" else ""
             box = {
                 "symbol": "square",
                 "size": 12,
                 "color": _FILLS[name],
                 "line": {"color": "#444", "width": 1},
             }
-            figure.add_scatter(x=[None], y=[None], mode="markers", marker=box, name=name)
+            figure.add_scatter(x=[None], y=[None], mode="markers", marker=box, name=name + why)
     if "boundary_curve" in chart:
         _boundary(figure, chart, across, up)
     if "margin" in chart:
@@ -102,21 +106,64 @@ def _verdicts(chart: xr.Dataset) -> xr.DataArray:
     return verdict.where(chart.status.isin((0, Status.ON_SWITCH)), 2) if "status" in chart else verdict
 
 
+def _why_unknown(chart: xr.Dataset) -> str:
+    """The commonest reason of points without a verdict."""
+    if "status" not in chart:
+        return ""
+    codes = chart.status.values[_verdicts(chart).values == 2]
+    codes, counts = np.unique(codes[(codes != 0) & (codes != NOT_YET)], return_counts=True)
+    known = set(Status)
+    reasons = [
+        Status(int(c)).sentence.partition(":")[0] for c in codes[np.argsort(-counts)] if int(c) in known
+    ]
+    return (": " if len(reasons) == 1 else ", mostly: ") + reasons[0] if reasons else ""
+
+
 def _boundary(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> None:
-    """The traced curves; crossings that no curve joins as dots."""
-    curves = [(c[f"boundary_{across}"].values, c[f"boundary_{up}"].values) for c in boundary_curves(chart)]
-    lines = [c for c in curves if len(c[0]) > 1]
-    dots = [c for c in curves if len(c[0]) == 1]
-    if lines:
-        gap = np.array([np.nan])
-        x, y = (np.concatenate([part for c in lines for part in (c[i], gap)]) for i in (0, 1))
-        line = {"color": BLACK, "width": 5}
-        figure.add_scatter(x=x, y=y, mode="lines", line=line, name="boundary, from the roots")
-    if dots:
-        x, y = (np.concatenate([c[i] for c in dots]) for i in (0, 1))
-        style = {"color": BLACK, "size": 4}
-        name = "boundary, from the roots"
-        figure.add_scatter(x=x, y=y, mode="markers", marker=style, name=name, showlegend=not lines)
+    """The traced curves, where roots pass and where stability jumps; crossings that no curve joins as dots."""
+    value = chart["radius"] - 1 if "radius" in chart else chart["abscissa"]
+    size = np.abs(value.values[np.isfinite(value.values)]).max(initial=0.0)
+    curves = [
+        (c[f"boundary_{across}"].values, c[f"boundary_{up}"].values, _jumps(c, size))
+        for c in boundary_curves(chart)
+    ]
+    for at_jumps, name, dash in ((False, "from the roots", "solid"), (True, "at a jump", "dot")):
+        known = set()
+        for single, mode in ((False, "lines"), (True, "markers")):
+            parts = [c for c in curves if (len(c[0]) == 1) == single]
+            kept = [_with_neighbours(jump) if at_jumps else ~jump for *_, jump in parts]
+            x, y = (
+                np.concatenate(
+                    [np.append(np.where(k, c[i], np.nan), np.nan) for c, k in zip(parts, kept, strict=True)]
+                )
+                if parts
+                else np.empty(0)
+                for i in (0, 1)
+            )
+            if not np.isfinite(x).any():
+                continue
+            look: dict[str, Any] = {"marker": {"color": BLACK, "size": 4}}
+            if mode == "lines":
+                look = {"line": {"color": BLACK, "width": 5, "dash": dash}}
+            first = name not in known
+            figure.add_scatter(x=x, y=y, mode=mode, name=f"boundary, {name}", showlegend=first, **look)
+            known.add(name)
+
+
+def _jumps(curve: xr.Dataset, size: float) -> Any:
+    """Crossings at which the number that decides does not pass through zero, beside the largest of the chart."""
+    if "boundary_residual" not in curve:
+        return np.zeros(curve.sizes["crossing"], bool)
+    residual = np.abs(curve.boundary_residual.values)
+    return ~(residual <= _JUMP * size)
+
+
+def _with_neighbours(where: Any) -> Any:
+    """The same with the points before and behind, so that lines meet."""
+    out = where.copy()
+    out[1:] |= where[:-1]
+    out[:-1] |= where[1:]
+    return out
 
 
 def _closed_form(figure: go.Figure, chart: xr.Dataset, across: str, up: str) -> None:
@@ -267,7 +314,7 @@ def _roots(result: xr.Dataset) -> tuple[str, Any]:
 
 
 def equilibria_figure(result: xr.Dataset) -> go.Figure:
-    """Equilibria against the swept parameter: stable ones as discs, others as rings; of two parameters, their number.
+    """Equilibria against the swept parameter: stable discs, unstable rings, undecided diamonds; of two, their number.
 
     Raises
     ------
@@ -277,14 +324,23 @@ def equilibria_figure(result: xr.Dataset) -> go.Figure:
     swept = check_swept(result, 2)
     if len(swept) == 2:
         return image_figure(result, "count", *swept)
-    beside = {"residual", "abscissa", "radius", "stable", "count", "status"}
+    beside = {"residual", "abscissa", "radius", "stable", "undecided", "count", "status"}
+    stable = result.stable == 1
+    undecided = result.undecided == 1 if "undecided" in result else stable & False
+    why = "on a switch: undecided" if (result.status == Status.ON_SWITCH).any() else "undecided"
+    kinds = (
+        ("stable", stable, "circle"),
+        ("unstable", ~stable & ~undecided, "circle-open"),
+        (why, undecided, "diamond-open"),
+    )
     names = [str(k) for k, v in result.data_vars.items() if k not in beside and "equilibrium" in v.dims]
     figure, rows = _panels(result, names)
     for colour, name in zip(COLOURS, names, strict=False):
         values, label = _first_flow(result[name])
         x = values * 0 + (result[swept[0]] if swept else np.arange(1, values.sizes["equilibrium"] + 1))
-        for word, is_kind, symbol in (("stable", True, "circle"), ("unstable", False, "circle-open")):
-            kind = (result.stable == 1) == is_kind
+        for word, kind, symbol in kinds:
+            if word not in ("stable", "unstable") and not bool((kind & values.notnull()).any()):
+                continue
             style = {"color": colour, "symbol": symbol, "size": 8}
             figure.add_scatter(
                 x=x.where(kind).values.ravel(), y=values.where(kind).values.ravel(), mode="markers", marker=style,
