@@ -32,7 +32,7 @@ EVERYTHING = Record(sends=True, receives=True, drops=True, windows=0.0, queues=0
 CROWD = Scenario(
     (
         Flows(count=20, rtt=(0.19, 0.21)),
-        Flows(count=5, sender="newreno", compat="rfc", rtt=0.1, jitter=0.004),
+        Flows(count=5, sender="newreno", rules="rfc", rtt=0.1, jitter=0.004),
         Flows(count=5, sender="poisson", rate=5e3, rtt=0.1),
     ),
     Bottleneck(rate=3e5, buffer=15),
@@ -378,7 +378,7 @@ def test_every_variable_has_a_unit_and_a_name():
     for name, variable in result.data_vars.items():
         assert variable.attrs["units"] and variable.attrs["long_name"], name
     ran = json.loads(result.attrs["what_you_ran"])
-    assert ran["flows"][0]["min_rto"] == 0.2 and "compat ns2" in ran["engine"]
+    assert ran["flows"][0]["min_rto"] == 0.2 and "rules ns2" in ran["engine"]
     assert parse_scenario(json.loads(result.attrs["scenario"])) == dataclasses.replace(
         CITY, record=EVERYTHING
     )

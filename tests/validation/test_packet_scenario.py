@@ -47,7 +47,7 @@ NETWORK = {
         {"source": "r", "target": "c", "buffer_bytes": 9000, "duplex": False},
     ],
     "flows": [
-        {"source": "a", "target": ["b"], "sender": "reno", "compat": "rfc", "delayed_ack": "100ms"},
+        {"source": "a", "target": ["b"], "sender": "reno", "rules": "rfc", "delayed_ack": "100ms"},
         {"route": ["b", "r", "a"], "segments": 20, "handshake": False, "min_rto": "200ms"},
         {"source": "b", "target": "a", "sender": "poisson", "rate": "100kbit/s", "stop": "10s"},
     ],
@@ -138,7 +138,7 @@ def changed(path, value, good=GOOD):
         (["drops", 0, "flow"], 4, ["drops.flow", "4"]),
         (["flows", 0, "colour"], "red", ["flows.0.colour", "unknown key"]),
         (["flows", 0, "source"], "a", ["flows[0].source", "need links"]),
-        (["flows", 0, "compat"], "ns3", ["compat", "ns3", "rfc"]),
+        (["flows", 0, "rules"], "ns3", ["rules", "ns3", "rfc"]),
         (["flows", 0, "sack"], False, ["flows[0].sack", "newreno"]),
         (["flows", 0, "rate"], 1e5, ["flows[0].rate", "cbr"]),
         (["flows", 0, "sender"], "cbr", ["flows[0].rate", "missing"]),

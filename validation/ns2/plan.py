@@ -120,7 +120,7 @@ def _dumbbell(scenario: Scenario, groups: Sequence[Any]) -> tuple[tuple[Link, ..
     """A quarter of the RTT before the bottleneck, a quarter after it, half on a direct way back."""
     assert scenario.bottleneck is not None
     b = scenario.bottleneck
-    links = [Link("r1", "r2", b.rate, 0.0, b.buffer, loss=b.loss, duplex=False)]
+    links = [b.as_link("r1", "r2")]
     flows = []
     rtts = [rtt for group in scenario.flows for rtt in np.linspace(*group.rtts(), group.count)]
     for i, ((group, start, segments), rtt) in enumerate(zip(groups, rtts, strict=True)):
@@ -185,8 +185,8 @@ def _lost(scenario: Scenario) -> dict[int, tuple[int, ...]]:
 def _refuse_links(scenario: Scenario) -> None:
     for link in scenario.ways:
         at = f" of link {link.name}"
-        if link.discipline != "droptail":
-            raise ScenarioError(f'links.discipline{at}: only "droptail" is translated for ns-2')
+        if link.queue != "droptail":
+            raise ScenarioError(f'links.queue{at}: only "droptail" is translated for ns-2')
         if link.jitter:
             raise ScenarioError(f"links.jitter{at}: ns-2 has no such thing; take flows.overhead")
         if (link.buffer_bytes or 0) > LARGEST:
@@ -202,8 +202,8 @@ def _refuse_flows(group: Flows) -> None:
         raise ScenarioError(
             f'flows.sender = "{group.sender}" is not translated for ns-2; leave those flows out'
         )
-    if group.compat != "ns2":
-        raise ScenarioError(f'flows.compat = "{group.compat}": ns-2 has its own rules; take "ns2"')
+    if group.rules != "ns2":
+        raise ScenarioError(f'flows.rules = "{group.rules}": ns-2 has its own rules; take "ns2"')
     if group.control != "reno":
         raise ScenarioError(f'flows.control = "{group.control}": only "reno" is translated for ns-2')
     if group.jitter:
