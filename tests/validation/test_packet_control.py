@@ -250,7 +250,7 @@ def test_a_rule_that_cannot_be_compiled_says_why():
 
 
 def test_misshapen_hooks_are_named():
-    with pytest.raises(RuleError, match="on_ack, on_loss, on_timeout, got on_packet"):
+    with pytest.raises(RuleError, match="on_ack, on_loss, on_timeout, on_every_ack, on_mark, got on_packet"):
 
         @congestion_control("mine")
         def on_packet(f, now, acked):
@@ -262,14 +262,14 @@ def test_misshapen_hooks_are_named():
         def on_loss(f, now, acked):
             pass
 
-    for name in ("reno", "two words", "", 7):
+    for name in ("reno", "hstcp", "two words", "", 7):
         with pytest.raises(RuleError, match="identifier"):
             congestion_control(name)
 
 
 def test_an_unknown_rule_is_named():
-    with pytest.raises(ScenarioError, match=r"'vegas' is not known; known rules: reno.*congestion_control"):
-        simulate(crowd(control="vegas"))
+    with pytest.raises(ScenarioError, match=r"'bbr' is not known; known rules: reno.*congestion_control"):
+        simulate(crowd(control="bbr"))
 
 
 @pytest.mark.parametrize("parameters", [(1.0,) * 9, (float("nan"),), (float("inf"),), ("2",)])
@@ -354,9 +354,9 @@ def test_a_rule_of_the_table_is_as_one_of_a_user(monkeypatch):
     file = types.ModuleType("fixed_three")
     file.on_ack = fixed(3.0)
     monkeypatch.setitem(windows.RULES, "fixed_three", file)
-    assert known_rules()[:2] == ("reno", "fixed_three")
+    assert "fixed_three" in known_rules()
     assert alone("fixed_three")["window_cwnd"][-1].item() == 3.0
-    with pytest.raises(RuleError, match=r"other than reno, fixed_three"):
+    with pytest.raises(RuleError, match=r"other than reno, .*fixed_three"):
         congestion_control("fixed_three")
 
 
@@ -382,4 +382,4 @@ def test_a_table_calls_the_member_of_the_record():
         answers.append(call(world[0], flow[0], 5.0))
     assert answers == [6.0, 50.0, 6.0]
     assert list(senders.BOOKS) == ["ns2", "rfc"]
-    assert list(queues.DISCIPLINES) == ["droptail"]
+    assert next(iter(queues.DISCIPLINES)) == "droptail"  # the one in the loop

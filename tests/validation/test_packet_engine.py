@@ -167,9 +167,9 @@ def test_seeds_differ_in_everything_random():
         ("counts", k.ACKS_SENT, "flow 1: acknowledgements sent = "),
         ("counts", k.ACKS_DROPPED, "flow 1: acknowledgements sent = "),
         ("counts", k.ACKS_BACK, "flow 1: acknowledgements sent = "),
-        ("links", "arrived", "link 1: arrived = dropped"),
-        ("links", "dropped", "link 1: arrived = dropped"),
-        ("links", "accepted", "link 1: arrived = dropped"),
+        ("links", "arrived", "link 1: arrived = refused"),
+        ("links", "dropped", "link 1: arrived = refused"),
+        ("links", "accepted", "link 1: arrived = refused"),
         ("links", "left", "link 1: accepted = left"),
     ],
 )

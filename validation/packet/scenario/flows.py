@@ -123,7 +123,7 @@ class Flows:
     sender: str = "sack"
     rules: str = "ns2"
     control: str = "reno"
-    parameters: tuple[float, ...] | dict[str, float] = ()
+    parameters: tuple[float, ...] | dict[str, float | str] = ()
     rtt: float | tuple[float, float] | None = in_unit("s", default=None)
     source: str | tuple[str, ...] | None = None
     target: str | tuple[str, ...] | None = None

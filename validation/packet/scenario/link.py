@@ -78,7 +78,7 @@ class Link:
     buffer: int | None = None
     buffer_bytes: int | None = None
     queue: str = "droptail"
-    queue_parameters: dict[str, Any] = field(default_factory=dict)
+    queue_parameters: dict[str, float | str] = field(default_factory=dict)
     service: Literal["auto", "analytic", "served"] = "auto"
     loss: float = in_unit("1", default=0.0)
     jitter: float = in_unit("s", default=0.0)
@@ -175,7 +175,7 @@ class Bottleneck:
     buffer: int | None = None
     loss: float = in_unit("1", default=0.0)
     queue: str = "droptail"
-    queue_parameters: dict[str, Any] = field(default_factory=dict)
+    queue_parameters: dict[str, float | str] = field(default_factory=dict)
 
     __pydantic_config__ = FORBID
 
