@@ -150,7 +150,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "limited": group.limited_transmit,
         "sack": s["sack"],
         "timestamps": group.timestamps,
-        "ecn": group.ecn,
+        "ecn": 0 if not group.ecn else k.EACH if group.echoes_each else k.UNTIL_ANSWERED,
         "max_backoff": group.max_backoff,
         "clear_after": group.clear_rtt_after,
         "min_rto": s["min_rto"],

@@ -13,7 +13,16 @@ from . import views as at
 from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
 from .jit import called, entry, inlined
 from .links import drain, join, pass_through, serve
-from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, note_marks, receive
+from .receiver import (
+    answer,
+    count_receipt,
+    fill_ack,
+    held_ack,
+    launch_ack,
+    must_answer_first,
+    note_marks,
+    receive,
+)
 from .recording import answer_ahead_of_edge, record_send, sample_queue, sample_window
 from .senders.common import finished, launch
 from .senders.open_loop import is_open_loop, tick
@@ -194,6 +203,10 @@ def _received(w: Any, slot: Any) -> Any:
         count_receipt(w, f, i, w.now, True, seq, kind)
         free_slot(w, slot)
         return -1
+    if must_answer_first(f, e.mark):  # the packet comes again, at the same time
+        e.on = -1
+        insert_here(w, slot, w.now)
+        return held_ack(w, f, i, f.ack_timer)
     note_marks(f, e.mark)
     fresh = receive(w, f, i, seq, sent)
     count_receipt(w, f, i, w.now, fresh, seq, kind)

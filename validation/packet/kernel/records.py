@@ -76,6 +76,9 @@ NOTHING, SEND, FILL = range(3)
 # CWR, the sender has answered.
 AFTER_END, DELAYED, ECT, CE, ECE, CWR = 1, 2, 4, 8, 16, 32
 
+# How a receiver echoes marks, `ecn` of a flow: not, until answered (RFC 3168), each (RFC 8257).
+NO_ECHO, UNTIL_ANSWERED, EACH = range(3)
+
 UNLIMITED = 1 << 62
 
 #: Slots that must be free before a packet is sent: one for it, the rest for timers that its turn sets.

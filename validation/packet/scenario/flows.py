@@ -36,8 +36,8 @@ class Flows:
         The rule book: what ns-2.35's agents do, packet by packet, or what RFC 5681, 6298, 6582 and 6675 say.
         `docs/senders.md` lists the differences. (`compat`, its earlier name, is understood too.)
     control : str
-        Congestion control: "reno" (slow start, AIMD), or the name of a rule of one's own made with
-        `@congestion_control`.
+        Congestion control: "reno" (slow start, AIMD), "hstcp", "scalable", "westwood", "vegas", "cubic", "dctcp" (needs
+        `ecn`), or the name of a rule of one's own made with `@congestion_control`.
     parameters : tuple of float, or mapping of a name to a float
         At most 8 numbers for the rule, its `f.p0` to `f.p7`; of a built-in rule by name, such as `{"b": 0.1}`.
     rtt : float or (float, float)
@@ -237,6 +237,10 @@ class Flows:
         check_name("flows.control", self.control)
         if self.control in RULES:
             self.rule_parameters()
+            if self.echoes_each and not self.ecn:
+                raise ScenarioError(
+                    f'flows.ecn must be true with control "{self.control}", which lives by marks; set ecn = true'
+                )
             return
         if not isinstance(self.parameters, tuple):
             raise ScenarioError(f"flows.parameters must be a tuple of numbers, got {shown(self.parameters)}")
@@ -272,11 +276,20 @@ class Flows:
         """Whether the sender ignores the network ("cbr", "poisson")."""
         return self.sender in ("cbr", "poisson")
 
+    @property
+    def echoes_each(self) -> bool:
+        """Whether the receiver tells of each mark by itself, as the window rule wants it (RFC 8257)."""
+        return bool(getattr(RULES.get(self.control), "ECHOES_EACH", False))
+
     def rule_parameters(self) -> tuple[float, ...]:
         """The numbers of the window rule, `f.p0` and so on, with the defaults of a built-in rule filled in."""
-        file = RULES.get(self.control)
-        if file is None:
+        if self.control not in RULES:
             return tuple(float(value) for value in self.parameters)  # a tuple, as checked
+        return tuple(self.named_parameters().values())
+
+    def named_parameters(self) -> dict[str, float]:
+        """The parameters of a built-in window rule by name, with its defaults filled in."""
+        file = RULES.get(self.control)
         values = self.parameters
         if isinstance(values, tuple):
             names = [p.name for p in parameters_of(file)]
@@ -285,7 +298,7 @@ class Flows:
                     f'flows.parameters: control "{self.control}" has {len(names)}, got {len(values)}'
                 )
             values = dict(zip(names, values, strict=False))
-        return tuple(read_parameters(file, values, "flows.parameters", f'control "{self.control}"').values())
+        return read_parameters(file, values, "flows.parameters", f'control "{self.control}"')
 
     def rtts(self) -> tuple[float, float]:
         """Least and greatest base RTT of the group [s] on a bottleneck (0.2 s where none is given)."""

@@ -16,10 +16,13 @@ from .. import views as at
 from ..hooks import caller
 from ..jit import inlined
 from ..records import TAHOE
-from . import hstcp, reno
+from . import cubic, dctcp, hstcp, reno, scalable, vegas, westwood
 
 #: Name -> the file with its hooks.
-RULES: dict[str, ModuleType] = {"reno": reno, "hstcp": hstcp}
+RULES: dict[str, ModuleType] = {
+    "reno": reno, "hstcp": hstcp, "scalable": scalable, "westwood": westwood, "vegas": vegas, "cubic": cubic,
+    "dctcp": dctcp,
+}  # fmt: skip
 
 #: The rule in the loop, whose addresses are 0.
 DEFAULT = "reno"

@@ -3,6 +3,10 @@
 b(w) = 0.5 - (0.5 - high_decrease) ln(w / low_window) / ln(high_window / low_window),
 a(w) = w^2 p(w) 2 b(w) / (2 - b(w)), p(w) = low_p (w / low_window)^(1/S), S = ln(high_window/low_window) /
 ln(high_p/low_p). Its response function is `models.HighSpeedTcp`.
+
+With rule book "ns2" as `windowOption_ 8` of ns-2.35: low_p = 1.5 / low_window^2 instead of 10^-3, which makes a(w) up to
+3.9 % larger just above 38; the first decrease, one in slow start and any after a timeout is by half; and a loss at or
+below low_window multiplies the window by the last b(w) above it, where the RFC halves (0.5 before any: no difference).
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from tcpdynamics.errors import ScenarioError
 
 from ..jit import inlined
 from ..parameters import Parameter
+from ..records import AFTER_TIMEOUT
+from .reno import whole_window
 
 SOURCE = "RFC 3649, section 5"
 
@@ -69,3 +75,49 @@ def on_loss(f: Any, now: Any) -> None:
     """The window falls by b(w) w."""
     f.cwnd = max((1.0 - decrease(f)) * f.cwnd, 2.0)
     f.ssthresh = f.cwnd
+
+
+@inlined
+def _decrease_ns2(f: Any) -> Any:
+    """b(w), rounded as there."""
+    slope = (f.p4 - 0.5) / (math.log(f.p1) - math.log(f.p0))
+    return 0.5 - math.log(f.p0) * slope + math.log(f.cwnd) * slope
+
+
+def on_ack_ns2(f: Any, now: Any, acked: Any) -> None:
+    """As ns-2: low_p follows from low_window, and the advertised window bounds only what is sent."""
+    if f.cwnd < f.ssthresh:
+        f.cwnd += 1.0
+    elif f.cwnd <= f.p0:
+        f.cwnd += 1.0 / f.cwnd
+    else:
+        low_p = math.log(1.5 / (f.p0 * f.p0))
+        slope = (math.log(f.p3) - low_p) / (math.log(f.p1) - math.log(f.p0))
+        p = math.exp(low_p - math.log(f.p0) * slope + math.log(f.cwnd) * slope)
+        f.cwnd += f.cwnd * f.cwnd * p / (1.0 / _decrease_ns2(f) - 0.5) / f.cwnd
+
+
+@inlined
+def _slow_down_ns2(f: Any) -> Any:
+    """What is left of the window, and whether by half; x0: the last factor (0: none), x1: has there been a decrease?"""
+    window = whole_window(f)
+    left = window * (f.x0 if f.x0 > 0.0 else 0.5)
+    if f.cwnd > f.p0:
+        f.x0 = _decrease_ns2(f)
+        left = window - f.x0 * window
+    by_half = f.x1 == 0.0 or f.cwnd < f.ssthresh
+    f.x1 = 1.0
+    halved = window / 2.0
+    f.ssthresh = np.float64(np.int64(halved if by_half or f.action == AFTER_TIMEOUT else left))
+    return halved if by_half or f.x0 in (0.0, 0.5) else left
+
+
+def on_loss_ns2(f: Any, now: Any) -> None:
+    """As ns-2: only the threshold in whole segments."""
+    f.cwnd = _slow_down_ns2(f)
+
+
+def on_timeout_ns2(f: Any, now: Any) -> None:
+    """As ns-2: half of the window is the threshold."""
+    _slow_down_ns2(f)
+    f.cwnd = 1.0
