@@ -41,7 +41,11 @@ def refuse(values: Mapping[str, float], key: str) -> None:
 @inlined
 def _once_a_round_trip(f: Any, now: Any, whole: Any) -> None:
     """Decide on the growth per acknowledgement, x5, from now on; x6: does this round trip hold the window?"""
-    rtt = f.x2 / f.x3 if f.x3 > 0.0 else f.rtt
+    rtt = f.rtt
+    if f.x3 > 0.0:
+        rtt = f.x2 / f.x3
+    elif f.x1 > 0.0:
+        rtt = now - f.x1
     f.x2 = 0.0
     f.x3 = 0.0
     sent = f.next - f.x0
@@ -75,6 +79,8 @@ def _on_ack(f: Any, now: Any, whole: Any) -> None:
         f.x5 = 0.0
     if f.cwnd - (f.next - f.una + 1) <= 2.0:  # not while the window is larger than what is sent
         f.cwnd += f.x5
+    if whole and f.una <= f.iw:  # ns-2 takes no sample of what was sent at time 0 of the flow
+        return
     f.x2 += f.rtt
     f.x3 += 1.0
     if f.rtt < f.x4:
