@@ -63,6 +63,13 @@ def scenarios():
     made = {f"{sender}, {book}": crowd(sender, book) for sender in SENDERS for book in ("ns2", "rfc")}
     rule = {"control": "interpreted_too", "parameters": (0.5, 2.0)}
     made |= {f"rule, {book}": crowd("sack", book, **rule) for book in ("ns2", "rfc")}
+    for control in ("hstcp", "scalable", "westwood", "vegas", "cubic", "dctcp"):
+        few = {"low_window": 4.0} if control in ("hstcp", "scalable") else {}
+        few |= {"hystart": 1} if control == "cubic" else {}
+        for book in ("ns2", "rfc") if control in ("hstcp", "vegas") else ("rfc",):
+            made[f"{control}, {book}"] = crowd(
+                "sack", book, control=control, parameters=few, ecn=control == "dctcp", delayed_ack=0.1
+            )
     made["alone"] = Scenario(
         (Flows(rules="rfc"),), Bottleneck(2e5, 8), duration=5.0, warm_up=1.0, record=EVERYTHING
     )

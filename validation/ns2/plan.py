@@ -134,7 +134,11 @@ def _dumbbell(scenario: Scenario, groups: Sequence[Any]) -> tuple[tuple[Link, ..
             Link("r2", d, None, quarter, duplex=False),
             Link(d, s, None, 2 * quarter, duplex=False),
         ]
-        flows.append(PlannedFlow(group.settings(), group.named_parameters(), s, d, (first, 0, first + 1), start, segments))
+        flows.append(
+            PlannedFlow(
+                group.settings(), group.named_parameters(), s, d, (first, 0, first + 1), start, segments
+            )
+        )
     return tuple(links), flows
 
 
@@ -150,9 +154,7 @@ def _network(
         there, back = routes.both(group, a, b)
         for route in (there, back):
             shortest.check(route)
-        flows.append(
-            PlannedFlow(group.settings(), group.named_parameters(), a, b, there, start, segments)
-        )
+        flows.append(PlannedFlow(group.settings(), group.named_parameters(), a, b, there, start, segments))
     return scenario.ways, flows
 
 
@@ -238,7 +240,9 @@ def _refuse_control(group: Flows) -> None:
                 "flows.handshake: ns-2's Vegas sends segment 0 in full size; set handshake = false"
             )
         if any(value % 1 for value in group.named_parameters().values()):
-            raise ScenarioError("flows.parameters: ns-2's Vegas counts whole packets; round alpha, beta and gamma")
+            raise ScenarioError(
+                "flows.parameters: ns-2's Vegas counts whole packets; round alpha, beta and gamma"
+            )
 
 
 class ShortestPaths:

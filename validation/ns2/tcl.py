@@ -167,7 +167,9 @@ def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) ->
     agent = f"Agent/{'TCP/Vegas' if s['control'] == 'vegas' else AGENTS[s['sender']]}"
     if s["control"] == "hstcp":
         yield f"{agent} set windowOption_ 8"
-        yield from (f"{agent} set {HSTCP[name]} {number(x)}" for name, x in flow.control.items() if name in HSTCP)
+        yield from (
+            f"{agent} set {HSTCP[name]} {number(x)}" for name, x in flow.control.items() if name in HSTCP
+        )
     yield f"set tcp({i}) [new {agent}]"
     if s["control"] == "hstcp":
         yield f"{agent} set windowOption_ 1"
