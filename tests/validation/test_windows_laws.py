@@ -1,11 +1,14 @@
 """Window rules against the laws that they are published with."""
 
 import dataclasses
+import math
 import subprocess
 import types
 
 import numpy as np
 import pytest
+import xarray as xr
+from numba import njit
 
 from tcpdynamics.errors import ScenarioError
 from tcpdynamics.models.high_speed.hstcp import HighSpeedTcp, ScalableTcp
@@ -26,95 +29,111 @@ from tcpdynamics.validation.packet.kernel import views as at
 from tcpdynamics.validation.packet.kernel.losses import mark
 from tcpdynamics.validation.packet.kernel.parameters import Parameter
 from tcpdynamics.validation.packet.kernel.queues import droptail
-from tcpdynamics.validation.statistics import mean_interval
+from tcpdynamics.validation.statistics import two_sample
 
 RTT = 0.1
 
 
-# Random losses: the law in round trips, drawn by NumPy, beside the packets.
+# Random losses: the bare law, a queue of packets a round trip old, beside the simulator.
 
 
-def growth_and_share(kind):
-    """Of a law without memory: segments per round trip and share given up, by window."""
-    if kind == "reno":
-        return lambda w: 1.0, lambda w: 0.5
+@njit
+def a_of(kind, w):
+    """Growth per acknowledgement, segments; HighSpeed TCP by the constants of RFC 3649, section 5."""
     if kind == "scalable":
-        return lambda w: 0.01 * w if w > 16 else 1.0, lambda w: 0.125 if w > 16 else 0.5
-    table = np.arange(1.0, 10_000.0)
-    law = HighSpeedTcp(loss=1e-4)
-    a, b = (np.asarray(part(table)).tolist() for part in (law.increase, law.decrease))
-    return lambda w: a[int(w) - 1], lambda w: b[int(w) - 1]
+        return 0.01 if w > 16.0 else 1.0 / w
+    if kind == "hstcp" and w > 38.0:
+        share = math.log(w / 38.0) / math.log(83000.0 / 38.0)
+        b = 0.5 - 0.4 * share
+        return w * 1e-3 * (1e-7 / 1e-3) ** share * 2.0 * b / (2.0 - b)
+    return 1.0 / w
 
 
-def mean_of_rounds(kind, p, rounds=400_000, seed=1, c=0.4, beta=0.7):
-    """Mean of whole windows when each packet is lost with probability p; a round trip of recovery does not grow."""
-    memoryless = kind != "cubic"
-    grows, falls = growth_and_share(kind) if memoryless else (None, None)
-    w, total, recovering = 50.0, 0, False
-    last = t = k = prior = 0.0
-    friendly = w
-    for drawn in np.random.default_rng(seed).random(rounds).tolist():
-        total += int(w)
-        if recovering:
-            recovering = False
-            continue
-        if memoryless:
-            w += grows(w)
-        else:
-            t += RTT
-            friendly += 3 * (1 - beta) / (1 + beta) if friendly < prior else 1.0
-            target = last + c * (t - k) ** 3
-            w = max(w, friendly if target < friendly else min(target, 1.5 * w))
-        if drawn < (1.0 - p) ** int(w):
-            continue
-        recovering = True
-        if memoryless:
-            w = max((1.0 - falls(w)) * w, 2.0)
-        else:
-            prior = w
-            last = 0.5 * (1 + beta) * w if w < last else w
-            w *= beta
-            k, t, friendly = ((last - w) / c) ** (1 / 3), 0.0, w
-    return total / rounds
+@njit
+def b_of(kind, w):
+    """Share given up at a loss."""
+    if kind == "scalable" and w > 16.0:
+        return 0.125
+    if kind == "hstcp" and w > 38.0:
+        return 0.5 - 0.4 * math.log(w / 38.0) / math.log(83000.0 / 38.0)
+    return 0.3 if kind == "cubic" else 0.5
 
 
-def mean_window(kind, p, book, seeds, duration=400.0):
-    """Mean window [packet] with its interval, one flow on a path that loses each packet with probability p."""
+@njit
+def mean_of_law(kind, p, packets, rng):
+    """Mean window when each packet is lost with probability p and nothing else happens: no queue, no timer.
+
+    Each packet comes back, or is known to be lost, a round trip after it was sent, and makes room for one more. One
+    decrease for what was under way; until the first packet sent after it is back, nothing grows.
+    """
+    sent = np.zeros(1 << 16)
+    mask = len(sent) - 1
+    w, head, tail, recover = 50.0, 0, 0, -1
+    now = settled = began = last = k = friendly = prior = 0.0
+    for head in range(packets):
+        while tail - head < int(w):
+            sent[tail & mask] = now
+            tail += 1
+        now = sent[head & mask] + RTT
+        if head == packets // 5:  # the way from the first window is not counted
+            settled = now
+        if rng.random() < p:
+            if head > recover:
+                recover, prior, began = tail - 1, w, 0.0
+                last = 0.85 * w if w < last else w
+                w = max((1.0 - b_of(kind, w)) * w, 2.0)
+        elif head > recover and kind != "cubic":
+            w += a_of(kind, w)
+        elif head > recover:
+            if began == 0.0:
+                began, last, friendly = now, max(last, w), w
+                k = ((last - w) / 0.4) ** (1 / 3)
+            friendly += (9 / 17 if friendly < prior else 1.0) / w
+            if last + 0.4 * (now - began - k) ** 3 < friendly:
+                w = max(w, friendly)
+            else:
+                w += min(max(last + 0.4 * (now - began + RTT - k) ** 3 - w, 0.0), 0.5 * w) / w
+    return 0.8 * packets / (now - settled) * RTT
+
+
+def mean_windows(kind, p, book, seeds, duration=400.0):
+    """Mean window [packet] by replication, one flow on a path that loses each packet with probability p."""
     flow = Flows(
         sender="sack", rules=book, control=kind, source="s", target="d", packet_size=1000, window_limit=9000,
-        handshake=False, start_spread=1.0, max_rto=60.0,
+        handshake=False, start_spread=1.0,
     )  # fmt: skip
     scenario = Scenario(
         (flow,), None, duration, duration / 5, links=(Link("s", "d", 1e11, RTT / 2, loss=p),), epoch=1.0,
         slice=duration,
     )  # fmt: skip
-    return mean_interval(replicate(scenario, seeds)["sent"].isel(flow=0) / (0.8 * duration) * RTT)
+    return replicate(scenario, seeds)["sent"].isel(flow=0) / (0.8 * duration) * RTT
 
 
-def within_the_interval(kind, p, book, seeds):
-    measured, law = mean_window(kind, p, book, seeds), mean_of_rounds(kind, p)
-    mean, low, high = (float(measured[name]) for name in ("mean", "low", "high"))
+def agrees_with_its_law(kind, p, book, seeds, packets):
+    """The difference of the means has zero within its 95 % interval, which is narrow enough to mean something."""
+    measured = mean_windows(kind, p, book, seeds)
+    draws = np.random.default_rng(1).spawn(8)
+    law = xr.DataArray([mean_of_law(kind, p, packets, rng) for rng in draws], dims="replication")
+    part = two_sample(measured, law) / law.mean()
+    effect, low, high = (float(part[name]) for name in ("difference", "low", "high"))
     print(
-        f"{kind} {book} p={p:g}: {mean:.1f} [{low:.1f}, {high:.1f}], law {law:.1f}, effect {mean / law - 1:+.3f}"
+        f"{kind} {book} p={p:g}: {measured.mean():.1f}, law {law.mean():.1f}, {effect:+.3f} [{low:+.3f}, {high:+.3f}]"
     )
-    assert low < law < high
-    assert (high - low) / mean < 0.2
+    assert low < 0.0 < high
+    assert high - low < 0.25
 
 
 @pytest.mark.parametrize(("kind", "p"), [("scalable", 1e-3), ("cubic", 1e-3), ("hstcp", 3e-4)])
 def test_mean_window_under_random_losses(kind, p):
-    within_the_interval(kind, p, "rfc", 8)
+    agrees_with_its_law(kind, p, "rfc", 6, 500_000)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("book", ["rfc", "ns2"])
-@pytest.mark.parametrize(
-    ("kind", "p"),
-    [("reno", 1e-3), ("hstcp", 1e-3), ("hstcp", 1e-4), ("scalable", 1e-3), ("scalable", 3e-4), ("cubic", 1e-3),
-     ("cubic", 1e-4)],
-)  # fmt: skip
+@pytest.mark.parametrize("p", [1e-3, 3e-4, 1e-4])
+@pytest.mark.parametrize("kind", ["hstcp", "scalable", "cubic"])
 def test_mean_window_under_random_losses_at_length(kind, p, book):
-    within_the_interval(kind, p, book, 40)
+    agrees_with_its_law(kind, p, book, 40, 3_000_000)
 
 
 # Losses at even distances.

@@ -18,7 +18,10 @@ ECHOES_EACH = True
 
 
 def on_every_ack(f: Any, now: Any, acked: Any) -> None:
-    """Section 3.3, 3 to 8; x0: 1 - alpha, so that alpha starts at 1, x1: acknowledged, x2: marked, x3: the window's end."""
+    """Section 3.3, 3 to 8.
+
+    x0: 1 - alpha, so that alpha starts at 1, x1: segments acknowledged in this window, x2: marked ones, x3: its end.
+    """
     f.x1 += acked
     if f.marked:
         f.x2 += acked
