@@ -21,6 +21,7 @@ from tcpdynamics.validation.packet import (
     Record,
     Scenario,
     engine,
+    parse_scenario,
     replicate,
     simulate,
 )
@@ -321,6 +322,38 @@ def test_dctcp_needs_marks():
 def test_impossible_parameters_are_named(control, parameters, message):
     with pytest.raises(ScenarioError, match=message):
         Flows(control=control, parameters=parameters, ecn=True)
+
+
+@pytest.mark.parametrize("control", list(windows.RULES))
+def test_each_rule_goes_with_each_sender(control):
+    """Losses of all kinds, a queue of a few packets, timeouts; everything arrives, and no window is exceeded."""
+    flows = tuple(
+        Flows(
+            2, sender, book, control=control, ecn=control == "dctcp", rtt=(0.02, 0.1), window_limit=30,
+            delayed_ack=0.1 * delayed, segments=300,
+        )
+        for sender in ("tahoe", "reno", "newreno", "sack")
+        for book in ("ns2", "rfc")
+        for delayed in (0, 1)
+    )  # fmt: skip
+    scenario = Scenario(
+        flows, Bottleneck(2e6, 20, loss=0.02), 200.0, 0.0, epoch=1.0, slice=200.0, record=Record(windows=0.0)
+    )
+    result = simulate(scenario)
+    assert (result["transferred"] >= 300).all()  # the handshake comes on top
+    assert result["timeouts"].sum() > 0 and result["fast_recoveries"].sum() > 0
+    assert np.isfinite(result["window_cwnd"]).all()
+    assert (result["window_flight"] <= 30).all()
+
+
+def test_parameters_in_a_file():
+    scenario = parse_scenario(
+        {
+            "bottleneck": {"rate": "10Mbit/s", "buffer": 50},
+            "flows": [{"control": "cubic", "parameters": {"beta": 0.8, "hystart": 1}}],
+        }
+    )
+    assert scenario.flows[0].rule_parameters() == (0.4, 0.8, 1.0, 1.0)
 
 
 def test_hystart_ends_slow_start_gently():

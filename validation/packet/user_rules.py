@@ -32,10 +32,9 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
     timer expires; `on_every_ack(f, now, acked)` for any acknowledgement, before the others; `on_mark(f, now)` when an
     acknowledgement echoes a mark, once per window. A hook that a rule leaves out is Reno's; at a mark it does what it
     does at a loss. `f` is the flow's record: change `f.cwnd` and `f.ssthresh` [segments], read `f.rtt`, `f.min_rtt`,
-    `f.srtt` [s], `f.flight`, `f.window` [segments], `f.packet_size` [byte], `f.marked` (1: this acknowledgement echoes a
-    mark) and the parameters `f.p0` to `f.p7`;
-    `f.x0` to `f.x7` are the rule's own and start at 0. `now` is in seconds. Times and windows are floats. The loop
-    keeps cwnd within [1, 1e9] and ssthresh at least 2 after a loss.
+    `f.srtt` [s], `f.flight`, `f.window` [segments], `f.packet_size` [byte], `f.marked` (1: this acknowledgement echoes
+    a mark) and the parameters `f.p0` to `f.p7`; `f.x0` to `f.x7` are the rule's own and start at 0. `now` is in
+    seconds. Times and windows are floats. The loop keeps cwnd within [1, 1e9] and ssthresh at least 2 after a loss.
 
     Parameters
     ----------

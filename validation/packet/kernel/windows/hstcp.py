@@ -5,8 +5,8 @@ a(w) = w^2 p(w) 2 b(w) / (2 - b(w)), p(w) = low_p (w / low_window)^(1/S), S = ln
 ln(high_p/low_p). Its response function is `models.HighSpeedTcp`.
 
 With rule book "ns2" as `windowOption_ 8` of ns-2.35: low_p = 1.5 / low_window^2 instead of 10^-3, which makes a(w) up
-to 3.9 % larger just above 38; the first decrease, one in slow start and any after a timeout is by half; and a loss at or
-below low_window multiplies the window by the last b(w) above it, where the RFC halves (0.5 before any: no difference).
+to 3.9 % larger just above 38; the first decrease, one in slow start and the threshold after a timeout are by half; and
+a loss at or below low_window leaves the last b(w) above it (0.5 before any), where the RFC halves.
 """
 
 from __future__ import annotations

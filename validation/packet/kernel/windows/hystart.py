@@ -1,8 +1,8 @@
 """HyStart++: slow start ends before it overruns the queue, when a round trip's least RTT has grown (RFC 9406).
 
-Not a rule but a part of some. It uses x0 to x5 of a flow, up to the end of the first slow start: x0 end of the round,
-x1 least RTT of the last round, x2 of this one, x3 its samples, x4 the baseline of conservative slow start (0: not in it),
-x5 its rounds.
+Not a rule but a part of some. Up to the end of the first slow start it uses of a flow x0: end of the round, x1: least
+RTT of the last round, x2: of this one, x3: its samples, x4: the baseline of conservative slow start (0: not in it), x5:
+its rounds.
 """
 
 from __future__ import annotations
