@@ -150,7 +150,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "limited": group.limited_transmit,
         "sack": s["sack"],
         "timestamps": group.timestamps,
-        "ecn": 0 if not group.ecn else k.EACH if group.echoes_each else k.UNTIL_ANSWERED,
+        "ecn": group.ecn,
         "max_backoff": group.max_backoff,
         "clear_after": group.clear_rtt_after,
         "min_rto": s["min_rto"],
@@ -163,6 +163,8 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         **BOOKS[group.rules].flow_fields(s),
         **{f"p{j}": value for j, value in enumerate(group.rule_parameters())},
     }
+    if group.echoes_each:
+        fields["ecn"] = k.EACH
     if group.open_loop and group.rate is not None:
         fields["interval"] = on_clock(scenario, 8.0 * group.packet_size / group.rate)
     return fields

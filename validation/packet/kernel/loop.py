@@ -11,18 +11,10 @@ from . import records as k
 from . import senders, windows
 from . import views as at
 from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
+from .echo import must_answer_first, note_each
 from .jit import called, entry, inlined
 from .links import drain, join, pass_through, serve
-from .receiver import (
-    answer,
-    count_receipt,
-    fill_ack,
-    held_ack,
-    launch_ack,
-    must_answer_first,
-    note_marks,
-    receive,
-)
+from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, note_marks, receive
 from .recording import answer_ahead_of_edge, record_send, sample_queue, sample_window
 from .senders.common import finished, launch
 from .senders.open_loop import is_open_loop, tick
@@ -177,6 +169,7 @@ def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
     seq, sent, receipt = e.seq, e.sent, e.time
     _left(w, e)
     note_marks(f, e.mark)
+    note_each(f, e.mark)
     fresh = receive(w, f, i, seq, sent)
     inside = receipt < w.end
     if inside:
@@ -208,6 +201,7 @@ def _received(w: Any, slot: Any) -> Any:
         insert_here(w, slot, w.now)
         return held_ack(w, f, i, f.ack_timer)
     note_marks(f, e.mark)
+    note_each(f, e.mark)
     fresh = receive(w, f, i, seq, sent)
     count_receipt(w, f, i, w.now, fresh, seq, kind)
     if not answer(w, f, i, seq, sent):

@@ -18,7 +18,6 @@ from .records import (
     CWR,
     DELACK,
     DELIVERED,
-    EACH,
     ECE,
     GOODPUT,
     HANDSHAKES,
@@ -84,20 +83,12 @@ def _find_row(w: Any, f: Any, i: Any, seq: Any) -> None:
 
 @inlined
 def note_marks(f: Any, marks: Any) -> None:
-    """A mark is echoed until the sender has answered (RFC 3168, 6.1.3), or each by itself (RFC 8257, 3.2)."""
-    if f.ecn == EACH:
-        f.echoes_mark = 1 if marks & CE else 0
-    elif f.ecn:
+    """A mark is echoed by all acknowledgements until the sender has answered (RFC 3168, 6.1.3)."""
+    if f.ecn:
         if marks & CWR:
             f.echoes_mark = 0
         if marks & CE:
             f.echoes_mark = 1
-
-
-@inlined
-def must_answer_first(f: Any, marks: Any) -> Any:
-    """Is an acknowledgement held that tells another state of marks than this packet's (RFC 8257, 3.2)?"""
-    return f.ack_held and f.ecn == EACH and f.echoes_mark != (1 if marks & CE else 0)
 
 
 @inlined

@@ -76,8 +76,8 @@ NOTHING, SEND, FILL = range(3)
 # CWR, the sender has answered.
 AFTER_END, DELAYED, ECT, CE, ECE, CWR = 1, 2, 4, 8, 16, 32
 
-# How a receiver echoes marks, `ecn` of a flow: not, until answered (RFC 3168), each (RFC 8257).
-NO_ECHO, UNTIL_ANSWERED, EACH = range(3)
+# `ecn` of a flow whose receiver echoes each mark (RFC 8257), not until the sender has answered (1; RFC 3168); 0: none.
+EACH = 2
 
 UNLIMITED = 1 << 62
 
