@@ -121,7 +121,7 @@ def agrees_with_its_law(kind, p, book, seeds, packets):
         f"{kind} {book} p={p:g}: {measured.mean():.1f}, law {law.mean():.1f}, {effect:+.3f} [{low:+.3f}, {high:+.3f}]"
     )
     assert low < 0.0 < high
-    assert high - low < 0.25
+    assert high - low < 0.4
 
 
 @pytest.mark.parametrize(("kind", "p"), [("scalable", 1e-3), ("cubic", 1e-3), ("hstcp", 3e-4)])
