@@ -270,7 +270,7 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
         )
     else:
         path = f"RTT {_seconds(low)}" + ("" if low == high else f" to {_seconds(high)}")
-    rules = "" if group.open_loop else f" as in {BOOKS[group.compat].CALLED}"
+    rules = "" if group.open_loop else f" as in {BOOKS[group.rules].CALLED}"
     words = [f"{group.sender}{rules}", path, f"packets of {group.packet_size} B"]
     if group.open_loop:
         words.append(f"at {_rate(group.rate or 0.0)}")
@@ -312,7 +312,7 @@ def _link_line(way: Link, scenario: Scenario) -> str:
     words = ["infinitely fast" if way.rate is None else _rate(way.rate)]
     if scenario.links:
         words.append(f"delay {_seconds(way.delay)}")
-    words.append(f"{way.discipline} ({room})")
+    words.append(f"{way.queue} ({room})")
     if way.loss:
         words.append(f"independent loss {way.loss:g}")
     if way.jitter:

@@ -293,7 +293,7 @@ epoch = "1s"
 rate = "10Gbit/s"
 loss = 0.0001
 [[flows]]
-compat = "{compat}"
+rules = "{rules}"
 rtt = "100ms"
 packet_size = 1000
 window_limit = 1000000
@@ -307,7 +307,7 @@ def test_ctrl_c_is_answered_with_what_there_is(small: str, tmp_path: Path, case:
     words, stored, share = [small, "--set", LONG], tmp_path / "run.nc", "0"
     if case in ("ns2", "rfc"):
         path = tmp_path / "large.toml"
-        path.write_text(LARGE_WINDOW.format(compat=case))
+        path.write_text(LARGE_WINDOW.format(rules=case))
         words, share = [str(path)], "0.0003"  # three round trips: in recovery
     elif case == "replications":
         words = [small, "--replications", "1000", "--set", "duration=4000s"]

@@ -113,7 +113,7 @@ def test_choices_are_drawn_from_the_seed():
     ("options", "key"),
     [
         ({"sender": "cbr", "rate": 1e5, "segments": None}, "flows.sender"),
-        ({"compat": "rfc"}, "flows.compat"),
+        ({"rules": "rfc"}, "flows.rules"),
         ({"control": "cubic"}, "flows.control"),
         ({"jitter": 0.001}, "flows.jitter"),
         ({"clock_phase": 0.003}, "flows.clock_phase"),

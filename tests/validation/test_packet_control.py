@@ -39,7 +39,7 @@ def crowd(**flow):
 
 def alone(control, until=5.0):
     """One flow with a window that only its rule limits."""
-    flow = Flows(rtt=0.1, compat="rfc", control=control, window_limit=1000, initial_window=2)
+    flow = Flows(rtt=0.1, rules="rfc", control=control, window_limit=1000, initial_window=2)
     return simulate(
         Scenario(
             (flow,),
@@ -103,8 +103,8 @@ def on_timeout(f, now):  # noqa: F811
 @pytest.mark.parametrize("book", ["ns2", "rfc"])
 @pytest.mark.parametrize("limited", [False, True])
 def test_reno_written_by_the_user_is_the_built_in_one(book, sender, limited):
-    built_in = simulate(crowd(compat=book, sender=sender, limited_transmit=limited))
-    own = simulate(crowd(compat=book, sender=sender, limited_transmit=limited, control=f"my_reno_{book}"))
+    built_in = simulate(crowd(rules=book, sender=sender, limited_transmit=limited))
+    own = simulate(crowd(rules=book, sender=sender, limited_transmit=limited, control=f"my_reno_{book}"))
     assert built_in["timeouts"].sum() > 10
     if sender != "tahoe":
         assert built_in["fast_recoveries"].sum() > 10
@@ -138,7 +138,7 @@ def test_a_rule_sees_its_flow():
         f.cwnd = f.p0
 
     flow = Flows(
-        rtt=0.1, compat="rfc", control="spy", parameters=(4.0,), window_limit=9, initial_window=4, segments=40
+        rtt=0.1, rules="rfc", control="spy", parameters=(4.0,), window_limit=9, initial_window=4, segments=40
     )
     scenario = Scenario((flow,), Bottleneck(4e6), duration=3.0, warm_up=0.0, epoch=0.1)
     f = engine.execute(scenario, 1).sim.flows[0]
@@ -182,7 +182,7 @@ def test_several_rules_in_one_run():
     for name, window in (("fixed_two", 2.0), ("fixed_five", 5.0)):
         congestion_control(name)(fixed(window))
     groups = tuple(
-        Flows(2, rtt=0.1, control=name, compat=book, window_limit=50)
+        Flows(2, rtt=0.1, control=name, rules=book, window_limit=50)
         for name, book in (("fixed_two", "ns2"), ("reno", "rfc"), ("fixed_five", "rfc"), ("fixed_two", "rfc"))
     )
     result = simulate(Scenario(groups, Bottleneck(1e9), duration=21.0, warm_up=3.0, epoch=0.1, slice=1.0))
@@ -250,7 +250,7 @@ def test_a_rule_that_cannot_be_compiled_says_why():
 
 
 def test_misshapen_hooks_are_named():
-    with pytest.raises(RuleError, match="on_ack, on_loss, on_timeout, got on_packet"):
+    with pytest.raises(RuleError, match="on_ack, on_loss, on_timeout, on_every_ack, on_mark, got on_packet"):
 
         @congestion_control("mine")
         def on_packet(f, now, acked):
@@ -262,14 +262,14 @@ def test_misshapen_hooks_are_named():
         def on_loss(f, now, acked):
             pass
 
-    for name in ("reno", "two words", "", 7):
+    for name in ("reno", "hstcp", "two words", "", 7):
         with pytest.raises(RuleError, match="identifier"):
             congestion_control(name)
 
 
 def test_an_unknown_rule_is_named():
-    with pytest.raises(ScenarioError, match=r"'vegas' is not known; known rules: reno.*congestion_control"):
-        simulate(crowd(control="vegas"))
+    with pytest.raises(ScenarioError, match=r"'bbr' is not known; known rules: reno.*congestion_control"):
+        simulate(crowd(control="bbr"))
 
 
 @pytest.mark.parametrize("parameters", [(1.0,) * 9, (float("nan"),), (float("inf"),), ("2",)])
@@ -292,7 +292,7 @@ def test_a_rule_defined_again_replaces_the_old_one():
 def test_redefinition_during_a_run_leaves_that_run_alone():
     congestion_control("steady")(fixed(3.0))
     # Many steps of the loop, so that the callback is reached in between.
-    flow = Flows(50, rtt=0.1, control="steady", window_limit=50, compat="rfc")
+    flow = Flows(50, rtt=0.1, control="steady", window_limit=50, rules="rfc")
     scenario = Scenario((flow,), Bottleneck(1e9), duration=1000.0, warm_up=1.0, epoch=0.1, slice=100.0)
     calls = []
 
@@ -354,9 +354,9 @@ def test_a_rule_of_the_table_is_as_one_of_a_user(monkeypatch):
     file = types.ModuleType("fixed_three")
     file.on_ack = fixed(3.0)
     monkeypatch.setitem(windows.RULES, "fixed_three", file)
-    assert known_rules()[:2] == ("reno", "fixed_three")
+    assert "fixed_three" in known_rules()
     assert alone("fixed_three")["window_cwnd"][-1].item() == 3.0
-    with pytest.raises(RuleError, match=r"other than reno, fixed_three"):
+    with pytest.raises(RuleError, match=r"other than reno, .*fixed_three"):
         congestion_control("fixed_three")
 
 
@@ -382,4 +382,4 @@ def test_a_table_calls_the_member_of_the_record():
         answers.append(call(world[0], flow[0], 5.0))
     assert answers == [6.0, 50.0, 6.0]
     assert list(senders.BOOKS) == ["ns2", "rfc"]
-    assert list(queues.DISCIPLINES) == ["droptail"]
+    assert next(iter(queues.DISCIPLINES)) == "droptail"  # the one in the loop

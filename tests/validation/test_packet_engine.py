@@ -32,7 +32,7 @@ EVERYTHING = Record(sends=True, receives=True, drops=True, windows=0.0, queues=0
 CROWD = Scenario(
     (
         Flows(count=20, rtt=(0.19, 0.21)),
-        Flows(count=5, sender="newreno", compat="rfc", rtt=0.1, jitter=0.004),
+        Flows(count=5, sender="newreno", rules="rfc", rtt=0.1, jitter=0.004),
         Flows(count=5, sender="poisson", rate=5e3, rtt=0.1),
     ),
     Bottleneck(rate=3e5, buffer=15),
@@ -167,9 +167,9 @@ def test_seeds_differ_in_everything_random():
         ("counts", k.ACKS_SENT, "flow 1: acknowledgements sent = "),
         ("counts", k.ACKS_DROPPED, "flow 1: acknowledgements sent = "),
         ("counts", k.ACKS_BACK, "flow 1: acknowledgements sent = "),
-        ("links", "arrived", "link 1: arrived = dropped"),
-        ("links", "dropped", "link 1: arrived = dropped"),
-        ("links", "accepted", "link 1: arrived = dropped"),
+        ("links", "arrived", "link 1: arrived = refused"),
+        ("links", "dropped", "link 1: arrived = refused"),
+        ("links", "accepted", "link 1: arrived = refused"),
         ("links", "left", "link 1: accepted = left"),
     ],
 )
@@ -378,7 +378,7 @@ def test_every_variable_has_a_unit_and_a_name():
     for name, variable in result.data_vars.items():
         assert variable.attrs["units"] and variable.attrs["long_name"], name
     ran = json.loads(result.attrs["what_you_ran"])
-    assert ran["flows"][0]["min_rto"] == 0.2 and "compat ns2" in ran["engine"]
+    assert ran["flows"][0]["min_rto"] == 0.2 and "rules ns2" in ran["engine"]
     assert parse_scenario(json.loads(result.attrs["scenario"])) == dataclasses.replace(
         CITY, record=EVERYTHING
     )

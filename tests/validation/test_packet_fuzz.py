@@ -84,7 +84,7 @@ def flows(draw, names):
     given = {
         "count": draw(some(1, 1, 1, 2, 5)),
         "sender": sender,
-        "compat": book,
+        "rules": book,
         "packet_size": draw(some(1, 40, 500, 500, 500, 500, 1500, 1500)),
         "ack_size": draw(some(1, 40, 40, 40, 500)),
         "start": draw(some(0.0, 0.0, 0.0, 0.0, 0.1, 0.1, 100.0)),

@@ -28,10 +28,10 @@ def on_loss(f, now):
     f.ssthresh = f.cwnd
 
 
-def crowd(sender, compat, **options):
+def crowd(sender, rules, **options):
     """Ten seconds of a bottleneck with losses of both kinds: some hundred packets."""
     flow = Flows(
-        3, sender, compat, rtt=(0.05, 0.1), jitter=0.004, initial_window=4, start_spread=0.1, **options
+        3, sender, rules, rtt=(0.05, 0.1), jitter=0.004, initial_window=4, start_spread=0.1, **options
     )
     return Scenario(
         (flow,), Bottleneck(1e5, 5, 0.02), duration=10.0, warm_up=1.0, slice=2.0, record=EVERYTHING
@@ -47,7 +47,7 @@ def network(clock, scheduler):
     )
     flows = (
         Flows(sender="sack", source="a", target="b", delayed_ack=0.1, timestamps=True),
-        Flows(sender="newreno", compat="rfc", source="b", target="a", segments=30),
+        Flows(sender="newreno", rules="rfc", source="b", target="a", segments=30),
         Flows(sender="reno", source="a", target="c", overhead=0.01, stop=2.0),
         Flows(sender="poisson", source="c", target="b", rate=4e4),
         Flows(2, "cbr", source=("a", "b"), target=("b", "c"), rate=2e4, arrival_rate=2.0),
@@ -63,8 +63,15 @@ def scenarios():
     made = {f"{sender}, {book}": crowd(sender, book) for sender in SENDERS for book in ("ns2", "rfc")}
     rule = {"control": "interpreted_too", "parameters": (0.5, 2.0)}
     made |= {f"rule, {book}": crowd("sack", book, **rule) for book in ("ns2", "rfc")}
+    for control in ("hstcp", "scalable", "westwood", "vegas", "cubic", "dctcp"):
+        few = {"low_window": 4.0} if control in ("hstcp", "scalable") else {}
+        few |= {"hystart": 1} if control == "cubic" else {}
+        for book in ("ns2", "rfc") if control in ("hstcp", "vegas") else ("rfc",):
+            made[f"{control}, {book}"] = crowd(
+                "sack", book, control=control, parameters=few, ecn=control == "dctcp", delayed_ack=0.1
+            )
     made["alone"] = Scenario(
-        (Flows(compat="rfc"),), Bottleneck(2e5, 8), duration=5.0, warm_up=1.0, record=EVERYTHING
+        (Flows(rules="rfc"),), Bottleneck(2e5, 8), duration=5.0, warm_up=1.0, record=EVERYTHING
     )
     made["network, grid"] = network("grid", "calendar")
     made["network, double"] = network("double", "heap")

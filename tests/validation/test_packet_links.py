@@ -42,7 +42,7 @@ def test_one_packet_over_three_links(service, clock):
         Link("b", "c", 5e5, 0.02, service=service),
         Link("c", "d", 4e6, 0.03, service=service),
     ]
-    flow = Flows(source="a", target="d", compat="rfc", segments=1, initial_window=1)
+    flow = Flows(source="a", target="d", rules="rfc", segments=1, initial_window=1)
     result = simulate(network(links, flow, clock=clock, record=dataclasses.replace(ALL, windows=0.0)))
     there = 0.004 + 0.01 + 0.008 + 0.02 + 0.001 + 0.03
     back = 0.00032 + 0.03 + 0.00064 + 0.02 + 0.00008 + 0.01
@@ -56,7 +56,7 @@ def test_one_packet_over_three_links(service, clock):
 def test_selective_acknowledgements_are_longer():
     # 40 bytes, and 8 more for each block: segment 1 of four lost, so 2 and 3 report one block. The second repeat of
     # nothing: after 3 duplicates only; the acknowledgements' link is busy for (40 + 48 + 48) * 8 bits.
-    flow = Flows(source="a", target="b", compat="rfc", segments=4, initial_window=4)
+    flow = Flows(source="a", target="b", rules="rfc", segments=4, initial_window=4)
     links = [Link("a", "b", 1e6, 0.01)]
     result = simulate(network(links, flow, duration=0.5, drops=(Drop(segment=1),)))
     assert result["link_utilisation"].sel(link="b->a").item() == pytest.approx((40 + 48 + 48) * 8 / 1e6 / 0.5)
@@ -65,7 +65,7 @@ def test_selective_acknowledgements_are_longer():
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_burst_waits_in_line(service):
     # Four at once, 4 ms each: received 4 ms apart; 0, 1, 2, 3 were waiting or being sent when they came.
-    flow = Flows(source="a", target="b", compat="rfc", segments=4, initial_window=4)
+    flow = Flows(source="a", target="b", rules="rfc", segments=4, initial_window=4)
     link = Link("a", "b", 1e6, 0.01, buffer=100, service=service)
     result = simulate(network([link], flow, duration=0.5, record=ALL))
     np.testing.assert_allclose(result["receive_time"], 0.01 + 0.004 * np.arange(1, 5), atol=1e-10)
@@ -83,7 +83,7 @@ def test_a_burst_waits_in_line(service):
 @pytest.mark.parametrize("buffer", [1, 2, 3, 10])
 def test_drop_tail_in_packets(service, buffer):
     """Ten at once: the buffer counts the packet being sent."""
-    flow = Flows(source="a", target="b", compat="rfc", initial_window=10)
+    flow = Flows(source="a", target="b", rules="rfc", initial_window=10)
     link = Link("a", "b", 1e6, 0.1, buffer=buffer, service=service)
     result = simulate(network([link], flow, duration=0.1, record=ALL))
     assert result["dropped"].item() == 10 - buffer
@@ -94,7 +94,7 @@ def test_drop_tail_in_packets(service, buffer):
 @pytest.mark.parametrize(("room", "accepted"), [(500, 1), (501, 2), (1000, 2), (1001, 3), (10**6, 10)])
 def test_drop_tail_in_bytes(service, room, accepted):
     # The first is sent at once, if the queue would have taken it; others wait while less than `room` is waiting.
-    flow = Flows(source="a", target="b", compat="rfc", initial_window=10)
+    flow = Flows(source="a", target="b", rules="rfc", initial_window=10)
     link = Link("a", "b", 1e6, 0.1, buffer_bytes=room, service=service)
     result = simulate(network([link], flow, duration=0.1))
     # A packet that by itself reaches the limit is refused even by an idle link, as in ns-2.
@@ -103,7 +103,7 @@ def test_drop_tail_in_bytes(service, room, accepted):
 
 def test_small_packets_find_room_where_large_ones_do_not():
     link = Link("a", "b", 1e6, 0.1, buffer_bytes=1100)
-    large = Flows(source="a", target="b", compat="rfc", packet_size=1000, initial_window=8)
+    large = Flows(source="a", target="b", rules="rfc", packet_size=1000, initial_window=8)
     small = dataclasses.replace(large, packet_size=100, start=1e-4)
     result = simulate(network([link], large, small, duration=0.1))
     # One large in service, one waiting; the wait leaves 100 bytes less one: none small fits.
@@ -286,7 +286,7 @@ def test_acknowledgements_crowd_their_own_link():
 
 
 def test_chosen_acknowledgements_are_lost():
-    flow = Flows(source="a", target="b", compat="rfc", segments=1, initial_window=1)
+    flow = Flows(source="a", target="b", rules="rfc", segments=1, initial_window=1)
     drops = (Drop(ack=0), Drop(link="b->a", packet=1))
     result = simulate(network([Link("a", "b", 1e6, 0.01)], flow, drops=drops, record=ALL))
     # Repeated until its third acknowledgement gets through: timeouts at 1 s and, doubled, at 3 s.
@@ -353,7 +353,7 @@ def test_ways_that_do_not_exist(links, flow, words):
 
 def test_each_flow_draws_its_ends():
     names = ("n0", "n1", "n2", "n3")
-    flows = Flows(4000, source=names, target=names, segments=1, compat="rfc")
+    flows = Flows(4000, source=names, target=names, segments=1, rules="rfc")
     scenario = network(topologies.star(4, rate=1e9, delay=0.01, buffer=None), flows, duration=5.0)
     result = simulate(scenario)
     # Each host sends a quarter of the segments and of the acknowledgements; four standard deviations.
@@ -400,7 +400,7 @@ def test_two_paths_share_nothing():
 @pytest.mark.parametrize("clock", ["grid", "double"])
 def test_way_of_pure_delay(clock):
     link = Link("a", "b", rate=None, delay=0.1)
-    result = simulate(network([link], Flows(source="a", target="b", segments=5, compat="rfc"), clock=clock))
+    result = simulate(network([link], Flows(source="a", target="b", segments=5, rules="rfc"), clock=clock))
     assert result["transferred"].item() == 5
     assert result["mean_rtt"].item() == pytest.approx(0.2)
 
@@ -413,13 +413,13 @@ def test_time_passes_on_every_way():
         pauses.append(share)
         assert len(pauses) < 10, "ten million events in a millisecond"
 
-    flow = Flows(source="a", target="b", packet_size=1, ack_size=1, compat="rfc")
+    flow = Flows(source="a", target="b", packet_size=1, ack_size=1, rules="rfc")
     with pytest.raises(ScenarioError, match=r"delay|packets"):
         simulate(network([link], flow, duration=1e-3), progress=once)
 
 
 def test_queue_records_of_an_analytic_link_without_limit():
-    flow = Flows(source="a", target="b", compat="rfc", segments=4, initial_window=4)
+    flow = Flows(source="a", target="b", rules="rfc", segments=4, initial_window=4)
     link = Link("a", "b", 1e6, 0.01, service="analytic")
     result = simulate(network([link], flow, duration=0.5, record=Record(queues=0.0)))
     there = result["queue_link"] == 0
@@ -433,7 +433,7 @@ def test_queue_records_without_limit(flow):
         group = cbr("a", "b", 1e6, window_limit=2, initial_window=1)
     else:
         short = {"min_rto": 0.0, "initial_rto": 1e-3, "max_rto": 1e-3}
-        group = Flows(source="a", target="b", compat="rfc", window_limit=2, **short)
+        group = Flows(source="a", target="b", rules="rfc", window_limit=2, **short)
     result = simulate(network([Link("a", "b", 2e4, 0.1)], group, duration=5.0, record=Record(queues=0.0)))
     arrived, left = result["link_arrived"][0].item(), result["delivered"].item()
     longest = result["queue_packets"].values[result["queue_link"].values == 0].max()
@@ -460,7 +460,7 @@ def test_phase_of_equal_round_trips_does_not_drift():
 def test_hops_count_all_links():
     """The base round trip in the dataset is what a lone packet takes, on any network."""
     links = topologies.parking_lot((1e6, 5e5), access_rate=1e8)
-    flow = Flows(source="s0", target="d2", segments=1, compat="rfc", initial_window=1)
+    flow = Flows(source="s0", target="d2", segments=1, rules="rfc", initial_window=1)
     result = simulate(network(links, flow))
     assert result["mean_rtt"].item() == pytest.approx(result["base_rtt"].item(), abs=1e-9)
 
@@ -486,7 +486,7 @@ def test_chosen_packets_are_lost_on_links_of_one_flow_too(drops, lost):
 @pytest.mark.parametrize("book", ["ns2", "rfc"])
 def test_links_of_ones_own_are_counted_when_packets_pass(book):
     """What a link did in the measured part is what passed then, though shortcuts know of packets before."""
-    flows = tuple(Flows(1, compat=book, source=a, target=b) for a, b in (("s0", "d0"), ("d1", "s1")))
+    flows = tuple(Flows(1, rules=book, source=a, target=b) for a, b in (("s0", "d0"), ("d1", "s1")))
     links = topologies.dumbbell(2, 1e6, 50, (0.1, 0.12))
     quick = Scenario(flows, links=links, duration=60.0, warm_up=10.0, clock="grid")
     slow = tuple(dataclasses.replace(link, service="served") for link in links)

@@ -13,7 +13,7 @@ BOOKS = st.sampled_from(["ns2", "rfc"])
 flows = st.fixed_dictionaries(
     {
         "sender": FOUR,
-        "compat": BOOKS,
+        "rules": BOOKS,
         "segments": st.integers(1, 40),
         "window_limit": st.integers(2, 20),
         "limited_transmit": st.booleans(),
@@ -139,7 +139,7 @@ def test_three_islands_are_reported_newest_first():
     flow = Flows(
         source="s",
         target="d",
-        compat="rfc",
+        rules="rfc",
         segments=12,
         window_limit=20,
         initial_window=12,

@@ -44,7 +44,7 @@ def groups(draw, **ends):
     options = {
         "count": 1 if ends else draw(some(1, 2, 5)),
         "sender": sender,
-        "compat": book,
+        "rules": book,
         "packet_size": draw(some(500, 1000, 1500)),
         "start": draw(delays(0.01, 1.0)),
         "start_spread": draw(some(0.0, 0.7)),

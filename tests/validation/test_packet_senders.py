@@ -16,7 +16,7 @@ FOUR = ("tahoe", "reno", "newreno", "sack")
 def sends(until, drops=(), buffer=None, **flow):
     """(time, segment, kind) of every transmission of one flow before `until`, and the dataset."""
     given = {
-        "compat": "rfc",
+        "rules": "rfc",
         "rtt": 0.1,
         "handshake": False,
         "limited_transmit": False,

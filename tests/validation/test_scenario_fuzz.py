@@ -25,7 +25,7 @@ KEYS = sorted(
     {"flows", "links", "drops", "record", "bottleneck", "topology", "nodes", "kind", "rtt", "rate", "buffer", "delay"}
     | {"source", "target", "route", "count", "duration", "warm_up", "slice", "epoch", "seed", "name", "sender"}
     | {"parameters", "segments", "window_limit", "duplex", "loss", "link", "packet", "segment", "windows", "queues"}
-    | {"rates", "delays", "access_rate", "clock", "scheduler", "control", "compat", "stop", "min_rto", "max_backoff"}
+    | {"rates", "delays", "access_rate", "clock", "scheduler", "control", "rules", "stop", "min_rto", "max_backoff"}
 )  # fmt: skip
 
 #: Values as TOML, kind and hostile.

@@ -32,6 +32,8 @@ class PlannedFlow:
     ----------
     settings : mapping
         As `Flows.settings`, every default filled in.
+    control : mapping
+        Parameters of the window rule by name, every default filled in.
     there : tuple of int
         Indices of the links to the receiver; the first is where its packets are seen to be sent.
     start : float
@@ -40,6 +42,7 @@ class PlannedFlow:
     """
 
     settings: Mapping[str, Any]
+    control: Mapping[str, float]
     source: str
     target: str
     there: tuple[int, ...]
@@ -120,7 +123,7 @@ def _dumbbell(scenario: Scenario, groups: Sequence[Any]) -> tuple[tuple[Link, ..
     """A quarter of the RTT before the bottleneck, a quarter after it, half on a direct way back."""
     assert scenario.bottleneck is not None
     b = scenario.bottleneck
-    links = [Link("r1", "r2", b.rate, 0.0, b.buffer, loss=b.loss, duplex=False)]
+    links = [b.as_link("r1", "r2")]
     flows = []
     rtts = [rtt for group in scenario.flows for rtt in np.linspace(*group.rtts(), group.count)]
     for i, ((group, start, segments), rtt) in enumerate(zip(groups, rtts, strict=True)):
@@ -131,7 +134,11 @@ def _dumbbell(scenario: Scenario, groups: Sequence[Any]) -> tuple[tuple[Link, ..
             Link("r2", d, None, quarter, duplex=False),
             Link(d, s, None, 2 * quarter, duplex=False),
         ]
-        flows.append(PlannedFlow(group.settings(), s, d, (first, 0, first + 1), start, segments))
+        flows.append(
+            PlannedFlow(
+                group.settings(), group.named_parameters(), s, d, (first, 0, first + 1), start, segments
+            )
+        )
     return tuple(links), flows
 
 
@@ -147,7 +154,7 @@ def _network(
         there, back = routes.both(group, a, b)
         for route in (there, back):
             shortest.check(route)
-        flows.append(PlannedFlow(group.settings(), a, b, there, start, segments))
+        flows.append(PlannedFlow(group.settings(), group.named_parameters(), a, b, there, start, segments))
     return scenario.ways, flows
 
 
@@ -185,8 +192,8 @@ def _lost(scenario: Scenario) -> dict[int, tuple[int, ...]]:
 def _refuse_links(scenario: Scenario) -> None:
     for link in scenario.ways:
         at = f" of link {link.name}"
-        if link.discipline != "droptail":
-            raise ScenarioError(f'links.discipline{at}: only "droptail" is translated for ns-2')
+        if link.queue != "droptail":
+            raise ScenarioError(f'links.queue{at}: only "droptail" is translated for ns-2')
         if link.jitter:
             raise ScenarioError(f"links.jitter{at}: ns-2 has no such thing; take flows.overhead")
         if (link.buffer_bytes or 0) > LARGEST:
@@ -202,10 +209,9 @@ def _refuse_flows(group: Flows) -> None:
         raise ScenarioError(
             f'flows.sender = "{group.sender}" is not translated for ns-2; leave those flows out'
         )
-    if group.compat != "ns2":
-        raise ScenarioError(f'flows.compat = "{group.compat}": ns-2 has its own rules; take "ns2"')
-    if group.control != "reno":
-        raise ScenarioError(f'flows.control = "{group.control}": only "reno" is translated for ns-2')
+    if group.rules != "ns2":
+        raise ScenarioError(f'flows.rules = "{group.rules}": ns-2 has its own rules; take "ns2"')
+    _refuse_control(group)
     if group.jitter:
         raise ScenarioError("flows.jitter: ns-2 has no such thing; take flows.overhead")
     if group.clock_phase is not None:
@@ -214,6 +220,29 @@ def _refuse_flows(group: Flows) -> None:
         raise ScenarioError(
             "flows.max_backoff and flows.clear_rtt_after are 64 and 8 in ns-2; leave them out"
         )
+
+
+def _refuse_control(group: Flows) -> None:
+    if group.control not in ("reno", "hstcp", "vegas"):
+        raise ScenarioError(
+            f'flows.control = "{group.control}": only "reno", "hstcp" and "vegas" are translated for ns-2'
+        )
+    if group.control == "hstcp" and group.named_parameters()["low_p"] != 1e-3:
+        raise ScenarioError("flows.parameters.low_p: ns-2 takes 1.5 / low_window^2 for it; leave it out")
+    if group.control == "vegas":
+        if group.sender != "reno":
+            raise ScenarioError(
+                f'flows.sender = "{group.sender}" with control "vegas": ns-2\'s Vegas has a recovery of its own, '
+                'alike only while nothing is lost; take "reno"'
+            )
+        if group.settings()["handshake"]:
+            raise ScenarioError(
+                "flows.handshake: ns-2's Vegas sends segment 0 in full size; set handshake = false"
+            )
+        if any(value % 1 for value in group.named_parameters().values()):
+            raise ScenarioError(
+                "flows.parameters: ns-2's Vegas counts whole packets; round alpha, beta and gamma"
+            )
 
 
 class ShortestPaths:

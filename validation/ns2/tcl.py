@@ -25,6 +25,12 @@ SEEDS = 2**31 - 2
 
 AGENTS = {"tahoe": "TCP", "reno": "TCP/Reno", "newreno": "TCP/Newreno", "sack": "TCP/Sack1"}
 
+#: Parameters of window rules -> ns-2's variables. Those of HighSpeed TCP are read once, when an agent is made.
+HSTCP = {
+    "low_window": "low_window_", "high_window": "high_window_", "high_p": "high_p_", "high_decrease": "high_decrease_",
+}  # fmt: skip
+VEGAS = {"alpha": "v_alpha_", "beta": "v_beta_", "gamma": "v_gamma_"}
+
 
 def tcl(scenario: Scenario, seed: int | None = None) -> str:
     """The Tcl script of a scenario.
@@ -36,7 +42,7 @@ def tcl(scenario: Scenario, seed: int | None = None) -> str:
     Parameters
     ----------
     scenario : Scenario
-        Of flows with rule book "ns2" and control "reno".
+        Of flows with rule book "ns2" and control "reno", "hstcp" or "vegas".
     seed : int, optional
         Of the random choices. Default: the scenario's own. With a single flow and nothing random it is not
         passed on, so that the flow's clock has the phase that ns-2 draws by default.
@@ -158,7 +164,18 @@ def _link(made: Plan, i: int, link: Link, ends: str, first: bool, last: bool) ->
 def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) -> Iterator[str]:
     s = flow.settings
     yield f"# flow {i}"
-    yield f"set tcp({i}) [new Agent/{AGENTS[s['sender']]}]"
+    agent = f"Agent/{'TCP/Vegas' if s['control'] == 'vegas' else AGENTS[s['sender']]}"
+    if s["control"] == "hstcp":
+        yield f"{agent} set windowOption_ 8"
+        yield from (
+            f"{agent} set {HSTCP[name]} {number(x)}" for name, x in flow.control.items() if name in HSTCP
+        )
+    yield f"set tcp({i}) [new {agent}]"
+    if s["control"] == "hstcp":
+        yield f"{agent} set windowOption_ 1"
+    elif s["control"] == "vegas":
+        yield f"$tcp({i}) set delay_growth_ false"
+        yield from (f"$tcp({i}) set {VEGAS[name]} {number(x)}" for name, x in flow.control.items())
     options = {
         "fid_": i,
         # With headers of its own ns-2 would leave out those of segment 0, and add more for timestamps.

@@ -16,15 +16,9 @@ def under_way(sim: k.Sim) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     Per flow (N, 3): data not yet received, acknowledgements, of these for data received after the end. Per link
     (L,): packets held or travelling.
     """
-    waiting = np.zeros(len(sim.events), bool)  # packets in the lists of served links
-    on_link = np.zeros(len(sim.links), np.int64)
-    for i in np.flatnonzero(sim.links["list_head"] >= 0):
-        slot = sim.links["list_head"][i]
-        while slot >= 0:
-            waiting[slot] = True
-            on_link[i] += 1
-            slot = sim.events["next"][slot]
     what = sim.events["what"]
+    waiting = what == k.WAITING
+    on_link = np.bincount(sim.hops["link"][sim.events["hop"][waiting]], minlength=len(sim.links))
     packet = ((what >= 0) & (what <= k.ACKED)) | waiting
     on = sim.events["on"][packet & ~waiting]
     on_link += np.bincount(on[on >= 0], minlength=len(sim.links))
@@ -70,8 +64,10 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
                 f"flow {wrong[0]}: {rule} fails by {difference[wrong[0]]}; please report this run"
             )
     link_rules = {
-        "arrived = dropped + accepted": links["arrived"] - links["dropped"] - links["accepted"],
-        "accepted = left + held": links["accepted"] - links["left"] - on_link,
+        "arrived = refused + accepted": links["arrived"]
+        - (links["dropped"] - links["evicted"])
+        - links["accepted"],
+        "accepted = left + evicted + held": links["accepted"] - links["left"] - links["evicted"] - on_link,
     }
     for rule, difference in link_rules.items():
         wrong = np.flatnonzero(difference)

@@ -123,10 +123,11 @@ def make_links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np
         row = links[i]
         # A ring needs a limit; the length of a queue without one is known where it is a list.
         unlimited = way.buffer is None and way.buffer_bytes is None and scenario.record.queues is not None
-        served = way.service == "served" or unlimited or (way.service == "auto" and scenario.exact)
+        served = way.needs_service or unlimited or (way.service == "auto" and scenario.exact)
         row["rate"] = math.inf if way.rate is None else way.rate
         row["loss"] = way.loss
-        row["discipline"] = list(DISCIPLINES).index(way.discipline)
+        row["discipline"] = list(DISCIPLINES).index(way.queue)
+        row["number"] = i
         row["served"] = served and way.rate is not None
         row["limit"] = -1 if way.buffer is None else way.buffer - 1
         row["limit_bytes"] = -1 if way.buffer_bytes is None else way.buffer_bytes

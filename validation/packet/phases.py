@@ -142,8 +142,20 @@ def cells(scenario: Scenario, run: Run) -> list[Cell]:
 
 def _kind(group: Flows) -> Any:
     """What makes flows alike: all but their number, where they run and how long that takes."""
-    apart = ("count", "rtt", "source", "target", "route", "start", "start_spread", "arrival_rate", "stop")
-    return tuple(getattr(group, f.name) for f in dataclasses.fields(group) if f.name not in apart)
+    apart = (
+        "parameters",
+        "count",
+        "rtt",
+        "source",
+        "target",
+        "route",
+        "start",
+        "start_spread",
+        "arrival_rate",
+        "stop",
+    )
+    same = tuple(getattr(group, f.name) for f in dataclasses.fields(group) if f.name not in apart)
+    return (*same, group.rule_parameters())
 
 
 def phase_warning(scenario: Scenario, run: Run) -> str:

@@ -22,8 +22,8 @@ ENGINE = {
     "loss process": "independent per packet, applied on arrival, before the queue",
     "bottleneck": "base RTT split 1/4 sender to bottleneck, 1/4 on to the receiver, 1/2 back; acknowledgements "
     "neither wait nor get lost",
-    "compat ns2": "as ns-2.35's Agent/TCP, Reno, Newreno, Sack1 and their sinks with its default settings",
-    "compat rfc": "RFC 5681, 6582 (impatient), 6675 (NextSeg rules 1 to 3), 3042, 6298 with Karn's rule",
+    "rules ns2": "as ns-2.35's Agent/TCP, Reno, Newreno, Sack1 and their sinks with its default settings",
+    "rules rfc": "RFC 5681, 6582 (impatient), 6675 (NextSeg rules 1 to 3), 3042, 6298 with Karn's rule",
     "sequence numbers": "segments from 0; with a handshake, segment 0 is the handshake",
 }
 

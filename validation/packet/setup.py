@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import ScenarioError
 
 from . import user_rules
+from .disciplines import fill_queues
 from .hops import make_hops, make_links, mark_through, on_clock
 from .kernel import records as k
 from .kernel.senders import BOOKS
@@ -29,6 +30,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     routes, rules = fill_flows(scenario, seed, flows)
     hops = make_hops(scenario, flows, routes)
     drops = _drops(scenario, flows, hops)
+    queue_hooks, queue_state = fill_queues(scenario, seed, links)
     mark_through(scenario, flows, hops, links, drops)
     # About one event in a bucket; a factor of four either way costs nothing.
     width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
@@ -87,6 +89,8 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         edges=np.array([scenario.warm_up / 2, scenario.warm_up, scenario.duration]),
         ahead_links=np.zeros((len(links), k.EDGES, k.AHEAD_LINKS)),
         ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),
+        queue_hooks=queue_hooks,
+        queue_state=queue_state,
     )
     sim = add_events(sim, 6 * n + 4 * longest + 64 + len(links))
     for i in range(len(links)):
@@ -100,22 +104,23 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
 def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], NDArray[np.int64]]:
     """Write each flow's parameters and random streams; links there and back of each flow, and the rules."""
     word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
-    rules = {DEFAULT: (0, 0, 0)}
+    rules = {(DEFAULT, ""): (0,) * k.HOOKS}
     routes: list[Any] = []
     for name, value in _AT_FIRST.items():
         flows[name] = value
     first = 0
     for group in scenario.flows:
-        if group.control not in rules:
-            rules[group.control] = user_rules.addresses(group.control)
+        rule = (group.control, "" if group.control == DEFAULT else group.rules)
+        if rule not in rules:
+            rules[rule] = user_rules.addresses(*rule)
         part = slice(first, first + group.count)
-        flows["rule"][part] = list(rules).index(group.control)
+        flows["rule"][part] = list(rules).index(rule)
         for name, value in _parameters(scenario, group).items():
             flows[name][part] = value
         _draw(scenario, group, word, first, flows)
         routes += _draw_ways(scenario, group, word, first)
         first += group.count
-    return routes, np.array(list(rules.values()), np.int64).reshape(-1, 3)
+    return routes, np.array(list(rules.values()), np.int64).reshape(-1, k.HOOKS)
 
 
 #: What is not 0 in a record before the run.
@@ -132,7 +137,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
     """Fields that are the same for all flows of a group."""
     s = group.settings()
     fields = {
-        "book": list(BOOKS).index(group.compat),
+        "book": list(BOOKS).index(group.rules),
         "algorithm": k.SENDERS.index(group.sender),
         "window": group.window_limit,
         "packet_size": group.packet_size,
@@ -145,6 +150,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "limited": group.limited_transmit,
         "sack": s["sack"],
         "timestamps": group.timestamps,
+        "ecn": group.ecn,
         "max_backoff": group.max_backoff,
         "clear_after": group.clear_rtt_after,
         "min_rto": s["min_rto"],
@@ -154,9 +160,11 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "overhead": group.overhead,
         "delack": group.delayed_ack,
         "stop": math.inf if group.stop is None else group.stop,
-        **BOOKS[group.compat].flow_fields(s),
-        **{f"p{j}": value for j, value in enumerate(group.parameters)},
+        **BOOKS[group.rules].flow_fields(s),
+        **{f"p{j}": value for j, value in enumerate(group.rule_parameters())},
     }
+    if group.echoes_each:
+        fields["ecn"] = k.EACH
     if group.open_loop and group.rate is not None:
         fields["interval"] = on_clock(scenario, 8.0 * group.packet_size / group.rate)
     return fields
@@ -178,7 +186,7 @@ def _draw(scenario: Scenario, group: Flows, word: int, first: int, flows: Any) -
         flows["start"][i] = on_clock(scenario, start)
         if group.clock_phase is not None:
             flows["phase"][i] = group.clock_phase
-        elif group.compat == "ns2" and scenario.count == 1:
+        elif group.rules == "ns2" and scenario.count == 1:
             flows["phase"][i] = s["timer_granularity"] * NS2_PHASE
         else:
             flows["phase"][i] = s["timer_granularity"] * first_draw(word, k.CLOCK, i)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 
 from tcpdynamics.errors import MAX_NAME, ScenarioError, listed, shown
 
-from .kernel.records import FLOW
-from .kernel.windows import DEFAULT, INTERPRETED, RULES
+from .kernel import hooks
+from .kernel.windows import DEFAULT, HOOKS, RULES
 
 _F = TypeVar("_F", bound=Callable[..., None])
 
-FIELDS = "cwnd, ssthresh, rtt, min_rtt, srtt, flight, window, packet_size, p0 to p7, x0 to x7"
-HOOKS = {"on_ack": 3, "on_loss": 2, "on_timeout": 2}
+FIELDS = "cwnd, ssthresh, rtt, min_rtt, srtt, flight, window, packet_size, marked, p0 to p7, x0 to x7"
 
 # rule -> hook -> (address, what keeps the compiled code alive, the function)
 _RULES: dict[str, dict[str, tuple[int, Any, Callable[..., None]]]] = {}
@@ -29,11 +29,12 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
 
     The function's own name says which: `on_ack(f, now, acked)` for each acknowledgement of `acked` new segments
     outside loss recovery; `on_loss(f, now)` when a loss is found by duplicates; `on_timeout(f, now)` when the
-    timer expires. A hook that a rule leaves out is Reno's. `f` is the flow's record: change `f.cwnd` and
-    `f.ssthresh` [segments], read `f.rtt`, `f.min_rtt`, `f.srtt` [s], `f.flight`, `f.window` [segments],
-    `f.packet_size` [byte] and the parameters `f.p0` to `f.p7`; `f.x0` to `f.x7` are the rule's own and start at 0.
-    `now` is in seconds. Times and windows are floats. The loop keeps cwnd within [1, 1e9] and ssthresh at least 2
-    after a loss.
+    timer expires; `on_every_ack(f, now, acked)` for any acknowledgement, before the others; `on_mark(f, now)` when an
+    acknowledgement echoes a mark, once per window. A hook that a rule leaves out is Reno's; at a mark it does what it
+    does at a loss. `f` is the flow's record: change `f.cwnd` and `f.ssthresh` [segments], read `f.rtt`, `f.min_rtt`,
+    `f.srtt` [s], `f.flight`, `f.window` [segments], `f.packet_size` [byte], `f.marked` (1: this acknowledgement echoes
+    a mark) and the parameters `f.p0` to `f.p7`; `f.x0` to `f.x7` are the rule's own and start at 0. `now` is in
+    seconds. Times and windows are floats. The loop keeps cwnd within [1, 1e9] and ssthresh at least 2 after a loss.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
             raise RuleError(
                 f"{name}: a hook must be called {', '.join(HOOKS)}, got {hook}; rename the function"
             )
-        needed, count = HOOKS[hook], len(inspect.signature(function).parameters)
+        needed, count = HOOKS[hook].count(",") + 1, len(inspect.signature(function).parameters)
         if count != needed:
             arguments = ", ".join(("f", "now", "acked")[:needed])
             raise RuleError(f"{name}: {hook} must take {needed} arguments ({arguments}), got {count}")
@@ -86,54 +87,37 @@ def known_rules() -> tuple[str, ...]:
     return tuple({**RULES, **_RULES})
 
 
-def addresses(name: str) -> tuple[int, int, int]:
-    """Addresses of a rule's three hooks, 0 where it has Reno's.
+def addresses(name: str, book: str = "rfc") -> tuple[int, ...]:
+    """Addresses of a rule's hooks in the order of `windows.HOOKS`, 0 where it has Reno's or none.
 
     Raises
     ------
     ScenarioError
         If there is no such rule.
     """
-    if name == DEFAULT:
-        return 0, 0, 0
-    if name in RULES and name not in _RULES:
-        functions = {hook: getattr(RULES[name], hook) for hook in HOOKS if hasattr(RULES[name], hook)}
-        _RULES[name] = {hook: (*_compile(name, hook, f), f) for hook, f in functions.items()}
+    if name in RULES:
+        file = None if name == DEFAULT else _as_in(RULES[name], book)
+        return tuple(hooks.addresses([file], HOOKS)[0].tolist())
     if name not in _RULES:
         known = listed(known_rules())
         raise ScenarioError(
             f"flows.control {shown(name)} is not known; known rules: {known}. Define it with "
             "@congestion_control in a Python script first; the command line knows the built-in rules only"
         )
-    hooks = _RULES[name]
-    one, two, three = (hooks[hook][0] if hook in hooks else 0 for hook in HOOKS)
-    return one, two, three
+    return tuple(_RULES[name][hook][0] if hook in _RULES[name] else 0 for hook in HOOKS)
+
+
+def _as_in(file: ModuleType, book: str) -> Any:
+    """The hooks of a file with a rule book: `on_ack_ns2` is `on_ack` where senders do as ns-2."""
+    chosen = {hook: getattr(file, f"{hook}_{book}", getattr(file, hook, None)) for hook in HOOKS}
+    return SimpleNamespace(**chosen)
 
 
 def _compile(name: str, hook: str, function: Callable[..., None]) -> tuple[int, Any]:
-    from numba import carray, cfunc, config, from_dtype, njit, types
     from numba.core.errors import NumbaError
 
-    if config.DISABLE_JIT:
-        three = function if hook == "on_ack" else lambda f, now, count: function(f, now)
-        if not INTERPRETED:
-            INTERPRETED.append(function)  # address 0 means Reno
-        INTERPRETED.append(three)
-        return len(INTERPRETED) - 1, three
-    inner = njit(error_model="numpy", nogil=True)(function)
-    if hook == "on_ack":
-
-        def call(pointer: Any, now: Any, acked: Any) -> None:
-            inner(carray(pointer, 1)[0], now, acked)
-
-    else:
-
-        def call(pointer: Any, now: Any, acked: Any) -> None:
-            inner(carray(pointer, 1)[0], now)
-
-    signature = types.void(types.CPointer(from_dtype(FLOW)), types.float64, types.int64)
     try:
-        compiled = cfunc(signature)(call)
+        return hooks.compiled(function, HOOKS[hook], keep=False)
     except KeyError as error:  # how Numba says that a record has no such field
         field = str(error.args[0]).strip("'")
         raise RuleError(
@@ -145,4 +129,3 @@ def _compile(name: str, hook: str, function: Callable[..., None]) -> tuple[int, 
             (line for line in lines if "Field" in line or "Name" in line or "No " in line), lines[0]
         )
         raise RuleError(f"{name}: {hook} cannot be compiled: {reason}") from error
-    return compiled.address, compiled

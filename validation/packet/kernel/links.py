@@ -14,9 +14,11 @@ from typing import Any
 from . import queues
 from . import records as k
 from . import views as at
-from .calendar import free_slot, insert
+from .calendar import insert
 from .jit import called, inlined
-from .recording import ahead_of_edge, sample_queue, trace
+from .losses import lose
+from .queues import droptail
+from .recording import ahead_of_edge, sample_queue
 from .streams import GRID, ONE, on_grid, uniform
 
 
@@ -102,8 +104,8 @@ def join(w: Any, slot: Any) -> Any:
         line.woke = w.now
     elif line.waiting > 0 and line.waiting >= line.limit - 1:
         _meet(w, line, hop, at.queue_time(w)[line.first + line.head] - w.now)
-    if lost or not queues.admits(w, line, e.length, start > w.now):
-        _lose(w, slot, e, hop.link, line)
+    if lost or not droptail.admits(w, line, e.length, start > w.now):
+        lose(w, slot, line)
         return False
     tx = tx_time(w, hop, line.rate, e.length)
     if line.capacity > 0 and start > w.now:
@@ -143,16 +145,22 @@ def _join_served(w: Any, slot: Any, e: Any, hop: Any, line: Any, lost: Any) -> A
         sample_queue(w, hop.link)
     if line.busy and line.waiting >= line.limit - 1:
         _meet(w, line, hop, line.free_at - w.now)
-    if lost or not queues.admits(w, line, e.length, line.busy):
-        _lose(w, slot, e, hop.link, line)
+    if lost or not queues.admits(w, line, slot, line.busy):
+        lose(w, slot, line)
         return False
     line.accepted += 1
-    if line.busy:
+    if line.busy or line.discipline:
         line.wait_sum += line.waiting * (w.now - line.changed)
         line.changed = w.now
-        queues.put(w, line, slot)
         line.waiting += 1
         line.waiting_bytes += e.length
+        e.what = k.WAITING
+        e.on = -1
+        e.time = w.now
+        queues.put(w, line, slot)
+        if not line.busy:
+            line.woke = w.now
+            serve(w, hop.link)
     else:
         line.woke = w.now
         _start_service(w, slot, hop.link)
@@ -238,16 +246,3 @@ def _is_chosen(w: Any, e: Any, link: Any, number: Any) -> Any:
             ):
                 return True
     return False
-
-
-@called
-def _lose(w: Any, slot: Any, e: Any, link: Any, line: Any) -> None:
-    line.dropped += 1
-    if e.kind == k.ACK:
-        at.counts(w)[e.flow, k.ACKS_DROPPED] += 1
-    else:
-        at.counts(w)[e.flow, k.DROPPED] += 1
-        at.counts(w)[e.flow, k.DROPPED_KIND + e.kind] += 1
-    if w.tracing & k.DROPS:
-        trace(w, k.DROPS, w.now, e.flow, e.seq, e.kind, link)
-    free_slot(w, slot)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from . import records as k
-from . import senders
+from . import senders, windows
 from . import views as at
 from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
+from .echo import must_answer_first, note_each
 from .jit import called, entry, inlined
 from .links import drain, join, pass_through, serve
-from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, receive
+from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, note_marks, receive
 from .recording import answer_ahead_of_edge, record_send, sample_queue, sample_window
 from .senders.common import finished, launch
 from .senders.open_loop import is_open_loop, tick
@@ -147,6 +148,10 @@ def _acked(w: Any, slot: Any) -> None:
     at.counts(w)[i, k.TIMED] += 1
     at.sums(w)[i, k.RTT_SUM] += f.rtt
     _turn(w, i)
+    f.marked = 1 if e.mark & k.ECE else 0
+    windows.look(w, f, max(e.ack - f.una, 0))
+    if f.marked:
+        senders.on_mark(w, f)
     senders.on_ack(w, f, i, slot, e.ack, e.sent)
     if finished(f) and f.finish == math.inf:
         f.finish = w.now
@@ -163,6 +168,8 @@ def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
     e = at.event(w, slot)
     seq, sent, receipt = e.seq, e.sent, e.time
     _left(w, e)
+    note_marks(f, e.mark)
+    note_each(f, e.mark)
     fresh = receive(w, f, i, seq, sent)
     inside = receipt < w.end
     if inside:
@@ -170,7 +177,8 @@ def _receive_ahead(w: Any, f: Any, i: Any, slot: Any, kind: Any) -> None:
     if receipt >= w.edge:
         answer_ahead_of_edge(w, i, receipt)
     fill_ack(w, f, i, slot, seq, sent)
-    e.mark = 0 if inside else k.AFTER_END
+    if not inside:
+        e.mark |= k.AFTER_END
     e.hop = f.back_hop
     e.what = k.ACKED if f.back_hop == f.back_end else k.ARRIVE
     e.time = receipt + f.back_access
@@ -188,6 +196,12 @@ def _received(w: Any, slot: Any) -> Any:
         count_receipt(w, f, i, w.now, True, seq, kind)
         free_slot(w, slot)
         return -1
+    if must_answer_first(f, e.mark):  # the packet comes again, at the same time
+        e.on = -1
+        insert_here(w, slot, w.now)
+        return held_ack(w, f, i, f.ack_timer)
+    note_marks(f, e.mark)
+    note_each(f, e.mark)
     fresh = receive(w, f, i, seq, sent)
     count_receipt(w, f, i, w.now, fresh, seq, kind)
     if not answer(w, f, i, seq, sent):

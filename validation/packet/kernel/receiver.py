@@ -9,7 +9,21 @@ from .calendar import new_slot, schedule
 from .jit import called, inlined
 from .links import pass_through
 from .recording import trace
-from .records import ACK, ACKED, ACKS_SENT, ARRIVE, DELACK, DELIVERED, GOODPUT, HANDSHAKES, RECEIVED, RECEIVES
+from .records import (
+    ACK,
+    ACKED,
+    ACKS_SENT,
+    ARRIVE,
+    CE,
+    CWR,
+    DELACK,
+    DELIVERED,
+    ECE,
+    GOODPUT,
+    HANDSHAKES,
+    RECEIVED,
+    RECEIVES,
+)  # fmt: skip
 
 
 @inlined
@@ -68,6 +82,16 @@ def _find_row(w: Any, f: Any, i: Any, seq: Any) -> None:
 
 
 @inlined
+def note_marks(f: Any, marks: Any) -> None:
+    """A mark is echoed by all acknowledgements until the sender has answered (RFC 3168, 6.1.3)."""
+    if f.ecn:
+        if marks & CWR:
+            f.echoes_mark = 0
+        if marks & CE:
+            f.echoes_mark = 1
+
+
+@inlined
 def count_receipt(w: Any, f: Any, i: Any, time: Any, fresh: Any, seq: Any, kind: Any) -> None:
     """Count a segment received at `time`, before the end of the run."""
     at.counts(w)[i, RECEIVED] += 1
@@ -109,7 +133,7 @@ def fill_ack(w: Any, f: Any, i: Any, slot: Any, seq: Any, sent: Any) -> None:
     e = at.event(w, slot)
     e.flow = i
     e.kind = ACK
-    e.mark = 0
+    e.mark = ECE if f.echoes_mark else 0
     e.on = -1
     e.seq = f.acks
     f.acks += 1

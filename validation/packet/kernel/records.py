@@ -10,10 +10,11 @@ import numpy as np
 DONE, PAUSED, GROW_EVENTS, GROW_TRACE, GROW_WINDOWS, GROW_QUEUES, BROKEN = range(7)
 
 # Kinds of event. ARRIVE: a packet at the queue of its hop; RECEIVE: a segment at its receiver; ACKED: an
-# acknowledgement at its sender; SERVE: the end of a transmission on a served link.
-ARRIVE, RECEIVE, ACKED, SERVE, TIMER, START, STOP, DELACK, HELD_BACK, TICK, SAMPLE_WINDOWS, SAMPLE_QUEUES = (
-    range(12)
-)
+# acknowledgement at its sender; SERVE: the end of a transmission on a served link; WAITING: a packet in the list of a
+# served link, which is no event.
+(
+    ARRIVE, RECEIVE, ACKED, SERVE, TIMER, START, STOP, DELACK, HELD_BACK, TICK, SAMPLE_WINDOWS, SAMPLE_QUEUES, WAITING,
+) = range(13)  # fmt: skip
 
 #: `what` of a slot that is in the pool.
 FREE = -1
@@ -30,9 +31,9 @@ DUP_THRESH = 3
 # What a sender last did to its window (the names that ns-2 gives them).
 NO_ACTION, AFTER_DUPACK, AFTER_TIMEOUT, AFTER_EXIT = range(4)
 
-# Random streams: one per (seed, purpose, flow). The numbers are part of what a seed means: append, never
+# Random streams: one per (seed, purpose, flow or link). The numbers are part of what a seed means: append, never
 # renumber.
-STARTING, JITTER, LOSS, CLOCK, HOLDING, GAPS, ENDS, SIZES = range(8)
+STARTING, JITTER, LOSS, CLOCK, HOLDING, GAPS, ENDS, SIZES, QUEUEING = range(9)
 
 # Columns of `counts`.
 SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, RECOVERIES, SAMPLES, TIMED = (
@@ -58,6 +59,7 @@ TIE = 0.001
 RTT_SUM, FIRST_RTO_SUM, FIRST_SILENCE_SUM = range(3)
 SUMS = 3
 
+HOOKS = 5  # addresses of a window rule
 LEVELS = 17  # back-off exponents 0..16 of expiring timers
 
 # What the trace holds, as bits; columns of its rows.
@@ -70,8 +72,12 @@ BY_SEGMENT, BY_ACK, BY_PACKET = range(3)
 # What a sender wants done at the end of its turn: nothing, send what the window allows, fill the pipe.
 NOTHING, SEND, FILL = range(3)
 
-# Marks of packets.
-AFTER_END, DELAYED = 1, 2
+# Marks of packets. Of ECN (RFC 3168): ECT, the packet may be marked; CE, it is; ECE, an acknowledgement echoes that;
+# CWR, the sender has answered.
+AFTER_END, DELAYED, ECT, CE, ECE, CWR = 1, 2, 4, 8, 16, 32
+
+# `ecn` of a flow whose receiver echoes each mark (RFC 8257), not until the sender has answered (1; RFC 3168); 0: none.
+EACH = 2
 
 UNLIMITED = 1 << 62
 
@@ -87,7 +93,7 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 ARRAYS = (
     "flows links hops events blocks buckets heap sacked received stack queue_time queue_size out_seq out_kind rules "
     "counts sums levels epochs silences slices drops copies trace_time trace_what windows queues edges ahead_links "
-    "ahead_flows"
+    "ahead_flows queue_hooks queue_state"
 ).split()
 
 WORLD = np.dtype(
@@ -104,7 +110,7 @@ WORLD = np.dtype(
         # where the arrays of `Sim` are, see `views`
         *_fields(
             np.int64,
-            "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules",
+            "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules n_disciplines",
         ),
         *_fields(
             np.int64,
@@ -128,11 +134,14 @@ EVENT = np.dtype(
 LINK = np.dtype(
     [
         # what it was given; the ring of an analytic link is queue_time[first : first + capacity]
-        *_fields(np.int64, "limit limit_bytes first capacity served discipline"),
+        *_fields(np.int64, "limit limit_bytes first capacity served discipline number"),
         *_fields(np.float64, "rate loss"),
         # what it remembers
         *_fields(np.int64, "waiting waiting_bytes head busy list_head list_tail serve_event"),
-        *_fields(np.int64, "arrived dropped accepted left met tied"),
+        *_fields(np.int64, "arrived dropped evicted marked accepted left met tied"),
+        # the discipline's own: where its state and its sub-queues are in `queue_state` [byte], how many of these
+        *_fields(np.int64, "state lanes n_lanes"),
+        *_fields(np.uint64, "key draws"),
         *_fields(np.float64, "free_at changed wait_sum work_sum woke"),
     ]
 )
@@ -149,7 +158,7 @@ HOP = np.dtype(
 FLOW = np.dtype(
     [
         *_fields(np.float64, "cwnd ssthresh rtt min_rtt srtt"),
-        *_fields(np.int64, "flight window packet_size"),
+        *_fields(np.int64, "flight window packet_size marked"),
         # what every acknowledgement touches, side by side in memory
         *_fields(np.int64, "una next top limit dupacks recovery inflation partial"),
         *_fields(np.int64, "book algorithm rule timing timed_seq backoff action after_timeout"),
@@ -167,6 +176,8 @@ FLOW = np.dtype(
         # the rest
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer echo_rounded backoff_to_max"),
         *_fields(np.int64, "ack_held ack_timer held_seq held_kind limited_sent"),
+        # marks: does the flow want them, does its receiver echo one, has its sender answered, for which window
+        *_fields(np.int64, "ecn echoes_mark answered answered_until"),
         *_fields(np.float64, "echo after delack interval held_sent start stop finish"),
         *_fields(
             np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"
@@ -190,7 +201,8 @@ class Sim(NamedTuple):
     it on certainly were; `received` (N, R): what receivers hold, 0 for nothing, at both ends of a row of segments its
     length; `stack` (N, 6): their recent SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at
     which waiting packets enter service. `out_seq`, `out_kind`: segments that a sender has decided to send now.
-    `rules` (rules, 3): addresses of compiled rules. `copies` (N, R): transmissions seen since a segment was first
+    `rules` (rules, HOOKS): addresses of compiled rules; `queue_hooks` (D, 3) those of disciplines,
+    `queue_state` (bytes,) what they remember. `copies` (N, R): transmissions seen since a segment was first
     sent, `drops` (D, 5). `edges` (EDGES,): ends of the parts of a run [s]; `ahead_links` (L, EDGES, AHEAD_LINKS),
     `ahead_flows` (N, EDGES, AHEAD_FLOWS): how much of what is counted comes after each of them.
     """
@@ -226,6 +238,8 @@ class Sim(NamedTuple):
     edges: Any
     ahead_links: Any
     ahead_flows: Any
+    queue_hooks: Any
+    queue_state: Any
 
 
 def zeroed(n: int, dtype: Any) -> Any:

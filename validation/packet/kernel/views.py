@@ -106,6 +106,41 @@ def _record(name: str, dtype: Any, size: str) -> Any:
     return intrinsic(typed)
 
 
+def part_of(where: str, dtype: Any) -> Any:
+    """A function of `world`, a link and an index: record number `index` of those at the link's field `where`.
+
+    `dtype` is the discipline's own; its records lie in `queue_state`.
+    """
+    if config.DISABLE_JIT:
+
+        def part(w: Any, line: Any, index: Any) -> Any:
+            address = int(w["at_queue_state"]) + int(line[where]) + int(index) * dtype.itemsize
+            return _interpreted(address, (1,), dtype)[0]
+
+        return part
+    element = from_dtype(dtype)
+    offset = int(dict(k.LINK.fields or {})[where][1])
+
+    def typed(context: Any, w: Any, line: Any, index: Any) -> Any:
+        def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            from llvmlite import ir
+
+            word, byte = ir.IntType(64), ir.IntType(8).as_pointer()
+
+            def field(record: Any, place: int) -> Any:
+                at = builder.gep(builder.bitcast(record, byte), [ir.Constant(word, place)])
+                return builder.load(builder.bitcast(at, word.as_pointer()))
+
+            base = builder.add(field(args[0], OFFSETS["at_queue_state"]), field(args[1], offset))
+            place = builder.add(base, builder.mul(args[2], ir.Constant(word, dtype.itemsize)))
+            return builder.inttoptr(place, target.get_value_type(element))
+
+        return element(w, line, types.int64), generate
+
+    typed.__name__ = where
+    return intrinsic(typed)
+
+
 def bind(sim: k.Sim) -> k.Sim:
     """Write where the arrays are, and how large; returns `sim`."""
     world = sim.world
@@ -115,7 +150,7 @@ def bind(sim: k.Sim) -> k.Sim:
         ("flows", "flows"), ("links", "links"), ("hops", "hops"), ("events", "events"), ("blocks", "blocks"),
         ("buckets", "buckets"), ("heap", "heap"), ("stack", "stack"), ("queue", "queue_time"), ("out", "out_seq"),
         ("rules", "rules"), ("slices", "slices"), ("drops", "drops"), ("copies", "copies"), ("trace", "trace_time"),
-        ("windows", "windows"), ("queues", "queues"),
+        ("windows", "windows"), ("queues", "queues"), ("disciplines", "queue_hooks"),
     ):  # fmt: skip
         world[f"n_{size}"] = len(getattr(sim, name))
     world["n_ring"] = sim.sacked.shape[1]
@@ -135,11 +170,12 @@ heap = _view("heap", I8, "n_heap")
 sacked = _view("sacked", I4, "n_flows", "n_ring")
 received = _view("received", I4, "n_flows", "n_ring")
 stack = _view("stack", I8, "n_stack", 6)
+queue_hooks = _view("queue_hooks", I8, "n_disciplines", 3)
 queue_time = _view("queue_time", F8, "n_queue")
 queue_size = _view("queue_size", I4, "n_queue")
 out_seq = _view("out_seq", I8, "n_out")
 out_kind = _view("out_kind", I8, "n_out")
-rules = _view("rules", I8, "n_rules", 3)
+rules = _view("rules", I8, "n_rules", k.HOOKS)
 counts = _view("counts", I8, "n_flows", k.COUNTS)
 sums = _view("sums", F8, "n_flows", k.SUMS)
 levels = _view("levels", I8, "n_flows", k.LEVELS)

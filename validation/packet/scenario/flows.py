@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 from tcpdynamics.errors import ScenarioError, check, check_name, shown
 
+from ..kernel.parameters import parameters_of, read_parameters
 from ..kernel.records import SENDERS
 from ..kernel.senders import BOOKS
+from ..kernel.windows import RULES
 from .fields import FORBID, in_unit, one_of, read_texts, truth
 
 #: Bounds that keep a typing error from becoming a lost night or a full memory.
@@ -30,14 +32,14 @@ class Flows:
     sender : {"sack", "newreno", "reno", "tahoe", "cbr", "poisson"}
         How losses are found and repaired. "cbr" and "poisson" send without acknowledgements at `rate`, evenly or
         with exponential gaps.
-    compat : {"ns2", "rfc"}
+    rules : {"ns2", "rfc"}
         The rule book: what ns-2.35's agents do, packet by packet, or what RFC 5681, 6298, 6582 and 6675 say.
-        `docs/senders.md` lists the differences.
+        `docs/senders.md` lists the differences. (`compat`, its earlier name, is understood too.)
     control : str
-        Congestion control: "reno" (slow start, AIMD), or the name of a rule of one's own made with
-        `@congestion_control`.
-    parameters : tuple of float
-        At most 8 numbers for the rule, its `f.p0` to `f.p7`.
+        Congestion control: "reno" (slow start, AIMD), "hstcp", "scalable", "westwood", "vegas", "cubic", "dctcp" (needs
+        `ecn`), or the name of a rule of one's own made with `@congestion_control`.
+    parameters : tuple of float, or mapping of a name to a float
+        At most 8 numbers for the rule, its `f.p0` to `f.p7`; of a built-in rule by name, such as `{"b": 0.1}`.
     rtt : float or (float, float)
         On a `bottleneck` only: round-trip *propagation* time [s]; a pair spreads the flows evenly from the first
         value to the second.
@@ -84,6 +86,9 @@ class Flows:
         order is acknowledged, anything else at once.
     sack : bool, optional
         Whether the receiver reports blocks; default: as the sender needs.
+    ecn : bool
+        Explicit congestion notification (RFC 3168): queues that can mark packets do so instead of losing them, the
+        receiver echoes it, the sender answers as to a loss.
     timestamps : bool
         RTTs from the echo of each acknowledgement instead of one segment at a time.
     min_rto : float
@@ -116,9 +121,9 @@ class Flows:
 
     count: int = 1
     sender: str = "sack"
-    compat: str = "ns2"
+    rules: str = "ns2"
     control: str = "reno"
-    parameters: tuple[float, ...] = ()
+    parameters: tuple[float, ...] | dict[str, float | str] = ()
     rtt: float | tuple[float, float] | None = in_unit("s", default=None)
     source: str | tuple[str, ...] | None = None
     target: str | tuple[str, ...] | None = None
@@ -140,6 +145,7 @@ class Flows:
     limited_transmit: bool = True
     delayed_ack: float = in_unit("s", default=0.0)
     sack: bool | None = None
+    ecn: bool = False
     timestamps: bool = False
     min_rto: float | None = in_unit("s", default=None)
     max_rto: float | None = in_unit("s", default=None)
@@ -148,14 +154,17 @@ class Flows:
     timer_granularity: float | None = in_unit("s", default=None)
     clear_rtt_after: int = 8
     clock_phase: float | None = in_unit("s", default=None)
+    compat: InitVar[str | None] = None
 
     __pydantic_config__ = FORBID
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, compat: str | None) -> None:
+        if compat is not None:
+            object.__setattr__(self, "rules", compat)
         read_texts(self, "flows.")
         check("flows.count", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True)
         one_of("flows.sender", self.sender, SENDERS)
-        one_of("flows.compat", self.compat, tuple(BOOKS))
+        one_of("flows.rules", self.rules, tuple(BOOKS))
         self._check_path()
         self._check_sending()
         self._check_timer()
@@ -217,14 +226,22 @@ class Flows:
         if self.sack is False and self.sender == "sack":
             raise ScenarioError('flows.sack must not be false for sender "sack"; take "newreno"')
         truth("flows.limited_transmit", self.limited_transmit)
+        truth("flows.ecn", self.ecn)
         truth("flows.timestamps", self.timestamps)
         check(
             "flows.delayed_ack", self.delayed_ack, 0.0, 10.0, 'give seconds, such as "100ms"; 0 to switch off'
         )
         check("flows.overhead", self.overhead, 0.0, 1e3, "give seconds")
-        if self.overhead and (self.compat != "ns2" or self.open_loop):
+        if self.overhead and (self.rules != "ns2" or self.open_loop):
             raise ScenarioError('flows.overhead belongs to rule book "ns2"; use flows.jitter')
         check_name("flows.control", self.control)
+        if self.control in RULES:
+            self.rule_parameters()
+            if self.echoes_each and not self.ecn:
+                raise ScenarioError(
+                    f'flows.ecn must be true with control "{self.control}", which lives by marks; set ecn = true'
+                )
+            return
         if not isinstance(self.parameters, tuple):
             raise ScenarioError(f"flows.parameters must be a tuple of numbers, got {shown(self.parameters)}")
         check("flows.parameters", len(self.parameters), 0, 8, "a rule takes at most 8 numbers", whole=True)
@@ -242,13 +259,13 @@ class Flows:
         check(
             "flows.timer_granularity", s["timer_granularity"], 0.0, 10.0, "give seconds; 0 for an exact clock"
         )
-        if self.compat == "ns2":
+        if self.rules == "ns2":
             check(
                 "flows.timer_granularity",
                 s["timer_granularity"],
                 1e-6,
                 10.0,
-                'ns-2 has a tick; or set compat = "rfc"',
+                'ns-2 has a tick; or set rules = "rfc"',
             )
         check("flows.clear_rtt_after", self.clear_rtt_after, 1, 65536, "a factor, such as 8", whole=True)
         if self.clock_phase is not None:
@@ -258,6 +275,30 @@ class Flows:
     def open_loop(self) -> bool:
         """Whether the sender ignores the network ("cbr", "poisson")."""
         return self.sender in ("cbr", "poisson")
+
+    @property
+    def echoes_each(self) -> bool:
+        """Whether the receiver tells of each mark by itself, as the window rule wants it (RFC 8257)."""
+        return bool(getattr(RULES.get(self.control), "ECHOES_EACH", False))
+
+    def rule_parameters(self) -> tuple[float, ...]:
+        """The numbers of the window rule, `f.p0` and so on, with the defaults of a built-in rule filled in."""
+        if self.control not in RULES:
+            return tuple(float(value) for value in self.parameters)  # a tuple, as checked
+        return tuple(self.named_parameters().values())
+
+    def named_parameters(self) -> dict[str, float]:
+        """The parameters of a built-in window rule by name, with its defaults filled in."""
+        file = RULES.get(self.control)
+        values = self.parameters
+        if isinstance(values, tuple):
+            names = [p.name for p in parameters_of(file)]
+            if len(values) > len(names):
+                raise ScenarioError(
+                    f'flows.parameters: control "{self.control}" has {len(names)}, got {len(values)}'
+                )
+            values = dict(zip(names, values, strict=False))
+        return read_parameters(file, values, "flows.parameters", f'control "{self.control}"')
 
     def rtts(self) -> tuple[float, float]:
         """Least and greatest base RTT of the group [s] on a bottleneck (0.2 s where none is given).
@@ -281,10 +322,10 @@ class Flows:
 
         Examples
         --------
-        >>> Flows().settings()["min_rto"], Flows(compat="rfc").settings()["min_rto"]
+        >>> Flows().settings()["min_rto"], Flows(rules="rfc").settings()["min_rto"]
         (0.2, 1.0)
         """
-        defaults = BOOKS[self.compat].DEFAULTS
+        defaults = BOOKS[self.rules].DEFAULTS
         settings = {name: getattr(self, name) for name in _KEYS_OF_FLOWS}
         filled = {k: defaults[k] if k in defaults and v is None else v for k, v in settings.items()}
         filled["initial_window"] = min(filled["initial_window"], self.window_limit)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Literal
 
 from tcpdynamics.errors import ScenarioError, check, check_name, shown
 
+from ..kernel.parameters import read_parameters
 from ..kernel.queues import DISCIPLINES
 from .fields import FORBID, in_unit, one_of, read_texts, truth
 
@@ -39,8 +40,11 @@ class Link:
     buffer_bytes : int or None
         Limit in bytes instead: a packet is refused if the bytes waiting (without the packet being sent) plus its
         own reach it, as ns-2.35 does with `queue_in_bytes_`.
-    discipline : {"droptail"}
-        What happens to a packet that finds no room.
+    queue : {"droptail", "red"}
+        The discipline: whom the queue refuses, and whom it sends next; docs/queues.md tells each. (`discipline`, its
+        earlier name, is understood too.)
+    queue_parameters : mapping of a name to a number
+        What the discipline is set to, such as `{"min_threshold": 5}`; defaults stand in docs/queues.md.
     service : {"auto", "analytic", "served"}
         How the queue is computed. Analytic: departures are known on arrival, one event per packet, for FIFO
         only. Served: an event at each end of a transmission, as disciplines that reorder need and as ns-2
@@ -73,15 +77,19 @@ class Link:
     delay: float = in_unit("s", default=0.01)
     buffer: int | None = None
     buffer_bytes: int | None = None
-    discipline: str = "droptail"
+    queue: str = "droptail"
+    queue_parameters: dict[str, float | str] = field(default_factory=dict)
     service: Literal["auto", "analytic", "served"] = "auto"
     loss: float = in_unit("1", default=0.0)
     jitter: float = in_unit("s", default=0.0)
     duplex: bool = True
+    discipline: InitVar[str | None] = None
 
     __pydantic_config__ = FORBID
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, discipline: str | None) -> None:
+        if discipline is not None:
+            object.__setattr__(self, "queue", discipline)
         read_texts(self, "links.")
         for key, name in (("source", self.source), ("target", self.target)):
             check_name(f"links.{key}", name)
@@ -113,11 +121,16 @@ class Link:
             )
             if self.buffer is not None:
                 raise ScenarioError(f"links.buffer and links.buffer_bytes{at} are both given; give one")
-        one_of("links.discipline" + at, self.discipline, tuple(DISCIPLINES))
+        _check_queue(self, "links", at)
         one_of("links.service" + at, self.service, ("auto", "analytic", "served"))
         check("links.loss" + at, self.loss, 0.0, 0.999, "a probability; divide per cent by 100")
         check("links.jitter" + at, self.jitter, 0.0, 1e3, "give seconds")
         truth("links.duplex" + at, self.duplex)
+
+    @property
+    def needs_service(self) -> bool:
+        """Whether an event at each end of a transmission is asked for, or needed by the discipline."""
+        return self.service == "served" or self.queue != "droptail"
 
     @property
     def name(self) -> str:
@@ -144,6 +157,8 @@ class Bottleneck:
         Most packets held, *including* the one being sent. None: no limit.
     loss : float
         Probability [1], in [0, 1), with which each packet is lost independently, before it meets the queue.
+    queue, queue_parameters
+        As of a `Link`.
 
     Raises
     ------
@@ -159,6 +174,8 @@ class Bottleneck:
     rate: float = in_unit("bit/s", default=1e6)
     buffer: int | None = None
     loss: float = in_unit("1", default=0.0)
+    queue: str = "droptail"
+    queue_parameters: dict[str, float | str] = field(default_factory=dict)
 
     __pydantic_config__ = FORBID
 
@@ -175,3 +192,27 @@ class Bottleneck:
                 whole=True,
             )
         check("bottleneck.loss", self.loss, 0.0, 0.999, "a probability; divide per cent by 100")
+        _check_queue(self, "bottleneck")
+
+    def as_link(self, source: str, target: str) -> Link:
+        """The same between two nodes, one way and without delay."""
+        queue = {"queue": self.queue, "queue_parameters": self.queue_parameters}
+        return Link(source, target, self.rate, 0.0, self.buffer, loss=self.loss, duplex=False, **queue)  # type: ignore[arg-type]
+
+
+def _check_queue(link: Link | Bottleneck, key: str, at: str = "") -> None:
+    """Refuse a discipline that is not known, or whose parameters are impossible."""
+    one_of(f"{key}.queue{at}", link.queue, tuple(DISCIPLINES))
+    read_parameters(
+        DISCIPLINES[link.queue], link.queue_parameters, f"{key}.queue_parameters", f'queue "{link.queue}"{at}'
+    )
+    if link.queue == "droptail":
+        return
+    if link.rate is None:
+        raise ScenarioError(
+            f'{key}.queue{at} is "{link.queue}", but without a rate no packet waits; give {key}.rate'
+        )
+    if isinstance(link, Link) and link.service == "analytic":
+        raise ScenarioError(
+            f'{key}.service{at} must not be "analytic" with queue "{link.queue}"; leave it out'
+        )

@@ -299,7 +299,7 @@ class Scenario:
         """One-way links; on a bottleneck, the bottleneck alone."""
         if self.bottleneck is not None:
             b = self.bottleneck
-            return (Link("bottleneck", "receivers", b.rate, 0.0, b.buffer, loss=b.loss, duplex=False),)
+            return (b.as_link("bottleneck", "receivers"),)
         return one_way(self.links)
 
     @cached_property
@@ -333,7 +333,7 @@ class Scenario:
     @cached_property
     def exact(self) -> bool:
         """Whether times are plain doubles, as in ns-2."""
-        as_ns2 = self.count == 1 or all(group.compat == "ns2" for group in self.flows)
+        as_ns2 = self.count == 1 or all(group.rules == "ns2" for group in self.flows)
         return self.clock == "double" or (self.clock == "auto" and as_ns2)
 
     @cached_property

@@ -24,7 +24,20 @@ from .link import MAX_LINKS, Bottleneck, Link
 from .scenario import Scenario
 
 _PARTS = {"bottleneck": Bottleneck, "flows": Flows, "drops": Drop, "links": Link, "record": Record}
-_TRUTHS = {"limited_transmit", "handshake", "sack", "timestamps", "duplex", "sends", "receives", "drops"}
+_TRUTHS = {
+    "limited_transmit",
+    "handshake",
+    "sack",
+    "timestamps",
+    "ecn",
+    "duplex",
+    "sends",
+    "receives",
+    "drops",
+}
+
+#: Keys that had another name.
+_EARLIER = {(Flows, "compat"): "rules", (Link, "discipline"): "queue"}
 
 #: Bounds on a scenario file: bytes, names in a dotted key, tables and lists inside one another. Python's reader of
 #: TOML needs time that grows with the square of the second, and a stack as deep as the third.
@@ -254,6 +267,7 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
     units = {f.name: f.metadata.get("unit") for f in dataclasses.fields(part)}
     plain: dict[str, Any] = {}
     for key, value in table.items():
+        key = _EARLIER.get((part, key), key)
         if key not in units:
             close = suggestion(key, units)
             raise ScenarioError(

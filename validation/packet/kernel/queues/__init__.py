@@ -1,9 +1,11 @@
 """Queue disciplines: whom a queue refuses, and whom it sends next.
 
-A discipline is a file with three hooks and a line in `DISCIPLINES`: `admits(w, line, size, busy)`, asked on the arrival
-of a packet; on served links also `put(w, line, slot)`, which adds a packet to the line's list of those that wait, and
-`take(w, line)`, which takes the next one off (-1: none). A discipline that reorders needs served links. Links count
-what waits, is lost and is sent.
+A discipline is a file with a line in `DISCIPLINES` and three hooks: `admits(w, line, slot, busy)`, asked on the arrival
+of a packet (1: it may wait, 0: it is lost); `put(w, line, slot)`, which adds a packet to those that wait, and may take
+others off and lose them (`losses.lose_held`); `take(w, line)`, which takes the next one off (-1: none), and may lose
+some first. `PARAMETERS` are what a scenario may set, `STATE` a record of one link (fields with the names of parameters
+hold them), `LANE` one of a sub-queue. Drop-tail is part of the loop; any other discipline is compiled by itself, called
+at its addresses, and needs served links. Links count what waits, is lost and is sent.
 """
 
 from __future__ import annotations
@@ -11,19 +13,45 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from ..jit import by_number, inlined
-from . import droptail
+from .. import views as at
+from ..hooks import caller
+from ..jit import inlined
+from . import droptail, red
 
 #: Name -> the file with its hooks; `discipline` of a link's record is the place in this table.
-DISCIPLINES: dict[str, ModuleType] = {"droptail": droptail}
+DISCIPLINES: dict[str, ModuleType] = {"droptail": droptail, "red": red}
+
+#: Hook -> its shape; the places of the addresses in a row of `queue_hooks`.
+HOOKS = {
+    "admits": "count(world, link, count, count)",
+    "put": "void(world, link, count)",
+    "take": "count(world, link)",
+}
+ADMITS, PUT, TAKE = range(3)
+
+_admits, _put, _take = (caller(shape) for shape in HOOKS.values())
 
 
 @inlined
-def _discipline(line: Any) -> Any:
-    return line.discipline
+def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
+    """May a packet that arrives at a served link wait or be sent?"""
+    if line.discipline == 0:
+        return droptail.admits(w, line, at.event(w, slot).length, busy)
+    return _admits(at.queue_hooks(w)[line.discipline, ADMITS], w, line, slot, busy) != 0
 
 
-admits, put, take = (
-    by_number(_discipline, [getattr(file, hook) for file in DISCIPLINES.values()])
-    for hook in ("admits", "put", "take")
-)
+@inlined
+def put(w: Any, line: Any, slot: Any) -> None:
+    """Add a packet to those that wait at a served link."""
+    if line.discipline == 0:
+        droptail.put(w, line, slot)
+    else:
+        _put(at.queue_hooks(w)[line.discipline, PUT], w, line, slot)
+
+
+@inlined
+def take(w: Any, line: Any) -> Any:
+    """Take the packet to send next off those that wait at a served link; -1 without any."""
+    if line.discipline == 0:
+        return droptail.take(w, line)
+    return _take(at.queue_hooks(w)[line.discipline, TAKE], w, line)

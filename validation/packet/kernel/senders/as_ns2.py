@@ -18,7 +18,7 @@ from ..calendar import schedule
 from ..jit import called, inlined
 from ..streams import ONE, on_grid, uniform
 from ..timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
-from ..windows import grow, reduce_on_loss, reduce_on_timeout, reno
+from ..windows import grow, reduce_on_loss, reduce_on_mark, reduce_on_timeout, reno
 from .common import clear_scoreboard, emit, finished, first_unreported, mark_blocks, pass_reported
 
 CALLED = "ns-2"
@@ -66,6 +66,15 @@ def may_send(w: Any, f: Any) -> None:
     """Have sent, at the end of this turn, what the window allows then."""
     w.send = k.SEND
     w.send_most = 0
+
+
+@called
+def on_mark(w: Any, f: Any) -> None:
+    """An acknowledgement echoes a mark: the window falls as at a loss, once for a window of data."""
+    if f.una > f.answered_until and not f.recovery:
+        reduce_on_mark(w, f, reno.on_loss_ns2)
+        f.answered_until = f.top
+        f.answered = 1
 
 
 @inlined

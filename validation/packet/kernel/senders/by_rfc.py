@@ -14,7 +14,7 @@ from .. import records as k
 from .. import views as at
 from ..jit import called, inlined
 from ..timer import back_off, count_timeout, sample_rtt, set_timer, stop_timer
-from ..windows import grow, reduce_on_loss, reduce_on_timeout, reno
+from ..windows import grow, reduce_on_loss, reduce_on_mark, reduce_on_timeout, reno
 from .common import clear_scoreboard, emit, finished, first_unreported, mark_blocks, pass_reported
 
 CALLED = "the RFCs"
@@ -75,6 +75,15 @@ def may_send(w: Any, f: Any) -> None:
     """Have sent, at the end of this turn, what the window allows now."""
     w.send = k.SEND
     w.send_most = usable(f)
+
+
+@called
+def on_mark(w: Any, f: Any) -> None:
+    """An acknowledgement echoes a mark: the window falls as at a loss, once for a window of data."""
+    if f.una > f.answered_until and not f.recovery:
+        reduce_on_mark(w, f, reno.on_loss)
+        f.answered_until = f.top
+        f.answered = 1
 
 
 @inlined

@@ -7,7 +7,7 @@ from typing import Any
 from .. import views as at
 from ..jit import called, inlined
 from ..links import delayed_arrival, pass_through
-from ..records import ARRIVE, DELAYED, NEW
+from ..records import ARRIVE, CWR, DELAYED, ECT, NEW
 
 
 @inlined
@@ -30,6 +30,9 @@ def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
     e.seq = seq
     e.kind = kind
     e.mark = 0
+    if f.ecn and kind == NEW:  # what is sent again must not be marked (RFC 3168, 6.1.5)
+        e.mark = ECT | CWR if f.answered else ECT
+        f.answered = 0
     e.sent = w.now
     e.length = f.ack_size if seq == 0 and f.handshake else f.packet_size
     e.hop = f.forward_hop
@@ -41,7 +44,7 @@ def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
     hop = at.hop(w, f.forward_hop)
     if hop.jitter > 0.0:
         arrival = delayed_arrival(w, f, hop, arrival)
-        e.mark = DELAYED
+        e.mark |= DELAYED
     elif f.access <= 0.0 and not hop.through:
         return True
     e.what = ARRIVE

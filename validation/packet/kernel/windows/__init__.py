@@ -1,57 +1,41 @@
 """Window rules: how a congestion window grows and falls.
 
-A rule is a file with hooks of the shape of a user's rule, `on_ack(f, now, acked)`, `on_loss(f, now)` and
-`on_timeout(f, now)`, and a line in `RULES`. A hook that it leaves out is Reno's. Reno is part of the loop; any other
-rule is a compiled function at an address, and calling it needs no new compilation of the loop.
+A rule is a file with a line in `RULES`. Its hooks have the shape of a user's rule: `on_ack(f, now, acked)` outside loss
+recovery, `on_every_ack(f, now, acked)` at each acknowledgement before all else, `on_loss(f, now)`, `on_timeout(f, now)`
+and `on_mark(f, now)`. A hook that it leaves out is Reno's, or nothing. Where ns-2 differs, `on_ack_ns2` and so on are
+taken with rule book "ns2". `PARAMETERS` describes `f.p0`, `f.p1`, ... in order, `SOURCE` says where the rule is from.
+Reno is part of the loop; any other rule is compiled by itself and called at its address.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-from numba import config, types
-from numba.extending import intrinsic
-
 from .. import views as at
+from ..hooks import caller
 from ..jit import inlined
 from ..records import TAHOE
-from . import reno
+from . import cubic, dctcp, hstcp, reno, scalable, vegas, westwood
 
 #: Name -> the file with its hooks.
-RULES: dict[str, ModuleType] = {"reno": reno}
+RULES: dict[str, ModuleType] = {
+    "reno": reno, "hstcp": hstcp, "scalable": scalable, "westwood": westwood, "vegas": vegas, "cubic": cubic,
+    "dctcp": dctcp,
+}  # fmt: skip
 
 #: The rule in the loop, whose addresses are 0.
 DEFAULT = "reno"
 
-ON_ACK, ON_LOSS, ON_TIMEOUT = range(3)
+#: Hook -> its shape; the places of the addresses in a row of `rules`.
+HOOKS = {
+    "on_ack": "void(flow, time, count)", "on_loss": "void(flow, time)", "on_timeout": "void(flow, time)",
+    "on_every_ack": "void(flow, time, count)", "on_mark": "void(flow, time)",
+}  # fmt: skip
+ON_ACK, ON_LOSS, ON_TIMEOUT, ON_EVERY_ACK, ON_MARK = range(5)
 
-#: Interpreted, an "address" is an index into this list of Python functions.
-INTERPRETED: list[Callable[..., None]] = []
-
-if config.DISABLE_JIT:
-
-    def _call(address: Any, flow: Any, now: Any, count: Any) -> None:
-        INTERPRETED[int(address)](flow, now, count)
-
-else:
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def _call(context: Any, address: Any, flow: Any, now: Any, count: Any) -> Any:
-        """Call the function at an address with a flow's record, a time [s] and a count."""
-        from llvmlite import ir
-
-        def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = ir.IntType(8).as_pointer()
-            function = ir.FunctionType(ir.VoidType(), [pointer, ir.DoubleType(), ir.IntType(64)])
-            where = builder.inttoptr(args[0], function.as_pointer())
-            builder.call(where, [builder.bitcast(args[1], pointer), args[2], args[3]])
-            return target.get_dummy_value()
-
-        return types.void(types.int64, flow, types.float64, types.int64), generate
-
+_call_on_ack = caller("void(flow, time, count)")
+_call = caller("void(flow, time)")
 
 #: A rule may do anything to its window; the loop needs a finite number of at least one segment.
 LARGEST = 1e9
@@ -63,12 +47,23 @@ def _bounded(value: Any, least: Any) -> Any:
 
 
 @inlined
+def look(w: Any, f: Any, acked: Any) -> None:
+    """Any acknowledgement is back, of `acked` new segments or none: what a rule measures."""
+    address = at.rules(w)[f.rule, ON_EVERY_ACK]
+    if address:
+        f.flight = f.top - f.una
+        _call_on_ack(address, f, w.now, acked)
+        f.cwnd = _bounded(f.cwnd, 1.0)
+        f.ssthresh = _bounded(f.ssthresh, 1.0)
+
+
+@inlined
 def grow(w: Any, f: Any, acked: Any, default: Any) -> None:
     """New data is acknowledged outside recovery: the rule's hook, or the sender's `default`."""
     address = at.rules(w)[f.rule, ON_ACK]
     if address:
         f.flight = f.top - f.una
-        _call(address, f, w.now, acked)
+        _call_on_ack(address, f, w.now, acked)
         f.cwnd = _bounded(f.cwnd, 1.0)
         f.ssthresh = _bounded(f.ssthresh, 1.0)
     else:
@@ -78,10 +73,21 @@ def grow(w: Any, f: Any, acked: Any, default: Any) -> None:
 @inlined
 def reduce_on_loss(w: Any, f: Any, default: Any) -> None:
     """A loss found by duplicates: new ssthresh and cwnd. What limited transmit sent is not in flight."""
-    address = at.rules(w)[f.rule, ON_LOSS]
+    _reduce(w, f, ON_LOSS, default)
+
+
+@inlined
+def reduce_on_mark(w: Any, f: Any, default: Any) -> None:
+    """An acknowledgement echoes a mark, the first of a window: the rule's hook, or what it does at a loss."""
+    _reduce(w, f, ON_MARK if at.rules(w)[f.rule, ON_MARK] else ON_LOSS, default)
+
+
+@inlined
+def _reduce(w: Any, f: Any, hook: Any, default: Any) -> None:
+    address = at.rules(w)[f.rule, hook]
     f.flight = f.top - f.una - f.limited_sent
     if address:
-        _call(address, f, w.now, np.int64(0))
+        _call(address, f, w.now)
     else:
         default(f, w.now)
     f.ssthresh = _bounded(f.ssthresh, 2.0)
@@ -94,7 +100,7 @@ def reduce_on_timeout(w: Any, f: Any, default: Any) -> None:
     address = at.rules(w)[f.rule, ON_TIMEOUT]
     f.flight = f.top - f.una
     if address:
-        _call(address, f, w.now, np.int64(0))
+        _call(address, f, w.now)
         f.cwnd = _bounded(f.cwnd, 1.0)
     else:
         default(f, w.now)

@@ -43,7 +43,7 @@ def on_ack_ns2(f: Any, now: Any, acked: Any) -> None:
 @inlined
 def on_loss_ns2(f: Any, now: Any) -> None:
     """As ns-2: half of the window, and only the threshold in whole segments."""
-    half = _window(f) / 2.0
+    half = whole_window(f) / 2.0
     f.ssthresh = np.float64(np.int64(half))
     f.cwnd = half
 
@@ -51,11 +51,11 @@ def on_loss_ns2(f: Any, now: Any) -> None:
 @inlined
 def on_timeout_ns2(f: Any, now: Any) -> None:
     """As ns-2: half of the window."""
-    f.ssthresh = np.float64(np.int64(_window(f) / 2.0))
+    f.ssthresh = np.float64(np.int64(whole_window(f) / 2.0))
     f.cwnd = 1.0
 
 
 @inlined
-def _window(f: Any) -> Any:
+def whole_window(f: Any) -> Any:
     """min(cwnd, advertised window), inflation included where the sender inflates."""
     return min(f.cwnd + f.inflation, np.float64(f.window))

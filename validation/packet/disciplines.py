@@ -1,0 +1,52 @@
+"""Queue disciplines of a run: their parameters, what they remember, their random streams, where their hooks are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernel import hooks
+from .kernel import records as k
+from .kernel.parameters import read_parameters
+from .kernel.queues import DISCIPLINES, HOOKS
+from .kernel.streams import stream
+from .scenario.scenario import Scenario, refuse_above
+
+
+def fill_queues(scenario: Scenario, seed: int, links: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Write where each link's discipline keeps its state; addresses of the hooks in use, and the states."""
+    word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+    used = {way.queue for way in scenario.ways} - {"droptail"}
+    table = hooks.addresses([file if name in used else None for name, file in DISCIPLINES.items()], HOOKS)
+    parts: list[NDArray[np.uint8]] = []
+    end = 0
+    for i, way in enumerate(scenario.ways if used else ()):
+        file = DISCIPLINES[way.queue]
+        if way.queue == "droptail":
+            continue
+        values = read_parameters(file, way.queue_parameters, "links.queue_parameters", way.queue)
+        links["key"][i] = stream(word, k.QUEUEING, i)
+        for where, made in zip(("state", "lanes"), _records(file, values, way), strict=True):
+            links[where][i] = end
+            links["n_lanes"][i] = len(made)
+            parts.append(np.frombuffer(made.tobytes(), np.uint8))
+            end += made.nbytes
+    refuse_above(float(end), "queues", "lower the number of sub-queues")
+    return table, np.concatenate([np.zeros(0, np.uint8), *parts])
+
+
+def _records(file: Any, values: dict[str, float], way: Any) -> tuple[Any, Any]:
+    """The state of one link, with the parameters in it, and its sub-queues; `prepare` of the file has the last word."""
+    state = k.zeroed(1, file.STATE)
+    for name, value in values.items():
+        if name in file.STATE.names:
+            state[name] = value
+    lanes = k.zeroed(
+        int(values.get("queues", 1)) if hasattr(file, "LANE") else 0, getattr(file, "LANE", file.STATE)
+    )
+    prepare = getattr(file, "prepare", None)
+    if prepare is not None:
+        prepare(state[0], lanes, values, way)
+    return state, lanes

@@ -1,0 +1,101 @@
+"""CUBIC: the window follows C (t - K)^3 + W_max in the time t since the last loss (RFC 9438).
+
+K = ((W_max - w_0)/C)^(1/3) is when it is back at W_max, the window of before the loss; w_0 the window after it. Where
+Reno with the same mean would have a larger window, it takes that (section 4.3). Its mean window under one loss every
+1/p packets is (C (3 + beta)/(4 (1 - beta)))^(1/4) (RTT/p)^(3/4).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..jit import inlined
+from ..parameters import Parameter
+from . import hystart
+
+SOURCE = "RFC 9438; HyStart++: RFC 9406"
+
+PARAMETERS = (
+    Parameter("c", "packet/s^3", "C, how fast the window grows", 0.4, 1e-6, 1e6),
+    Parameter("beta", "1", "share of the window that a loss leaves", 0.7, 0.01, 0.99),
+    Parameter(
+        "fast_convergence", "1", "1: give way to new flows (section 4.7); 0: not", 1.0, 0.0, 1.0, whole=True
+    ),
+    Parameter(
+        "hystart", "1", "1: HyStart++ ends the first slow start early; 0: not", 0.0, 0.0, 1.0, whole=True
+    ),
+)
+
+
+@inlined
+def _cubic(f: Any, t: Any) -> Any:
+    """W_cubic(t) [segments]."""
+    return f.x0 + f.p0 * (t - f.x2) * (t - f.x2) * (t - f.x2)
+
+
+@inlined
+def _forget(f: Any) -> None:
+    """The first slow start is over: what it remembered is of no use any more."""
+    f.x0 = 0.0
+    f.x1 = 0.0
+    f.x4 = 0.0
+    f.x6 = 1.0
+
+
+def on_ack(f: Any, now: Any, acked: Any) -> None:
+    """Slow start, then towards W_cubic(t + RTT).
+
+    x0: W_max, x1: when growth began (0: not yet), x2: K, x3: Reno's window, x4: window of before the loss, x6: is the
+    first slow start over?
+    """
+    if f.cwnd < f.ssthresh:
+        growth = 1.0
+        if f.p3 > 0.0 and f.x6 == 0.0:
+            growth = hystart.growth(f)
+            if growth < 0.0:
+                f.ssthresh = f.cwnd
+                _forget(f)
+        if growth > 0.0:
+            f.cwnd = min(f.cwnd + growth, np.float64(f.window))
+            return
+    if f.x1 == 0.0:
+        if f.x6 == 0.0:
+            _forget(f)
+        f.x1 = now
+        f.x0 = max(f.x0, f.cwnd)
+        f.x2 = ((f.x0 - f.cwnd) / f.p0) ** (1.0 / 3.0)
+        f.x3 = f.cwnd
+    t = now - f.x1
+    reno = 3.0 * (1.0 - f.p1) / (1.0 + f.p1) if f.x3 < f.x4 else 1.0
+    f.x3 += reno * acked / f.cwnd
+    if _cubic(f, t) < f.x3:
+        f.cwnd = max(f.cwnd, f.x3)
+    else:
+        target = _cubic(f, t + f.srtt)
+        f.cwnd += (min(max(target, f.cwnd), 1.5 * f.cwnd) - f.cwnd) / f.cwnd
+    f.cwnd = min(f.cwnd, np.float64(f.window))
+
+
+def on_loss(f: Any, now: Any) -> None:
+    """Sections 4.6 and 4.7: W_max is the window of now, or less if it is below the last one; beta of it is left."""
+    if f.x6 == 0.0:
+        _forget(f)
+    f.x4 = f.cwnd
+    f.x0 = 0.5 * (1.0 + f.p1) * f.cwnd if f.p2 > 0.0 and f.cwnd < f.x0 else f.cwnd
+    f.x1 = 0.0
+    f.cwnd = max(f.p1 * f.cwnd, 2.0)
+    f.ssthresh = f.cwnd
+
+
+def on_timeout(f: Any, now: Any) -> None:
+    """Section 4.8: slow start up to beta of the window; growth starts afresh there."""
+    if f.x6 == 0.0:
+        _forget(f)
+    if f.cwnd > 1.0:  # else the segment is lost again: the threshold falls but once for it (RFC 5681, 3.1)
+        f.x4 = f.cwnd
+        f.ssthresh = f.p1 * f.cwnd
+    f.x0 = 0.0
+    f.x1 = 0.0
+    f.cwnd = 1.0
