@@ -16,6 +16,7 @@ from . import claims
 from .job_routes import add_job_routes
 from .page import Page
 from .pages import pages
+from .tables import dataset_of
 
 ASSETS = Path(__file__).parent / "assets"
 #: Longest address that is read.
@@ -148,29 +149,37 @@ def _routes(server: Any, local_only: bool) -> None:
         except InputError as error:
             return jsonify({"refused": str(error)})  # what is typed may be wrong; the request is not
 
-    @server.get("/code/<slug>")  # type: ignore[untyped-decorator]
-    def code(slug: str) -> Response:
+    def figure_here(slug: str, name: str) -> tuple[Any, dict[str, Any]]:
         page, values = values_here(slug)
-        if page.code is None:
-            abort(404)
-        command = f"\n# or\n# {page.command(values)}\n" if page.command else ""
-        return Response(page.code(values) + command, mimetype="text/plain")
+        figure = next((f for f in page.figures if f.name == name and f.code), None)
+        return figure or abort(404), values
+
+    @server.get("/code/<slug>/<name>")  # type: ignore[untyped-decorator]
+    def code(slug: str, name: str) -> Response:
+        figure, values = figure_here(slug, name)
+        return Response(figure.text(values), mimetype="text/plain")
 
     @server.get("/netcdf/<slug>")  # type: ignore[untyped-decorator]
     def netcdf(slug: str) -> Any:
+        page, values = values_here(slug)
+        return sent(slug, page.dataset or abort(404), values)
+
+    @server.get("/netcdf/<slug>/<name>")  # type: ignore[untyped-decorator]
+    def netcdf_of_figure(slug: str, name: str) -> Any:
+        figure, values = figure_here(slug, name)
+        return sent(f"{slug}-{name}", lambda v: dataset_of(figure.code(v), figure.title), values)
+
+    def sent(name: str, make: Any, values: dict[str, Any]) -> Any:
         from tcpdynamics.apps.files import write_netcdf
 
-        page, values = values_here(slug)
-        if page.dataset is None:
-            abort(404)
         try:
-            dataset = page.dataset(values)
+            dataset = make(values)
         except InputError as error:  # values that are refused together
             abort(400, str(error))
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "data.nc"
             write_netcdf(file, dataset)
-            return send_file(io.BytesIO(file.read_bytes()), "application/x-netcdf", True, f"{slug}.nc")
+            return send_file(io.BytesIO(file.read_bytes()), "application/x-netcdf", True, f"{name}.nc")
 
 
 def serve(host: str, port: int) -> None:

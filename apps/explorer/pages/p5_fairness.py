@@ -10,6 +10,7 @@ import numpy as np
 from tcpdynamics.models import fairness
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
+from .. import code_fairness as code
 from ..page import Control, Figure, Page, Printed, Values
 
 MOST = 8
@@ -86,16 +87,6 @@ def dataset(values: Values) -> Any:
     )
 
 
-def code(values: Values) -> str:
-    """Python that gives the indices."""
-    return (
-        "from tcpdynamics.models import fairness\n\n"
-        f"x = {_allocations(values)!r}\n"
-        "print(fairness.jain(x), fairness.min_max_ratio(x), fairness.entropy(x))\n"
-        "print(fairness.gini(x), fairness.hoover(x), fairness.atkinson(x, 1.0))\n"
-    )
-
-
 PAGE = Page(
     slug="fairness",
     title="Fairness",
@@ -109,17 +100,20 @@ PAGE = Page(
         ),
     ),
     figures=(
-        Figure("flows", "What each flow has", "Bars: throughput of each flow; drag them"),
-        Figure("indices", "Indices, each 1 where all are equal", "Bars: six indices of fairness"),
-        Figure("lorenz", "Lorenz curve", "The share of the poorest flows, below the line of equality", "plane"),
+        Figure("flows", "What each flow has", "Bars: throughput of each flow; drag them", code=code.flows),
+        Figure("indices", "Indices, each 1 where all are equal", "Bars: six indices of fairness", code=code.indices),
+        Figure(
+            "lorenz", "Lorenz curve", "The share of the poorest flows, below the line of equality",
+            "plane", code.lorenz,
+        ),
         Figure(
             "bounds", "Jain's index and what the ratio allows",
             "Bars: Jain's index, its least value at this ratio of smallest to largest, and 1/n",
+            code=code.bounds,
         ),
-        Figure("facts", "Inequalities between them", "Numbers: each index between its bounds", "facts"),
+        Figure("facts", "Inequalities between them", "Numbers: each index between its bounds", "facts", code.facts),
     ),
     printed=(Printed("indices", ("flows",), _indices),),
-    code=code,
     dataset=dataset,
     notes=(
         "Jain's index is the fraction of flows that an equal share would serve. At a ratio r of the smallest to the "
