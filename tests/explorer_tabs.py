@@ -43,11 +43,11 @@ def opened(page: Page, address: str) -> None:
 
 def numbers(page: Page, picture: int = 0) -> list[list[str]]:
     """The table behind a picture."""
-    details = page.locator(".figure > details").nth(picture)
+    details = page.locator(".figure > details:not(.code)").nth(picture)
     if details.get_attribute("open") is None:
         details.locator("summary").click()
     page.wait_for_function(
-        "(i) => document.querySelectorAll('.figure > details')[i].querySelector('td')", arg=picture
+        "(i) => document.querySelectorAll('.figure > details:not(.code)')[i].querySelector('td')", arg=picture
     )
     return details.evaluate(
         "(d) => [...d.querySelectorAll('tr')].map((r) => [...r.cells].map((c) => c.textContent))"

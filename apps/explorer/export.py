@@ -28,6 +28,7 @@ _PAGE = """<!doctype html>
 <script src="assets/vendor/uPlot.iife.min.js"></script>
 <script src="assets/colours.js"></script>
 <script src="assets/motion.js"></script>
+<script src="assets/netcdf.js"></script>
 <script src="assets/explorer.js"></script>
 <script src="assets/guess.js"></script>
 {scripts}

@@ -217,12 +217,38 @@ def program_of(expressions: Mapping[str, Any]) -> Program:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture: its name, what it shows, and how it reads aloud."""
+    """A picture.
+
+    Attributes
+    ----------
+    name, title, alt : str
+        What the script calls it, what it shows, and how it reads aloud.
+    kind : str
+        "curves", "diagram", "plane", or "facts" (numbers, each with unit and meaning).
+    code : callable, optional
+        Values -> the lines of Python that give the numbers of its CSV, as a `table` with the same columns.
+    command : callable, optional
+        Values -> the command line that gives the same numbers, or a sentence that begins with "no command".
+    """
 
     name: str
     title: str
     alt: str
-    kind: str = "curves"  # or "diagram", "plane", "facts" (numbers, each with unit and meaning)
+    kind: str = "curves"
+    code: Callable[[Values], str] | None = None
+    command: Callable[[Values], str] | None = None
+
+    def text(self, values: Values) -> str:
+        """What "Show the code" shows: the lines, and the command or a sentence where there is none."""
+        if self.code is None:
+            return ""
+        command = self.command(values) if self.command else "no command gives this picture's numbers"
+        return f"{self.code(values)}\n# {'or' if command.startswith('tcpdynamics') else 'command line'}:\n# {command}\n"
+
+    def spec(self) -> dict[str, Any]:
+        """What the script must know of it, as JSON."""
+        words = {"name": self.name, "title": self.title, "alt": self.alt, "kind": self.kind}
+        return words | {"coded": self.code is not None}
 
 
 @dataclass(frozen=True)
@@ -234,12 +260,10 @@ class Page:
     slug, title, question : str
         `slug` is the page's address and the name of its script in `assets/pages/`.
     controls, figures, printed : tuples
-    code : callable, optional
-        Values -> the lines of Python that give the same numbers.
     dataset : callable, optional
-        Values -> xarray.Dataset, what is downloaded.
-    command : callable, optional
-        Values -> the command line that gives the same numbers, where there is one.
+        Values -> xarray.Dataset: the model's own results, which pictures draw parts of.
+    served : tuple of str
+        What only a served page has; an exported one says so.
     notes : tuple of str
         Sentences below the pictures: what the models mean and where they hold.
     answers : mapping of a name to a callable
@@ -264,9 +288,8 @@ class Page:
     controls: tuple[Control | Choice, ...]
     figures: tuple[Figure, ...]
     printed: tuple[Printed, ...]
-    code: Callable[[Values], str] | None = None
     dataset: Callable[[Values], Any] | None = None
-    command: Callable[[Values], str] | None = None
+    served: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     answers: Mapping[str, Callable[[Values, str], Any]] = field(default_factory=dict)
     exported: bool = True
@@ -309,7 +332,8 @@ class Page:
             "title": self.title,
             "question": self.question,
             "controls": [asdict(c) | {"start": c.start} for c in self.controls],
-            "figures": [asdict(f) for f in self.figures],
+            "figures": [f.spec() for f in self.figures],
             "printed": [{"name": p.name, "shape": list(p.shape), "lazy": p.lazy} for p in self.printed],
             "notes": list(self.notes),
+            "served": list(self.served),
         } | ({"facts": self.facts(whole)} if self.facts else {})

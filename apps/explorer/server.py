@@ -213,15 +213,11 @@ def _routes(server: Any, local_only: bool) -> None:
         finally:
             turns.release()
 
-    @server.get("/code/<slug>")  # type: ignore[untyped-decorator]
-    def code(slug: str) -> Response:
+    @server.get("/code/<slug>/<name>")  # type: ignore[untyped-decorator]
+    def code(slug: str, name: str) -> Response:
         page, values = values_here(slug)
-        if page.code is None:
-            abort(404)
-        command = page.command(values) if page.command else ""
-        return Response(
-            page.code(values) + (f"\n# or\n# {command}\n" if command else ""), mimetype="text/plain"
-        )
+        figure = {f.name: f for f in page.figures if f.code}.get(name) or abort(404)
+        return Response(figure.text(values), mimetype="text/plain")
 
     @server.get("/netcdf/<slug>")  # type: ignore[untyped-decorator]
     def netcdf(slug: str) -> Any:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-import xarray as xr
 from axe_playwright_python.sync_playwright import Axe
 from explorer_tabs import PATIENCE, get, move, numbers, opened
 from playwright.sync_api import Browser, Page
@@ -151,7 +148,8 @@ def test_hostile_addresses_show_one_sentence_and_the_default(tab: Page, server: 
 
 REFUSED = {
     "/functions/sub-packet/full-6.js": 404, "/functions/sub-packet/full-6-3000.js": 404,
-    "/functions/nothing/full-6-3.js": 404, "/code/sub-packet?loss=7": 400, "/netcdf/nothing": 404,
+    "/functions/nothing/full-6-3.js": 404, "/code/sub-packet/packets?loss=7": 400,
+    "/code/sub-packet/nothing": 404, "/netcdf/sub-packet/nothing": 404, "/netcdf/nothing": 404,
 }  # fmt: skip
 
 
@@ -159,22 +157,6 @@ def test_a_strange_page_or_name_is_refused(server: str) -> None:
     for path, code in REFUSED.items():
         assert get(f"{server}{path}")[0] == code
     assert get(server, "example.org")[0] == 403
-
-
-@pytest.mark.parametrize("slug", PAGES)
-def test_a_download_opens_again_and_the_code_runs(server: str, tmp_path: Path, slug: str) -> None:
-    query = urlencode(pages()[slug].start())
-    file = tmp_path / "data.nc"
-    file.write_bytes(get(f"{server}/netcdf/{slug}?{query}")[1])
-    with xr.open_dataset(file) as dataset:
-        assert dataset.sizes
-    text = get(f"{server}/code/{slug}?{query}")[1].decode()
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert done.stdout.strip()
-    if pages()[slug].command is None:
-        return
-    command = text.strip().splitlines()[-1].removeprefix("# tcpdynamics ").split()
-    subprocess.run([sys.executable, "-m", "tcpdynamics", *command], capture_output=True, check=True)
 
 
 def test_bars_are_the_librarys_numbers(tab: Page, server: str) -> None:

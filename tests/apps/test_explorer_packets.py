@@ -115,6 +115,10 @@ def test_a_link_opens_the_same_runs_in_a_fresh_browser(tab: Page, browser: Brows
     assert tab.url.endswith("?scenario=one_loss&beside=one_loss&beside.flows.0.sender=tahoe")
     tables = [tab.locator(".words").nth(i).inner_text() for i in (0, 2)]
     assert tables[0] != tables[1]
+    regions = tab.evaluate(
+        "() => [...document.querySelectorAll('section[aria-label]')].map((s) => s.ariaLabel)"
+    )
+    assert len(regions) == len(set(regions)) > 12  # each landmark has a name of its own
     other = browser.new_page()
     other.set_default_timeout(PATIENCE)
     opened(other, tab.url)

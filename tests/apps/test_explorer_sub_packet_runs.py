@@ -97,13 +97,15 @@ def test_packets_are_laid_over_the_curves(tab: Page, server: str) -> None:
     loss = float(rows["loss rate"].split()[0])
     assert loss == pytest.approx(0.2, abs=0.01)
     head, *bars = numbers(tab)
-    assert head[-1] == "packets" and sum(float(row[-1]) for row in bars) == pytest.approx(1.0, abs=1e-3)
+    assert head[-3:] == ["packets", "packets, low", "packets, high"]
+    assert sum(float(row[-3]) for row in bars) == pytest.approx(1.0, abs=1e-3)
     head, *curve = numbers(tab, 1)
-    points = [(float(row[0]), float(row[-1])) for row in curve if row[-1] not in ("null", "NaN", "")]
+    points = [(float(row[0]), *map(float, row[-3:])) for row in curve if row[-3] not in ("null", "NaN", "")]
     assert len(points) == 1 and points[0][0] == pytest.approx(loss, rel=0.01)
     assert points[0][1] == pytest.approx(float(rows["goodput [packet per RTT]"].split()[0]), rel=0.01)
+    assert points[0][2] < points[0][1] < points[0][3]
     move(tab, "loss", 0.3)  # the point stays, the bars go with their own loss
-    assert numbers(tab)[0][-1] == "exact" and numbers(tab, 1)[0][-1] == "packets"
+    assert numbers(tab)[0][-1] == "exact" and numbers(tab, 1)[0][-1] == "packets, high"
     move(tab, "w_max", 8)
     tab.wait_for_function("() => !document.querySelector('main.old')")
     assert numbers(tab, 1)[0][-1] == "exact"

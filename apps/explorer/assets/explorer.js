@@ -109,9 +109,11 @@ const explorer = (() => {
   };
 
   // ---- pictures ----------------------------------------------------------------------------------------------
+  const MOST_ROWS = 400; // of a table behind a picture
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind, width, dash, pale}], marker, log, xLog, linked}). */
+  /** A picture of curves, points or bars: show({x, xTitle, yTitle, series: [{name, y, kind, width, dash, pale}], marker, log, xLog, linked}).
+   *  Words below bars are `labels`; where they are rounded numbers, `exact` has them whole. A series may have `low` and `high`. */
   class Curves {
     constructor(spec, box) { this.spec = spec; this.box = box; this.plot = null; this.key = ""; this.pointed = null; this.point = () => {}; }
 
@@ -239,9 +241,11 @@ const explorer = (() => {
       this.point(quantity, left >= 0 ? values[nearest(this.data.x, u.posToVal(left, "x"))] : null);
     }
 
+    /** A column for each series; of one with intervals, two more. */
     rows() {
-      return [[this.data.xTitle, ...this.data.series.map((s) => s.name)],
-        ...Array.from(this.data.x, (x, i) => [this.data.labels ? this.data.labels[i] : x, ...this.data.series.map((s) => s.y[i])])];
+      const columns = this.data.series.flatMap((s) => [[s.name, s.y], ...(s.low ? [[`${s.name}, low`, s.low], [`${s.name}, high`, s.high]] : [])]);
+      return [[this.data.xTitle, ...columns.map(([name]) => name)],
+        ...Array.from(this.data.x, (x, i) => [this.data.labels ? (this.data.exact || this.data.labels)[i] : x, ...columns.map(([, y]) => y[i])])];
     }
 
     resize() { if (this.plot) this.plot.setSize({ width: this.box.clientWidth, height: 300 }); }
@@ -249,25 +253,37 @@ const explorer = (() => {
 
     /** The same numbers as a Plotly figure. */
     kept() {
-      const data = this.data;
+      const data = this.data, x = Array.from(data.x), ends = (range, log) => (range ? (log ? range.map(Math.log10) : range) : undefined);
+      const interval = (s, ys) => (s.low ? { error_y: { type: "data", symmetric: false, color: "#333333", array: ys.map((y, i) => s.high[i] - y), arrayminus: ys.map((y, i) => y - s.low[i]) } } : {});
+      const words = data.labels ? { tickvals: x, ticktext: data.labels } : {};
+      const marker = data.marker === undefined || !Number.isFinite(data.marker) ? [] : [{ type: "line", x0: data.marker, x1: data.marker, yref: "paper", y0: 0, y1: 1, line: { color: "#333333", width: 1.5, dash: "dash" } }];
       return {
         data: data.series.map((s, i) => ({
-          x: Array.from(data.x), y: Array.from(s.y), name: s.name, type: s.kind === "bars" ? "bar" : "scatter",
-          mode: s.kind === "points" ? "markers" : "lines", marker: { color: ON_WHITE[i % 7] }, line: { color: ON_WHITE[i % 7] },
+          x, y: Array.from(s.y), name: s.name, type: s.kind === "bars" ? "bar" : "scatter", ...interval(s, Array.from(s.y)),
+          mode: s.kind === "points" ? "markers" : "lines", marker: { color: ON_WHITE[i % 7], ...(s.kind === "points" ? { size: s.size || 7 } : {}) }, line: { color: ON_WHITE[i % 7] },
         })),
-        layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle }, type: data.xLog ? "log" : "linear" },
-          yaxis: { title: { text: data.yTitle }, type: data.log ? "log" : "linear" }, legend: { orientation: "h", y: -0.25 } },
+        layout: { title: { text: this.spec.title }, template: "plotly_white", shapes: marker,
+          xaxis: { title: { text: data.xTitle }, type: data.xLog ? "log" : "linear", range: ends(data.xRange, data.xLog), automargin: true, ...words },
+          yaxis: { title: { text: data.yTitle }, type: data.log ? "log" : "linear", range: ends(data.range, data.log) }, legend: { orientation: "h", y: -0.25 } },
       };
     }
 
-    fill() {
-      const rows = this.rows();
-      this.table.querySelector("table").replaceChildren(
-        element("thead", {}, element("tr", {}, ...rows[0].map((w) => element("th", { scope: "col" }, w)))),
-        element("tbody", {}, ...rows.slice(1, 401).map((row) => element("tr", {}, ...row.map((x) => element("td", {}, typeof x === "number" ? shown(x) : String(x)))))),
-      );
-    }
+    /** Keep the picture as a file: the same numbers, drawn by Plotly. */
+    async keep(format, filename) { await (await library()).downloadImage(this.kept(), { format, filename, width: 900, height: 560 }); }
+
+    fill() { tabled(this.table, this.rows()); }
   }
+
+  /** The first rows in the table behind a picture; where there are more, a sentence says so. */
+  const tabled = (details, rows) => {
+    const all = rows.length - 1, box = details.querySelector(".scroll");
+    details.querySelector("table").replaceChildren(
+      element("thead", {}, element("tr", {}, ...rows[0].map((w) => element("th", { scope: "col" }, w)))),
+      element("tbody", {}, ...rows.slice(1, MOST_ROWS + 1).map((row) => element("tr", {}, ...row.map((x) => element("td", {}, typeof x === "number" ? shown(x) : String(x)))))),
+    );
+    if (!details.querySelector(".note")) box.before(element("p", { class: "note" }));
+    details.querySelector(".note").textContent = all > MOST_ROWS ? `The first ${MOST_ROWS} of ${all.toLocaleString("en")} rows; the CSV has all.` : "";
+  };
 
   const ticks = ([low, high]) => {
     const rough = (high - low) / 5, unit = 10 ** Math.floor(Math.log10(rough));
@@ -365,7 +381,7 @@ const explorer = (() => {
     }
 
     rows() {
-      const lines = [...this.data.lines].sort((a, b) => Boolean(b.points) - Boolean(a.points)); // what moves comes first
+      const lines = this.data.lines.filter((line) => !line.shade).sort((a, b) => Boolean(b.points) - Boolean(a.points)); // what moves comes first
       return [["line", this.data.xTitle, this.data.yTitle], ...lines.flatMap((line) => Array.from(line.x, (x, i) => [line.name, x, line.y[i]]))];
     }
 
@@ -374,7 +390,7 @@ const explorer = (() => {
     kept() {
       const data = this.data;
       return {
-        data: data.lines.map((line, i) => ({ x: Array.from(line.x), y: Array.from(line.y), name: line.name, mode: line.points ? "markers" : "lines", fill: line.area ? "toself" : "none", line: { color: ON_WHITE[i % 7], dash: line.dash ? "dash" : "solid" }, marker: { color: ON_WHITE[i % 7] } })),
+        data: data.lines.map((line, i) => ({ x: Array.from(line.x), y: Array.from(line.y), name: line.name, mode: line.points ? "markers" : "lines", fill: line.area ? "toself" : "none", line: { color: ON_WHITE[i % 7], dash: line.dash ? "dash" : "solid" }, marker: { color: ON_WHITE[i % 7], size: line.ring ? 14 : 9, symbol: line.ring ? "circle-open" : "circle" } })),
         layout: { title: { text: this.spec.title }, template: "plotly_white", xaxis: { title: { text: data.xTitle }, range: data.xRange }, yaxis: { title: { text: data.yTitle }, range: data.yRange }, legend: { orientation: "h", y: -0.25 } },
       };
     }
@@ -407,6 +423,8 @@ const explorer = (() => {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
   const csv = (rows) => rows.map((row) => row.map((x) => (/[",\n]/.test(x) ? `"${String(x).replaceAll('"', '""')}"` : x)).join(",")).join("\r\n") + "\r\n";
+  let drawn = null; // the page's, which knows where the library lies
+  const library = () => plotly(drawn);
   const plotly = (spec) => new Promise((resolve) => {
     if (window.Plotly) resolve(window.Plotly);
     else document.head.append(element("script", { src: spec.plotly, onload: () => resolve(window.Plotly) }));
@@ -448,6 +466,24 @@ const explorer = (() => {
   };
 
   // ---- a page ------------------------------------------------------------------------------------------------
+  /** Seconds in a unit, as a factor and a divisor: dividing by a whole number is exact where multiplying by 0.001 is not. */
+  const SECONDS = { ns: [1, 1e9], us: [1, 1e6], "\u00b5s": [1, 1e6], ms: [1, 1e3], s: [1, 1], min: [60, 1], h: [3600, 1] };
+
+  /** The number that a text says in a unit, by the rules of the library's `only_number`; NaN where it says none. */
+  const number = (text, unit = "1") => {
+    const words = text.split(",").map((word) => word.trim()).filter(Boolean);
+    if (words.length !== 1 || words[0].length > 60) return NaN;
+    const [, sign, digits, power, below, rest] = /^([-+]?)(\d+\.?\d*|\.\d+)(e[-+]?\d+)?(?:\/(\d+))?\s*(.*)$/i.exec(words[0]) || [];
+    if (digits === undefined || (below !== undefined && (power || digits.includes(".") || Number(below) === 0))) return NaN;
+    if (power && Math.abs(Number(power.slice(1))) > 400) return NaN;
+    const scaled = (tens) => Number(`${sign}${digits}e${Number((power || "e0").slice(1)) + tens}`) / Number(below || 1);
+    const said = Math.abs(scaled(0)) <= 1e18 ? scaled(0) : NaN;
+    if (!rest || rest === unit || rest === `${unit}s` || rest === unit.replace("packet", "packets")) return said;
+    if (unit === "1" && rest === "%") return said === said ? scaled(-2) : NaN;
+    if (unit !== "s" || below || !Object.hasOwn(SECONDS, rest)) return NaN;
+    return (said * SECONDS[rest][0]) / SECONDS[rest][1];
+  };
+
   const readAddress = (spec) => {
     const values = Object.fromEntries(spec.controls.map((c) => [c.name, c.start]));
     const complaints = [], written = location.search || location.hash.slice(1), words = [...new URLSearchParams(written)];
@@ -461,7 +497,7 @@ const explorer = (() => {
         else complaints.push(`${name} must be one of ${c.choices.join(", ")}, got ${word.slice(0, 40)}; ${c.start} is shown`);
         continue;
       }
-      const x = /^[-+]?[0-9.]+(e[-+]?[0-9]+)?$/i.test(word) ? Number(word) : NaN;
+      const x = c ? number(word, c.unit) : NaN;
       if (!c && complaints.some((one) => one.startsWith("this page has no"))) continue;
       if (!c) complaints.push(`this page has no ${name.slice(0, 40)}; it has ${spec.controls.map((one) => one.name).join(", ")}`);
       else if (!(x >= c.low && x <= c.high) || (c.step === 1 && x !== Math.floor(x))) {
@@ -473,6 +509,7 @@ const explorer = (() => {
 
   const mount = (root, spec) => {
     const drawing = drawings[spec.slug];
+    drawn = spec;
     if (drawing.mount) return drawing.mount(root, spec); // a page of its own shape
     const [values, complaints] = spec.values ? [{ ...spec.values }, spec.complaints] : readAddress(spec);
     const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
@@ -491,9 +528,17 @@ const explorer = (() => {
         if (location.hash !== own) location.replace(own || "#");
       }
     };
-    const code = element("pre", { tabindex: "0" });
-    const showCode = async () => {
-      if (spec.code) code.textContent = await (await fetch(`${spec.code}${spec.slug}?${new URLSearchParams(values)}`)).text();
+    const where = (place, name) => `${place}${spec.slug}/${name}?${new URLSearchParams(values)}`;
+    const codes = []; // of pictures whose code is open
+    const showCode = () => codes.filter(([details]) => details.open).forEach(async ([, text, name]) => {
+      const answer = await fetch(where(spec.code, name));
+      text.textContent = await answer.text();
+    });
+    /** The lines of Python, and the command, that give a picture's numbers. */
+    const codeOf = (f) => {
+      const text = element("pre", { tabindex: "0" }), details = element("details", { class: "code", ontoggle: () => details.open && showCode() }, element("summary", {}, "Show the code"), text);
+      codes.push([details, text, f.name]);
+      return details;
     };
     const draw = (moving = false) => {
       const functions = {}, missing = [];
@@ -522,7 +567,7 @@ const explorer = (() => {
       showControls();
       draw(moving);
       clearTimeout(timer);
-      timer = setTimeout(() => { if (moving) draw(); address(); if (more.open) showCode(); }, 200);
+      timer = setTimeout(() => { if (moving) draw(); address(); showCode(); }, 200);
     };
 
     /** Move sliders to values that were picked in a picture, within their bounds. */
@@ -584,27 +629,29 @@ const explorer = (() => {
       figure.table = element("details", { ontoggle: () => figure.table.open && figure.fill() },
         element("summary", {}, "Numbers"), element("div", { class: "scroll", tabindex: "0" }, element("table")));
       const name = `${spec.slug}-${f.name}`;
-      const image = (format) => async () => (await plotly(spec)).downloadImage(figure.kept(), { format, filename: name, width: 900, height: 560 });
+      const image = (format) => () => figure.keep(format, name);
       grid.append(element("section", { class: "figure", "data-figure": f.name, "aria-label": f.title }, element("h2", {}, f.title), box,
         element("p", { class: "actions" },
           element("button", { type: "button", onclick: image("png") }, "PNG"),
           element("button", { type: "button", onclick: image("svg") }, "SVG"),
-          element("button", { type: "button", onclick: () => save(`${name}.csv`, csv(figure.rows()), "text/csv") }, "CSV")),
-        figure.table));
+          element("button", { type: "button", onclick: () => save(`${name}.csv`, csv(figure.rows()), "text/csv") }, "CSV"),
+          element("button", { type: "button", onclick: () => save(`${name}.nc`, netcdf(figure.rows(), f.title), "application/x-netcdf") }, "NetCDF")),
+        figure.table, ...(spec.code && f.coded ? [codeOf(f)] : [])));
     }
     link(Object.values(figures));
     const pointer = pointing(Object.values(figures));
     grid.prepend(pointer);
-    const more = element("details", { class: "code", ontoggle: () => more.open && showCode() }, element("summary", {}, "Show the code"), code);
-    const netcdf = element("button", { type: "button", onclick: async () => {
+    const whole = async () => {
       const answer = await fetch(`${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`).catch(() => null);
       said.textContent = answer && answer.ok ? "" : answer ? await answer.text() : "the explorer does not answer; start it again";
       if (answer && answer.ok) save(`${spec.slug}.nc`, await answer.blob(), "application/x-netcdf");
-    } }, "NetCDF");
+    };
+    const below = spec.netcdf ? element("p", { class: "actions" }, element("button", { type: "button", onclick: whole }, "NetCDF of the model's own results"))
+      : element("p", { class: "note" }, `This page opens from disk, without a server. ${["The code of each picture", ...spec.served].join(", ")}: see the served page (tcpdynamics explore).`);
     root.replaceChildren(
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said, controls,
       guess.first(root, figures, address),
-      grid, ...(drawing.panels ? drawing.panels(spec, values) : []), ...(spec.netcdf ? [element("p", { class: "actions" }, netcdf)] : []), ...(spec.code ? [more] : []),
+      grid, ...(drawing.panels ? drawing.panels(spec, values) : []), below,
       ...spec.notes.map((note) => element("p", { class: "note" }, ...maths(note))),
     );
     draw();
@@ -624,7 +671,7 @@ const explorer = (() => {
     element("p", { class: "question" }, "Models of TCP congestion control, moved by sliders. Each page opens with a question."),
     element("dl", { class: "contents" }, ...listed.map(({ title: name, question, address }) => element("div", {}, element("dt", {}, element("a", { href: address }, name)), element("dd", {}, question)))));
 
-  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, shown, brief, maths, contents, link, pointing, Curves, KINDS };
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, tabled, number, shown, brief, maths, contents, link, pointing, Curves, KINDS };
 })();
 
 // What Dash calls when the address changes.

@@ -12,34 +12,29 @@ import numpy as np
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.models import (
     SharedLink,
-    SubPacketApproximate,
     SubPacketExact,
     SubPacketFull,
     collapse_threshold,
 )
-from tcpdynamics.models.parameters import describe
-from tcpdynamics.solvers import closed_form, self_consistent, stationary
+from tcpdynamics.solvers import closed_form, stationary
 from tcpdynamics.solvers.markov.flows import flow_program
 from tcpdynamics.solvers.markov.stationary import stationary_program
 from tcpdynamics.solvers.programs.from_sympy import emit
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
+from .. import code_sub_packet as code
+from ..code_sub_packet import CHAINS as CHAINS
+from ..code_sub_packet import LINK as LINK
+from ..code_sub_packet import LONG, SHORT, SLIDER, STEP
+from ..code_sub_packet import SHAPES as SHAPES
+from ..code_sub_packet import link_of as link_of
+from ..code_sub_packet import loss_limit as loss_limit
+from ..code_sub_packet import loss_of as loss_of
 from ..jobs import JobKind
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
 from ..sub_packet_runs import read, run
 
-#: Fields that shape each chain; the others are inputs of its function.
-SHAPES = {
-    "full": ("w_max", "stages"),
-    "approximate": ("w_max",),
-    "exact": ("w_max", "backoff_cap", "collapse"),
-}
-CHAINS: dict[str, type[Any]] = {
-    "full": SubPacketFull, "approximate": SubPacketApproximate, "exact": SubPacketExact,
-}  # fmt: skip
 INPUTS = ("p", "m_0")
-#: Where the loss comes from.
-SLIDER, LINK = "slider", "users-on-a-link"
 LINK_FIELDS = ("users", "rate", "base_rtt", "buffer", "packet_size")
 #: A loss rate that exact results take: a decimal or a fraction.
 RATIONAL = re.compile(r"\s*(0?\.\d{1,6}|\d{1,6}\s*/\s*\d{1,6})\s*", re.ASCII)
@@ -64,11 +59,6 @@ HOLDS: tuple[tuple[str, str, str], ...] = (
 def chain_model(kind: str, values: Values, loss: Any, base_timeout: Any) -> Any:
     shape = {k: int(values[k]) for k in SHAPES[kind]}
     return CHAINS[kind](loss=loss, base_timeout=base_timeout, **shape)
-
-
-def loss_limit(kind: str) -> float:
-    """Loss below which a chain has a stationary law [1]."""
-    return float(next(row["high"] for row in describe(CHAINS[kind]) if row["name"] == "loss"))
 
 
 def _observed(kind: str, values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
@@ -110,27 +100,6 @@ def _share(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     bounds = SharedLink(flows=1, capacity=1.0, base_rtt=1.0, buffer=1).balance().bounds
     about = {"bounds": bounds, "holds": HOLDS, "limit": loss_limit("full")}
     return program_of({"share": link.share()}), LINK_FIELDS, about
-
-
-def link_of(values: Values) -> SharedLink:
-    """The link that the users share."""
-    return SharedLink(
-        flows=values["users"], capacity=1e6 * values["rate"], base_rtt=values["base_rtt"], buffer=values["buffer"],
-        packet_size=values["packet_size"], base_timeout=values["base_timeout"],
-        **{k: int(values[k]) for k in SHAPES["exact"]},
-    )  # fmt: skip
-
-
-def loss_of(values: Values) -> float:
-    """The loss rate that the page shows [1]: of the slider, or of users on a link."""
-    if values["source"] == SLIDER:
-        return float(values["loss"])
-    return float(self_consistent(link_of(values).balance()).root)
-
-
-def has_law(values: Values) -> bool:
-    """Whether the chosen chain has a stationary law at the loss that the page shows."""
-    return 0 < loss_of(values) < loss_limit(values["chain"])
 
 
 def over_one_denominator(model: Any) -> tuple[dict[str, Any], Any]:
@@ -243,60 +212,14 @@ def dataset(values: Values) -> Any:
     import xarray as xr
 
     at = loss_of(values)
-    loss = np.unique(np.append(np.linspace(0.005, 0.495, 99), [at] if 0 < at < 0.5 else []))
+    curve = STEP + STEP * np.arange(SHORT if values["source"] == SLIDER else LONG)
+    loss = np.unique(np.append(curve, [at] if 0 < at < 1 else []))
     parts = []
     for kind in CHAINS:
-        model = chain_model(kind, values, loss, values["base_timeout"])
+        own = loss if kind == "exact" else loss[loss < loss_limit(kind)]
+        model = chain_model(kind, values, own, values["base_timeout"])
         parts.append(model.observe(stationary(model.chain())).expand_dims(chain=[kind]))
     return xr.concat(parts, "chain", combine_attrs="drop", join="outer", coords="minimal")
-
-
-def code(values: Values) -> str:
-    """Python that gives the bars."""
-    kind = values["chain"]
-    shape = ", ".join(f"{k}={values[k]:g}" for k in SHAPES[kind])
-    name = CHAINS[kind].__name__
-    lines = ["from tcpdynamics.models import " + name, "from tcpdynamics.solvers import stationary", ""]
-    loss = f"{values['loss']!r}"
-    if values["source"] == LINK:
-        link = link_of(values)
-        fields = ", ".join(f"{k}={v!r}" for k, v in link.provenance().items())
-        lines[0] += ", SharedLink"
-        lines[1] = "from tcpdynamics.solvers import self_consistent, stationary"
-        lines.append(f"loss = float(self_consistent(SharedLink({fields}).balance()).root)")
-        loss = "loss"
-        if not has_law(values):
-            imports = [
-                "from tcpdynamics.models import SharedLink",
-                "from tcpdynamics.solvers import self_consistent",
-            ]
-            return "\n".join([*imports, "", f"# {_without_law(values)}", lines[-1], "print(loss)"]) + "\n"
-    lines += [
-        f"model = {name}(loss={loss}, base_timeout={values['base_timeout']!r}, {shape})",
-        "answer = model.observe(stationary(model.chain()))",
-        "print(answer.sent.values, float(answer.goodput))",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _without_law(values: Values) -> str:
-    """Why there are no bars, in a sentence."""
-    loss, kind = loss_of(values), values["chain"]
-    if loss == 0:
-        return "the users do not fill the link: nothing is lost, and the chains begin above a loss of 0"
-    if not loss < 1:
-        return "no loss below 1 brings the users' goodput down to their share"
-    return f"the {kind} chain has no stationary law at losses of {loss_limit(kind):g} and above; choose the exact one"
-
-
-def command(values: Values) -> str:
-    """The command that gives the bars; none where there are no bars."""
-    kind = values["chain"]
-    if not has_law(values):
-        return ""
-    options = " ".join(f"--{k.replace('_', '-')} {values[k]:g}" for k in SHAPES[kind])
-    point = f"--loss {loss_of(values)!r} --base-timeout {values['base_timeout']!r}"
-    return f"tcpdynamics stationary sub-packet-{kind} {point} {options}"
 
 
 PAGE = Page(
@@ -319,16 +242,26 @@ PAGE = Page(
         control(SubPacketFull, "base_timeout", 2, 12, 2, 0.1),
     ),
     figures=(
-        Figure("packets", "Packets in a round trip", "Bars: how often a flow sends 0, 1, 2, ... packets"),
-        Figure("goodput", "Goodput against loss", "Curves: packets delivered per round trip, against the loss rate"),
-        Figure("silence", "Silence against loss", "Curves: share of round trips without a packet, against loss"),
+        Figure(
+            "packets", "Packets in a round trip", "Bars: how often a flow sends 0, 1, 2, ... packets",
+            code=code.packets, command=code.command,
+        ),
+        Figure(
+            "goodput", "Goodput against loss", "Curves: packets delivered per round trip, against the loss rate",
+            code=code.goodput, command=code.sweep_command,
+        ),
+        Figure(
+            "silence", "Silence against loss", "Curves: share of round trips without a packet, against loss",
+            code=code.silence, command=code.sweep_command,
+        ),
         Figure(
             "diagram", "States and the flows between them", "Circles: states, by the share of time in them; arrows: "
             "transitions, by how often they are taken, the strongest with their share", "diagram",
+            code.diagram, code.command,
         ),
         Figure(
             "lengths", "How long silences are", "Bars: the share of silences of each length, and their share of the "
-            "silent time, in the exact chain",
+            "silent time, in the exact chain", code=code.lengths,
         ),
     ),
     printed=(
@@ -337,8 +270,7 @@ PAGE = Page(
         Printed("share", (), _share),
         Printed("form", ("w_max",), _approximate_form, lazy=True),
     ),
-    code=code,
-    command=command,
+    served=("packets at this point", "closed forms of the full and the exact chain", "exact rationals"),
     dataset=dataset,
     jobs=(JobKind("sub-packet-packets", read, run),),
     answers={"forms": closed_forms, "exact": exact_law},

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tcpdynamics.models import (
     Logistic,
@@ -28,8 +29,9 @@ from tcpdynamics.models.lotka_volterra.presence import joining
 from tcpdynamics.solvers import boundary_curves, stability_chart, trajectory
 from tcpdynamics.solvers.equations import System, compile_system
 from tcpdynamics.solvers.problems import DDE, ODE, Map
-from tcpdynamics.solvers.programs.straightline import Builder, Program
+from tcpdynamics.solvers.programs.straightline import Builder, Program, run
 
+from .. import code_lotka_volterra as code
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
 
 #: Readings of the law: of what A_i is, how old it is, and when it is applied.
@@ -46,6 +48,8 @@ ALONE: dict[str, type[Any]] = {
 }  # fmt: skip
 DELAYED = ("delayed", "cross-delayed")
 LINKED = ("link", "throughput")
+#: Readings that can lose their stability.
+BOUNDED = ("delayed", "cross-delayed", "map", "stale", "held")
 #: Rates at time 0, as shares of the first flow's capacity: the first flow's and the last one's.
 FIRST, LAST = 0.02, 0.3
 #: Times that a trajectory is drawn at.
@@ -214,9 +218,14 @@ def _exact_boundary(across: str, items: tuple[tuple[str, Any], ...]) -> list[Any
     ]
 
 
+def _across(values: Values) -> str:
+    """What stands across in the chart: a delay where the reading has one."""
+    return "delay" if values["across"] == "delay" and values["reading"] in DELAYED else "gamma"
+
+
 def exact_boundary(values: Values, typed: str = "") -> dict[str, Any]:
     """An answer: where the flows stop settling, by exact roots, with these access links; curves of (across, gain)."""
-    across = "delay" if values["across"] == "delay" and values["reading"] in DELAYED else "gamma"
+    across = _across(values)
     names = ("reading", "flows", "gamma", "delay", "capacity", "ratio", "link")
     kept = {k: values[k] for k in names} | {across: 0.0, "epsilon": 0.0}
     return {"curves": _exact_boundary(across, tuple(kept.items()))}
@@ -236,35 +245,86 @@ def dataset(values: Values) -> Any:
     return motion.assign(alone=trajectory(_motion(_alone_model(values)), times).w)
 
 
-def code(values: Values) -> str:
-    """Python that gives the motion."""
-    name = READINGS[values["reading"]].__name__
+def points_of_rest(**point: Any) -> list[list[float]]:
+    """The model's fixed points at values of the controls: the first is where the flows settle."""
+    n = int(point["flows"])
+    program, inputs, about = _sent(point)
+    given = dict.fromkeys(inputs, 0.0) | {k: point[k] for k in inputs if k in point}
+    rows = run(program, given | {"joins": -1.0, "leaves": 1e9})
+    return [rows[n * (i + 1) : n * (i + 2)] for i in range(about["points"])]
+
+
+def nullclines(
+    top: float, **point: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Places up to `top`, and where the first and the last flow neither grow nor shrink there, the others at rest."""
+    n, places, settled = int(point["flows"]), np.linspace(1e-6 * top, top, 60), points_of_rest(**point)[0]
+    program, inputs, about = _flows(point)
+    labels, delayed = inputs[:n], inputs[n : n + about["delayed"]]
+    fixed = {k: point[k] for k in INPUTS if k in point} | {"t": 0.0, "joins": -1.0, "leaves": 1e9}
+
+    def grows(i: int, first: float, last: float) -> bool:
+        state = [first, *settled[1:-1], last]
+        slope = run(
+            program, fixed | dict(zip(labels, state, strict=True)) | dict(zip(delayed, state, strict=False))
+        )
+        return bool((slope[i] - state[i] if about["map"] else slope[i]) > 0)
+
+    def still(i: int, place: float) -> float:
+        def positive(own: float) -> bool:
+            return grows(i, own, place) if i == 0 else grows(i, place, own)
+
+        if not positive(1e-9 * top):
+            return float("nan")
+        low, high = 0.0, 4 * top
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (middle, high) if positive(max(middle, 1e-9 * top)) else (low, middle)
+        return (low + high) / 2
+
+    lines = [np.array([still(i, place) for place in places.tolist()]) for i in (0, n - 1)]
+    return places, lines[0], lines[1]
+
+
+def _described(values: Values) -> code.Motion:
+    """What the code of the pictures is made of."""
+    model, alone = READINGS[values["reading"]], _alone_model(values)
     fields = ", ".join(f"{k}={v!r}" for k, v in _fields(values).items())
-    kind = next(k for k in ("dde", "map", "ode") if hasattr(READINGS[values["reading"]], k))
-    n = int(values["flows"])
-    times = (
-        f"range({int(values['end']) + 1})" if kind == "map" else f"np.linspace(0, {values['end']!r}, {TIMES})"
+    own = [k for k in ("epsilon", "capacity", "delay", "start") if k in type(alone).__dataclass_fields__]
+    kinds = [next(k for k in ("dde", "map", "ode") if hasattr(one, k)) for one in (model, alone)]
+    return code.Motion(
+        model=f"{model.__name__}({fields}, capacity=per_flow({_capacities(values)!r}))",
+        alone=f"{type(alone).__name__}({', '.join(f'{k}={getattr(alone, k)!r}' for k in own)})",
+        name=model.__name__,
+        alone_name=type(alone).__name__,
+        kind=kinds[0],
+        alone_kind=kinds[1],
+        shares=f"np.linspace({FIRST}, {LAST}, {int(values['flows'])})",
+        times=TIMES,
     )
-    return (
-        "import numpy as np\n"
-        "from dataclasses import replace\n"
-        f"from tcpdynamics.models import {name}, per_flow\n"
-        "from tcpdynamics.models.lotka_volterra.presence import joining\n"
-        "from tcpdynamics.solvers import trajectory\n\n"
-        f"capacities = per_flow({_capacities(values)!r})\n"
-        f"problem = {name}({fields}, capacity=capacities).{kind}()\n"
-        f"there = {{'N[1]': (0, {values['leaves']!r}), 'N[{n}]': ({values['joins']!r}, np.inf)}}\n"
-        f"rates = {values['capacity']!r} * np.linspace({FIRST}, {LAST}, {n})\n"
-        "problem = replace(joining(problem, there), start=dict(zip(problem.labels, rates.tolist())))\n"
-        f"print(trajectory(problem, {times}).sent)\n"
+
+
+def _plane(values: Values) -> str:
+    names = ("reading", "flows", "epsilon", "gamma", "capacity", "ratio", "delay", "link")
+    return code.plane(_described(values), values, {k: values[k] for k in names})
+
+
+def _chart(values: Values) -> str:
+    exact = values["ratio"] != 1 and values["reading"] in BOUNDED
+    return code.chart(
+        _described(values), values, _across(values), _fields(values), _capacities(values), exact
     )
+
+
+def _ends(values: Values) -> str:
+    return code.ends(_described(values), values, _fields(values), _capacities(values))
 
 
 def command(values: Values) -> str:
     """The command that judges the same point."""
-    options = " ".join(f"--{k} {v:g}" for k, v in _fields(values).items())
+    options = " ".join(f"--{k} {v!r}" for k, v in _fields(values).items())
     capacities = _capacities(values) if values["ratio"] != 1 else [values["capacity"]]
-    options += "".join(f" --capacity {c:g}" for c in capacities)
+    options += "".join(f" --capacity {c!r}" for c in capacities)
     return f"tcpdynamics stability lotka-volterra --reading {values['reading']} {options}"
 
 
@@ -290,18 +350,22 @@ PAGE = Page(
         Control("end", "t", "RTT", "time shown", 10, 400, 60, 1),
     ),
     figures=(
-        Figure("rates", "Rates of the flows", "Curves: the rate of each flow against time, and of a flow alone"),
+        Figure(
+            "rates", "Rates of the flows", "Curves: the rate of each flow against time, and of a flow alone",
+            code=lambda v: code.rates(_described(v), v),
+        ),
         Figure(
             "plane", "Two of the flows", "A plane of the first and the last flow's rates: the motion, where each "
-            "is constant, and the points of rest", "plane",
+            "is constant, and the points of rest", "plane", _plane,
         ),
         Figure(
             "chart", "Where they settle", "A plane of the gain and of delay or weight: the boundary of stability, and "
-            "a mark at the sliders; click or drag to move them", "plane",
+            "a mark at the sliders; click or drag to move them", "plane", _chart, command,
         ),
         Figure(
             "ends", "Where the sum of the rates ends up", "Points: the sum of the rates after a long time, its largest "
             "and least values where time is continuous, against the gain",
+            code=_ends,
         ),
     ),
     printed=(
@@ -310,8 +374,7 @@ PAGE = Page(
         Printed("alone", ("reading",), _alone),
         Printed("margin", ("reading", "flows"), _margin),
     ),
-    code=code,
-    command=command,
+    served=("the boundary by exact roots for unequal access links",),
     dataset=dataset,
     answers={"boundary": exact_boundary},
     notes=(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -25,6 +26,7 @@ from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 from tcpdynamics.solvers.trajectories.maps import first_order
 
+from .. import code_t_refwa as code
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
 
 READINGS: dict[str, type[Any]] = {
@@ -150,7 +152,7 @@ def _groups(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
     grid = cell_grid(code)
     about = {
         "groups": GROUPS, "worst": code.worst_jain(), "longest": code.longest(), "bounds": code.error_bounds(),
-        "rtt": grid.round(12).tolist(), "error": np.round(np.asarray(code.relative_error(grid)), 6).tolist(),
+        "rtt": grid.round(12).tolist(), "error": np.round(np.asarray(code.relative_error(grid)), 12).tolist(),
     }  # fmt: skip
     return b.build([*times, *errors, *rates, *throughputs, index]), GROUP_INPUTS, about
 
@@ -168,23 +170,27 @@ def dataset(values: Values) -> Any:
     return trajectory(_model(values).map(), np.arange(values["commands"] + 1))
 
 
-def code(values: Values) -> str:
-    """Python that gives the commands, and the margin of stability."""
-    fields = {k: values[k] for k in INPUTS} | _settings(values)
-    name = READINGS[values["reading"]].__name__
-    return (
-        f"from tcpdynamics.models import {name}\n"
-        "from tcpdynamics.solvers import trajectory\n\n"
-        f"model = {name}({', '.join(f'{k}={v!r}' for k, v in fields.items())})\n"
-        f"print(trajectory(model.map(), range({values['commands'] + 1:g})))\n"
-        "print(model.stability_margin())\n"
-    )
+def _fields(values: Values) -> dict[str, Any]:
+    return {k: values[k] for k in INPUTS} | _settings(values)
+
+
+def _coded(picture: Callable[..., str]) -> Callable[[Values], str]:
+    """The code of a picture of the reading's model."""
+    return lambda values: picture(READINGS[values["reading"]], _fields(values), values)
+
+
+def _motion(picture: str) -> Callable[[Values], str]:
+    return lambda v: code.motion(READINGS[v["reading"]], _fields(v), v["commands"], picture)
+
+
+def _chart(values: Values) -> str:
+    own, gains = _settings(values), (values["phi"], values["psi"])
+    return code.chart(READINGS[values["reading"]], values["reading"], own, gains)
 
 
 def command(values: Values) -> str:
     """The command that judges the same point."""
-    fields = {k: values[k] for k in INPUTS} | _settings(values)
-    options = " ".join(f"--{k} {v!r}" for k, v in fields.items())
+    options = " ".join(f"--{k} {v!r}" for k, v in _fields(values).items())
     return f"tcpdynamics stability t-refwa --reading {values['reading']} {options}"
 
 
@@ -208,28 +214,33 @@ PAGE = Page(
         Figure(
             "chart", "Gains at which it settles", "A plane of the two gains: where the closed form is stable, the "
             "boundary by exact roots, the paper's gains, and a mark at the sliders; click or drag to move them",
-            "plane",
+            "plane", _chart,
         ),
-        Figure("window", "Commanded window", "Curves: the window that the router commands, against the interval"),
-        Figure("queue", "Queue", "Curves: the queue, and where it rests, against the interval"),
+        Figure(
+            "window", "Commanded window", "Curves: the window that the router commands, against the interval",
+            code=_motion("window"),
+        ),
+        Figure("queue", "Queue", "Curves: the queue, and where it rests, against the interval", code=_motion("queue")),
         Figure(
             "groups", "Rate of each group at rest, without queueing",
             "Points: the windows of a group's flows over their "
             "round-trip time, without the wait in the queue; lines: their mean, and equal shares of the link",
+            code=_coded(code.groups),
         ),
         Figure(
             "code", "Error of the round-trip time that a router sees", "A curve: the relative error of the 6-bit code "
-            "against the round-trip time; points: the groups",
+            "against the round-trip time; points: the groups", code=code.error,
         ),
-        Figure("facts", "At rest", "Numbers: the largest multiplier, the window, Jain's index", "facts"),
+        Figure(
+            "facts", "At rest", "Numbers: the largest multiplier, the window, Jain's index",
+            "facts", _coded(code.facts), command,
+        ),
     ),
     printed=(
         Printed("recursion", ("reading", "delay"), _recursion),
         Printed("tangent", ("reading", "delay"), _tangent),
         Printed("groups", (), _groups),
     ),
-    code=code,
-    command=command,
     dataset=dataset,
     notes=(
         "Every interval the router commands Upsilon + phi (BDP - Upsilon) + psi (B - Q). The paper (Taleb and others) "

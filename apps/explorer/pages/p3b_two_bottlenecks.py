@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from tcpdynamics.models import TRefwaTwoLinksCommanded, TRefwaTwoLinksMeasured
 from tcpdynamics.solvers import trajectory
 from tcpdynamics.solvers.programs.straightline import Program
 
+from .. import code_t_refwa as code
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
 
 READINGS: dict[str, type[Any]] = {"commanded": TRefwaTwoLinksCommanded, "measured": TRefwaTwoLinksMeasured}
@@ -51,16 +53,13 @@ def dataset(values: Values) -> Any:
     return trajectory(_model(values).map(), np.arange(values["commands"] + 1))
 
 
-def code(values: Values) -> str:
-    """Python that gives the motion, and where it rests."""
-    name = READINGS[values["reading"]].__name__
-    return (
-        f"from tcpdynamics.models import {name}\n"
-        "from tcpdynamics.solvers import trajectory\n\n"
-        f"model = {name}({', '.join(f'{k}={values[k]!r}' for k in INPUTS)})\n"
-        f"print(trajectory(model.map(), range({values['commands'] + 1:g})))\n"
-        "print(model.equilibrium(), model.stability_margin())\n"
-    )
+def _fields(values: Values) -> dict[str, Any]:
+    return {k: values[k] for k in INPUTS}
+
+
+def _motion(picture: str) -> Callable[[Values], str]:
+    """The code of a picture of the motion."""
+    return lambda v: code.two_links(READINGS[v["reading"]], _fields(v), v["commands"], picture)
 
 
 def command(values: Values) -> str:
@@ -87,18 +86,28 @@ PAGE = Page(
         Control("commands", "n", "interval", "commands shown", 10, 200, 30, 1),
     ),
     figures=(
-        Figure("windows", "Windows on the links", "Curves: the window that each link carries, against the interval"),
-        Figure("queues", "Queues", "Curves: the queue of each link, against the interval"),
-        Figure("shares", "Window of each group, per unit of weight", "Curves: what a flow of each group may send"),
+        Figure(
+            "windows", "Windows on the links", "Curves: the window that each link carries, against the interval",
+            code=_motion("windows"), command=command,
+        ),
+        Figure(
+            "queues", "Queues", "Curves: the queue of each link, against the interval",
+            code=_motion("queues"), command=command,
+        ),
+        Figure(
+            "shares", "Window of each group, per unit of weight", "Curves: what a flow of each group may send",
+            code=_motion("shares"), command=command,
+        ),
         Figure(
             "used", "How full both links are at rest", "Curves: the utilisation of each link in both readings, against "
-            "the buffer; a line marks the buffer of L1",
+            "the buffer; a line marks the buffer of L1", code=lambda v: code.used(READINGS, _fields(v)),
         ),
-        Figure("facts", "At rest", "Numbers of both links at rest", "facts"),
+        Figure(
+            "facts", "At rest", "Numbers of both links at rest",
+            "facts", lambda v: code.two_facts(READINGS[v["reading"]], _fields(v)),
+        ),
     ),
     printed=(Printed("recursion", ("reading",), _recursion), Printed("used", (), _used)),
-    code=code,
-    command=command,
     dataset=dataset,
     notes=(
         "Group 1 crosses both links, L1 and L3; group 2 crosses L1 only, group 3 L3 only. Each link feeds back its "

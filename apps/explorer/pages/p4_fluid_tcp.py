@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tcpdynamics.models import (
     FluidTcpDropTail,
@@ -16,8 +19,9 @@ from tcpdynamics.models import (
 )
 from tcpdynamics.solvers import characteristic_roots, trajectory
 from tcpdynamics.solvers.equations import compile_system
-from tcpdynamics.solvers.programs.straightline import Program
+from tcpdynamics.solvers.programs.straightline import Program, run
 
+from .. import code_fluid_tcp as code
 from ..page import Choice, Control, Figure, Page, Printed, Values, control, program_of
 
 #: Fields of each model.
@@ -132,19 +136,33 @@ def dataset(values: Values) -> Any:
     return trajectory(problem, np.linspace(0.0, values["end"] * delay, TIMES))
 
 
-def code(values: Values) -> str:
-    """Python that gives the trajectory, where it settles, and whether that is stable."""
-    name = MODELS[values["marking"]].__name__
-    fields = ", ".join(f"{k}={values[k]!r}" for k in FIELDS[values["marking"]])
-    return (
-        "import numpy as np\n"
-        f"from tcpdynamics.models import {name}\n"
-        "from tcpdynamics.solvers import trajectory\n\n"
-        f"model = {name}({fields})\n"
-        "delay = min(model.equilibrium().rtt, model.base_rtt + model.buffer / model.capacity)\n"
-        f"print(trajectory(model.dde(), np.linspace(0, {values['end']!r} * delay, {TIMES})))\n"
-        "print(model.equilibrium(), model.stability_margin())\n"
-    )
+def boundary(marking: str, rtts: Any, **fields: float) -> NDArray[np.float64]:
+    """(n, 4): flows, base round-trip time [s], what is > 0 where the queue rests inside, and the swing's period [s].
+
+    The boundary of stability at round-trip times, by the functions that the page runs.
+    """
+    program, inputs, about = _boundary({"marking": marking})
+    rows = []
+    for rtt in np.asarray(rtts, dtype=float).tolist():
+        low, high = 0.0, math.pi
+        for _ in range(40):
+            middle = (low + high) / 2
+            at = fields | {"phase": middle, "rtt": rtt}
+            point = dict(zip(about["rows"], run(program, {k: at[k] for k in inputs}), strict=True))
+            low, high = (low, middle) if point["beyond"] > 0 or point["balance"] > 0 else (middle, high)
+        inside = min(point["inside"], point["base_rtt"])
+        rows.append([point["flows"], point["base_rtt"], inside, point["period"]])
+    return np.array(rows)
+
+
+def _coded(picture: Callable[..., str]) -> Callable[[Values], str]:
+    """The code of a picture of the marking's model."""
+
+    def lines(values: Values) -> str:
+        marking = values["marking"]
+        return picture(MODELS[marking], {k: values[k] for k in FIELDS[marking]}, values)
+
+    return lines
 
 
 def command(values: Values) -> str:
@@ -171,21 +189,28 @@ PAGE = Page(
         Control("end", "n", "RTT", "time shown, in round trips at rest", 20, 300, 100, 1),
     ),
     figures=(
-        Figure("window", "Window of a flow", "Curves: the mean window against time, and where it rests"),
-        Figure("queue", "Queue", "Curves: the queue against time, and where it rests"),
+        Figure(
+            "window", "Window of a flow", "Curves: the mean window against time, and where it rests",
+            code=_coded(code.window),
+        ),
+        Figure("queue", "Queue", "Curves: the queue against time, and where it rests", code=_coded(code.queue)),
         Figure(
             "chart", "Where they settle", "A plane of flows and base round-trip time: the boundary of stability, and a "
-            "mark at the sliders; click or drag to move them", "plane",
+            "mark at the sliders; click or drag to move them", "plane", _coded(code.chart), command,
         ),
-        Figure("plane", "Window and queue", "A plane of window and queue: the motion and the point of rest", "plane"),
-        Figure("facts", "Rest and swing", "Numbers: where it rests, whether that is stable, and the swing", "facts"),
+        Figure(
+            "plane", "Window and queue", "A plane of window and queue: the motion and the point of rest",
+            "plane", _coded(code.plane),
+        ),
+        Figure(
+            "facts", "Rest and swing", "Numbers: where it rests, whether that is stable, and the swing",
+            "facts", _coded(code.facts), command,
+        ),
     ),
     printed=tuple(
         Printed(name, ("marking",), make)
         for name, make in (("slopes", _slopes), ("signal", _signal), ("rest", _rest), ("boundary", _boundary))
     ),
-    code=code,
-    command=command,
     dataset=dataset,
     notes=(
         "The fluid model of Misra, Gong and Towsley: windows grow by a packet a round trip and halve at a mark, one "

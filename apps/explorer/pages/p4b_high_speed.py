@@ -10,6 +10,7 @@ from tcpdynamics.models import AimdTcp, HighSpeedTcp, ScalableTcp
 from tcpdynamics.solvers import trajectory
 from tcpdynamics.solvers.programs.straightline import Program
 
+from .. import code_high_speed as code
 from ..page import Control, Figure, Page, Printed, Values, control, program_of
 
 #: Loss rates of the page: HighSpeed TCP's law means nothing below 1e-8.
@@ -65,25 +66,6 @@ def dataset(values: Values) -> Any:
     return xr.concat(parts, "law", combine_attrs="drop", join="outer", coords="minimal", compat="override")
 
 
-def code(values: Values) -> str:
-    """Python that gives the numbers."""
-    point = f"loss={values['loss']!r}"
-    return (
-        "from tcpdynamics.models import AimdTcp, HighSpeedTcp, ScalableTcp\n\n"
-        f"laws = AimdTcp({point}), HighSpeedTcp({point}), ScalableTcp({point}, a={values['a']!r}, b={values['b']!r})\n"
-        "for law in laws:\n"
-        "    w = law.response()\n"
-        "    print(type(law).__name__, w, law.increase(w), law.decrease(w), law.equilibrium(), law.sawtooth())\n"
-    )
-
-
-def command(values: Values) -> str:
-    """The command that follows one of the mean windows."""
-    return (
-        f"tcpdynamics trajectory high-speed-tcp --loss {values['loss']!r} --time 0:{values['end']:g}:{TIMES}"
-    )
-
-
 PAGE = Page(
     slug="high-speed",
     title="HighSpeed and Scalable TCP",
@@ -100,17 +82,31 @@ PAGE = Page(
         Figure(
             "response", "Window that a loss rate leaves",
             "Curves: the window of each law against the loss rate, both in decades; a line marks the slider",
+            code=code.response,
         ),
-        Figure("ratio", "Relative to Reno's window", "Curves: the window of each law over Reno's, against loss"),
-        Figure("teeth", "Windows between losses", "Curves: the window of each law against time"),
-        Figure("mean", "Mean window", "Curves: the mean window of each law from one packet on, against time"),
-        Figure("growth", "Growth per round trip", "Curves: packets a round trip more, against the window, in decades"),
-        Figure("share", "Share given up at a loss", "Curves: what a loss takes away, against the window"),
-        Figure("facts", "At this loss rate", "Numbers: windows, growth, share and time between losses", "facts"),
+        Figure(
+            "ratio", "Relative to Reno's window", "Curves: the window of each law over Reno's, against loss",
+            code=code.ratio,
+        ),
+        Figure("teeth", "Windows between losses", "Curves: the window of each law against time", code=code.teeth),
+        Figure(
+            "mean", "Mean window", "Curves: the mean window of each law from one packet on, against time",
+            code=code.mean, command=code.command,
+        ),
+        Figure(
+            "growth", "Growth per round trip", "Curves: packets a round trip more, against the window, in decades",
+            code=code.growth,
+        ),
+        Figure(
+            "share", "Share given up at a loss", "Curves: what a loss takes away, against the window",
+            code=code.share,
+        ),
+        Figure(
+            "facts", "At this loss rate", "Numbers: windows, growth, share and time between losses",
+            "facts", code.facts,
+        ),
     ),
     printed=(Printed("laws", (), _laws),),
-    code=code,
-    command=command,
     dataset=dataset,
     notes=(
         "A window of w packets grows by a(w) each round trip and gives up the share b(w) at a loss. Reno: a = 1, "

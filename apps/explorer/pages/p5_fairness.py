@@ -11,6 +11,7 @@ from tcpdynamics.errors import DomainError
 from tcpdynamics.models import fairness
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
+from .. import code_fairness as code
 from ..page import Control, Figure, Page, Printed, Values
 
 MOST = 8
@@ -91,18 +92,6 @@ def dataset(values: Values) -> Any:
     )
 
 
-def code(values: Values) -> str:
-    """Python that gives the indices."""
-    if not any(_allocations(values)):
-        return "# nobody has anything: no index of fairness is defined\n"
-    return (
-        "from tcpdynamics.models import fairness\n\n"
-        f"x = {_allocations(values)!r}\n"
-        "print(fairness.jain(x), fairness.min_max_ratio(x), fairness.entropy(x))\n"
-        "print(fairness.gini(x), fairness.hoover(x), fairness.atkinson(x, 1.0))\n"
-    )
-
-
 PAGE = Page(
     slug="fairness",
     title="Fairness",
@@ -116,17 +105,20 @@ PAGE = Page(
         ),
     ),
     figures=(
-        Figure("flows", "Throughput of each flow", "Bars: throughput of each flow; drag them"),
-        Figure("indices", "Indices, each 1 where all are equal", "Bars: six indices of fairness"),
-        Figure("lorenz", "Lorenz curve", "The share of the poorest flows, below the line of equality", "plane"),
+        Figure("flows", "Throughput of each flow", "Bars: throughput of each flow; drag them", code=code.flows),
+        Figure("indices", "Indices, each 1 where all are equal", "Bars: six indices of fairness", code=code.indices),
+        Figure(
+            "lorenz", "Lorenz curve", "The share of the poorest flows, below the line of equality",
+            "plane", code.lorenz,
+        ),
         Figure(
             "bounds", "Jain's index and its lower bounds",
             "Bars: Jain's index, its least value at this ratio of smallest to largest, and 1/n",
+            code=code.bounds,
         ),
-        Figure("facts", "Inequalities between them", "Numbers: each index between its bounds", "facts"),
+        Figure("facts", "Inequalities between them", "Numbers: each index between its bounds", "facts", code.facts),
     ),
     printed=(Printed("indices", ("flows",), _indices),),
-    code=code,
     dataset=dataset,
     notes=(
         "n times Jain's index is the number of flows that would give the same index if they shared equally and the "

@@ -83,7 +83,7 @@ explorer.page("packets", {
         };
         const rows = () => this.data && save(`${file()}.csv`, csv(this.rows()), "text/csv");
         this.box.append(element("p", { class: "note" }, "The run is on its way; the first on a new machine takes about 20 s."));
-        this.node = element("section", { class: "figure", "aria-label": title }, element("h2", {}, title), element("p", { class: "note" }, meaning), this.box, this.legend,
+        this.node = element("section", { class: "figure", "aria-label": title + side.which }, element("h2", {}, title), element("p", { class: "note" }, meaning), this.box, this.legend,
           element("p", { class: "actions" },
             element("button", { type: "button", onclick: image("png") }, "PNG"),
             element("button", { type: "button", onclick: image("svg") }, "SVG"),
@@ -135,10 +135,7 @@ explorer.page("packets", {
 
       fill() {
         if (!this.data) return;
-        const rows = this.rows();
-        this.table.querySelector("table").replaceChildren(
-          element("thead", {}, element("tr", {}, ...rows[0].map((w) => element("th", { scope: "col" }, w)))),
-          element("tbody", {}, ...rows.slice(1, 401).map((row) => element("tr", {}, ...row.map((x) => element("td", {}, typeof x === "number" ? shown(x) : String(x)))))));
+        explorer.tabled(this.table, this.rows());
       }
     }
 
@@ -146,7 +143,7 @@ explorer.page("packets", {
     class Side {
       constructor(name, state) {
         const { scenario, changes, text = null, groups = null, called = "" } = state;
-        Object.assign(this, { name, scenario, changes: { ...changes }, text, groups, called, job: null, result: null });
+        Object.assign(this, { name, scenario, changes: { ...changes }, text, groups, called, job: null, result: null, which: name === "first" ? "" : ", second scenario" });
         const id = (word) => `${name}-${word}`;
         this.choice = element("select", { id: id("scenario"), onchange: () => this.choice.value && this.choose(this.choice.value) },
           ...Object.keys(spec.scenarios).map((word) => element("option", { value: word, selected: word === this.scenario }, word)));
@@ -292,7 +289,7 @@ explorer.page("packets", {
         const cell = (x, digits) => (x === null ? "none" : digits === undefined ? shown(x) : x.toFixed(digits));
         const table = (kind, head, rows) => element("table", { class: kind }, element("thead", {}, element("tr", {}, ...head.map((w) => element("th", { scope: "col" }, w)))),
           element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((x) => element("td", {}, x))))));
-        const part = (title, words, ...inside) => element("section", { class: "part", "aria-label": title }, element("h2", {}, title),
+        const part = (title, words, ...inside) => element("section", { class: "part", "aria-label": title + this.which }, element("h2", {}, title),
           element("p", { class: "note" }, words), ...inside);
         const scroll = (inside) => element("div", { class: "scroll", tabindex: "0" }, inside);
         const flows = result.flows;

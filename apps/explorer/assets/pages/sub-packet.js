@@ -57,9 +57,27 @@
     }
     resize() {}
     redraw() {}
-    kept() {
-      const order = [...this.data.states.keys()];
-      return { data: [{ x: order.map((i) => this.data.states[i]), y: order.map((i) => this.data.pi[i]), type: "bar" }], layout: { title: { text: this.spec.title }, yaxis: { title: { text: "share of time" } } } };
+    /** The picture itself, on white paper with its title, as text. */
+    image() {
+      const svg = this.box.querySelector("svg").cloneNode(true), ns = "http://www.w3.org/2000/svg";
+      const [left, top, width, height] = [-70, -45, 520, 480];
+      const made = (tag, attributes, text = "") => { const node = document.createElementNS(ns, tag); Object.entries(attributes).forEach(([k, v]) => node.setAttribute(k, v)); node.textContent = text; return node; };
+      const words = (y, size, text) => made("text", { x: left + width / 2, y, "text-anchor": "middle", "font-size": size, fill: "currentColor" }, text);
+      svg.prepend(made("rect", { x: left, y: top, width, height, fill: "#ffffff" }), words(top + 22, 15, this.spec.title));
+      svg.append(words(404, 11, "Circles: share of time. Arrows: transitions per epoch; the strongest are labelled."));
+      for (const [name, value] of [["viewBox", `${left} ${top} ${width} ${height}`], ["width", 2 * width], ["height", 2 * height], ["font-family", "sans-serif"]]) svg.setAttribute(name, value);
+      return new XMLSerializer().serializeToString(svg).replaceAll("currentColor", "#1b1b1b").replaceAll("var(--paper)", "#ffffff");
+    }
+
+    async keep(format, name) {
+      const text = this.image();
+      if (format === "svg") { explorer.save(`${name}.svg`, text, "image/svg+xml"); return; }
+      const drawn = new Image();
+      drawn.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+      await drawn.decode();
+      const canvas = element("canvas", { width: drawn.width, height: drawn.height });
+      canvas.getContext("2d").drawImage(drawn, 0, 0);
+      explorer.save(`${name}.png`, await new Promise((resolve) => canvas.toBlob(resolve, "image/png")), "image/png");
     }
   }
   explorer.KINDS.diagram = Diagram;
@@ -256,7 +274,7 @@
       const silentTime = chances.map((c, i) => c * lengths[i]), whole = silentTime.reduce((a, b) => a + b, 0);
       figures.lengths.show({
         x: Float64Array.from(lengths, (_, i) => i + 1), xTitle: explorer.title("length of a silence", "RTT"), yTitle: "share", range: [0, 1], xRange: [0.4, levels + 0.6],
-        labels: lengths.map((x) => shown(Number(x.toPrecision(3)))),
+        labels: lengths.map((x) => shown(Number(x.toPrecision(3)))), exact: lengths,
         series: [{ name: "of silences", kind: "bars", y: chances }, { name: "of the silent time", kind: "bars", y: silentTime.map((x) => x / whole) }],
       });
 

@@ -1,0 +1,312 @@
+"""What is kept of a picture: its code and NetCDF give the numbers of its CSV, and its image shows the picture."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import pytest
+import xarray as xr
+from explorer_tabs import numbers, opened
+from playwright.sync_api import Page
+
+from tcpdynamics.apps.explorer.pages import pages
+from tcpdynamics.errors import InputError
+from tcpdynamics.quantities import only_number
+
+#: The CSV of each picture, without a download each.
+SAVED = """async () => {
+  const kept = [], made = URL.createObjectURL, click = HTMLAnchorElement.prototype.click;
+  URL.createObjectURL = (blob) => { kept.push(blob); return "blob:null"; };
+  HTMLAnchorElement.prototype.click = () => {};
+  for (const f of document.querySelectorAll(".figure")) [...f.querySelectorAll("button")].find((b) => b.textContent === "CSV").click();
+  Object.assign(URL, { createObjectURL: made });
+  HTMLAnchorElement.prototype.click = click;
+  return Promise.all(kept.map((blob) => blob.text()));
+}"""  # noqa: E501
+
+#: The same rows as NetCDF.
+AS_NETCDF = """async (i) => {
+  let kept = null;
+  const made = URL.createObjectURL, click = HTMLAnchorElement.prototype.click;
+  URL.createObjectURL = (blob) => { kept = blob; return "blob:null"; };
+  HTMLAnchorElement.prototype.click = () => {};
+  [...document.querySelectorAll(".figure")[i].querySelectorAll("button")].find((b) => b.textContent === "NetCDF").click();
+  Object.assign(URL, { createObjectURL: made });
+  HTMLAnchorElement.prototype.click = click;
+  return Array.from(new Uint8Array(await kept.arrayBuffer()));
+}"""  # noqa: E501
+
+#: Settings of each page, beside the start values.
+DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
+    "sub-packet": (
+        {"chain": "exact", "loss": 0.202, "w_max": 5.0, "backoff_cap": 3.0, "base_timeout": 8.57},
+        {"source": "users-on-a-link", "users": 150.0, "buffer": 40.0, "stages": 2.0, "collapse": 1.0},
+    ),
+    "lotka-volterra": (
+        {"reading": "map", "epsilon": 1.37, "gamma": 0.61, "flows": 4.0, "leaves": 41.0},
+        {"reading": "stale", "epsilon": 0.9, "gamma": 0.5, "ratio": 1.13, "flows": 3.0, "capacity": 240.0},
+    ),
+    "t-refwa": (
+        {"reading": "measured-rtt", "phi": 0.83, "psi": 0.41, "bdp": 410.0, "buffer": 130.0, "rtt_high": 1.39},
+        {"reading": "integrating-delayed", "phi": 0.31, "psi": 0.12, "delay": 3.0, "group_flows": 7.0},
+    ),
+    "two-bottlenecks": (
+        {"phi": 0.68, "psi": 0.31, "bdp_1": 190.0, "buffer_1": 310.0, "bdp_3": 325.0, "weight_2": 6.5},
+        {"reading": "measured", "phi": 1.06, "psi": 0.7, "weight_1": 9.5, "commands": 45.0},
+    ),
+    "fluid-tcp": (
+        {"marking": "red", "flows": 41.0, "averaging": 0.53, "capacity": 4100.0},
+        {"marking": "drop-tail", "flows": 71.0, "base_rtt": 0.222, "end": 41.0},
+    ),
+    "high-speed": (
+        {"loss": 5.87e-06, "a": 0.019, "b": 0.37, "end": 816.0}, {"loss": 0.000258, "a": 0.0228, "b": 0.205},
+    ),
+    "fairness": (
+        {"flows": 3.0, "x1": 5.28, "x2": 6.21, "x3": 3.25}, {"flows": 8.0, "x2": 0.07, "x7": 9.31},
+    ),
+}  # fmt: skip
+POINTS = [(slug, words) for slug, drawn in DRAWN.items() for words in ({}, *drawn)]
+#: The page integrates to 1e-7 of each step, and rounds boundaries to six decimals.
+CLOSE = 1e-6
+#: Its steps do not end where a buffer fills or empties: as in test_explorer.py.
+CORNERS = {"fluid-tcp": 1e-4}
+
+
+def table_of(code: str) -> Any:
+    """What the lines of a picture's code give."""
+    names: dict[str, Any] = {"print": lambda *shown: None}
+    exec(code, names)  # lines that the page wrote itself
+    return names["table"].reset_index(drop=True)
+
+
+def same(shown: Any, computed: Any, close: float) -> None:
+    """Whole columns: numbers within what the page computes, words letter by letter, gaps at the same places."""
+    page, own = (pd.to_numeric(c, errors="coerce").to_numpy(dtype=float) for c in (shown, computed))
+    np.testing.assert_allclose(page, own, rtol=close, atol=close * np.nanmax(np.abs(own), initial=0.0))
+    words = np.isnan(page)
+    text = [["" if str(x) == "nan" else str(x) for x in column[words]] for column in (shown, computed)]
+    assert text[0] == text[1]
+
+
+@pytest.mark.parametrize(
+    ("slug", "words"), POINTS, ids=[f"{s}-{'-'.join(map(str, w.values()))}" for s, w in POINTS]
+)
+def test_the_code_of_each_picture_gives_its_numbers(
+    tab: Page, server: str, slug: str, words: dict[str, Any], tmp_path: Path
+) -> None:
+    page = pages()[slug]
+    values = page.read({k: str(v) for k, v in words.items()})[0]
+    opened(tab, f"{server}/{slug}?{urlencode(words)}")
+    tab.wait_for_function("() => !document.querySelector('.picture.old')")
+    if slug == "lotka-volterra" and words.get("ratio", 1) != 1:
+        tab.get_by_text("by exact roots, these access links").wait_for()
+    for i, (figure, text) in enumerate(zip(page.figures, tab.evaluate(SAVED), strict=True)):
+        shown = pd.read_csv(io.StringIO(text))
+        if figure.name == "ends":
+            continue  # has a test of its own
+        assert figure.code is not None
+        computed = table_of(figure.code(values))
+        assert set(shown) - set(computed) <= {"unit", "meaning"} and len(shown) == len(computed)
+        for column in computed:
+            same(shown[column], computed[column], CORNERS.get(slug, CLOSE))
+        if not words:
+            check_netcdf(bytes(tab.evaluate(AS_NETCDF, i)), shown, tmp_path / f"{figure.name}.nc")
+
+
+def check_netcdf(content: bytes, shown: Any, file: Path) -> None:
+    """The NetCDF of a picture has the columns of its CSV, with their names and units."""
+    file.write_bytes(content)
+    with xr.open_dataset(file) as dataset:
+        assert len(dataset.data_vars) == len(shown.columns) and dataset.attrs["title"]
+        for name, column in zip(dataset.data_vars, shown, strict=True):
+            variable = dataset[name]
+            long_name, _, unit = column.partition(" [")
+            assert variable.attrs["long_name"] == long_name
+            if variable.dtype.kind == "f":
+                assert variable.attrs["units"] == (unit.rstrip("]") or "1")
+                np.testing.assert_array_equal(variable.values, shown[column].to_numpy(dtype=float))
+            else:
+                said = ["" if str(x) == "nan" else str(x) for x in shown[column]]
+                assert [str(x) for x in variable.values][:3] == said[:3] or shown[column].dtype != object
+
+
+def where_it_ends(tab: Page, server: str, words: dict[str, Any]) -> None:
+    page = pages()["lotka-volterra"]
+    opened(tab, f"{server}/lotka-volterra?{urlencode(words)}")
+    tab.wait_for_function("() => !document.querySelector('.picture.old')")
+    shown = pd.read_csv(io.StringIO(tab.evaluate(SAVED)[3]))
+    code = page.figures[3].code
+    assert code is not None
+    computed = table_of(code(page.read({k: str(v) for k, v in words.items()})[0]))
+    gain, total = shown.columns
+    sides = [t[t[gain] < 2.0].groupby(t[gain].round(6))[total].agg(["min", "max"]) for t in (shown, computed)]
+    assert len(sides[0]) == len(sides[1]) > 20
+    np.testing.assert_allclose(*(s.to_numpy() for s in sides), rtol=2e-3)  # beyond, a rounding error grows
+
+
+def test_the_code_gives_where_a_map_ends_up(tab: Page, server: str) -> None:
+    where_it_ends(tab, server, {"reading": "map", "gamma": 0.61, "flows": 4.0})
+
+
+@pytest.mark.slow
+def test_the_code_gives_where_a_delay_equation_ends_up(tab: Page, server: str) -> None:
+    where_it_ends(tab, server, {})
+
+
+def test_each_command_succeeds(answer: Callable[..., str]) -> None:
+    words = {"lotka-volterra": {"epsilon": 1.23456789}}
+    for slug in DRAWN:
+        page = pages()[slug]
+        values = page.start() | words.get(slug, {})
+        for command in {f.command(values) for f in page.figures if f.command}:
+            assert answer(*command.split()[1:])
+    motion = pages()["lotka-volterra"].figures[2]
+    assert "--epsilon 1.23456789 " in motion.text(pages()["lotka-volterra"].start() | words["lotka-volterra"])
+
+
+def test_code_is_shown_below_its_picture(tab: Page, server: str) -> None:
+    opened(tab, f"{server}/fairness?x1=3")
+    details = tab.locator("[data-figure=indices] details.code")
+    details.locator("summary").click()
+    details.get_by_text("1 - Hoover").wait_for()
+    said = details.locator("pre").inner_text()
+    assert "x = [3.0, 4.0, 2.0, 1.0]" in said and "no command gives this picture's numbers" in said
+
+
+# ---- images -------------------------------------------------------------------------------------------------
+
+
+def kept(tab: Page, name: str) -> Any:
+    """The figure that would be drawn for a file."""
+    tab.evaluate("() => { window.Plotly = { downloadImage: (figure) => { window.kept = figure; } }; }")
+    tab.locator(f"[data-figure={name}]").get_by_text("SVG", exact=True).click()
+    tab.wait_for_function("() => window.kept")
+    return tab.evaluate(
+        "() => { const one = JSON.parse(JSON.stringify(window.kept)); delete window.kept; return one; }"
+    )
+
+
+def test_images_have_the_words_and_the_mark_of_the_picture(tab: Page, files: Path) -> None:
+    opened(tab, (files / "sub-packet.html").as_uri() + "#loss=0.2")
+    axis = kept(tab, "lengths")["layout"]["xaxis"]
+    assert axis["ticktext"] == ["1", "3", "7", "15", "31", "63", "127"] and axis["tickvals"] == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+    ]
+    (mark,) = kept(tab, "goodput")["layout"]["shapes"]
+    assert mark["x0"] == mark["x1"] == 0.2
+    opened(tab, (files / "fairness.html").as_uri())
+    assert kept(tab, "indices")["layout"]["xaxis"]["ticktext"][:3] == ["Jain", "min/max", "entropy"]
+    assert kept(tab, "bounds")["layout"]["xaxis"]["ticktext"] == ["Jain's index", "4r/(1 + r)²", "1/n"]
+
+
+INTERVALS = """() => {
+  const box = document.createElement("div");
+  document.body.append(box);
+  const figure = explorer.picture("curves", box, { title: "points" });
+  figure.show({ x: [1, 2, 3], xTitle: "x", yTitle: "y", series: [{ name: "curve", y: [1, 2, 3] },
+    { name: "packets", kind: "points", y: [null, 2, null], low: [null, 1.5, null], high: [null, 2.25, null] }] });
+  return [figure.rows(), figure.kept().data[1].error_y, figure.kept().data[0].error_y || null];
+}"""
+
+
+def test_intervals_are_kept(tab: Page, files: Path) -> None:
+    opened(tab, (files / "fairness.html").as_uri())
+    rows, bars, none = tab.evaluate(INTERVALS)
+    assert rows[0] == ["x", "curve", "packets", "packets, low", "packets, high"]
+    assert rows[2] == [2, 2, 2, 1.5, 2.25] and rows[1][2:] == [None, None, None]
+    assert (bars["array"][1], bars["arrayminus"][1], none) == (0.25, 0.5, None)
+
+
+def test_the_image_of_the_diagram_is_the_diagram(tab: Page, files: Path) -> None:
+    opened(tab, (files / "sub-packet.html").as_uri())
+    states = tab.locator("[data-figure=diagram] svg circle").count()
+    for word, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+        with tab.expect_download() as download:
+            tab.locator("[data-figure=diagram]").get_by_text(word, exact=True).click()
+        content = Path(download.value.path()).read_bytes()
+        assert content.startswith(start)
+    text = content.decode()
+    assert text.count("<circle") == states > 5 and "currentColor" not in text and "var(" not in text
+
+
+# ---- words --------------------------------------------------------------------------------------------------
+
+#: Texts of an address, with the unit of their control.
+TEXTS = [
+    (text, unit)
+    for unit in ("1", "s", "Mbit/s", "RTT", "packet", "packet/s")
+    for text in (
+        "3", "0.1", ".5", "5.", "-2", "+2", "1e-3", "1E2", "1/2", " 7 ", "3/0", "0.5/2", "1e2/3", "5%", "12.5 %", "%",
+        "3Mbit/s", "3 Mbit/s", "200ms", "5us", "2min", "1.5s", "3RTT", "4packets", "4 packet", "9packet/s",
+        "nan", "inf", "1e999", "1e18", "1e19", "0x10", "1_000", "\u0663", "", ",", "1,", "1,2", "1:2:3", "--1", "1.2.3",
+        "9" * 61, "1e",
+    )
+]  # fmt: skip
+
+
+def test_texts_are_numbers_alike_in_served_and_exported_pages(tab: Page, files: Path) -> None:
+    opened(tab, (files / "fairness.html").as_uri())
+    read = tab.evaluate(
+        "(texts) => texts.map((one) => explorer.number(...one)).map((x) => (Number.isFinite(x) ? x : null))",
+        TEXTS,
+    )
+    for (text, unit), x in zip(TEXTS, read, strict=True):
+        try:
+            expected: float | None = only_number("`x`", text, unit)
+        except InputError:
+            expected = None
+        if expected is None or not math.isfinite(expected):
+            assert x is None, (text, unit, x)
+        else:
+            assert x == pytest.approx(expected, rel=1e-15), (text, unit)
+
+
+def test_an_exported_link_reads_units(tab: Page, files: Path) -> None:
+    opened(tab, (files / "fairness.html").as_uri() + "#x1=3Mbit/s&x2=1/2&x3=2kg")
+    assert [tab.locator(f"#control-x{i} + input").input_value() for i in (1, 2, 3)] == ["3", "0.5", "2"]
+    assert "x3 must be" in tab.locator(".complaint").inner_text()
+
+
+def test_a_long_table_says_that_it_ends(tab: Page, files: Path) -> None:
+    opened(tab, (files / "fluid-tcp.html").as_uri())
+    assert len(numbers(tab, 0)) == 401
+    note = tab.locator("[data-figure=window] details .note")
+    assert note.inner_text() == "The first 400 of 601 rows; the CSV has all."
+    opened(tab, (files / "fairness.html").as_uri())
+    numbers(tab, 0)
+    assert tab.locator("[data-figure=flows] details .note").inner_text() == ""
+
+
+def test_an_exported_page_says_what_it_lacks(tab: Page, files: Path) -> None:
+    for slug, words in (
+        ("lotka-volterra", "exact roots for unequal access links"),
+        ("sub-packet", "exact rationals"),
+    ):
+        opened(tab, (files / f"{slug}.html").as_uri())
+        said = tab.get_by_text("This page opens from disk").inner_text()
+        assert words in said and "The code of each picture" in said
+
+
+def test_the_models_own_results_reach_as_far_as_the_curves() -> None:
+    page = pages()["sub-packet"]
+    assert page.dataset is not None
+    loss = (
+        page.dataset(page.start() | {"source": "users-on-a-link"})
+        .sel(chain="exact")
+        .goodput.dropna("loss")
+        .loss
+    )
+    assert float(loss.max()) == pytest.approx(0.695)
