@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import pytest
 import xarray as xr
-from explorer_tabs import numbers, opened
+from explorer_tabs import numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.pages import pages
@@ -77,13 +77,6 @@ POINTS = [(slug, words) for slug, drawn in DRAWN.items() for words in ({}, *draw
 CLOSE = 1e-6
 #: Its steps do not end where a buffer fills or empties: as in test_explorer.py.
 CORNERS = {"fluid-tcp": 1e-4}
-
-
-def table_of(code: str) -> Any:
-    """What the lines of a picture's code give."""
-    names: dict[str, Any] = {"print": lambda *shown: None}
-    exec(code, names)  # lines that the page wrote itself
-    return names["table"].reset_index(drop=True)
 
 
 def same(shown: Any, computed: Any, close: float) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import move, numbers, opened
+from explorer_tabs import move, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.pages.p2_lotka_volterra import (
@@ -19,7 +19,6 @@ from tcpdynamics.apps.explorer.pages.p2_lotka_volterra import (
     READINGS,
     dataset,
 )
-from tcpdynamics.apps.explorer.tables import table_of
 from tcpdynamics.models import per_flow
 from tcpdynamics.solvers import bifurcation, spectral_abscissa, spectral_radius
 from tcpdynamics.solvers.equations import compile_system

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from explorer_tabs import get, move, numbers, opened
+from explorer_tabs import get, move, numbers, opened, table_of
 from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.pages.p1_sub_packet import (
@@ -24,7 +24,6 @@ from tcpdynamics.apps.explorer.pages.p1_sub_packet import (
     loss_of,
     over_one_denominator,
 )
-from tcpdynamics.apps.explorer.tables import table_of
 from tcpdynamics.errors import InputError
 from tcpdynamics.models import SubPacketExact
 from tcpdynamics.solvers import stationary
