@@ -19,9 +19,7 @@ from ..packet.scenario.flows import Flows
 from ..packet.scenario.link import Link
 from ..packet.scenario.routes import Routes, ends, in_words
 from ..packet.scenario.scenario import Scenario
-
-#: ns-2 counts packets, bytes and segments in 32 bits.
-LARGEST = 2**31 - 1
+from .queues import LARGEST, refuse_other_lanes, refuse_queue
 
 
 @dataclass(frozen=True)
@@ -113,6 +111,7 @@ def plan(scenario: Scenario, seed: int) -> Plan:
     else:
         links, flows = _dumbbell(scenario, groups)
     nodes = tuple(dict.fromkeys(name for link in links for name in (link.source, link.target)))
+    _refuse_lanes(scenario, links, flows, nodes)
     return Plan(nodes, links, tuple(flows), _lost(scenario))
 
 
@@ -182,11 +181,27 @@ def _lost(scenario: Scenario) -> dict[int, tuple[int, ...]]:
     return {link: tuple(sorted(packets)) for link, packets in lost.items()}
 
 
+def _refuse_lanes(
+    scenario: Scenario, links: Sequence[Link], flows: Sequence[PlannedFlow], nodes: Sequence[str]
+) -> None:
+    """Disciplines with lanes: of segments, and of acknowledgements on their way back."""
+    places = {name: i for i, name in enumerate(nodes)}
+    ends = [(places[flow.source], places[flow.target]) for flow in flows]
+    numbers = list(range(len(flows)))
+    ways = [flow.there for flow in flows]
+    if scenario.links:
+        by_ends = {(link.source, link.target): i for i, link in enumerate(links)}
+        back = [
+            tuple(by_ends[links[i].target, links[i].source] for i in reversed(way)) for way in ways
+        ] if any(link.queue in ("sfq", "drr") for link in links) else [() for _ in ways]
+        ways, ends, numbers = ways + back, ends + [(b, a) for a, b in ends], numbers * 2
+    refuse_other_lanes(links, ways, ends, numbers)
+
+
 def _refuse_links(scenario: Scenario) -> None:
     for link in scenario.ways:
         at = f" of link {link.name}"
-        if link.queue != "droptail":
-            raise ScenarioError(f'links.queue{at}: only "droptail" is translated for ns-2')
+        refuse_queue(link)
         if link.jitter:
             raise ScenarioError(f"links.jitter{at}: ns-2 has no such thing; take flows.overhead")
         if (link.buffer_bytes or 0) > LARGEST:

@@ -150,7 +150,7 @@ def _acked(w: Any, slot: Any) -> None:
     f.marked = 1 if e.mark & k.ECE else 0
     windows.look(w, f, max(e.ack - f.una, 0))
     if f.marked:
-        senders.on_mark(w, f)
+        senders.on_mark(w, f, e.ack)
     senders.on_ack(w, f, i, slot, e.ack, e.sent)
     if finished(f) and f.finish == math.inf:
         f.finish = w.now

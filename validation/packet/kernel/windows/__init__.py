@@ -71,6 +71,8 @@ def grow(w: Any, f: Any, acked: Any, default: Any) -> None:
 def reduce_on_loss(w: Any, f: Any, default: Any) -> None:
     """A loss found by duplicates: new ssthresh and cwnd. What limited transmit sent is not in flight."""
     _reduce(w, f, ON_LOSS, default)
+    if f.algorithm == TAHOE:
+        f.cwnd = 1.0
 
 
 @inlined
@@ -88,7 +90,8 @@ def _reduce(w: Any, f: Any, hook: Any, default: Any) -> None:
     else:
         default(f, w.now)
     f.ssthresh = _bounded(f.ssthresh, 2.0)
-    f.cwnd = 1.0 if f.algorithm == TAHOE else _bounded(f.cwnd, 1.0)
+    f.cwnd = _bounded(f.cwnd, 1.0)
+    f.answered = 1  # which the next packet says where ECN is on (RFC 3168, 6.1.2)
 
 
 @inlined
@@ -102,3 +105,4 @@ def reduce_on_timeout(w: Any, f: Any, default: Any) -> None:
     else:
         default(f, w.now)
     f.ssthresh = _bounded(f.ssthresh, 2.0)
+    f.answered = 1
