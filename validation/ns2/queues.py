@@ -60,8 +60,10 @@ def settings(link: Link, number: Callable[[float], str]) -> Iterator[tuple[str, 
     values = parameters(link)
     limit = NO_LIMIT if link.buffer is None else link.buffer - 1  # these count without the packet being sent
     if link.queue == "red":
-        plain = {"thresh_": "min_threshold", "maxthresh_": "max_threshold", "q_weight_": "weight", "mark_p_": "mark_p"}
+        plain = {"thresh_": "min_threshold", "maxthresh_": "max_threshold", "q_weight_": "weight"}
         yield from ((key, number(values[name])) for key, name in plain.items())
+        # A packet is marked where the share is below it, so 1 would lose those whose share is 1.
+        yield "mark_p_", number(2.0 if values["mark_p"] == 1.0 else values["mark_p"])
         yield "linterm_", number(1.0 / values["p_max"])
         yield "mean_pktsize_", str(int(values["mean_packet"]))
         truths = {"gentle_": "gentle", "wait_": "wait", "bytes_": "bytes", "queue_in_bytes_": "bytes"}

@@ -221,7 +221,7 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
     f = at.flow(w, i)
     _turn(w, i)
     if what == k.TIMER:
-        if timer_is_due(w, f, i, number) and f.una < min(f.top, f.limit):
+        if timer_is_due(w, f, i, number) and (f.una < min(f.top, f.limit) or f.cwnd < 1.0):
             senders.on_timeout(w, f, i)
             if w.sampling == 1:
                 sample_window(w, f, i, current_rto(f))

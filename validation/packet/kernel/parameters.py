@@ -62,6 +62,8 @@ def read_parameters(
         value = values.get(name, p.default)
         if p.unit and isinstance(value, str):
             value = quantity(value, p.unit, f"{key}.{name}")
+        if p.whole and (isinstance(value, bool) or (isinstance(value, float) and value.is_integer())):
+            value = int(value)  # such as true, or "1500 B"
         if name in values:
             advice = f"{p.meaning}" + (f" [{p.unit}]" if p.unit else "")
             check(f"{key}.{name}", value, p.low, p.high, advice, whole=p.whole)

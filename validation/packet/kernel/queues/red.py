@@ -30,7 +30,7 @@ PARAMETERS = (
     Parameter("gentle", "", "1: the share rises on to 1 at twice max_threshold", 0.0, 0.0, 1.0, whole=True),
     Parameter("bytes", "", "1: the queue is counted in bytes, large packets are lost more often", 0.0, 0.0, 1.0, True),
     Parameter("wait", "", "1: after a loss at least 1/p packets pass", 0.0, 0.0, 1.0, whole=True),
-    Parameter("mark_p", "1", "largest share up to which packets are marked rather than lost", 1.0, 0.0, 1.0),
+    Parameter("mark_p", "1", "share below which packets are marked rather than lost; 1: always", 1.0, 0.0, 1.0),
     Parameter("mean_packet", "B", "packet by which bytes and idle times are measured", 500.0, 1.0, 1e6, whole=True),
     Parameter("ns2", "", "1: as ns-2.35 does; 2: and with its random numbers", 0.0, 0.0, 2.0, whole=True),
 )
@@ -169,7 +169,7 @@ def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
         chosen = _as_ns2(w, line, s, size, held, busy)
     else:
         chosen = _published(w, line, s, size, held, busy)
-    if chosen and not (s.share <= s.mark_p and mark(w, line, slot)):
+    if chosen and not ((s.share < s.mark_p or s.mark_p == 1.0) and mark(w, line, slot)):
         return 0
     if droptail.admits(w, line, size, busy):
         return 1

@@ -73,7 +73,7 @@ def may_send(w: Any, f: Any) -> None:
 def on_mark(w: Any, f: Any, ack: Any) -> None:
     """An acknowledgement echoes a mark: the window falls by half, once for a window of data, in recovery too.
 
-    With a window of one segment already, a second mark doubles the timeout.
+    With a window of one segment already nothing may be sent until the timer expires, and a second mark doubles that.
     """
     if ack - 1 > f.recover or f.action == k.AFTER_TIMEOUT:
         f.recover = f.top - 1
@@ -84,7 +84,7 @@ def on_mark(w: Any, f: Any, ack: Any) -> None:
             back_off(f)
         else:
             f.ecn_backoff = 1
-        reduce_on_mark(w, f, reno.on_loss_ns2)
+        reduce_on_mark(w, f, reno.on_loss_ns2, 1e-9)
 
 
 @inlined
@@ -370,7 +370,10 @@ def _sack_on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None
 @called
 def on_timeout(w: Any, f: Any, i: Any) -> None:
     """The retransmission timer expired: one segment, from the first unacknowledged on."""
-    count_timeout(w, f, i)
+    waited = f.una == f.top  # a mark left a window of less than a segment: the timer allows the next
+    if not waited:
+        count_timeout(w, f, i)
+    f.cwnd = max(f.cwnd, 1.0)
     f.inflation = 0
     f.dupacks = 0 if f.algorithm != k.TAHOE else f.dupacks
     f.recovery = 0
@@ -384,9 +387,10 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     answered = f.action == k.AFTER_MARK
     f.action = k.AFTER_TIMEOUT
     reduce_on_timeout(w, f, reno.on_timeout_ns2)
-    if answered:
+    if answered or waited:
         f.ssthresh = old
-    back_off(f)
+    if not waited:
+        back_off(f)
     set_timer(w, f, i)
     f.next = f.una
     f.timing = 0

@@ -81,7 +81,7 @@ def may_send(w: Any, f: Any) -> None:
 def on_mark(w: Any, f: Any, ack: Any) -> None:
     """An acknowledgement echoes a mark: the window falls as at a loss, once for a window of data (RFC 3168, 6.1.2)."""
     if ack > f.answered_until and not f.recovery:
-        reduce_on_mark(w, f, reno.on_loss)
+        reduce_on_mark(w, f, reno.on_loss, 1.0)
         f.answered_until = f.top
 
 
