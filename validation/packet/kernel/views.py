@@ -111,6 +111,7 @@ def part_of(where: str, dtype: Any) -> Any:
 
     `dtype` is the discipline's own; its records lie in `queue_state`.
     """
+    assert not set(dir(np.void)) & set(dtype.names), "interpreted, such a field would be a method"
     if config.DISABLE_JIT:
 
         def part(w: Any, line: Any, index: Any) -> Any:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from tcpdynamics.errors import ScenarioError
 
 from .. import views as at
 from ..jit import inlined
@@ -34,6 +37,14 @@ MEMORY = [
 ]
 STATE = np.dtype([*MEMORY, *((p.name, np.float64) for p in PARAMETERS)])
 _state = at.part_of("state", STATE)
+
+
+def refuse(values: Mapping[str, float], key: str) -> None:
+    """A target that no interval can hold."""
+    if not values["target"] < values["interval"]:
+        raise ScenarioError(
+            f"{key}.target must be below {key}.interval = {values['interval']:g} s, got {values['target']:g} s"
+        )
 
 
 @inlined

@@ -40,6 +40,8 @@ STATE = np.dtype(
 )
 _state = at.part_of("state", STATE)
 
+refuse = codel.refuse
+
 
 def prepare(state: Any, lanes: Any, values: Mapping[str, float], way: Any) -> None:
     """Both lists are empty."""

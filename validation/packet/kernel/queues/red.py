@@ -45,8 +45,8 @@ STATE = np.dtype(
     [
         *((name, np.float64) for name in RECORDED),
         *((p.name, np.float64) for p in PARAMETERS),
-        # thresholds in the unit of the queue, and lines of the law: share = p_max (slope q + base), gentle: rise q + floor
-        *((name, np.float64) for name in ("low", "high", "slope", "base", "rise", "floor", "per_second")),
+        # thresholds in the unit of the queue, and lines of the law: share = p_max (slope q + offset), gentle: rise q + floor
+        *((name, np.float64) for name in ("low", "high", "slope", "offset", "rise", "floor", "per_second")),
         *((name, np.int64) for name in ("count", "count_bytes", "above")),
         *ns2_draws.FIELDS,
     ]
@@ -68,7 +68,7 @@ def prepare(state: Any, lanes: Any, values: Mapping[str, float], way: Any) -> No
     scale = values["mean_packet"] if values["bytes"] else 1.0
     state["low"], state["high"] = values["min_threshold"] * scale, values["max_threshold"] * scale
     width = state["high"] - state["low"]
-    state["slope"], state["base"] = 1.0 / width, -state["low"] / width
+    state["slope"], state["offset"] = 1.0 / width, -state["low"] / width
     p_max = state["p_max"] = 1.0 / (1.0 / values["p_max"])  # ns-2 is given the inverse
     state["rise"], state["floor"] = (1.0 - p_max) / state["high"], 2.0 * p_max - 1.0
     state["per_second"] = way.rate / (8.0 * values["mean_packet"])
@@ -80,7 +80,7 @@ def prepare(state: Any, lanes: Any, values: Mapping[str, float], way: Any) -> No
 def _share(s: Any) -> Any:
     """Of packets to lose or mark at this mean queue; p_b in the paper."""
     if s.average < s.high:
-        return s.p_max * (s.slope * s.average + s.base)
+        return s.p_max * (s.slope * s.average + s.offset)
     return min(s.rise * s.average + s.floor, 1.0) if s.gentle else 1.0
 
 

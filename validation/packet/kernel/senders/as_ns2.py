@@ -316,8 +316,9 @@ def _partial_ack(w: Any, f: Any, i: Any, ack: Any) -> None:
     if f.inflation > deflate:
         f.inflation -= deflate - 1
     else:
-        f.cwnd = max(f.cwnd - (deflate - f.inflation), 1.0)
+        f.cwnd -= deflate - f.inflation
         f.inflation = 1
+    f.cwnd = max(f.cwnd, 1.0)
     f.last_una = ack
     f.una = ack
     f.next = max(f.next, ack)
