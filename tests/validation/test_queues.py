@@ -29,15 +29,15 @@ NAMES = tuple(DISCIPLINES)
 DRAWN: dict[str, dict[str, tuple[float, ...]]] = {
     "droptail": {},
     "red": {
-        "min_threshold": (2, 0, 0.5), "max_threshold": (15, 3, 1e6), "p_max": (0.1, 1.0, 1e-9), "weight": (0.002, 1.0, 0.1),
+        "min_threshold": (2, 0, 0.5), "max_threshold": (15, 6, 1e6), "p_max": (0.1, 1.0, 1e-9), "weight": (0.002, 1.0, 0.1),
         "gentle": (0, 1), "bytes": (0, 1), "wait": (0, 1), "mark_p": (1, 0, 0.1), "mean_packet": (500, 1, 100000),
         "ns2": (0, 1, 2),
     },
     "sfq": {"queues": (16, 1, 2, 3, 500), "perturbation": (0, 0.01, 1.0), "ns2": (0, 1)},
     "drr": {"queues": (16, 1, 2, 3, 500), "quantum": (1500, 40, 100000), "ns2": (0, 1)},
-    "codel": {"target": (0.005, 1e-9, 0.1), "interval": (0.2, 0.11, 5.0), "mtu": (1500, 0)},
+    "codel": {"target": (0.005, 1e-9, 0.09), "interval": (0.2, 0.11, 5.0), "mtu": (1500, 0)},
     "fq_codel": {
-        "queues": (1024, 1, 2, 3), "quantum": (1514, 40, 100000), "target": (0.005, 1e-9, 0.1),
+        "queues": (1024, 1, 2, 3), "quantum": (1514, 40, 100000), "target": (0.005, 1e-9, 0.09),
         "interval": (0.2, 0.11, 5.0), "mtu": (1500, 0),
     },
     "pie": {
@@ -46,7 +46,7 @@ DRAWN: dict[str, dict[str, tuple[float, ...]]] = {
     },
     "priority": {"queues": (2, 1, 3, 100)},
     "step": {"threshold": (20, 0, 3), "bytes": (0, 1)},
-    "proportional": {"min_threshold": (1, 0), "max_threshold": (10, 3, 1e6), "p_max": (1.0, 0.1)},
+    "proportional": {"min_threshold": (1, 0), "max_threshold": (10, 6, 1e6), "p_max": (1.0, 0.1)},
 }  # fmt: skip
 
 
@@ -127,16 +127,15 @@ def test_many_drawn_scenarios_keep_to_the_rules() -> None:
     check()
 
 
-def alone(queue: str, rate: float, **flow: Any) -> Scenario:
-    sender = {"sender": "cbr", "rate": rate} | flow
-    return Scenario((Flows(rtt=0.05, **sender),), Bottleneck(1e6, 50, queue=queue), 20.0, 2.0, epoch=0.1)
+def alone(queue: str, **flow: Any) -> Scenario:
+    return Scenario((Flows(rtt=0.05, **flow),), Bottleneck(1e6, 50, queue=queue), 20.0, 2.0, epoch=0.1)
 
 
 @pytest.mark.parametrize("queue", NAMES)
 def test_a_lone_flow_below_the_rate_is_let_through(queue: str) -> None:
     """No discipline touches packets that never wait, nor a window that fits the path."""
     for scenario in (
-        alone(queue, 9e5), alone(queue, 0.0, sender="sack", rate=None, window_limit=8, ecn=True),
+        alone(queue, sender="cbr", rate=9e5), alone(queue, sender="sack", window_limit=8, ecn=True),
     ):  # fmt: skip
         result = simulate(scenario)
         assert int(result.sent.sum()) > 1000
@@ -205,7 +204,7 @@ def test_priority_serves_the_higher_class_first() -> None:
     sent = result.send_time.values[result.send_flow.values == 0]
     received = result.receive_time.values[result.receive_flow.values == 0]
     # A quarter of the RTT before, a quarter behind, its own 8 ms and at most 8 ms of another.
-    assert (received - sent[: len(received)]).max() <= 0.01 + 0.016 + 1e-9
+    assert (received - sent[: len(received)]).max() <= 0.01 + 0.016 + 1e-7
 
 
 def test_more_classes_than_lanes_share_the_last() -> None:
@@ -218,7 +217,7 @@ def test_more_classes_than_lanes_share_the_last() -> None:
     ("queue", "values", "words"),
     [
         ("red", {"min_threshold": 20}, "bottleneck.queue_parameters.min_threshold must be below"),
-        ("red", {"wieght": 0.1}, "unknown key bottleneck.queue_parameters.wieght; did you mean weight?"),
+        ("red", {"wieght": 0.1}, "unknown key bottleneck.queue_parameters.wieght (did you mean 'weight'?)"),
         ("red", {"gentle": 0.5}, "bottleneck.queue_parameters.gentle must be a whole number"),
         ("red", {"weight": 0.0}, "bottleneck.queue_parameters.weight must be"),
         ("proportional", {"max_threshold": 2}, "bottleneck.queue_parameters.min_threshold must be below"),

@@ -71,7 +71,7 @@ def put(w: Any, line: Any, slot: Any) -> None:
     if q.packets == 1:
         activate(w, line, s, i)
         s.lanes += 1.0
-    while not s.ns2 and line.waiting > 0 and overfull(line):
+    while (not s.ns2 or line.limit_bytes >= 0) and line.waiting > 0 and overfull(line):
         longest = i  # its own where another is not longer
         other = s.current
         for _ in range(np.int64(s.lanes)):
