@@ -99,7 +99,11 @@ def scenarios():
     made |= {queue: queued(queue) for queue in QUEUES}
     as_ns2 = {"ns2": 2, "min_threshold": 2, "max_threshold": 6, "weight": 0.05, "bytes": 1, "wait": 1}
     made["red, ns2"] = Scenario(
-        (Flows(ecn=True),), Bottleneck(4e5, 30, queue="red", queue_parameters=as_ns2), 4.0, 1.0, record=EVERYTHING
+        (Flows(ecn=True),),
+        Bottleneck(4e5, 30, queue="red", queue_parameters=as_ns2),
+        4.0,
+        1.0,
+        record=EVERYTHING,
     )
     made["network, double"] = network("double", "heap")
     return made

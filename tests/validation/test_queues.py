@@ -29,7 +29,8 @@ NAMES = tuple(DISCIPLINES)
 DRAWN: dict[str, dict[str, tuple[float, ...]]] = {
     "droptail": {},
     "red": {
-        "min_threshold": (2, 0, 0.5), "max_threshold": (15, 6, 1e6), "p_max": (0.1, 1.0, 1e-9), "weight": (0.002, 1.0, 0.1),
+        "min_threshold": (2, 0, 0.5), "max_threshold": (15, 6, 1e6), "p_max": (0.1, 1.0, 1e-9),
+        "weight": (0.002, 1.0, 0.1),
         "gentle": (0, 1), "bytes": (0, 1), "wait": (0, 1), "mark_p": (1, 0, 0.1), "mean_packet": (500, 1, 100000),
         "ns2": (0, 1, 2),
     },
@@ -60,7 +61,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     def queue() -> dict[str, Any]:
         name = one_of(*NAMES)
         values = {key: one_of(*some) for key, some in DRAWN[name].items() if one_of(False, True)}
-        limit = one_of({"buffer": 10}, {"buffer": 1}, {"buffer": 50}, {"buffer_bytes": 4000}, {"buffer_bytes": 1}, {})
+        limit = one_of(
+            {"buffer": 10}, {"buffer": 1}, {"buffer": 50}, {"buffer_bytes": 4000}, {"buffer_bytes": 1}, {}
+        )
         return {"queue": name, "queue_parameters": values} | limit
 
     links = (
@@ -197,7 +200,12 @@ def test_priority_serves_the_higher_class_first() -> None:
         Flows(sender="cbr", rate=9e5, rtt=0.02, packet_size=1000, priority=1),
     )
     scenario = Scenario(
-        flows, Bottleneck(1e6, 20, queue="priority"), 50.0, 5.0, epoch=0.1, record=Record(sends=True, receives=True)
+        flows,
+        Bottleneck(1e6, 20, queue="priority"),
+        50.0,
+        5.0,
+        epoch=0.1,
+        record=Record(sends=True, receives=True),
     )
     result = simulate(scenario)
     assert result.dropped.values[0] == 0 and result.dropped.values[1] > 0.15 * result.sent.values[1]
@@ -240,13 +248,18 @@ def test_impossible_parameters_are_refused(queue: str, values: dict[str, Any], w
 def test_names_units_and_truths_are_read() -> None:
     values = {"target": "20ms", "interval": "0.2s", "mtu": "1kB"}
     made = parse_scenario(
-        {"flows": [{}], "bottleneck": {"queue": "codel", "queue_parameters": values}, "duration": 2, "warm_up": 1}
+        {
+            "flows": [{}],
+            "bottleneck": {"queue": "codel", "queue_parameters": values},
+            "duration": 2,
+            "warm_up": 1,
+        }
     )
     sim = engine.build(made, 1)
-    assert sim.queue_state.view(DISCIPLINES["codel"].STATE)[0][["target", "interval", "mtu"]].tolist() == (0.02, 0.2, 1e3)
-    made = parse_scenario(
-        {"flows": [{}], "bottleneck": {"queue": "red", "queue_parameters": {"gentle": True}}, "duration": 2, "warm_up": 1}
-    )
+    state = sim.queue_state.view(DISCIPLINES["codel"].STATE)[0]
+    assert state[["target", "interval", "mtu"]].tolist() == (0.02, 0.2, 1e3)
+    queue = {"queue": "red", "queue_parameters": {"gentle": True}}
+    made = parse_scenario({"flows": [{}], "bottleneck": queue, "duration": 2, "warm_up": 1})
     assert engine.build(made, 1).queue_state.view(DISCIPLINES["red"].STATE)["gentle"][0] == 1.0
     with pytest.raises(ScenarioError, match="fq_codel"):
         Bottleneck(queue="fqcodel")
@@ -299,7 +312,8 @@ def test_handshakes_and_repeats_are_not_marked() -> None:
         Flows(rtt=0.05, ecn=True, rules="rfc", handshake=True, start=1.0),
     )
     queue = {"queue": "step", "queue_parameters": {"threshold": 0}}
-    scenario = Scenario(flows, Bottleneck(1e6, 400, **queue), 10.0, 0.0, epoch=0.1, record=Record(drops=True, sends=True))
+    record = Record(drops=True, sends=True)
+    scenario = Scenario(flows, Bottleneck(1e6, 400, **queue), 10.0, 0.0, epoch=0.1, record=record)
     result = simulate(scenario)
     mine = result.drop_flow.values == 1
     assert set(result.drop_kind.values[mine]) <= {0, 1, 2, 3}

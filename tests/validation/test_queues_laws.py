@@ -29,14 +29,17 @@ def crowd(queue: str, n: int, rate: float, values: dict[str, float], **options: 
 # RED
 
 
-def red(weight: float, n: int = 60, capacity: float = 3750.0, duration: float = 200.0, **thresholds: float) -> Any:
+def red(
+    weight: float, n: int = 60, capacity: float = 3750.0, duration: float = 200.0, **thresholds: float
+) -> Any:
     """The fluid model at the same parameters, and the mean queue and its average, sampled after the warm-up."""
     values = {"min_threshold": 100.0, "max_threshold": 500.0, "p_max": 0.1} | thresholds
     model = FluidTcpRed(
         flows=n, capacity=capacity, base_rtt=0.2, buffer=2000, **values,
         averaging=float(FluidTcpRed.pole(weight, capacity)),
     )  # fmt: skip
-    scenario = crowd("red", n, 8000.0 * capacity, values | {"weight": weight}, duration=duration, record=Record(queues=0.05))
+    values["weight"] = weight
+    scenario = crowd("red", n, 8000.0 * capacity, values, duration=duration, record=Record(queues=0.05))
     result = simulate(scenario)
     late = result.queue_time.values > scenario.warm_up
     return model, result, result.queue_average.values[late], result.queue_packets.values[late]
@@ -73,7 +76,7 @@ def test_red_rests_where_the_windows_are_a_sawtooth() -> None:
     A sawtooth of halved windows has p W^2 = 3/2; that no echo of a mark lets a window grow costs it a round trip a
     cycle, 1.5 (1 - 2/W) or so at these windows of 14.
     """
-    model, result, average, queue = red(2e-6, duration=600.0)
+    _, result, average, queue = red(2e-6, duration=600.0)
     rtt = 0.2 + queue.mean() / 3750.0
     window = rtt * 3750.0 / 60.0
     p = float(result.link_marked[0] / result.link_arrived[0])
@@ -187,7 +190,8 @@ def test_codel_holds_its_target_for_few_flows() -> None:
 
 def test_pies_share_is_the_rfcs() -> None:
     """From the queue at each update alone, the controller of RFC 8033 in the words of its text."""
-    scenario = crowd("pie", 20, 1e7, {"mark_p": 1.0}, rtt=0.08, duration=30.0, record=Record(queues=0.015), clock="double")
+    record = Record(queues=0.015)
+    scenario = crowd("pie", 20, 1e7, {"mark_p": 1.0}, rtt=0.08, duration=30.0, record=record, clock="double")
     result = simulate(scenario)
     delay = 8.0 * result.queue_bytes.values / 1e7
     share = result.queue_share.values
@@ -206,8 +210,9 @@ def test_pies_share_is_the_rfcs() -> None:
             p *= 0.98
         p = min(max(p, 0.0), 1.0)
         old = delay[k]
-        wrong += abs(share[k + 1] - p) > 1e-9
-        p, old = (p, old) if abs(share[k + 1] - p) <= 1e-9 else (share[k + 1], result.queue_delay.values[k + 1])
+        if abs(share[k + 1] - p) > 1e-9:
+            wrong += 1
+            p, old = share[k + 1], result.queue_delay.values[k + 1]
     # A packet that comes or goes at the very moment of an update may count before it here and after it there.
     assert wrong <= 0.02 * len(delay)
     assert share.max() > 0.005
@@ -262,7 +267,9 @@ def test_perturbation_parts_what_shares_a_lane() -> None:
     for perturbation in (0.0, 0.5):
         values = {"queues": 2, "perturbation": perturbation}
         queue = Bottleneck(1e6, 40, queue="sfq", queue_parameters=values)
-        rates[perturbation] = simulate(Scenario(flows, queue, 400.0, 10.0, epoch=1.0)).goodput_rate.values / 1e6
+        rates[perturbation] = (
+            simulate(Scenario(flows, queue, 400.0, 10.0, epoch=1.0)).goodput_rate.values / 1e6
+        )
     np.testing.assert_allclose(rates[0.0][1], 0.5, atol=0.01)  # flow 1 alone, 0 and 2 together
     np.testing.assert_allclose(rates[0.5], 1 / 3, atol=0.05)
 
@@ -277,7 +284,12 @@ def test_a_sparse_flow_does_not_wait_behind_others() -> None:
         Flows(sender="cbr", rate=5e4, rtt=0.05, packet_size=200),
     )
     scenario = Scenario(
-        flows, Bottleneck(1e7, 1000, queue="fq_codel"), 20.0, 2.0, epoch=0.1, record=Record(sends=True, receives=True)
+        flows,
+        Bottleneck(1e7, 1000, queue="fq_codel"),
+        20.0,
+        2.0,
+        epoch=0.1,
+        record=Record(sends=True, receives=True),
     )
     result = simulate(scenario)
     sent = result.send_time.values[result.send_flow.values == 10]

@@ -210,7 +210,10 @@ def test_the_cases_lose_and_mark() -> None:
     marked = simulate(Case(parameters=plain, ecn=True).scenario())
     assert int(marked.link_marked.sum()) > 20
     assert int(marked.dropped.sum()) <= 2
-    for queue, values, buffer, in_bytes in (("sfq", {"ns2": 1.0}, 40, None), ("drr", {"ns2": 1.0}, None, 12000)):
+    for queue, values, buffer, in_bytes in (
+        ("sfq", {"ns2": 1.0}, 40, None),
+        ("drr", {"ns2": 1.0}, None, 12000),
+    ):
         case = Case(queue, values, ("sack",) * 3, (1000,) * 3, False, buffer, in_bytes)
         assert int(simulate(case.scenario()).dropped.sum()) > 20
     assert np.isfinite(marked.loss_rate)

@@ -19,7 +19,7 @@ from ..packet.scenario.flows import Flows
 from ..packet.scenario.link import Link
 from ..packet.scenario.routes import Routes, ends, in_words
 from ..packet.scenario.scenario import Scenario
-from .queues import LARGEST, refuse_other_lanes, refuse_queue
+from .queues import LARGEST, WITH_LANES, refuse_other_lanes, refuse_queue
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,11 @@ def plan(scenario: Scenario, seed: int) -> Plan:
         links, flows = _dumbbell(scenario, groups)
     nodes = tuple(dict.fromkeys(name for link in links for name in (link.source, link.target)))
     _refuse_lanes(scenario, links, flows, nodes)
+    for link in links:
+        if len(flows) > 1 and link.queue == "red" and link.queue_parameters.get("ns2") == 2:
+            raise ScenarioError(
+                f"links.queue_parameters.ns2 of link {link.name} is 2, for a single flow only; take 1"
+            )
     return Plan(nodes, links, tuple(flows), _lost(scenario))
 
 
@@ -185,16 +190,17 @@ def _refuse_lanes(
     scenario: Scenario, links: Sequence[Link], flows: Sequence[PlannedFlow], nodes: Sequence[str]
 ) -> None:
     """Disciplines with lanes: of segments, and of acknowledgements on their way back."""
+    if not any(link.queue in WITH_LANES for link in links):
+        return
     places = {name: i for i, name in enumerate(nodes)}
     ends = [(places[flow.source], places[flow.target]) for flow in flows]
     numbers = list(range(len(flows)))
     ways = [flow.there for flow in flows]
     if scenario.links:
         by_ends = {(link.source, link.target): i for i, link in enumerate(links)}
-        back = [
-            tuple(by_ends[links[i].target, links[i].source] for i in reversed(way)) for way in ways
-        ] if any(link.queue in ("sfq", "drr") for link in links) else [() for _ in ways]
-        ways, ends, numbers = ways + back, ends + [(b, a) for a, b in ends], numbers * 2
+        ways += [tuple(by_ends[links[i].target, links[i].source] for i in reversed(way)) for way in ways]
+        ends += [(b, a) for a, b in ends]
+        numbers *= 2
     refuse_other_lanes(links, ways, ends, numbers)
 
 

@@ -20,9 +20,15 @@ NO_LIMIT = 1_000_000_000
 CLASSES = {"droptail": "DropTail", "red": "RED", "sfq": "SFQ", "drr": "DRR"}
 
 
+#: Disciplines of ns-2 that hash flows.
+WITH_LANES = ("sfq", "drr")
+
+
 def parameters(link: Link) -> dict[str, float]:
     """What the discipline of a link is set to, defaults filled in."""
-    return read_parameters(DISCIPLINES[link.queue], link.queue_parameters, "links.queue_parameters", link.queue)
+    return read_parameters(
+        DISCIPLINES[link.queue], link.queue_parameters, "links.queue_parameters", link.queue
+    )
 
 
 def is_random(link: Link) -> bool:
@@ -48,9 +54,13 @@ def refuse_queue(link: Link) -> None:
     if link.queue != "drr" and link.buffer_bytes is not None:
         raise ScenarioError(f"links.buffer_bytes{at}: ns-2's {link.queue} counts packets; give links.buffer")
     if link.queue == "red" and values["bytes"] and link.buffer is not None:
-        raise ScenarioError(f"links.buffer{at}: ns-2's RED with bytes limits them too; leave it out, or bytes = 0")
+        raise ScenarioError(
+            f"links.buffer{at}: ns-2's RED with bytes limits them too; leave it out, or bytes = 0"
+        )
     if link.queue == "red" and not values["min_threshold"]:
-        raise ScenarioError(f"links.queue_parameters.min_threshold{at}: for 0 ns-2 takes one of its own; give more")
+        raise ScenarioError(
+            f"links.queue_parameters.min_threshold{at}: for 0 ns-2 takes one of its own; give more"
+        )
     if values.get("perturbation"):
         raise ScenarioError(f"links.queue_parameters.perturbation{at}: ns-2 has no such thing; leave it out")
 
@@ -80,7 +90,10 @@ def settings(link: Link, number: Callable[[float], str]) -> Iterator[tuple[str, 
 
 
 def refuse_other_lanes(
-    links: Sequence[Link], ways: Sequence[tuple[int, ...]], ends: Sequence[tuple[int, int]], flows: Sequence[int]
+    links: Sequence[Link],
+    ways: Sequence[tuple[int, ...]],
+    ends: Sequence[tuple[int, int]],
+    flows: Sequence[int],
 ) -> None:
     """Refuse lanes that other flows would share in ns-2, which hashes addresses, than here.
 
@@ -91,17 +104,15 @@ def refuse_other_lanes(
         Of each stream of packets: the links that it takes, its source and destination address, its flow.
     """
     for index, link in enumerate(links):
-        if link.queue not in ("sfq", "drr"):
+        if link.queue not in WITH_LANES:
             continue
         queues = int(parameters(link)["queues"])
         here: dict[int, int] = {}
         there: dict[int, int] = {}
         for way, (source, target), flow in zip(ways, ends, flows, strict=True):
             if index in way:
-                theirs = HASHES[link.queue](source, target) % queues
-                if here.setdefault(flow % queues, theirs) != theirs or there.setdefault(theirs, flow % queues) != (
-                    flow % queues
-                ):
+                ours, theirs = flow % queues, HASHES[link.queue](source, target) % queues
+                if here.setdefault(ours, theirs) != theirs or there.setdefault(theirs, ours) != ours:
                     raise ScenarioError(
                         f"links.queue_parameters.queues of link {link.name} is {queues}: in ns-2 other flows share a "
                         "lane than here; take more"

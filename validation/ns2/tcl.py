@@ -113,7 +113,8 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
 
 def _random(made: Plan) -> bool:
     """Whether ns-2 has anything to draw that shows in a run."""
-    chance = any(link.loss or is_random(link) for link in made.links) or any(flow.settings["overhead"] for flow in made.flows)
+    chance = any(link.loss or is_random(link) for link in made.links)
+    chance = chance or any(flow.settings["overhead"] for flow in made.flows)
     return chance or len(made.flows) > 1
 
 

@@ -322,7 +322,9 @@ def recordings(scenario: Scenario, run: Run) -> Variables:
 def _of_disciplines(scenario: Scenario, table: Any) -> Variables:
     """What disciplines remember, by name; NaN in samples of links whose discipline has nothing of that name."""
     data: Variables = {}
-    of_link = np.array([list(DISCIPLINES).index(way.queue) for way in scenario.ways])[table[:, 1].astype(np.int64)]
+    of_link = np.array([list(DISCIPLINES).index(way.queue) for way in scenario.ways])[
+        table[:, 1].astype(np.int64)
+    ]
     for number, file in enumerate(DISCIPLINES.values()):
         if not (of_link == number).any():
             continue

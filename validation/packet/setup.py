@@ -85,7 +85,9 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         trace_time=np.zeros(traces),
         trace_what=np.zeros((traces, 5), np.int64),
         windows=np.zeros((2 * n + 64 if record.windows is not None else 0, 9)),
-        queues=np.zeros((2 * (len(links) + longest + 8) if record.queues is not None else 0, k.QUEUE_COLUMNS)),
+        queues=np.zeros(
+            (2 * (len(links) + longest + 8) if record.queues is not None else 0, k.QUEUE_COLUMNS)
+        ),
         edges=np.array([scenario.warm_up / 2, scenario.warm_up, scenario.duration]),
         ahead_links=np.zeros((len(links), k.EDGES, k.AHEAD_LINKS)),
         ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),

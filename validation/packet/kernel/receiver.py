@@ -98,7 +98,7 @@ def note_marks(f: Any, marks: Any) -> None:
 def _echo_as_ns2(f: Any) -> Any:
     """The mark of an acknowledgement as ns-2's sinks set it, once for all the packets that it acknowledges.
 
-    The first segment asks for ECN, and the echo of that is the answer; later ones are echoed only if they may be marked.
+    The first segment asks for ECN, and its echo is the answer; later ones are echoed only if they may be marked.
     """
     held = f.held_marks
     f.held_marks = 0

@@ -109,7 +109,7 @@ def sample_window(w: Any, f: Any, i: Any, rto: Any) -> None:
 
 @called
 def sample_queue(w: Any, link: Any) -> None:
-    """One row about a link: time, link, packets and bytes held without the packet being sent, its discipline's state."""
+    """One row about a link: time, link, packets and bytes held without the one being sent, its discipline's state."""
     n = w.queue_count
     line = at.link(w, link)
     at.queues(w)[n, 0] = w.now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from tcpdynamics.errors import ScenarioError, check, check_name, shown
 

@@ -1,4 +1,4 @@
-"""CoDel: packets are lost as they leave, while all of an interval's packets have waited longer than a target (RFC 8289)."""
+"""CoDel: packets are lost as they leave, while all of an interval have waited longer than a target (RFC 8289)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ SOURCE = "RFC 8289, section 5"
 
 PARAMETERS = (
     Parameter("target", "s", "waiting time to stay below", 0.005, 1e-9, 1e3),
-    Parameter("interval", "s", "time for which it may be exceeded, about the longest round trip", 0.1, 1e-9, 1e3),
+    Parameter(
+        "interval", "s", "time for which it may be exceeded, about the longest round trip", 0.1, 1e-9, 1e3
+    ),
     Parameter("mtu", "B", "bytes that may wait in any case", 1500.0, 0.0, 1e6),
 )
 
@@ -49,7 +51,7 @@ def refuse(values: Mapping[str, float], key: str) -> None:
 
 @inlined
 def _too_long(w: Any, slot: Any, c: Any, s: Any, left: Any) -> Any:
-    """Has every packet for an interval waited longer than the target, the one in `slot` too? `left`: bytes behind it."""
+    """Has every packet of an interval waited longer than the target, the one in `slot` too? `left`: bytes behind."""
     if slot < 0:
         c.first_above = 0.0
         return False

@@ -133,7 +133,7 @@ def take(w: Any, line: Any) -> Any:
         if slot < 0:
             new = q.turn == NEW
             _leave(s, q)
-            if new and s.old_head >= 0:  # it waits for its turn behind the others before it counts as new again
+            if new and s.old_head >= 0:  # behind the others' turns it may count as new again
                 _append(w, line, s, i, OLD)
             else:
                 s.lanes -= 1.0

@@ -19,7 +19,9 @@ SOURCE = "P. E. McKenney, Stochastic fairness queueing, IEEE INFOCOM 1990"
 
 PARAMETERS = (
     Parameter("queues", "", "lanes", 16.0, 1.0, 65536.0, whole=True),
-    Parameter("perturbation", "s", "time after which flows are hashed anew; 0: flow number modulo lanes", 0.0, 0.0, 1e6),
+    Parameter(
+        "perturbation", "s", "time after which flows are hashed anew; 0: number modulo lanes", 0.0, 0.0, 1e6
+    ),
     Parameter("ns2", "", "1: a full buffer refuses by ns-2.35's rule for shares", 0.0, 0.0, 1.0, whole=True),
 )
 
