@@ -96,7 +96,7 @@ def put(w: Any, line: Any, slot: Any) -> None:
         q.credit = np.int64(s.quantum)
         _append(w, line, s, i, NEW)
         s.lanes += 1.0
-    if line.waiting > 0 and overfull(line):
+    while line.waiting > 0 and overfull(line):
         fullest = 0
         for other in range(line.n_lanes):
             if lane(w, line, other).bytes > lane(w, line, fullest).bytes:
