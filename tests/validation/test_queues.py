@@ -112,7 +112,7 @@ def _drawn(examples: int) -> settings:
 
 
 def test_drawn_scenarios_keep_to_the_rules() -> None:
-    @_drawn(40)
+    @_drawn(25)
     @given(scenarios())
     def check(scenario: Scenario) -> None:
         check_run(scenario)

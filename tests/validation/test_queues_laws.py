@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -29,6 +30,7 @@ def crowd(queue: str, n: int, rate: float, values: dict[str, float], **options: 
 # RED
 
 
+@functools.cache
 def red(
     weight: float, n: int = 60, capacity: float = 3750.0, duration: float = 200.0, **thresholds: float
 ) -> Any:

@@ -184,7 +184,7 @@ def ns() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_drawn_cases(ns: None, name: str) -> None:
-    @_drawn(8)
+    @_drawn(5)
     @given(CASES[name])
     def check(case: Case) -> None:
         compare(case)
