@@ -160,7 +160,7 @@ FLOW = np.dtype(
         *_fields(np.float64, "cwnd ssthresh rtt min_rtt srtt"),
         *_fields(np.int64, "flight window packet_size marked"),
         # what every acknowledgement touches, side by side in memory
-        *_fields(np.int64, "una next top limit dupacks recovery inflation partial"),
+        *_fields(np.int64, "una next top limit dupacks recovery inflation partial ecn"),
         *_fields(np.int64, "book algorithm rule timing timed_seq backoff action after_timeout"),
         *_fields(np.float64, "timed_at base_rto min_rto max_rto least_rto tick deadline due phase"),
         *_fields(np.float64, "est dev access back_access epoch epoch_end last_sent overhead"),
@@ -177,7 +177,7 @@ FLOW = np.dtype(
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer echo_rounded backoff_to_max"),
         *_fields(np.int64, "ack_held ack_timer held_seq held_kind limited_sent"),
         # marks: does the flow want them, does its receiver echo one, has its sender answered, for which window
-        *_fields(np.int64, "ecn echoes_mark answered answered_until"),
+        *_fields(np.int64, "echoes_mark answered answered_until"),
         # ns-2's form of them: what held packets carried, is ECN agreed on, was the window one segment at the last mark
         *_fields(np.int64, "ecn_as_ns2 held_marks ecn_agreed ecn_backoff"),
         *_fields(np.int64, "priority"),

@@ -201,9 +201,10 @@ def new_ack(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
     f.next = max(f.next, ack)
     timed = f.timing and ack > f.timed_seq
     if timed:
-        if not (f.ecn_backoff and f.ecn_agreed and f.marked):
+        if not (f.marked and f.ecn_agreed and f.ecn_backoff):
             f.backoff = 1
-            f.ecn_backoff = 0
+            if f.ecn:
+                f.ecn_backoff = 0
         f.timing = 0
     if timed or f.timestamps:
         at.counts(w)[i, k.SAMPLES] += 1
