@@ -34,6 +34,7 @@ _LINES = (
     ("sent_in_all", "data packets sent", 0),
     ("repeats_in_all", "of these retransmissions", 0),
     ("timeouts_in_all", "timeouts", 0),
+    ("marked_in_all", "packets marked instead of lost", 0),
     ("utilisation", "utilisation of the busiest link", 4),
     ("mean_queue", "packets waiting there (mean)", 2),
     ("rto_over_rtt", "base timeout over RTT", 3),
@@ -128,6 +129,8 @@ def rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataA
         repeats_in_all=sent - result.sent_by_kind.sel(kind="new").sum("flow"),
         timeouts_in_all=result.timeouts.sum("flow"),
     ).assign(goodput(result, scenario).data_vars)
+    if "link_marked" in result:
+        result = result.assign(marked_in_all=result.link_marked.sum("link"))
     if any(group.segments is not None or group.stop is not None for group in scenario.flows):
         result = result.assign(
             transfers_finished=result.finish.notnull().sum("flow"),
@@ -275,15 +278,15 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
     if group.open_loop:
         words.append(f"at {_rate(group.rate or 0.0)}")
     else:
-        numbers = f" {', '.join(f'{x:g}' for x in group.parameters)}" if group.parameters else ""
         words += [
-            f"control {group.control}{numbers}",
+            f"control {group.control}{_rule_numbers(group)}",
             f"window {s['initial_window']} to {group.window_limit}",
             f"RTO {_seconds(s['min_rto'])} to {_seconds(s['max_rto'])}, first {_seconds(s['initial_rto'])}, "
             f"back-off to {group.max_backoff}, tick {_seconds(s['timer_granularity'])}",
             "RTT by timestamps" if group.timestamps else "RTT of one segment at a time",
             f"acks of {group.ack_size} B, delayed {_seconds(group.delayed_ack) if group.delayed_ack else 'never'}",
             f"SACK {_on(s['sack'])}",
+            *(["ECN on"] if group.ecn else []),
             f"limited transmit {_on(group.limited_transmit)}",
             f"handshake {_on(s['handshake'])}",
         ]
@@ -303,6 +306,16 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
     return ", ".join(words)
 
 
+def _rule_numbers(group: Flows) -> str:
+    """What the window rule is set to, by itself or by default: by name, or the numbers of a rule of one's own."""
+    from tcpdynamics.validation.packet.kernel.windows import RULES
+
+    if group.control not in RULES:
+        return f" {', '.join(f'{x:g}' for x in group.rule_parameters())}" if group.parameters else ""
+    numbers = ", ".join(f"{name} {value:g}" for name, value in group.named_parameters().items())
+    return f" ({numbers})" if numbers else ""
+
+
 def _link_line(way: Link, scenario: Scenario) -> str:
     room = "no limit"
     if way.buffer is not None:
@@ -312,12 +325,23 @@ def _link_line(way: Link, scenario: Scenario) -> str:
     words = ["infinitely fast" if way.rate is None else _rate(way.rate)]
     if scenario.links:
         words.append(f"delay {_seconds(way.delay)}")
-    words.append(f"{way.queue} ({room})")
+    numbers = ", ".join(f"{name} {value:g}" for name, value in _queue_numbers(way))
+    words.append(f"{way.queue} ({room}{f'; {numbers}' if numbers else ''})")
     if way.loss:
         words.append(f"independent loss {way.loss:g}")
     if way.jitter:
         words.append(f"jitter {_seconds(way.jitter)}")
     return ", ".join(words)
+
+
+def _queue_numbers(way: Link) -> Iterator[tuple[str, float]]:
+    """What the link's discipline is set to, by itself or by default."""
+    from tcpdynamics.validation.packet.kernel.parameters import read_parameters
+    from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
+
+    yield from read_parameters(
+        DISCIPLINES[way.queue], way.queue_parameters, "queue_parameters", way.queue
+    ).items()
 
 
 def _everything(value: Any, name: str = "") -> Iterator[str]:

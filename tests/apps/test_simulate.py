@@ -22,7 +22,7 @@ from tcpdynamics.apps import packet_outputs
 from tcpdynamics.apps.command import progress
 from tcpdynamics.apps.command import simulate as cli_packets
 from tcpdynamics.apps.command.main import cli
-from tcpdynamics.validation.packet import Flows, Link, Scenario
+from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Scenario
 from tcpdynamics.validation.packet import simulate as run
 
 SCENARIO = """
@@ -428,6 +428,37 @@ def test_summary_says_what_was_run_and_goodput_in_both_units(small: str) -> None
     packets, bits = (float(line.split()[-1]) for line in text.splitlines() if "goodput of all flows" in line)
     assert bits == pytest.approx(packets * 8 * 500, rel=1e-3)
     assert "flows.0.limited_transmit = true" in answer(small, "--verbose")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (('flows.0.parameters={ beta = "80%", hystart = true }',), "control cubic (c 0.4, beta 0.8, "),
+        ((), "control cubic (c 0.4, beta 0.7, "),
+    ],
+)
+def test_summary_names_the_numbers_of_a_rule(small: str, words: tuple[str, ...], line: str) -> None:
+    options = [word for setting in ('flows.0.control="cubic"', *words) for word in ("--set", setting)]
+    assert line in " ".join(answer(small, *options).split())
+
+
+def test_summary_lists_the_numbers_of_a_rule_of_ones_own() -> None:
+    flows = Flows(control="a_rule_of_a_test", parameters=(0.25, 3.0), rtt=0.1)
+    scenario = Scenario((flows,), Bottleneck(1e6, 20), duration=6.0, warm_up=2.0)
+    assert "control a_rule_of_a_test 0.25, 3," in next(packet_outputs.what_you_ran(scenario))
+
+
+def test_summary_names_the_numbers_of_a_queue_and_counts_marks(small: str) -> None:
+    text = answer(
+        small, "--set", 'bottleneck.queue="red"', "--set", "bottleneck.queue_parameters.p_max=0.2",
+        "--set", "flows.0.ecn=true",
+    )  # fmt: skip
+    told = " ".join(text.split())
+    assert (
+        "red (20 packets, the one being sent included; min_threshold 5, max_threshold 15, p_max 0.2," in told
+    )
+    assert "ECN on" in told
+    assert int(next(x for x in text.splitlines() if "packets marked instead of lost" in x).split()[-1]) > 0
 
 
 def test_summary_lists_the_links_that_lose(tmp_path: Path) -> None:

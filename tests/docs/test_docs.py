@@ -23,6 +23,8 @@ from tcpdynamics.validation.packet import (
     ready_scenarios,
     simulate,
 )
+from tcpdynamics.validation.packet.kernel.parameters import parameters_of
+from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
 from tcpdynamics.validation.packet.kernel.records import FLOW
 from tcpdynamics.validation.packet.scenario import topologies
 
@@ -89,6 +91,12 @@ def test_python_of_the_scenarios_page(capsys):
     for block in blocks("scenarios.md", "python"):
         exec(compile(block, "scenarios.md", "exec"), {})
     assert capsys.readouterr().out
+
+
+def test_the_scenario_and_the_python_of_queues_run():
+    (scenario,), (code,) = blocks("queues.md", "toml"), blocks("queues.md", "python")
+    assert simulate(parse_scenario(tomllib.loads(scenario))).link_marked.sum() > 0
+    exec(compile(code, "queues.md", "exec"), {})
 
 
 @pytest.mark.parametrize("number", range(len(blocks("scenarios.md", "toml"))))
@@ -215,3 +223,27 @@ def test_ready_scenarios_say_what_they_are(name):
     first = path.read_text("utf-8").splitlines()[0]
     assert re.fullmatch(r"# [A-Z0-9].{20,130}[.:].*", first)
     assert load_scenario(path).name == name
+
+
+def test_every_queue_and_its_numbers_are_described():
+    """The table of docs/queues.md is what the disciplines say of themselves, and each has a paragraph."""
+    text = page("queues.md")
+    described, name = [], ""
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 5 and cells[1].startswith("`"):
+            name = cells[0].strip('`"') or name
+            described.append(
+                (name, cells[1].strip("`"), cells[2], float(cells[3]), cells[4].replace("`", ""))
+            )
+    stated = [
+        (queue, p.name, p.unit, p.default, p.meaning.replace("`", ""))
+        for queue, file in DISCIPLINES.items()
+        for p in parameters_of(file)
+    ]
+    assert sorted(described) == sorted(stated)
+    for queue, file in DISCIPLINES.items():
+        assert f'**`"{queue}"`**' in text
+        assert f'`"{queue}"`' in page("scenarios.md")
+        for recorded in getattr(file, "RECORDED", {}):
+            assert f"`queue_{recorded}`" in text

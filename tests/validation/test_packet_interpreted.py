@@ -59,6 +59,35 @@ def network(clock, scheduler):
     )  # fmt: skip
 
 
+def queued(queue):
+    """A discipline on a link with little room, for flows with ECN and without, of both rule books."""
+    links = (
+        Link("a", "b", 3e5, 0.01, buffer=12, queue=queue, queue_parameters=QUEUES[queue]),
+        Link("b", "c", 2e5, 0.01, buffer_bytes=6000, queue=queue, queue_parameters=QUEUES[queue]),
+    )
+    flows = (
+        Flows(2, "sack", source="a", target="c", ecn=True, start_spread=0.1),
+        Flows(1, "reno", "rfc", source="a", target="c", packet_size=1000, priority=1),
+        Flows(1, "newreno", source="a", target="b", delayed_ack=0.1, ecn=True),
+        Flows(1, "newreno", "rfc", source="c", target="a", ecn=True),
+    )
+    return Scenario(flows, None, 3.0, 0.0, epoch=0.1, slice=1.0, links=links, record=EVERYTHING)
+
+
+#: So that each discipline does what it can in a short run.
+QUEUES = {
+    "red": {"min_threshold": 1, "max_threshold": 6, "p_max": 0.2, "weight": 0.1, "gentle": 1},
+    "sfq": {"queues": 3, "perturbation": 0.5},
+    "drr": {"queues": 3, "quantum": 500},
+    "codel": {"target": 0.01},
+    "fq_codel": {"queues": 4, "target": 0.01, "quantum": 300},
+    "pie": {"burst": 0.02},
+    "priority": {},
+    "step": {"threshold": 4},
+    "proportional": {"min_threshold": 1, "max_threshold": 9},
+}
+
+
 def scenarios():
     made = {f"{sender}, {book}": crowd(sender, book) for sender in SENDERS for book in ("ns2", "rfc")}
     rule = {"control": "interpreted_too", "parameters": (0.5, 2.0)}
@@ -74,6 +103,15 @@ def scenarios():
         (Flows(rules="rfc"),), Bottleneck(2e5, 8), duration=5.0, warm_up=1.0, record=EVERYTHING
     )
     made["network, grid"] = network("grid", "calendar")
+    made |= {queue: queued(queue) for queue in QUEUES}
+    as_ns2 = {"ns2": 2, "min_threshold": 2, "max_threshold": 6, "weight": 0.05, "bytes": 1, "wait": 1}
+    made["red, ns2"] = Scenario(
+        (Flows(ecn=True),),
+        Bottleneck(4e5, 30, queue="red", queue_parameters=as_ns2),
+        4.0,
+        1.0,
+        record=EVERYTHING,
+    )
     made["network, double"] = network("double", "heap")
     return made
 

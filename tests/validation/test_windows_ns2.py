@@ -182,6 +182,8 @@ def test_two_hundred_drawn_cases(ns, cases):
     [
         ({"control": "cubic"}, r'flows\.control = "cubic": only "reno", "hstcp" and "vegas"'),
         ({"control": "hstcp", "parameters": {"low_p": 2e-3}}, r"flows\.parameters\.low_p"),
+        ({"control": "dctcp", "ecn": True}, r'flows\.control = "dctcp"'),
+        ({"control": "vegas", "ecn": True}, r'flows\.ecn with control "vegas"'),
         ({"control": "vegas"}, r'flows\.sender = "sack" with control "vegas"'),
         ({"control": "vegas", "sender": "reno"}, r"flows\.handshake"),
         (

@@ -19,9 +19,7 @@ from ..packet.scenario.flows import Flows
 from ..packet.scenario.link import Link
 from ..packet.scenario.routes import Routes, ends, in_words
 from ..packet.scenario.scenario import Scenario
-
-#: ns-2 counts packets, bytes and segments in 32 bits.
-LARGEST = 2**31 - 1
+from .queues import LARGEST, WITH_LANES, refuse_other_lanes, refuse_queue
 
 
 @dataclass(frozen=True)
@@ -116,6 +114,12 @@ def plan(scenario: Scenario, seed: int) -> Plan:
     else:
         links, flows = _dumbbell(scenario, groups)
     nodes = tuple(dict.fromkeys(name for link in links for name in (link.source, link.target)))
+    _refuse_lanes(scenario, links, flows, nodes)
+    for link in links:
+        if len(flows) > 1 and link.queue == "red" and link.queue_parameters.get("ns2") == 2:
+            raise ScenarioError(
+                f"links.queue_parameters.ns2 of link {link.name} is 2, for a single flow only; take 1"
+            )
     return Plan(nodes, links, tuple(flows), _lost(scenario))
 
 
@@ -189,11 +193,28 @@ def _lost(scenario: Scenario) -> dict[int, tuple[int, ...]]:
     return {link: tuple(sorted(packets)) for link, packets in lost.items()}
 
 
+def _refuse_lanes(
+    scenario: Scenario, links: Sequence[Link], flows: Sequence[PlannedFlow], nodes: Sequence[str]
+) -> None:
+    """Disciplines with lanes: of segments, and of acknowledgements on their way back."""
+    if not any(link.queue in WITH_LANES for link in links):
+        return
+    places = {name: i for i, name in enumerate(nodes)}
+    ends = [(places[flow.source], places[flow.target]) for flow in flows]
+    numbers = list(range(len(flows)))
+    ways = [flow.there for flow in flows]
+    if scenario.links:
+        by_ends = {(link.source, link.target): i for i, link in enumerate(links)}
+        ways += [tuple(by_ends[links[i].target, links[i].source] for i in reversed(way)) for way in ways]
+        ends += [(b, a) for a, b in ends]
+        numbers *= 2
+    refuse_other_lanes(links, ways, ends, numbers)
+
+
 def _refuse_links(scenario: Scenario) -> None:
     for link in scenario.ways:
         at = f" of link {link.name}"
-        if link.queue != "droptail":
-            raise ScenarioError(f'links.queue{at}: only "droptail" is translated for ns-2')
+        refuse_queue(link)
         if link.jitter:
             raise ScenarioError(f"links.jitter{at}: ns-2 has no such thing; take flows.overhead")
         if (link.buffer_bytes or 0) > LARGEST:
@@ -230,6 +251,10 @@ def _refuse_control(group: Flows) -> None:
     if group.control == "hstcp" and group.named_parameters()["low_p"] != 1e-3:
         raise ScenarioError("flows.parameters.low_p: ns-2 takes 1.5 / low_window^2 for it; leave it out")
     if group.control == "vegas":
+        if group.ecn:
+            raise ScenarioError(
+                'flows.ecn with control "vegas": ns-2\'s Vegas answers marks otherwise; set ecn = false'
+            )
         if group.sender != "reno":
             raise ScenarioError(
                 f'flows.sender = "{group.sender}" with control "vegas": ns-2\'s Vegas has a recovery of its own, '

@@ -15,11 +15,11 @@ from tcpdynamics.errors import check
 from ..packet.scenario.link import FAST, Link
 from ..packet.scenario.scenario import Scenario
 from .plan import Plan, PlannedFlow, plan
+from .queues import CLASSES, NO_LIMIT, is_random
+from .queues import settings as queue_settings
 
 #: Files that the script writes in its working directory.
 TRACE, COUNTERS = "trace", "counters"
-#: ns-2's queues always have a limit [packets].
-NO_LIMIT = 1_000_000_000
 #: ns-2's seeds are positive 31-bit numbers; 0 would take the time of day.
 SEEDS = 2**31 - 2
 
@@ -119,17 +119,21 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
 
 def _random(made: Plan) -> bool:
     """Whether ns-2 has anything to draw that shows in a run."""
-    chance = any(link.loss for link in made.links) or any(flow.settings["overhead"] for flow in made.flows)
+    chance = any(link.loss or is_random(link) for link in made.links)
+    chance = chance or any(flow.settings["overhead"] for flow in made.flows)
     return chance or len(made.flows) > 1
 
 
 def _link(made: Plan, i: int, link: Link, ends: str, first: bool, last: bool) -> Iterator[str]:
     rate = FAST if link.rate is None else link.rate
     yield f"# link {i}"
-    yield f"$ns simplex-link {ends} {number(rate)} {number(link.delay)} DropTail"
+    yield f"$ns simplex-link {ends} {number(rate)} {number(link.delay)} {CLASSES[link.queue]}"
     yield f"set link [$ns link {ends}]"
     limited = link.rate is not None and (link.buffer is not None or link.buffer_bytes is not None)
-    if limited and link.buffer_bytes is not None:
+    if link.queue != "droptail":
+        limited = True
+        yield from (f"[$link queue] set {key} {value}" for key, value in queue_settings(link, number))
+    elif limited and link.buffer_bytes is not None:
         # The limit is limit_ * mean_pktsize_ bytes.
         yield "[$link queue] set queue_in_bytes_ true"
         yield f"[$link queue] set mean_pktsize_ {whole(link.buffer_bytes)}"
@@ -193,6 +197,8 @@ def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) ->
         "rtxcur_init_": number(s["initial_rto"]),
         "tcpTick_": number(s["timer_granularity"]),
     }
+    if s["ecn"]:
+        options["ecn_"] = "true"
     yield from (f"$tcp({i}) set {key} {value}" for key, value in options.items())
     yield f"set sink [new Agent/TCPSink{'/Sack1' if s['sack'] else ''}{'/DelAck' if s['delayed_ack'] else ''}]"
     yield f"$sink set packetSize_ {whole(s['ack_size'])}"

@@ -104,6 +104,8 @@ def take_checkpoint(sim: k.Sim, part: int) -> Checkpoint:
         {
             "arrived": links["arrived"] - passing,
             "dropped": np.array(links["dropped"]),
+            "evicted": np.array(links["evicted"]),
+            "marked": np.array(links["marked"]),
             "accepted": links["accepted"] - passing,
             "work": links["work_sum"] - ahead[:, k.AHEAD_WORK],
             "wait": links["wait_sum"] + since - ahead[:, k.AHEAD_WAIT],

@@ -13,6 +13,7 @@ from tcpdynamics import __version__
 
 from .engine import Run
 from .kernel import records as k
+from .kernel.queues import DISCIPLINES
 from .phases import jain, phase_warning
 from .scenario.scenario import Scenario
 
@@ -44,6 +45,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         | of_slices(scenario, run, whole)
         | of_losses(by_kind["arrived_by_kind"].sum(0), by_kind["dropped_by_kind"].sum(0))
         | of_links(run, measured)
+        | of_queues(scenario, run)
         | of_acknowledgements(run)
         | of_timeouts(run)
         | {
@@ -189,6 +191,18 @@ def of_links(run: Run, measured: float) -> Variables:
     }
 
 
+def of_queues(scenario: Scenario, run: Run) -> Variables:
+    """What disciplines other than drop-tail did to packets; nothing where there is none."""
+    if all(way.queue == "droptail" for way in scenario.ways):
+        return {}
+    marked = "packets marked there instead of lost"
+    evicted = "packets lost there after they had been let in; `link_dropped` counts them too"
+    return {
+        "link_marked": ("link", run.links["marked"], "packets", marked),
+        "link_evicted": ("link", run.links["evicted"], "packets", evicted),
+    }
+
+
 def of_acknowledgements(run: Run) -> Variables:
     """Acknowledgements, and what they acknowledged."""
     c, una = run.counts, run.sim.flows["una"]
@@ -301,6 +315,24 @@ def recordings(scenario: Scenario, run: Run) -> Variables:
         for column, (name, units, text) in enumerate(_QUEUE_COLUMNS):
             kind = np.float64 if units == "s" else np.int64
             data[f"queue_{name}"] = ("queue_sample", table[:, column].astype(kind), units, text)
+        data |= _of_disciplines(scenario, table)
+    return data
+
+
+def _of_disciplines(scenario: Scenario, table: Any) -> Variables:
+    """What disciplines remember, by name; NaN in samples of links whose discipline has nothing of that name."""
+    data: Variables = {}
+    of_link = np.array([list(DISCIPLINES).index(way.queue) for way in scenario.ways])[
+        table[:, 1].astype(np.int64)
+    ]
+    for number, file in enumerate(DISCIPLINES.values()):
+        if not (of_link == number).any():
+            continue
+        for column, (name, (units, text)) in enumerate(getattr(file, "RECORDED", {}).items(), 4):
+            values = np.where(of_link == number, table[:, column], np.nan)
+            if f"queue_{name}" in data:  # two disciplines record it
+                values = np.where(of_link == number, values, data[f"queue_{name}"][1])
+            data[f"queue_{name}"] = ("queue_sample", values, units, text)
     return data
 
 

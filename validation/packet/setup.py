@@ -85,7 +85,9 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         trace_time=np.zeros(traces),
         trace_what=np.zeros((traces, 5), np.int64),
         windows=np.zeros((2 * n + 64 if record.windows is not None else 0, 9)),
-        queues=np.zeros((2 * (len(links) + longest + 8) if record.queues is not None else 0, 4)),
+        queues=np.zeros(
+            (2 * (len(links) + longest + 8) if record.queues is not None else 0, k.QUEUE_COLUMNS)
+        ),
         edges=np.array([scenario.warm_up / 2, scenario.warm_up, scenario.duration]),
         ahead_links=np.zeros((len(links), k.EDGES, k.AHEAD_LINKS)),
         ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),
@@ -151,6 +153,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "sack": s["sack"],
         "timestamps": group.timestamps,
         "ecn": group.ecn,
+        "priority": group.priority,
         "max_backoff": group.max_backoff,
         "clear_after": group.clear_rtt_after,
         "min_rto": s["min_rto"],
@@ -165,6 +168,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
     }
     if group.echoes_each:
         fields["ecn"] = k.EACH
+        fields["ecn_as_ns2"] = False  # ns-2's agents and sinks know no such echo
     if group.open_loop and group.rate is not None:
         fields["interval"] = on_clock(scenario, 8.0 * group.packet_size / group.rate)
     return fields

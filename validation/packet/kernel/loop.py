@@ -151,7 +151,7 @@ def _acked(w: Any, slot: Any) -> None:
     f.marked = 1 if e.mark & k.ECE else 0
     windows.look(w, f, max(e.ack - f.una, 0))
     if f.marked:
-        senders.on_mark(w, f)
+        senders.on_mark(w, f, e.ack)
     senders.on_ack(w, f, i, slot, e.ack, e.sent)
     if finished(f) and f.finish == math.inf:
         f.finish = w.now
@@ -228,7 +228,7 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
     f = at.flow(w, i)
     _turn(w, i)
     if what == k.TIMER:
-        if timer_is_due(w, f, i, number) and f.una < min(f.top, f.limit):
+        if timer_is_due(w, f, i, number) and (f.una < min(f.top, f.limit) or f.cwnd < 1.0):
             senders.on_timeout(w, f, i)
             if w.sampling == 1:
                 sample_window(w, f, i, current_rto(f))

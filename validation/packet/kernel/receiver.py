@@ -19,6 +19,7 @@ from .records import (
     DELACK,
     DELIVERED,
     ECE,
+    ECT,
     GOODPUT,
     HANDSHAKES,
     RECEIVED,
@@ -85,10 +86,32 @@ def _find_row(w: Any, f: Any, i: Any, seq: Any) -> None:
 def note_marks(f: Any, marks: Any) -> None:
     """A mark is echoed by all acknowledgements until the sender has answered (RFC 3168, 6.1.3)."""
     if f.ecn:
+        if f.ecn_as_ns2:
+            f.held_marks |= marks
+            return
         if marks & CWR:
             f.echoes_mark = 0
         if marks & CE:
             f.echoes_mark = 1
+
+
+@called
+def _echo(f: Any) -> Any:
+    """The mark of an acknowledgement; ns-2's sinks set it once for all the packets that it acknowledges.
+
+    There the first segment asks for ECN, and its echo is the answer; later ones are echoed only if they may be marked.
+    """
+    if not f.ecn_as_ns2:
+        return ECE if f.echoes_mark else 0
+    held = f.held_marks
+    f.held_marks = 0
+    if held & CWR:
+        f.echoes_mark = 0
+    if held & CE:
+        f.echoes_mark = 1
+    if held & ECE:
+        return ECE
+    return ECE if held & ECT and f.echoes_mark else 0
 
 
 @inlined
@@ -133,7 +156,7 @@ def fill_ack(w: Any, f: Any, i: Any, slot: Any, seq: Any, sent: Any) -> None:
     e = at.event(w, slot)
     e.flow = i
     e.kind = ACK
-    e.mark = ECE if f.echoes_mark else 0
+    e.mark = _echo(f) if f.ecn else 0
     e.on = -1
     e.seq = f.acks
     f.acks += 1

@@ -10,6 +10,9 @@ from . import records as k
 from . import views as at
 from .jit import called, inlined
 
+#: A number of a discipline's state.
+_number = at.part_of("state", np.dtype([("value", np.float64)]))
+
 
 @called
 def trace(w: Any, what: Any, time: Any, i: Any, seq: Any, kind: Any, link: Any) -> None:
@@ -106,10 +109,14 @@ def sample_window(w: Any, f: Any, i: Any, rto: Any) -> None:
 
 @called
 def sample_queue(w: Any, link: Any) -> None:
-    """One row about a link: time, link, packets and bytes held, the packet being sent excluded."""
+    """One row about a link: time, link, packets and bytes held without the one being sent, its discipline's state."""
     n = w.queue_count
+    line = at.link(w, link)
     at.queues(w)[n, 0] = w.now
     at.queues(w)[n, 1] = link
-    at.queues(w)[n, 2] = at.link(w, link).waiting
-    at.queues(w)[n, 3] = at.link(w, link).waiting_bytes
+    at.queues(w)[n, 2] = line.waiting
+    at.queues(w)[n, 3] = line.waiting_bytes
+    if line.discipline:
+        for column in range(4, k.QUEUE_COLUMNS):
+            at.queues(w)[n, column] = _number(w, line, column - 4).value
     w.queue_count += 1

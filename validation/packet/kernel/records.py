@@ -29,7 +29,7 @@ SENDERS = ("tahoe", "reno", "newreno", "sack", "cbr", "poisson")
 DUP_THRESH = 3
 
 # What a sender last did to its window (the names that ns-2 gives them).
-NO_ACTION, AFTER_DUPACK, AFTER_TIMEOUT, AFTER_EXIT = range(4)
+NO_ACTION, AFTER_DUPACK, AFTER_TIMEOUT, AFTER_EXIT, AFTER_MARK = range(5)
 
 # Random streams: one per (seed, purpose, flow or link). The numbers are part of what a seed means: append, never
 # renumber.
@@ -60,6 +60,9 @@ RTT_SUM, FIRST_RTO_SUM, FIRST_SILENCE_SUM = range(3)
 SUMS = 3
 
 HOOKS = 5  # addresses of a window rule
+#: Columns of a queue's sample: time, link, packets, bytes, and up to 4 numbers of its discipline.
+QUEUE_COLUMNS = 8
+
 LEVELS = 17  # back-off exponents 0..16 of expiring timers
 
 # What the trace holds, as bits; columns of its rows.
@@ -160,7 +163,7 @@ FLOW = np.dtype(
         *_fields(np.float64, "cwnd ssthresh rtt min_rtt srtt"),
         *_fields(np.int64, "flight window packet_size marked"),
         # what every acknowledgement touches, side by side in memory
-        *_fields(np.int64, "una next top limit dupacks recovery inflation partial"),
+        *_fields(np.int64, "una next top limit dupacks recovery inflation partial ecn"),
         *_fields(np.int64, "book algorithm rule timing timed_seq backoff action after_timeout"),
         *_fields(np.float64, "timed_at base_rto min_rto max_rto least_rto tick deadline due phase"),
         *_fields(np.float64, "est dev access back_access epoch epoch_end last_sent overhead"),
@@ -177,7 +180,10 @@ FLOW = np.dtype(
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer echo_rounded backoff_to_max"),
         *_fields(np.int64, "ack_held ack_timer held_seq held_kind limited_sent"),
         # marks: does the flow want them, does its receiver echo one, has its sender answered, for which window
-        *_fields(np.int64, "ecn echoes_mark answered answered_until"),
+        *_fields(np.int64, "echoes_mark answered answered_until"),
+        # ns-2's form of them: what held packets carried, is ECN agreed on, was the window one segment at the last mark
+        *_fields(np.int64, "ecn_as_ns2 held_marks ecn_agreed ecn_backoff"),
+        *_fields(np.int64, "priority"),
         *_fields(np.float64, "echo after delack interval held_sent start stop finish"),
         *_fields(
             np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"

@@ -111,6 +111,7 @@ def part_of(where: str, dtype: Any) -> Any:
 
     `dtype` is the discipline's own; its records lie in `queue_state`.
     """
+    assert not set(dir(np.void)) & set(dtype.names), "interpreted, such a field would be a method"
     if config.DISABLE_JIT:
 
         def part(w: Any, line: Any, index: Any) -> Any:
@@ -187,7 +188,7 @@ copies = _view("copies", I8, "n_copies", "copies_ring")
 trace_time = _view("trace_time", F8, "n_trace")
 trace_what = _view("trace_what", I8, "n_trace", 5)
 windows = _view("windows", F8, "n_windows", 9)
-queues = _view("queues", F8, "n_queues", 4)
+queues = _view("queues", F8, "n_queues", k.QUEUE_COLUMNS)
 edges = _view("edges", F8, k.EDGES)
 ahead_links = _view("ahead_links", F8, "n_links", k.EDGES, k.AHEAD_LINKS)
 ahead_flows = _view("ahead_flows", I8, "n_flows", k.EDGES, k.AHEAD_FLOWS)

@@ -89,6 +89,9 @@ class Flows:
     ecn : bool
         Explicit congestion notification (RFC 3168): queues that can mark packets do so instead of losing them, the
         receiver echoes it, the sender answers as to a loss.
+    priority : int
+        Class of the flow's packets, acknowledgements included, where a queue has discipline "priority"; 0 is the
+        highest.
     timestamps : bool
         RTTs from the echo of each acknowledgement instead of one segment at a time.
     min_rto : float
@@ -146,6 +149,7 @@ class Flows:
     delayed_ack: float = in_unit("s", default=0.0)
     sack: bool | None = None
     ecn: bool = False
+    priority: int = 0
     timestamps: bool = False
     min_rto: float | None = in_unit("s", default=None)
     max_rto: float | None = in_unit("s", default=None)
@@ -227,6 +231,7 @@ class Flows:
             raise ScenarioError('flows.sack must not be false for sender "sack"; take "newreno"')
         truth("flows.limited_transmit", self.limited_transmit)
         truth("flows.ecn", self.ecn)
+        check("flows.priority", self.priority, 0, 255, "0 is the highest class", whole=True)
         truth("flows.timestamps", self.timestamps)
         check(
             "flows.delayed_ack", self.delayed_ack, 0.0, 10.0, 'give seconds, such as "100ms"; 0 to switch off'

@@ -40,7 +40,7 @@ class Link:
     buffer_bytes : int or None
         Limit in bytes instead: a packet is refused if the bytes waiting (without the packet being sent) plus its
         own reach it, as ns-2.35 does with `queue_in_bytes_`.
-    queue : {"droptail", "red"}
+    queue : {"droptail", "red", "sfq", "drr", "codel", "fq_codel", "pie", "priority", "step", "proportional"}
         The discipline: whom the queue refuses, and whom it sends next; docs/queues.md tells each. (`discipline`, its
         earlier name, is understood too.)
     queue_parameters : mapping of a name to a number

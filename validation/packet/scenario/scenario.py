@@ -422,7 +422,7 @@ class Scenario:
             need += 72.0 * samples
         if record.queues is not None:
             samples = len(self.ways) * self.duration / record.queues if record.queues else packets
-            need += 32.0 * samples
+            need += 64.0 * samples
         return need
 
 

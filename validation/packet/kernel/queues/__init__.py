@@ -4,8 +4,9 @@ A discipline is a file with a line in `DISCIPLINES` and three hooks: `admits(w, 
 of a packet (1: it may wait, 0: it is lost); `put(w, line, slot)`, which adds a packet to those that wait, and may take
 others off and lose them (`losses.lose_held`); `take(w, line)`, which takes the next one off (-1: none), and may lose
 some first. `PARAMETERS` are what a scenario may set, `STATE` a record of one link (fields with the names of parameters
-hold them), `LANE` one of a sub-queue. Drop-tail is part of the loop; any other discipline is compiled by itself, called
-at its addresses, and needs served links. Links count what waits, is lost and is sent.
+hold them), `LANE` one of a sub-queue, of which there are `queues`; `RECORDED` names the first fields of STATE, at most
+4, which can be written down over time. Drop-tail is part of the loop; any other discipline is compiled by itself,
+called at its addresses, and needs served links. Links count what waits, is lost and is sent.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from typing import Any
 from .. import views as at
 from ..hooks import caller
 from ..jit import inlined
-from . import droptail, red
+from . import codel, droptail, drr, fq_codel, pie, priority, proportional, red, sfq, step
 
 #: Name -> the file with its hooks; `discipline` of a link's record is the place in this table.
-DISCIPLINES: dict[str, ModuleType] = {"droptail": droptail, "red": red}
+DISCIPLINES: dict[str, ModuleType] = {
+    "droptail": droptail, "red": red, "sfq": sfq, "drr": drr, "codel": codel, "fq_codel": fq_codel, "pie": pie,
+    "priority": priority, "step": step, "proportional": proportional,
+}  # fmt: skip
 
 #: Hook -> its shape; the places of the addresses in a row of `queue_hooks`.
 HOOKS = {

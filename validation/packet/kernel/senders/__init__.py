@@ -27,7 +27,7 @@ def _hook(name: str) -> Any:
 
 on_ack = _hook("on_ack")  # (w, f, i, slot, ack, echo): an acknowledgement is back
 on_timeout = _hook("on_timeout")  # (w, f, i): the retransmission timer expired with data outstanding
-on_mark = _hook("on_mark")  # (w, f): an acknowledgement echoes a mark
+on_mark = _hook("on_mark")  # (w, f, ack): an acknowledgement echoes a mark
 on_stop = _hook("on_stop")  # (w, f): no new data from now on
 may_send = _hook("may_send")  # (w, f): ask for what the window allows
 send = _hook("send")  # (w, f, i): send what was asked for in this turn

@@ -37,6 +37,7 @@ def flow_fields(settings: Mapping[str, Any]) -> dict[str, Any]:
         "least_rto": 2.0 * settings["timer_granularity"],
         "echo_rounded": settings["timestamps"],
         "backoff_to_max": True,
+        "ecn_as_ns2": settings["ecn"],
     }
 
 
@@ -69,12 +70,21 @@ def may_send(w: Any, f: Any) -> None:
 
 
 @called
-def on_mark(w: Any, f: Any) -> None:
-    """An acknowledgement echoes a mark: the window falls as at a loss, once for a window of data."""
-    if f.una > f.answered_until and not f.recovery:
-        reduce_on_mark(w, f, reno.on_loss_ns2)
-        f.answered_until = f.top
-        f.answered = 1
+def on_mark(w: Any, f: Any, ack: Any) -> None:
+    """An acknowledgement echoes a mark: the window falls by half, once for a window of data, in recovery too.
+
+    With a window of one segment already nothing may be sent until the timer expires, and a second mark doubles that.
+    """
+    if ack - 1 > f.recover or f.action == k.AFTER_TIMEOUT:
+        f.recover = f.top - 1
+        f.action = k.AFTER_MARK
+        if f.cwnd > 1.0:
+            f.ecn_backoff = 0
+        elif f.ecn_backoff:
+            back_off(f)
+        else:
+            f.ecn_backoff = 1
+        reduce_on_mark(w, f, reno.on_loss_ns2, 1e-9)
 
 
 @inlined
@@ -191,7 +201,10 @@ def new_ack(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
     f.next = max(f.next, ack)
     timed = f.timing and ack > f.timed_seq
     if timed:
-        f.backoff = 1
+        if not (f.marked and f.ecn_agreed and f.ecn_backoff):
+            f.backoff = 1
+            if f.ecn:
+                f.ecn_backoff = 0
         f.timing = 0
     if timed or f.timestamps:
         at.counts(w)[i, k.SAMPLES] += 1
@@ -207,7 +220,13 @@ def new_ack_and_growth(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
     """The same outside recovery: the window grows; the very first acknowledgement sets it."""
     acked = ack - f.una
     new_ack(w, f, i, ack, echo)
-    grow(w, f, acked, reno.on_ack_ns2)
+    if not (f.marked and f.ecn_agreed) or f.ecn == k.EACH:  # DCTCP grows on (RFC 8257, 3.4)
+        grow(w, f, acked, reno.on_ack_ns2)
+    if f.ecn:
+        if f.marked:
+            f.ecn_agreed = 1
+        else:
+            f.ecn_backoff = 0
     if ack == 1:
         f.cwnd = np.float64(f.iw)
 
@@ -225,17 +244,25 @@ def on_duplicates(w: Any, f: Any, i: Any) -> None:
     """Third duplicate: fast retransmit, at most once for a window of data."""
     acked = f.una - 1
     again = f.algorithm not in (k.TAHOE, k.NEWRENO, k.SACK) and f.action == k.AFTER_DUPACK  # Reno alone
+    answered = False  # has the window fallen for a mark of the same window of data?
     if not (acked > f.recover or again or acked == 0):
-        return
+        answered = f.action == k.AFTER_MARK
+        if not answered:
+            return
     at.counts(w)[i, k.RECOVERIES] += 1
-    f.recover = f.top - 1
+    if not answered:
+        f.recover = f.top - 1
     f.action = k.AFTER_DUPACK
     f.timing = 0
     if f.algorithm == k.SACK:
         f.pipe = f.top - f.una - k.DUP_THRESH
         f.recovery = 1
         f.scan = max(f.scan, f.una + 1)
-    reduce_on_loss(w, f, reno.on_loss_ns2)
+    if not answered:
+        reduce_on_loss(w, f, reno.on_loss_ns2)
+    elif f.algorithm == k.TAHOE:
+        f.cwnd = 1.0
+        f.answered = 1
     set_timer(w, f, i)
     if f.algorithm == k.TAHOE:
         f.next = f.una
@@ -290,8 +317,9 @@ def _partial_ack(w: Any, f: Any, i: Any, ack: Any) -> None:
     if f.inflation > deflate:
         f.inflation -= deflate - 1
     else:
-        f.cwnd = max(f.cwnd - (deflate - f.inflation), 1.0)
+        f.cwnd -= deflate - f.inflation
         f.inflation = 1
+    f.cwnd = max(f.cwnd, 1.0)
     f.last_una = ack
     f.una = ack
     f.next = max(f.next, ack)
@@ -344,7 +372,10 @@ def _sack_on_ack(w: Any, f: Any, i: Any, slot: Any, ack: Any, echo: Any) -> None
 @called
 def on_timeout(w: Any, f: Any, i: Any) -> None:
     """The retransmission timer expired: one segment, from the first unacknowledged on."""
-    count_timeout(w, f, i)
+    waited = f.una == f.top  # a mark left a window of less than a segment: the timer allows the next
+    if not waited:
+        count_timeout(w, f, i)
+    f.cwnd = max(f.cwnd, 1.0)
     f.inflation = 0
     f.dupacks = 0 if f.algorithm != k.TAHOE else f.dupacks
     f.recovery = 0
@@ -354,9 +385,14 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     forget_scoreboard(w, f, i)
     if f.una == 0:
         f.iw = 1  # the first packet was lost: no larger first window
+    old = f.ssthresh
+    answered = f.action == k.AFTER_MARK
     f.action = k.AFTER_TIMEOUT
     reduce_on_timeout(w, f, reno.on_timeout_ns2)
-    back_off(f)
+    if answered or waited:
+        f.ssthresh = old
+    if not waited:
+        back_off(f)
     set_timer(w, f, i)
     f.next = f.una
     f.timing = 0

@@ -28,7 +28,13 @@ DEFAULTS: dict[str, Any] = {
 
 def flow_fields(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a flow's record that this rule book sets."""
-    return {"recover": -2, "least_rto": 0.0, "echo_rounded": False, "backoff_to_max": False}
+    return {
+        "recover": -2,
+        "least_rto": 0.0,
+        "echo_rounded": False,
+        "backoff_to_max": False,
+        "ecn_as_ns2": False,
+    }
 
 
 @inlined
@@ -78,12 +84,11 @@ def may_send(w: Any, f: Any) -> None:
 
 
 @called
-def on_mark(w: Any, f: Any) -> None:
-    """An acknowledgement echoes a mark: the window falls as at a loss, once for a window of data."""
-    if f.una > f.answered_until and not f.recovery:
-        reduce_on_mark(w, f, reno.on_loss)
+def on_mark(w: Any, f: Any, ack: Any) -> None:
+    """An acknowledgement echoes a mark: the window falls as at a loss, once for a window of data (RFC 3168, 6.1.2)."""
+    if ack > f.answered_until and not f.recovery:
+        reduce_on_mark(w, f, reno.on_loss, 1.0)
         f.answered_until = f.top
-        f.answered = 1
 
 
 @inlined
@@ -112,7 +117,7 @@ def on_timeout(w: Any, f: Any, i: Any) -> None:
     old = f.ssthresh
     repeated = f.backoff > 1 and f.after_timeout
     reduce_on_timeout(w, f, reno.on_timeout)
-    if repeated and not f.rule:
+    if (repeated or f.una < f.answered_until) and not f.rule:
         f.ssthresh = old
     back_off(f)
     clear_scoreboard(w, f, i)  # the receiver may have reneged (RFC 2018, section 8)
@@ -184,7 +189,8 @@ def _advance(w: Any, f: Any, i: Any, ack: Any, echo: Any) -> None:
         restart_timer(w, f, i)
         if first:
             f.cwnd = np.float64(f.iw)  # the handshake is over
-        else:
+        elif not f.marked or f.ecn == k.EACH:
+            # What echoes a mark lets no window grow (RFC 3168, 6.1.2) but DCTCP's (RFC 8257, 3.4).
             grow(w, f, newly, reno.on_ack)
         ask(w, f, k.REPEAT)
     elif f.una > f.recover or f.algorithm == k.RENO:
@@ -215,7 +221,8 @@ def enter_recovery(w: Any, f: Any, i: Any) -> None:
     if f.una - 1 <= f.recover:
         return
     at.counts(w)[i, k.RECOVERIES] += 1
-    reduce_on_loss(w, f, reno.on_loss)
+    if f.una >= f.answered_until:  # else the window has fallen for a mark of the same window of data
+        reduce_on_loss(w, f, reno.on_loss)
     f.recover = f.top - 1
     f.action = k.AFTER_DUPACK
     f.limited_sent = 0

@@ -7,7 +7,7 @@ from typing import Any
 from .. import views as at
 from ..jit import called, inlined
 from ..links import delayed_arrival, pass_through
-from ..records import ARRIVE, CWR, DELAYED, ECT, NEW
+from ..records import ARRIVE, CWR, DELAYED, ECE, ECT, NEW
 
 
 @inlined
@@ -30,9 +30,8 @@ def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
     e.seq = seq
     e.kind = kind
     e.mark = 0
-    if f.ecn and kind == NEW:  # what is sent again must not be marked (RFC 3168, 6.1.5)
-        e.mark = ECT | CWR if f.answered else ECT
-        f.answered = 0
+    if f.ecn:
+        e.mark = _marks(f, seq, kind)
     e.sent = w.now
     e.length = f.ack_size if seq == 0 and f.handshake else f.packet_size
     e.hop = f.forward_hop
@@ -52,6 +51,25 @@ def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
     if hop.through:
         pass_through(w, e)
     return False
+
+
+@called
+def _marks(f: Any, seq: Any, kind: Any) -> Any:
+    """What a segment of a flow with ECN carries: whether it may be marked, and that the window has fallen.
+
+    Not a handshake, nor what is sent again (RFC 3168, 6.1.1, 6.1.5). In ns-2 the first segment alone is not, and it
+    asks for ECN.
+    """
+    if f.ecn_as_ns2:
+        marks = ECE if seq == 0 else ECT
+    elif kind == NEW and (seq > 0 or not f.handshake):
+        marks = ECT
+    else:
+        return 0
+    if f.answered:
+        marks |= CWR
+        f.answered = 0
+    return marks
 
 
 @called

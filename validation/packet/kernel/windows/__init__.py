@@ -73,17 +73,22 @@ def grow(w: Any, f: Any, acked: Any, default: Any) -> None:
 @inlined
 def reduce_on_loss(w: Any, f: Any, default: Any) -> None:
     """A loss found by duplicates: new ssthresh and cwnd. What limited transmit sent is not in flight."""
-    _reduce(w, f, ON_LOSS, default)
+    _reduce(w, f, ON_LOSS, default, 1.0)
+    if f.algorithm == TAHOE:
+        f.cwnd = 1.0
 
 
 @inlined
-def reduce_on_mark(w: Any, f: Any, default: Any) -> None:
-    """An acknowledgement echoes a mark, the first of a window: the rule's hook, or what it does at a loss."""
-    _reduce(w, f, ON_MARK if at.rules(w)[f.rule, ON_MARK] else ON_LOSS, default)
+def reduce_on_mark(w: Any, f: Any, default: Any, least: Any) -> None:
+    """An acknowledgement echoes a mark, the first of a window: the rule's hook, or what it does at a loss.
+
+    ns-2 lets the window fall below one segment, its `least`: nothing is sent then until the timer expires.
+    """
+    _reduce(w, f, ON_MARK if at.rules(w)[f.rule, ON_MARK] else ON_LOSS, default, least)
 
 
 @inlined
-def _reduce(w: Any, f: Any, hook: Any, default: Any) -> None:
+def _reduce(w: Any, f: Any, hook: Any, default: Any, least: Any) -> None:
     address = at.rules(w)[f.rule, hook]
     f.flight = f.top - f.una - f.limited_sent
     if address:
@@ -91,7 +96,8 @@ def _reduce(w: Any, f: Any, hook: Any, default: Any) -> None:
     else:
         default(f, w.now)
     f.ssthresh = _bounded(f.ssthresh, 2.0)
-    f.cwnd = 1.0 if f.algorithm == TAHOE else _bounded(f.cwnd, 1.0)
+    f.cwnd = _bounded(f.cwnd, least)
+    f.answered = 1  # which the next packet says where ECN is on (RFC 3168, 6.1.2)
 
 
 @inlined
@@ -105,3 +111,4 @@ def reduce_on_timeout(w: Any, f: Any, default: Any) -> None:
     else:
         default(f, w.now)
     f.ssthresh = _bounded(f.ssthresh, 2.0)
+    f.answered = 1
