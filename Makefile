@@ -33,8 +33,8 @@ report: $(READY)
 
 # Two halves side by side: most tests use one processor.
 test: lint
-	@$(BIN)/python -m pytest tests/apps tests/docs & other=$$!; \
-	$(BIN)/python -m pytest tests src/tcpdynamics --ignore=tests/apps --ignore=tests/docs; code=$$?; \
+	@$(BIN)/python -m pytest tests/apps & other=$$!; \
+	$(BIN)/python -m pytest tests src/tcpdynamics --ignore=tests/apps; code=$$?; \
 	wait $$other && exit $$code
 
 lint: $(READY)

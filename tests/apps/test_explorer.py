@@ -63,7 +63,7 @@ def test_symbols_have_their_letters_and_places(tab: Page, files: Path) -> None:
     opened(tab, (files / "sub-packet.html").as_uri())
     assert tab.locator("label i sub").all_inner_texts()[0] == "0"
     opened(tab, (files / "lotka-volterra.html").as_uri())
-    assert "share ε of itself" in tab.locator(".note").first.inner_text()
+    assert "share ε of itself" in tab.get_by_text("share ε of itself").inner_text()
 
 
 def test_a_legend_has_values_only_while_something_is_pointed_at(tab: Page, files: Path) -> None:
@@ -114,7 +114,7 @@ def test_exported_pages_are_small_and_ask_nobody(files: Path, slug: str) -> None
     assert "http" not in (files / f"{slug}.html").read_text()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 @pytest.mark.parametrize("slug", PAGES)
 def test_a_page_is_accessible_and_fits_a_telephone(
     browser: Browser, files: Path, slug: str, scheme: Any
@@ -149,7 +149,7 @@ def test_hostile_addresses_show_one_sentence_and_the_default(tab: Page, server: 
 REFUSED = {
     "/functions/sub-packet/full-6.js": 404, "/functions/sub-packet/full-6-3000.js": 404,
     "/functions/nothing/full-6-3.js": 404, "/code/sub-packet/packets?loss=7": 400,
-    "/code/sub-packet/nothing": 404, "/netcdf/sub-packet/nothing": 404, "/netcdf/nothing": 404,
+    "/code/sub-packet/nothing": 404, "/netcdf/nothing": 404,
 }  # fmt: skip
 
 

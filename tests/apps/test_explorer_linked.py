@@ -59,9 +59,7 @@ def test_a_time_is_marked_in_the_plane_where_the_motion_is(tab: Page, files: Pat
     ((x, y),) = spots(tab, "plane")
     motion = next(row for row in numbers(tab, 3) if row[0] == "motion")
     assert [float(motion[1]), float(motion[2])] == [1, 0]  # a window of one packet, an empty queue
-    bottom = tab.locator("[data-figure=plane] clipPath rect").evaluate(
-        "(r) => r.y.baseVal.value + r.height.baseVal.value"
-    )
+    bottom = tab.locator("#in-plane rect").evaluate("(r) => r.y.baseVal.value + r.height.baseVal.value")
     assert y == pytest.approx(bottom, abs=0.1)
     pointed(tab, "window", 0.1)
     ((later, _),) = spots(tab, "plane")

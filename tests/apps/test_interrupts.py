@@ -84,7 +84,7 @@ def interrupted(code: str, words: list[str], cache: Path) -> tuple[int, str, str
     return child.returncode, out, err
 
 
-@pytest.mark.parametrize("kind", ["foreign", "drops"])
+@pytest.mark.parametrize("kind", ["foreign", pytest.param("drops", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "words",
     [

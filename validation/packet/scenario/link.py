@@ -157,8 +157,10 @@ class Bottleneck:
         Most packets held, *including* the one being sent. None: no limit.
     loss : float
         Probability [1], in [0, 1), with which each packet is lost independently, before it meets the queue.
-    queue, queue_parameters
-        As of a `Link`.
+    queue : {"droptail", "red", "sfq", "drr", "codel", "fq_codel", "pie", "priority", "step", "proportional"}
+        The discipline, as of a `Link`.
+    queue_parameters : mapping of a name to a number
+        What the discipline is set to, as of a `Link`.
 
     Raises
     ------

@@ -124,7 +124,7 @@ explorer.page("fluid-tcp", (() => {
       const stableSide = curve.map(([flows, base]) => [upTo(functions, values, flows, base), base]).reverse();
       figures.chart.show({
         xTitle: "flows", yTitle: explorer.title("base round-trip time", "s"), xRange: FLOWS, yRange: RTT,
-        lines: [{ name: "stable", x: [...curve, ...stableSide].map((e) => e[0]), y: [...curve, ...stableSide].map((e) => e[1]), area: true, shade: true },
+        lines: [...(curve.length ? [{ name: "stable", x: [...curve, ...stableSide].map((e) => e[0]), y: [...curve, ...stableSide].map((e) => e[1]), area: true, shade: true }] : []),
           { name: "boundary of stability", x: curve.map((e) => e[0]), y: curve.map((e) => e[1]) },
           { name: `the sliders${verdict}`, x: [values.flows], y: [values.base_rtt], points: true }],
         pick: (x1, y1) => set({ flows: x1, base_rtt: y1 }),
