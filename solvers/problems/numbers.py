@@ -100,25 +100,24 @@ def labelled_by_itself(name: str, array: xr.DataArray) -> xr.DataArray:
     >>> labelled_by_itself("p", xr.DataArray([0.1, 0.2], dims="p")).coords["p"].values.tolist()
     [0.1, 0.2]
     """
-    for own in dict.fromkeys((name, array.name)):
-        if own not in array.dims:
-            continue
-        if array.ndim > 1:
-            raise DomainError(
-                f"{bare(name)} varies over {array.ndim} dimensions, and the one named {shown(own)} cannot hold its "
-                "values as labels; rename that dimension"
-            )
-        values = np.asarray(array.values, dtype=np.float64)
-        if own not in array.coords:
-            array = array.assign_coords({own: (own, values, array.attrs)})
-            continue
-        labels = array.coords[own].values
-        if labels.dtype.kind not in "iuf" or not np.array_equal(labels, values, equal_nan=True):
-            at = int(np.argmax(labels != values))
-            raise DomainError(
-                f"the dimension {shown(own)} of {bare(name)} has other labels than the values of {bare(name)}, such as "
-                f"{shown(labels[at].item())} for {shown(float(values[at]))}; rename the dimension or drop its labels"
-            )
+    # By the parameter's name alone: what is computed from an array has the array's name still.
+    if name not in array.dims:
+        return array
+    if array.ndim > 1:
+        raise DomainError(
+            f"{bare(name)} varies over {array.ndim} dimensions, and the one named {shown(name)} cannot hold its "
+            "values as labels; rename that dimension"
+        )
+    values = np.asarray(array.values, dtype=np.float64)
+    if name not in array.coords:
+        return array.assign_coords({name: (name, values, array.attrs)})
+    labels = array.coords[name].values
+    if labels.dtype.kind not in "iuf" or not np.array_equal(labels, values, equal_nan=True):
+        at = int(np.argmax(labels != values))
+        raise DomainError(
+            f"the dimension {shown(name)} of {bare(name)} has other labels than the values of {bare(name)}, such as "
+            f"{shown(labels[at].item())} for {shown(float(values[at]))}; rename the dimension or drop its labels"
+        )
     return array
 
 
