@@ -51,7 +51,9 @@ def test_page_is_well_formed_and_names_are_unique(page: str) -> None:
 
 def test_page_says_what_was_found(page: str) -> None:
     assert "1679936255551813859/2226552430058027235" in page
-    assert len(re.findall(r'<td class="(?:agrees|close|differs|undecided|no answer)"', page)) == 4 * 4 * (3 + 2 + 2 + 3)
+    assert len(re.findall(r'<td class="(?:agrees|close|differs|undecided|no answer)"', page)) == 4 * 4 * (
+        3 + 2 + 2 + 3
+    )
     assert "numpy" in page and "Seed" in page
     links = set(re.findall(r'href="#([^"]+)"', page))
     assert links <= set(re.findall(r'id="([^"]+)"', page))
