@@ -26,7 +26,7 @@ def swing(times: ArrayLike, values: ArrayLike) -> Swing | None:
     --------
     >>> t = np.linspace(0, 20, 401)
     >>> one = swing(t, np.sin(t))
-    >>> round(one.high, 4), round(one.period, 3)
+    >>> round(float(one.high), 4), round(float(one.period), 3)
     (1.0, 6.283)
     """
     t, v = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
