@@ -271,13 +271,10 @@ class Jobs:
         try:
             _hand(process, {"run": _name(job.kind.run), "words": job.words})
             while (note := _note(process.stdout)) is not None:
-                if "share" in note:
-                    job.share, job.said = max(job.share, float(note["share"])), ""
-                elif "state" in note:
+                if "state" in note:
                     said = (note["state"], note["said"], _parts(process.stdout, note["parts"]))
                     break
-                else:
-                    job.said = str(note["said"])
+                self._progress(job, note)
         except (OSError, ValueError):  # it was ended meanwhile
             pass
         finally:
@@ -289,6 +286,16 @@ class Jobs:
             if state == "done":
                 self._prepare(job.kind)
             self._finish(job, state, words, parts)
+
+    def _progress(self, job: _Job, note: Mapping[str, Any]) -> None:
+        """Take in how far a job is; what its process said before it was ended does not replace why it was."""
+        with self._turn:
+            if job.state in _ENDED:
+                return
+            if "share" in note:
+                job.share, job.said = max(job.share, float(note["share"])), ""
+            else:
+                job.said = str(note["said"])
 
     def _finish(self, job: _Job, state: str, said: str, parts: Parts | None = None) -> None:
         if job.state in _ENDED:

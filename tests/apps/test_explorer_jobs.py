@@ -139,6 +139,18 @@ def test_a_job_that_nobody_asks_about_ends(jobs: Jobs, clock: Clock, folder: Cal
     assert (status["state"], status["said"]) == ("ended", "its page was closed")
 
 
+def test_late_news_of_an_ended_job_do_not_replace_why_it_ended(
+    jobs: Jobs, folder: Callable[[str], Path]
+) -> None:
+    name = jobs.start("hold", {"folder": str(folder("a"))})
+    job = jobs._jobs[name]
+    jobs.end(name, "its page was closed")
+    before = jobs.status(name)
+    for note in ({"share": 0.9}, {"said": "still at work"}):
+        jobs._progress(job, note)
+    assert jobs.status(name) == before and (before or {})["said"] == "its page was closed"
+
+
 def test_a_job_that_takes_too_long_ends(jobs: Jobs, clock: Clock, folder: Callable[[str], Path]) -> None:
     name = jobs.start("hold", {"folder": str(folder("a"))})
     clock.now += 1.01 * LONGEST
