@@ -12,15 +12,17 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic as _intrinsic
+
+from tcpdynamics.linked import linked
 
 intrinsic: Callable[..., Any] = _intrinsic
 
 #: Of all compiled functions behind `taylor_kernel.integrate`; the inner ones have no cache of their own.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-inner: Callable[..., Any] = njit(**OPTIONS)
+inner: Callable[..., Any] = linked(**OPTIONS)
 
 #: Trajectories side by side: two AVX-512 registers.
 LANES = 16

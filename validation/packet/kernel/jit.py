@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numba import njit
-
 from tcpdynamics.compiled import kept_on_disk, stamp_of
+from tcpdynamics.linked import linked
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -17,12 +16,10 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 # factor of 1.7, for a call would pass some thirty arrays.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
-# Without the wrappers that Python would call: half of the time to compile.
-_INNER: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-inlined: Callable[[_F], _F] = njit(forceinline=True, **_INNER)
+inlined: Callable[[_F], _F] = linked(forceinline=True, **OPTIONS)
 
 #: For what happens seldom: compiled once instead of at each place where it is called.
-called: Callable[[_F], _F] = njit(**_INNER)
+called: Callable[[_F], _F] = linked(**OPTIONS)
 
 
 def by_number(number_of: Any, members: Sequence[Any]) -> Any:

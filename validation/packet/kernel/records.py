@@ -128,8 +128,7 @@ EVENT = np.dtype(
         *_fields(np.float64, "time sent"),
         *_fields(np.int64, "seq ack order"),
         *_fields(np.int32, "next flow hop length on"),
-        *_fields(np.int16, "what"),
-        *_fields(np.int8, "kind mark blocks"),
+        *_fields(np.int8, "what kind mark blocks"),
     ],
     align=True,
 )
