@@ -13,11 +13,13 @@ Tell = Callable[[str, float], None]
 #: Seconds of one core that each step takes, in the report and in the quick one. They only weigh the steps.
 SECONDS = {
     "solving the sub-packet chain": (2, 2),
-    "simulating Fig. 9": (85, 4),
-    "simulating Fig. 10, 250 kbit/s": (14, 2),
-    "simulating Fig. 10, 500 kbit/s": (30, 2),
-    "simulating Fig. 11, mixed RTTs": (85, 4),
+    "simulating Fig. 9": (65, 4),
+    "simulating Fig. 10, 250 kbit/s": (11, 2),
+    "simulating Fig. 10, 500 kbit/s": (23, 2),
+    "simulating Fig. 11, mixed RTTs": (65, 4),
     "comparing packets with ns-2": (10, 4),
+    "comparing window rules with their laws": (5, 2),
+    "comparing queues": (3, 1),
     "drawing the papers' figures and charts": (2, 2),
     "comparing with fluids: logistic control": (1, 1),
     "comparing with fluids: Lotka-Volterra control": (6, 2),

@@ -104,6 +104,8 @@ def test_the_bound_of_a_fluid_comparison_is_the_environments(
         ("SubPacketChainVsPackets", "flows"),
         ("TRefwaMapVsFluid", "gains"),
         ("TRefwaMapVsFluid", "lags"),
+        ("WindowRulesVsLaws", "loss"),
+        ("WindowRulesVsLaws", "rules"),
     ],
 )
 def test_a_setting_lists_some_values_and_not_too_many(name: str, setting: str) -> None:

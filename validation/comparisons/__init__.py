@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .prediction import PredictionVsPackets as PredictionVsPackets
     from .sub_packet import SubPacketChainVsPackets as SubPacketChainVsPackets
     from .t_refwa import TRefwaMapVsFluid as TRefwaMapVsFluid
+    from .window_rules import WindowRulesVsLaws as WindowRulesVsLaws
 
 _HOME_OF = {
     "LogisticVsFluid": "logistic",
@@ -20,6 +21,7 @@ _HOME_OF = {
     "PredictionVsPackets": "prediction",
     "SubPacketChainVsPackets": "sub_packet",
     "TRefwaMapVsFluid": "t_refwa",
+    "WindowRulesVsLaws": "window_rules",
 }
 __all__ = sorted(_HOME_OF)
 
