@@ -29,6 +29,9 @@ MEASURES: dict[str, tuple[str, str]] = {
     "marked_packets": ("packets", "packets marked instead of lost"),
     "finished": ("1", "flows that finished"),
     "completion": ("s", "completion time of flows that finished (mean)"),
+    "connections": ("1", "connections that finished"),
+    "connection_time": ("s", "completion time of connections (mean)"),
+    "longest_hang": ("s", "longest hang of a user (mean over users)"),
     "phase_warning": ("1", "share of runs that bear marks of phase effects"),
 }
 #: The same of each group of flows.
@@ -73,6 +76,11 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "marked_packets": v["link_marked"].sum() if "link_marked" in v else 0,
         "finished": np.isfinite(v["finish"]).sum(),
         "completion": _mean(v["completion_time"]),
+        "connections": v["connections_finished"].sum() if "connections_finished" in v else 0,
+        "connection_time": _mean(np.asarray(result["connection_time"].values))
+        if "connection_time" in result
+        else np.nan,
+        "longest_hang": v["longest_hang"].mean() if "longest_hang" in v else np.nan,
         "phase_warning": bool(result.attrs["warning"]),
     }
     return {
@@ -85,7 +93,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
 _USED = (
     "arrived_by_kind", "dropped_by_kind", "sent", "loss_rate", "loss_rate_timeout", "goodput_packet_rate",
     "goodput_rate", "slice_jain", "slice_starved", "utilisation", "mean_queue", "mean_rtt", "sent_by_kind", "timeouts",
-    "link_marked", "finish", "completion_time",
+    "link_marked", "finish", "completion_time", "connections_finished", "longest_hang",
 )  # fmt: skip
 
 
