@@ -108,7 +108,7 @@ def test_hangs_are_those_of_the_trace():
         gaps = np.diff(edges)
         assert result.longest_hang.values[user] == pytest.approx(gaps.max(), abs=1e-9)
         counts = (gaps[:, None] >= result.hang_length.values - 1e-9).sum(0)
-        assert (result.hangs.values[user] == counts).all() and counts[0] > 5
+        assert (result.hangs.values[user] == counts).all() and counts[0] > 3
 
 
 def test_a_user_who_thinks_does_not_hang():
@@ -139,7 +139,7 @@ def crowd(clock, scheduler="calendar", seed=3, record=None):
             target=("b", "c"),
             segments=7,
             think=0.5,
-            stop=15.0,
+            stop=6.0,
             overhead=0.01,
             ecn=True,
         ),
