@@ -8,6 +8,7 @@ import json
 import math
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
@@ -202,7 +203,7 @@ def sweep_scenarios(
 
     Examples
     --------
-    >>> from tcpdynamics.validation.packet import Bottleneck, Flows
+    >>> from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario
     >>> base = Scenario((Flows(5, rtt=(0.1, 0.12)),), Bottleneck(1e6, 20), duration=10.0, warm_up=1.0)
     >>> result = sweep_scenarios(base, {"bottleneck.buffer": [5, 50]}, seeds=3)
     >>> loss = result.loss_rate_mean.values
@@ -487,12 +488,16 @@ def _executor(work: ScenarioWork, processes: int | None, executor: Any) -> Itera
         yield executor.get_executor() if hasattr(executor, "get_executor") else executor
         return
     if processes is not None:
-        with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-            try:
-                yield pool
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        spawn = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(processes, spawn, initializer=_leave_interrupts_to_the_parent)
+        try:
+            yield pool
+        except BaseException:
+            for process in list(pool._processes.values()):  # what runs need not go on
+                process.terminate()
+            pool.shutdown(cancel_futures=True)
+            raise
+        pool.shutdown()
         return
     stop = threading.Event()
     object.__setattr__(work, "stop", stop)
@@ -504,3 +509,8 @@ def _executor(work: ScenarioWork, processes: int | None, executor: Any) -> Itera
         threads.shutdown(wait=False, cancel_futures=True)
         raise
     threads.shutdown()
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches all processes of a terminal; the one that asked for the work ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
