@@ -57,13 +57,13 @@ def _open(result, rules):
 def test_a_connection_that_begins_again_is_a_new_one(rules):
     """With losses, in distribution: what is left of an older connection under way does no harm."""
     options = {"rules": rules, "rtt": 0.05, "segments": 15, "jitter": 0.03, "min_rto": 0.2, **LARGE}
-    result = web(Flows(1, think=0.02, **options), loss=0.08, duration=500.0)
+    result = web(Flows(1, think=0.02, **options), loss=0.08, duration=300.0)
     again = result.connection_time.values
     again = xr.DataArray(again[np.isfinite(again)], dims="replication")
     fresh = replicate(
-        Scenario((Flows(1, **options),), Bottleneck(1e7, 100, 0.08), duration=200.0, warm_up=1.0), 300
+        Scenario((Flows(1, **options),), Bottleneck(1e7, 100, 0.08), duration=100.0, warm_up=1.0), 150
     ).completion_time[:, 0]
-    assert again.size > 250 and fresh.notnull().all()
+    assert again.size > 100 and fresh.notnull().all()
     # Medians and logarithms: timeouts make heavy tails.
     difference = two_sample(np.log(again), np.log(fresh.drop_vars("seed")), level=0.999)
     assert float(difference["low"]) < 0.0 < float(difference["high"])
@@ -107,8 +107,9 @@ def test_hangs_are_those_of_the_trace():
         edges = np.concatenate([[max(20.0, start)], times[times > 20.0], [200.0]])
         gaps = np.diff(edges)
         assert result.longest_hang.values[user] == pytest.approx(gaps.max(), abs=1e-9)
-        counts = (gaps[:, None] >= result.hang_length.values - 1e-9).sum(0)
-        assert (result.hangs.values[user] == counts).all() and counts[0] > 3
+        counts = (gaps[:, None] >= result.hang_length.values).sum(0)
+        assert (result.hangs.values[user] == counts).all()
+    assert result.hangs.values[:, 0].sum() > 20
 
 
 def test_a_user_who_thinks_does_not_hang():
@@ -214,7 +215,7 @@ def test_interpreted_users_are_the_same():
     done = subprocess.run(
         [sys.executable, __file__], capture_output=True, text=True, env=environment, check=True
     )
-    assert json.loads(done.stdout) == {clock: digest(simulate(crowd(clock))) for clock in ("grid", "double")}
+    assert json.loads(done.stdout) == {clock: digest(simulate(crowd(clock))) for clock in ("grid",)}
 
 
 def test_the_ready_scenario_has_pools():
@@ -222,4 +223,4 @@ def test_the_ready_scenario_has_pools():
 
 
 if __name__ == "__main__":
-    print(json.dumps({clock: digest(simulate(crowd(clock))) for clock in ("grid", "double")}))
+    print(json.dumps({clock: digest(simulate(crowd(clock))) for clock in ("grid",)}))
