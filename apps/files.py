@@ -68,6 +68,7 @@ def check_writable(path: Path) -> None:
 #: How the pages, tables and pictures of this package begin: by this they are known again.
 PAGE = '<!doctype html>\n<html lang="en"><head><meta name="generator" content="tcpdynamics">'
 TABLE = "time_s,flow,sequence,retransmission\n"
+SWEEP_TABLE = "sweep_point,"
 _TEXT_OF_PICTURE = b"tEXtSoftware\0tcpdynamics"
 
 #: How any PNG begins.
@@ -80,6 +81,7 @@ _HELD_BY_PICTURE = b"tEXtDescription\0"
 #: The command that gives what a solver of ours does.
 _COMMANDS = {
     "stability_chart": "stability",
+    "sweep_scenarios": "sweep",
     "chart_points": "stability",
     "characteristic_roots": "stability",
     "eigenvalues": "stability",
@@ -152,7 +154,8 @@ def check_replaceable(path: Path, force: bool, what: str) -> None:
             start = file.read(4096)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
-    if not start or (start.startswith(TABLE.encode()) and path.suffix.lower() == ".csv"):
+    tables = (TABLE.encode(), SWEEP_TABLE.encode())
+    if not start or (start.startswith(tables) and path.suffix.lower() == ".csv"):
         return
     held = _held(path, start)
     if held is None:

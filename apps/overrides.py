@@ -46,41 +46,55 @@ def override(table: dict[str, Any], setting: str, example: str = "flows.0.sender
         raise InputError(f"--set takes key=value, such as {example}, got {shown(setting)}")
     if len(names) > _DEEPEST:
         raise InputError(f"--set goes at most {_DEEPEST} names deep, got {shown(path)}")
-    at: Any = table
-    for depth, name in enumerate(names[:-1]):
-        key = _key(at, name, names[:depth])
-        at = at.setdefault(key, {}) if isinstance(at, dict) else at[key]
-    at[_key(at, names[-1], names[:-1])] = _value(text.strip())
+    from tcpdynamics.validation.packet.scenario.changes import put
+
+    try:
+        put(table, names, _value(text.strip()))
+    except InputError as error:
+        raise InputError(f"--set {error}" if not str(error).startswith("--set") else str(error)) from None
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= 60 and name.isprintable() else shown(name, 60)
+def grid_of(setting: str, most: int) -> tuple[str, list[Any]] | None:
+    """The key and the values of a setting that stands for several, as `key=start:stop:count` or `key=a,b,c`.
+
+    None where it stands for one value: also a text in quotes, a list in brackets.
+
+    Raises
+    ------
+    InputError
+        A range that is none, or of more than `most` values.
+
+    Examples
+    --------
+    >>> grid_of("bottleneck.buffer=10:30:3", 100)
+    ('bottleneck.buffer', [10.0, 20.0, 30.0])
+    >>> grid_of("flows[0].rtt=50ms:100ms:2", 100), grid_of("bottleneck.queue=red,droptail", 100)
+    (('flows.0.rtt', [0.05, 0.1]), ('bottleneck.queue', ['red', 'droptail']))
+    """
+    from tcpdynamics.quantities import quantity, read_numbers
+    from tcpdynamics.validation.packet.scenario.changes import unit_of
+
+    key, equals, text = setting.partition("=")
+    key, text = re.sub(r"\[(\d+)\]", r".\1", key).strip(), text.strip()
+    if not equals or not text or text[0] in "\"'[{":
+        return None
+    pieces = [piece.strip() for piece in text.split(":")]
+    if len(pieces) == 3 and _NUMBER.match(pieces[0]):
+        unit = unit_of(key)
+        ends = [str(quantity(p, unit, key)) if unit in ("s", "bit/s", "B") else p for p in pieces[:2]]
+        return key, read_numbers(key, ":".join([*ends, pieces[2]]), most=most)
+    values = text.split(",")
+    if len(values) == 1:
+        return None
+    if len(values) > most:
+        raise InputError(f"{key}: {len(values):,} values, at most {most:,} are allowed; give fewer")
+    if not all(value.strip() for value in values):
+        raise InputError(f"--set {key} has an empty value in {shown(text)}; write such as {key}=1,2")
+    return key, [_value(value.strip()) for value in values]
 
 
-def _key(at: Any, name: str, before: list[str]) -> str | int:
-    """The key or index that `name` means in `at`, which stands under `before`."""
-    where = _cut(".".join(before))
-    if isinstance(at, dict):
-        return name
-    if not isinstance(at, list):
-        raise InputError(
-            f"--set {where}.{_cut(name)}: {where} is {shown(at)}, which has nothing below it; stop there"
-        )
-    if not (name.isascii() and name.isdigit()):
-        index = next((i for i, entry in enumerate(at) if _name_of(entry) == name), None)
-        place = f"0.{_cut(name)}" if index is None else str(index)
-        raise InputError(
-            f"--set {where}.{_cut(name)}: {where} is a list; give an index from 0, such as {where}.{place}"
-        )
-    if len(name) > 9 or int(name) >= len(at):
-        held = f"the indices 0 to {len(at) - 1}" if at else "no entries"
-        raise InputError(f"--set {where}.{_cut(name)}: {where} has {held}; add more in the file")
-    return int(name)
-
-
-def _name_of(entry: Any) -> str:
-    """The name of a link in a file."""
-    return f"{entry.get('source')}->{entry.get('target')}" if isinstance(entry, dict) else ""
+#: How a number begins.
+_NUMBER = re.compile(r"[-+.]?\d")
 
 
 def _value(text: str) -> Any:

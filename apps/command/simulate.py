@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,9 +16,10 @@ from tcpdynamics.errors import OutputError, shown, suggestion
 
 from .. import packet_outputs as outputs
 from ..files import marked, settings_mark, write_netcdf
-from ..overrides import override
+from ..overrides import grid_of, override
 from .options import force_option, note, wrote
 from .progress import progress_line
+from .scenario_sweep import complete_quantity, complete_setting, sweep
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,7 +47,7 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
 @click.option(
     "--replications",
     type=click.IntRange(1, 10_000),
-    help="Independent runs; from two on with 95 % intervals.  [default: 1]",
+    help="Independent runs; from two on with 95 % intervals.  [default: 1; of a sweep, 5 at each point]",
 )
 @click.option(
     "--precision",
@@ -65,7 +66,22 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change one value, such as flows.0.sender=newreno or bottleneck.buffer=20; may be repeated.",
+    shell_complete=complete_setting,
+    help="Change one value, such as flows.0.sender=newreno or bottleneck.buffer=20; may be repeated. A range "
+    "start:stop:count or a list a,b,c sweeps the key; several make a grid.",
+)
+@click.option(
+    "--quantity",
+    "quantities",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=complete_quantity,
+    help="Of a sweep: keep and show this quantity, such as loss_rate; may be repeated.  [default: all]",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 1024),
+    help="Of a sweep: processes that share the work.  [default: threads, one per processor]",
 )
 @click.option("--json", "in_json", is_flag=True, help="Print JSON instead of a summary.")
 @click.option("--verbose", is_flag=True, help="With the summary, every setting and rule of what was run.")
@@ -75,7 +91,8 @@ def complete_scenario(ctx: click.Context, param: click.Parameter, incomplete: st
     multiple=True,
     metavar="FILE",
     help="Write x.nc (everything recorded), x.html (windows, queues, throughput and segments against time) or x.csv "
-    "(each data segment sent: time_s,flow,sequence,retransmission); may be repeated.",
+    "(each data segment sent: time_s,flow,sequence,retransmission); may be repeated. Of a sweep x.nc, x.csv (a row a "
+    "point), x.html or x.png (means with intervals), x.zarr (an interrupted sweep resumes there).",
 )
 @click.option(
     "--trace", type=click.Path(path_type=Path), hidden=True, help="The former name of --output x.csv."
@@ -93,6 +110,8 @@ def simulate(
     until: str | None,
     most: int | None,
     settings: tuple[str, ...],
+    quantities: tuple[str, ...],
+    processes: int | None,
     in_json: bool,
     verbose: bool,
     output: tuple[Path, ...],
@@ -113,6 +132,7 @@ def simulate(
     tcpdynamics simulate sub_packet --set flows.0.count=50 --set duration=200s
     tcpdynamics simulate mixed_rtt --precision 2% --json
     tcpdynamics simulate wide --output wide.html --output wide.nc
+    tcpdynamics simulate wide --set bottleneck.buffer=10:100:10 --output buffers.zarr --output buffers.html
     """
     from tcpdynamics.validation.packet import ready_scenarios
 
@@ -129,11 +149,20 @@ def simulate(
         raise click.UsageError("--until is the former name of --precision; leave it out")
     advice = list(_advice_on_words(until, trace, plot))
     precision = until if precision is None else precision
+    grid, settings = _grid(settings)
+    if grid:
+        _check_sweep(precision, most, trace, plot, verbose)
+        table = _table(_path_of(scenario, ready), settings, ready)
+        sweep(table, grid, replications, seed, quantities, processes, output, in_json, force)
+        return
+    if quantities or processes is not None:
+        raise click.UsageError(
+            f"{'--quantity' if quantities else '--processes'} belongs to a sweep; give --set a range, such as "
+            "bottleneck.buffer=10:100:10"
+        )
     netcdf, trace, plot = _by_kind(output, trace, plot)
     _check_together(replications, precision, most, trace, plot)
-    path = Path(scenario)
-    if not os.path.exists(path):  # unlike Path.exists, this is False for a name that is too long
-        path = ready.get(scenario.replace("-", "_"), path)
+    path = _path_of(scenario, ready)
     share = None if precision is None else _share(precision)
     described = _load(path, settings, ready)
     if seed is not None:
@@ -161,6 +190,47 @@ def simulate(
     if result.attrs["warning"]:
         click.echo(f"Warning: {result.attrs['warning']}", err=True)
     note(advice)
+
+
+def _path_of(scenario: str, ready: Mapping[str, Path]) -> Path:
+    path = Path(scenario)
+    if not os.path.exists(path):  # unlike Path.exists, this is False for a name that is too long
+        path = ready.get(scenario.replace("-", "_"), path)
+    return path
+
+
+def _grid(settings: tuple[str, ...]) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
+    """Keys with several values, and the settings that have one."""
+    from tcpdynamics.validation.packet.sweeps import MAX_SCENARIOS
+
+    grid: dict[str, list[Any]] = {}
+    single = []
+    for setting in settings:
+        several = grid_of(setting, MAX_SCENARIOS)
+        if several is None:
+            single.append(setting)
+        elif several[0] in grid:
+            raise click.UsageError(f"--set {several[0]} has several values twice; give one list or range")
+        else:
+            grid[several[0]] = several[1]
+    return grid, tuple(single)
+
+
+def _check_sweep(
+    precision: str | None, most: int | None, trace: Path | None, plot: Path | None, verbose: bool
+) -> None:
+    others = {
+        "--precision": precision,
+        "--most": most,
+        "--trace": trace,
+        "--plot": plot,
+        "--verbose": verbose or None,
+    }
+    for name, value in others.items():
+        if value is not None:
+            raise click.UsageError(
+                f"{name} belongs to one scenario, and --set asks for a grid; leave one of them out"
+            )
 
 
 def _mark(scenario: Scenario, replications: int | None, share: float | None, most: int | None) -> str:
@@ -303,7 +373,14 @@ def _reached(result: xr.Dataset) -> str:
 
 
 def _load(path: Path, settings: tuple[str, ...], ready: Iterable[str]) -> Scenario:
-    from tcpdynamics.validation.packet.scenario.toml import load_table, parse_scenario
+    from tcpdynamics.validation.packet.scenario.toml import parse_scenario
+
+    return parse_scenario(_table(path, settings, ready))
+
+
+def _table(path: Path, settings: tuple[str, ...], ready: Iterable[str]) -> dict[str, Any]:
+    """What stands in a file, with the values that are set."""
+    from tcpdynamics.validation.packet.scenario.toml import load_table
 
     try:
         table = load_table(path)
@@ -314,4 +391,4 @@ def _load(path: Path, settings: tuple[str, ...], ready: Iterable[str]) -> Scenar
         ) from None
     for setting in settings:
         override(table, setting)
-    return parse_scenario(table)
+    return table

@@ -99,6 +99,17 @@ def test_the_scenario_and_the_python_of_queues_run():
     exec(compile(code, "queues.md", "exec"), {})
 
 
+def test_the_sweeps_page_runs_and_tells_every_quantity(capsys):
+    from tcpdynamics.validation.packet.measures import MEASURES, OF_GROUPS
+
+    (code,) = blocks("sweeps.md", "python")
+    namespace = {}
+    exec(compile(code, "sweeps.md", "exec"), namespace)
+    assert "False" not in capsys.readouterr().out and namespace["figure"].data
+    told = re.findall(r"^\| `(\w+)` \| ([^ ]+) \| (.*) \|$", page("sweeps.md"), re.MULTILINE)
+    assert {name: (unit, text) for name, unit, text in told} == {**MEASURES, **OF_GROUPS}
+
+
 @pytest.mark.parametrize("number", range(len(blocks("scenarios.md", "toml"))))
 def test_worked_examples_run(number):
     scenario = parse_scenario(tomllib.loads(blocks("scenarios.md", "toml")[number]))

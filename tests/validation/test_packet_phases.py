@@ -1,12 +1,15 @@
 """Warnings of phase effects go by what happened in a run, not by what was set."""
 
+import dataclasses
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
-from tcpdynamics.validation.packet.phases import CERTAIN, PIECES, SPREAD, persistence
+from tcpdynamics.validation.packet.phases import CERTAIN, PIECES, SPREAD, jain, persistence
 from tcpdynamics.validation.packet.scenario import topologies
 
 TIMES = {"duration": 150.0, "warm_up": 30.0, "epoch": 0.4}
@@ -110,3 +113,71 @@ def test_what_rtts_explain_is_no_phase_effect():
         persistence(arrived[:3], lost[:3], rtt[:3])
     ).all()  # too few to tell a law from an exception
     assert np.isnan(persistence(arrived, 0 * lost, rtt)).all()
+
+
+def test_shares_that_no_law_explains():
+    """Two or three flows of different RTTs, of whose losses nothing can be said."""
+    flows = Flows(3, rtt=(0.0334, 0.0401), packet_size=1000, window_limit=1000)
+    text = warning(flows, rate=2e6, buffer=14)
+    assert "the same flows got more" in text and "3 alike flows" in text
+
+
+def test_the_remedy_is_measured():
+    """The sentence on jitter says what a run with it has."""
+    flows = Flows(11, rtt=(0.045, 0.055), packet_size=1500, window_limit=1000)
+    text = warning(flows)
+    said = re.search(
+        r'flows.jitter = "([\d.]+)ms" this run has a Jain index of ([\d.]+) instead of ([\d.]+)', text
+    )
+    jitter, after, before = map(float, said.groups())
+    result = simulate(
+        Scenario((dataclasses.replace(flows, jitter=jitter / 1e3),), Bottleneck(10e6, 100), **TIMES)
+    )
+    assert f"{float(jain(result.goodput.values)):.2f}" == said[2] and after > before + 0.2
+    assert result.attrs["warning"] == ""
+
+
+@pytest.mark.slow
+def test_both_kinds_of_error_on_drawn_scenarios():
+    """Of 100 scenarios: warned where a random delay makes shares much more even, silent where it changes nothing."""
+    rng = np.random.default_rng(2)
+    ruled, even = [], []
+    for _ in range(100):
+        rate, size = float(rng.choice([1e6, 2e6, 5e6, 1e7, 2e7])), int(rng.choice([500, 1000, 1500]))
+        rtt, spread = (
+            float(np.exp(rng.uniform(np.log(0.02), np.log(0.25)))),
+            float(rng.choice([1.0, 1.05, 1.2, 1.5, 3.0])),
+        )
+        buffer = int(max(5, min(200, rate * rtt / 8 / size * np.exp(rng.uniform(np.log(0.3), np.log(3))))))
+        sending = size * 8 / rate
+        flows = Flows(
+            int(rng.choice([2, 3, 5, 8, 11, 16, 25, 40])), str(rng.choice(["sack", "newreno", "reno"])),
+            str(rng.choice(["ns2", "rfc"])), rtt=(rtt, rtt * spread), packet_size=size, window_limit=1000,
+            jitter=float(rng.choice([0, 0, 0, 0.3, 1, 3, 10])) * sending,
+        )  # fmt: skip
+        length = float(min(300, max(100, 3e5 * sending)))
+        options = {"rate": rate, "buffer": buffer, "duration": length, "warm_up": length / 5, "epoch": rtt}
+        fair = []
+        for jitter in (flows.jitter, max(flows.jitter, 10 * sending)):
+            one = dataclasses.replace(flows, jitter=jitter)
+            text = warning(one, **options)
+            result = simulate(
+                Scenario((one,), Bottleneck(rate, buffer), **TIMES | {k: options[k] for k in TIMES})
+            )
+            fair.append((_of_the_law(result), text))
+        gain = fair[1][0] - fair[0][0]
+        if gain > 0.1:
+            ruled.append(bool(fair[0][1]))
+        elif gain < 0.03:
+            even.append(bool(fair[0][1]))
+    assert len(ruled) > 20 and np.mean(ruled) > 0.75
+    assert len(even) > 30 and np.mean(even) < 0.05
+
+
+def _of_the_law(result):
+    """Jain's index of goodput over the power of the RTT that fits it best."""
+    goodput, rtt = np.maximum(result.goodput.values, 0.5), np.nan_to_num(result.mean_rtt.values, nan=1.0)
+    if np.ptp(rtt) > 1e-9 and len(goodput) > 3:
+        slope, level = np.polyfit(np.log(rtt), np.log(goodput), 1)
+        goodput = goodput / np.exp(level + slope * np.log(rtt))
+    return float(jain(goodput))

@@ -230,6 +230,8 @@ def _refuse_flows(group: Flows) -> None:
         raise ScenarioError(
             f'flows.sender = "{group.sender}" is not translated for ns-2; leave those flows out'
         )
+    if group.has_users:
+        raise ScenarioError("flows.think and flows.pool are not translated for ns-2; leave those flows out")
     if group.rules != "ns2":
         raise ScenarioError(f'flows.rules = "{group.rules}": ns-2 has its own rules; take "ns2"')
     _refuse_control(group)

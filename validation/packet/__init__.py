@@ -1,7 +1,7 @@
 """A packet simulator: any network of links, TCP senders as in ns-2 or as in the RFCs, rules of one's own.
 
-Describe a `Scenario` (or load one of `ready_scenarios()`), then `simulate` it once or `replicate` it over
-seeds.
+Describe a `Scenario` (or load one of `ready_scenarios()`), then `simulate` it once, `replicate` it over seeds, or
+`sweep_scenarios` over a grid of its keys.
 """
 
 from tcpdynamics.errors import ConservationError as ConservationError
@@ -18,3 +18,4 @@ from .scenario.scenario import Scenario as Scenario
 from .scenario.toml import load_scenario as load_scenario
 from .scenario.toml import parse_scenario as parse_scenario
 from .scenario.toml import ready_scenarios as ready_scenarios
+from .sweeps import sweep_scenarios as sweep_scenarios

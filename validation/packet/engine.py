@@ -127,6 +127,8 @@ def _run(
                 sim = bind(sim._replace(windows=_double(sim.windows)))
             elif status == k.GROW_QUEUES:
                 sim = bind(sim._replace(queues=_double(sim.queues)))
+            elif status == k.GROW_CONNECTIONS:
+                sim = bind(sim._replace(connections=_double(sim.connections)))
             elif status == k.BROKEN:
                 raise ConservationError("a segment left the receiver's window; please report this run")
             else:

@@ -20,7 +20,8 @@ def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
     rows: list[tuple[int, int, float, float, float, float]] = []
     i = 0
     for group in scenario.flows:
-        rtts = np.linspace(*group.rtts(), group.count)
+        pool = group.pool or 1  # the connections of a user have one RTT
+        rtts = np.repeat(np.linspace(*group.rtts(), group.count // pool), pool)
         for j in range(group.count):
             f = flows[i]
             if scenario.links:

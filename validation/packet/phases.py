@@ -2,9 +2,10 @@
 
 On a drop-tail queue packets leave at the ticks of a clock, and acknowledgements make flows send at these ticks. Where
 a flow's packets come at its own place between two ticks, it meets the full queue always, or never (Floyd and Jacobson,
-Internetworking: Research and Experience 3, 1992). Two things betray it, both counted in the run itself:
+Internetworking: Research and Experience 3, 1992). Three things betray it, all counted in the run itself:
 
 * *losses that recur*: alike flows lose different shares of their packets, the same flows in every part of the run;
+* *shares that no law of the RTT explains*: alike flows send unlike numbers of packets, the same flows in every part;
 * *ties*: packets come to a full queue just as another leaves it, so that rounding or the order of events decides.
 """
 
@@ -31,6 +32,10 @@ PIECES = 8
 #: Warn where loss ratios of alike flows differ for good by more than this share of their mean, and by so many standard
 #: errors. Measured: 0.35 to 0.8 where flows are in step; below 0.16 with random sends, 0.02 with independent losses.
 SPREAD, CERTAIN = 0.25, 4.0
+#: Warn where shares of alike flows differ for good by more than this from the best power law of their RTTs, with an
+#: exponent that models of TCP have, and not where so many packets are lost that silences between timeouts last as long
+#: as pieces of the run. docs/scenarios.md has the shares of both errors.
+UNEVEN, EXPONENTS, CROWDED = 0.45, (-2.5, 0.5), 0.15
 #: Warn where so large a share of the packets that meet a queue with one place left, or none, meet a tie, and at least
 #: so many did. Measured: 0.13 to 1 where flows are in step, 0.002 (2 * records.TIE) to 0.011 elsewhere.
 TIED, MANY = 0.1, 20
@@ -50,6 +55,8 @@ class Cell:
     spread: float
     certain: float
     jain: float
+    uneven: float
+    sure: float
 
 
 def persistence(
@@ -101,6 +108,51 @@ def persistence(
     return float(np.sign(relative) * np.sqrt(abs(relative))), float(variance / np.sqrt(error))
 
 
+def unevenness(arrived: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[float, float]:
+    """How far shares of flows are for good from a law of their RTTs, and how sure that is.
+
+    Parameters
+    ----------
+    arrived : (N, PIECES) array
+        Packets of N >= 2 flows in pieces of the run.
+    rtt : (N,) array
+        Mean RTTs [s], > 0. Models of TCP give shares that fall with a power of them between 0 and 2
+        (`EXPONENTS` leave some room).
+
+    Returns
+    -------
+    uneven : float
+        Standard deviation of the shares around the nearest such law, over their mean [1]; as in `persistence` without
+        what changes from piece to piece.
+    sure : float
+        Its square over its standard error [1].
+
+    Examples
+    --------
+    >>> arrived = np.array([[100], [100], [300], [300]]) * np.ones((1, 8))
+    >>> uneven, sure = unevenness(arrived, np.full(4, 0.1))
+    >>> round(uneven, 3), sure > 4
+    (0.5, True)
+    >>> round(unevenness(arrived, np.array([0.3, 0.3, 0.1, 0.1]))[0], 6)
+    0.0
+    """
+    count, pieces = arrived.shape
+    shares = arrived / np.maximum(arrived.mean(0), 1e-9)
+    x = np.log(rtt) - np.log(rtt).mean()
+    y = np.log(np.maximum(shares.mean(1), 1e-3))
+    law = np.ones(count)
+    if np.ptp(x) > 1e-9:
+        law = np.exp(np.clip((x * (y - y.mean())).sum() / (x**2).sum(), *EXPONENTS) * x)
+        law /= law.mean()
+    excess = shares - law[:, None]
+    variance = (excess.sum(1) ** 2 - (excess**2).sum(1)).sum()
+    error = 2.0 * ((excess**2).sum(1) ** 2 - (excess**4).sum(1)).sum() * count / (count - 1)
+    if error <= 0.0:
+        return 0.0, 0.0
+    size = variance / (count * pieces * (pieces - 1))
+    return float(np.sign(size) * np.sqrt(abs(size))), float(variance / np.sqrt(error))
+
+
 def jain(allocations: NDArray[Any], present: NDArray[np.bool_] | bool = True) -> NDArray[np.float64]:
     """Jain's index along the last axis, of the users that are `present`; NaN where none of them has anything.
 
@@ -136,7 +188,12 @@ def cells(scenario: Scenario, run: Run) -> list[Cell]:
         if len(mine) > 1:
             spread, certain = persistence(run.arrived[mine], run.dropped[mine], run.base_rtt[mine])
             goodput = run.counts[mine, k.GOODPUT].astype(float)
-            alike.append(Cell(mine, spread, certain, float(jain(goodput))))
+            timed = np.maximum(run.counts[mine, k.TIMED], 1)
+            rtt = np.maximum(run.sums[mine, k.RTT_SUM] / timed, run.base_rtt[mine])
+            uneven, sure = unevenness(run.arrived[mine], rtt)
+            if run.dropped[mine].sum() > CROWDED * run.arrived[mine].sum():
+                uneven, sure = 0.0, 0.0
+            alike.append(Cell(mine, spread, certain, float(jain(goodput)), uneven, sure))
     return alike
 
 
@@ -163,13 +220,22 @@ def phase_warning(scenario: Scenario, run: Run) -> str:
     if run.interrupted or scenario.count < 2:
         return ""
     signs = []
-    unfair = [cell for cell in cells(scenario, run) if cell.spread > SPREAD and cell.certain > CERTAIN]
+    alike = cells(scenario, run)
+    unfair = [cell for cell in alike if cell.spread > SPREAD and cell.certain > CERTAIN]
+    uneven = [cell for cell in alike if cell.uneven > UNEVEN and cell.sure > CERTAIN]
     if unfair:
         worst = max(unfair, key=lambda cell: cell.spread)
         signs.append(
             f"the same flows lost more than others all the time: loss ratios of {len(worst.flows)} alike flows differ "
             f"by {worst.spread:.0%} of their mean ({worst.certain:.0f} standard errors), and not as their RTTs do "
             f"(Jain's index of goodput: {worst.jain:.2f})"
+        )
+    elif uneven:
+        worst = max(uneven, key=lambda cell: cell.uneven)
+        signs.append(
+            f"the same flows got more than others all the time: shares of {len(worst.flows)} alike flows differ by "
+            f"{worst.uneven:.0%} of their mean from what any law of their RTTs says (Jain's index of goodput: "
+            f"{worst.jain:.2f})"
         )
     met, tied = run.links["met"], run.links["tied"]
     ties = np.flatnonzero((tied >= MANY) & (tied > TIED * met))

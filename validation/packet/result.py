@@ -16,6 +16,7 @@ from .kernel import records as k
 from .kernel.queues import DISCIPLINES
 from .phases import jain, phase_warning
 from .scenario.scenario import Scenario
+from .users import of_users, transferred_before
 
 #: What no key of a scenario changes, for the "what you ran" of every result.
 ENGINE = {
@@ -59,6 +60,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         }
         | recordings(scenario, run)
         | goodput_rates(run, measured)
+        | of_users(scenario, run)
     )
     coords = {
         "flow": np.arange(scenario.count),
@@ -70,6 +72,12 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         "silence": np.arange(run.sim.silences.shape[1]),
         "slice": scenario.warm_up + scenario.slice * np.arange(whole),
     }
+    if "hangs" in data:
+        coords["hang_length"] = (
+            "hang_length",
+            np.array(k.HANG_LENGTHS),
+            {"units": "s", "long_name": "length"},
+        )
     attrs = {
         "name": scenario.name,
         "scenario": json.dumps(table(scenario)),
@@ -104,6 +112,8 @@ def of_flows(run: Run, measured: float) -> Variables:
     c, flows = run.counts, run.sim.flows
     start = np.where(flows["start"] < run.stopped, flows["start"], np.nan)
     finish = np.where(flows["finish"] < run.stopped, flows["finish"], np.nan)
+    if run.sim.world[0].connecting:  # of one that begins again, connections finish
+        finish[run.sim.webs["think"] >= 0.0] = np.nan
     rate = _received_bits(run) / measured
     start_means = "time at which the flow started; none if it had not by the end"
     finish_means = "time at which all was acknowledged; none if that was not by the end"
@@ -205,7 +215,7 @@ def of_queues(scenario: Scenario, run: Run) -> Variables:
 
 def of_acknowledgements(run: Run) -> Variables:
     """Acknowledgements, and what they acknowledged."""
-    c, una = run.counts, run.sim.flows["una"]
+    c, una = run.counts, run.sim.flows["una"] + transferred_before(run)
     transferred = "segments acknowledged in all, warm-up and handshake included"
     return {
         "acks_sent": ("flow", c[:, k.ACKS_SENT], "packets", "acknowledgements sent"),

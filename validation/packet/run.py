@@ -14,6 +14,7 @@ import xarray as xr
 from tcpdynamics.errors import ScenarioError, check
 
 from .engine import Run, execute
+from .remedies import measured_remedy
 from .result import dataset
 from .scenario.fields import warn_of_unusual_values
 from .scenario.scenario import Scenario
@@ -84,6 +85,8 @@ def simulate(
     run, result = _once(scenario, seed, progress, None)
     if run.interrupted:
         raise Interrupted(result)
+    if result.attrs["warning"]:
+        result.attrs["warning"] += measured_remedy(scenario, int(result.attrs["seed"]), run)
     return result
 
 
@@ -153,6 +156,8 @@ def replicate(
     warn_of_unusual_values(scenario)
     several = spawn_seeds(scenario.seed, seeds) if isinstance(seeds, int) else [int(seed) for seed in seeds]
     runs, stopped = _in_threads(scenario, several, workers, progress)
+    # Of connections there are as many as there happen to be.
+    runs = [run.drop_dims("connection", errors="ignore") for run in runs]
     together = xr.concat(
         runs,
         "replication",

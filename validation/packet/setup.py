@@ -20,6 +20,7 @@ from .kernel.views import bind
 from .kernel.windows import DEFAULT
 from .scenario.flows import Flows
 from .scenario.scenario import SILENCE_BINS, Scenario, refuse_above
+from .users import fill_users
 
 
 def build(scenario: Scenario, seed: int) -> k.Sim:
@@ -35,7 +36,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     # About one event in a bucket; a factor of four either way costs nothing.
     width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
     buckets = _bucket_count(scenario, width)
-    longest = scenario.longest + 8
+    longest, words = scenario.longest + 8, k.FLOW.itemsize // 8
     record = scenario.record
     world = k.zeroed(1, k.WORLD)
     world["mask"] = buckets - 1
@@ -51,7 +52,11 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     world["queueing"] = 0 if record.queues is None else 1 if record.queues == 0 else 2
     world["queue_interval"] = record.queues or 0.0
     world["inv_width"] = 1.0 / width
-    world["watch"] = record.anything
+    web = fill_users(scenario, seed, flows)
+    world["on_begin"], world["on_finish"], world["on_receipt"] = web.hooks
+    world["connecting"] = web.any
+    world["tracing"] += k.USERS * web.any
+    world["watch"] = record.anything or web.any
     world["measure_from"] = scenario.warm_up
     world["end"] = scenario.duration
     world["slice"] = scenario.slice
@@ -93,6 +98,10 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),
         queue_hooks=queue_hooks,
         queue_state=queue_state,
+        webs=web.webs,
+        users=web.users,
+        connections=np.zeros((max(64, n) if web.any else 1, k.CONNECTION)),
+        fresh=flows.view(np.int64).reshape(n, -1).copy() if web.any else np.zeros((1, words), np.int64),
     )
     sim = add_events(sim, 6 * n + 4 * longest + 64 + len(links))
     for i in range(len(links)):

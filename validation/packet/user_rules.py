@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 
-from tcpdynamics.errors import MAX_NAME, ScenarioError, listed, shown
+from tcpdynamics.errors import MAX_NAME, ScenarioError, listed, shown, suggestion
 
 from .kernel import hooks
 from .kernel.windows import DEFAULT, HOOKS, RULES
@@ -98,13 +98,19 @@ def addresses(name: str, book: str = "rfc") -> tuple[int, ...]:
     if name in RULES:
         file = None if name == DEFAULT else _as_in(RULES[name], book)
         return tuple(hooks.addresses([file], HOOKS)[0].tolist())
-    if name not in _RULES:
-        known = listed(known_rules())
-        raise ScenarioError(
-            f"flows.control {shown(name)} is not known; known rules: {known}. Define it with "
-            "@congestion_control in a Python script first; the command line knows the built-in rules only"
-        )
+    check_known(name)
     return tuple(_RULES[name][hook][0] if hook in _RULES[name] else 0 for hook in HOOKS)
+
+
+def check_known(name: str) -> None:
+    """Refuse a rule that is neither built in nor defined in this process."""
+    if name in RULES or name in _RULES:
+        return
+    raise ScenarioError(
+        f"flows.control {shown(name)} is not known{suggestion(name, known_rules())}; known rules: "
+        f"{listed(known_rules())}. Define it with @congestion_control in a Python script first; the command line knows "
+        "the built-in rules only"
+    )
 
 
 def _as_in(file: ModuleType, book: str) -> Any:

@@ -40,6 +40,7 @@ _FIGURES = {
     "bifurcation": "motion.bifurcation_figure",
     "basin": "motion.basin_figure",
     "lyapunov": "motion.lyapunov_figure",
+    "sweep_scenarios": "sweeps.sweep_figure",
 }
 
 #: Names of problems that nobody named.

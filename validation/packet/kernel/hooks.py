@@ -107,14 +107,15 @@ def addresses(files: Any, shapes: dict[str, str]) -> Any:
         for column, (name, shape) in enumerate(shapes.items()):
             hook = getattr(file, name, None)
             if hook is not None:
-                row[column] = _kept(hook, shape)
+                row[column] = kept(hook, shape)
     return table
 
 
 _COMPILED: dict[Any, tuple[int, Any]] = {}
 
 
-def _kept(hook: Callable[..., Any], shape: str) -> int:
+def kept(hook: Callable[..., Any], shape: str) -> int:
+    """Address of a hook, compiled once in a process."""
     if hook not in _COMPILED:
         _COMPILED[hook] = compiled(hook, shape)
     return _COMPILED[hook][0]

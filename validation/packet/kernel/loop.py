@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import records as k
-from . import senders, windows
+from . import senders, users, windows
 from . import views as at
 from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
 from .echo import must_answer_first, note_each
@@ -62,12 +62,14 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
         if w.free_count < w.margin:
             return k.GROW_EVENTS
         if w.watch:
-            if w.tracing and w.n_trace - w.trace_count < w.trace_margin:
+            if w.tracing & k.TRACED and w.n_trace - w.trace_count < w.trace_margin:
                 return k.GROW_TRACE
             if w.sampling and w.n_windows - w.window_count < w.n_flows + 1:
                 return k.GROW_WINDOWS
             if w.queueing and w.n_queues - w.queue_count < w.n_links + w.margin:
                 return k.GROW_QUEUES
+            if w.connecting and w.n_connections - w.connection_count < 2:
+                return k.GROW_CONNECTIONS
         if budget <= (w.scanned - begun) >> 6:  # 64 steps of a search take about as long as an event
             return k.BROKEN if w.broken else k.PAUSED
         budget -= 1
@@ -143,6 +145,8 @@ def _acked(w: Any, slot: Any) -> None:
     i = np.int64(e.flow)
     f = at.flow(w, i)
     at.counts(w)[i, k.ACKS_BACK] += 1
+    if e.sent < f.since:  # of a connection that is over
+        return
     f.rtt = w.now - e.sent
     f.min_rtt = min(f.rtt, f.min_rtt)
     at.counts(w)[i, k.TIMED] += 1
@@ -154,9 +158,17 @@ def _acked(w: Any, slot: Any) -> None:
         senders.on_mark(w, f, e.ack)
     senders.on_ack(w, f, i, slot, e.ack, e.sent)
     if finished(f) and f.finish == math.inf:
-        f.finish = w.now
+        _finish(w, f, i)
     if w.sampling == 1:
         sample_window(w, f, i, current_rto(f))
+
+
+@called
+def _finish(w: Any, f: Any, i: Any) -> None:
+    """All that a flow has to send is acknowledged."""
+    f.finish = w.now
+    if w.connecting:
+        users.finish(w, f, i)
 
 
 @inlined
@@ -204,7 +216,7 @@ def _received(w: Any, slot: Any) -> Any:
     note_each(f, e.mark)
     fresh = receive(w, f, i, seq, sent)
     count_receipt(w, f, i, w.now, fresh, seq, kind)
-    if not answer(w, f, i, seq, sent):
+    if sent >= f.since and not answer(w, f, i, seq, sent):
         free_slot(w, slot)
         return -1
     fill_ack(w, f, i, slot, seq, sent)
@@ -236,13 +248,15 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
         f.limit = min(f.limit, max(f.top, 1))
         done = f.top if is_open_loop(f) else f.una
         if done >= f.limit and f.finish == math.inf:
-            f.finish = w.now
+            _finish(w, f, i)
         if not is_open_loop(f):
             senders.on_stop(w, f)
     elif what == k.TICK:
         tick(w, f, i)
     else:  # START, HELD_BACK
         f.held_back = 0
+        if what == k.START and w.connecting:
+            users.begin(w, f, i)
         if what == k.HELD_BACK:
             w.forced = 1
             w.send_kind = f.held_kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import users
 from . import views as at
 from .calendar import new_slot, schedule
 from .jit import called, inlined
@@ -24,12 +25,15 @@ from .records import (
     HANDSHAKES,
     RECEIVED,
     RECEIVES,
+    USERS,
 )  # fmt: skip
 
 
 @inlined
 def receive(w: Any, f: Any, i: Any, seq: Any, sent: Any) -> Any:
     """Store a segment, move the cumulative acknowledgement `f.rcv_next`; True if the segment is new here."""
+    if sent < f.since:  # of a connection that is over
+        return False
     mask = at.received(w).shape[1] - 1
     # What a timestamp would echo (RFC 7323, 4.3, as ns-2 has it).
     if sent >= f.echo and seq <= f.acked_next:
@@ -127,8 +131,11 @@ def count_receipt(w: Any, f: Any, i: Any, time: Any, fresh: Any, seq: Any, kind:
             part = (time - w.measure_from) / w.slice
             if part < at.slices(w).shape[0]:
                 at.slices(w)[int(part), i] += 1
-    if w.tracing & RECEIVES:
-        trace(w, RECEIVES, time, i, seq, kind, -1)
+    if w.tracing & (RECEIVES | USERS):
+        if w.tracing & USERS:
+            users.receipt(w, i, time)
+        if w.tracing & RECEIVES:
+            trace(w, RECEIVES, time, i, seq, kind, -1)
 
 
 @inlined
@@ -162,9 +169,9 @@ def fill_ack(w: Any, f: Any, i: Any, slot: Any, seq: Any, sent: Any) -> None:
     f.acks += 1
     e.ack = f.rcv_next
     f.acked_next = f.rcv_next
-    e.sent = f.echo if f.timestamps else sent
+    e.sent = f.echo if f.timestamps and sent >= f.since else sent
     e.blocks = 0
-    if f.sack:
+    if f.sack and sent >= f.since:
         e.blocks = _sack_blocks(w, f, i, slot, seq)
     e.length = f.ack_size + 8 * e.blocks
     at.counts(w)[i, ACKS_SENT] += 1

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # Why the loop came back.
-DONE, PAUSED, GROW_EVENTS, GROW_TRACE, GROW_WINDOWS, GROW_QUEUES, BROKEN = range(7)
+DONE, PAUSED, GROW_EVENTS, GROW_TRACE, GROW_WINDOWS, GROW_QUEUES, BROKEN, GROW_CONNECTIONS = range(8)
 
 # Kinds of event. ARRIVE: a packet at the queue of its hop; RECEIVE: a segment at its receiver; ACKED: an
 # acknowledgement at its sender; SERVE: the end of a transmission on a served link; WAITING: a packet in the list of a
@@ -34,6 +34,7 @@ NO_ACTION, AFTER_DUPACK, AFTER_TIMEOUT, AFTER_EXIT, AFTER_MARK = range(5)
 # Random streams: one per (seed, purpose, flow or link). The numbers are part of what a seed means: append, never
 # renumber.
 STARTING, JITTER, LOSS, CLOCK, HOLDING, GAPS, ENDS, SIZES, QUEUEING = range(9)
+THINKING = 9
 
 # Columns of `counts`.
 SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, RECOVERIES, SAMPLES, TIMED = (
@@ -67,6 +68,9 @@ LEVELS = 17  # back-off exponents 0..16 of expiring timers
 
 # What the trace holds, as bits; columns of its rows.
 SENDS, RECEIVES, DROPS = 1, 2, 4
+TRACED = SENDS | RECEIVES | DROPS
+#: The same bits ask for a look at each receipt by users (`users.py`).
+USERS = 8
 TRACE_WHAT, TRACE_FLOW, TRACE_SEQ, TRACE_KIND, TRACE_LINK = range(5)
 
 # Kinds of chosen drop.
@@ -96,7 +100,7 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 ARRAYS = (
     "flows links hops events blocks buckets heap sacked received stack queue_time queue_size out_seq out_kind rules "
     "counts sums levels epochs silences slices drops copies trace_time trace_what windows queues edges ahead_links "
-    "ahead_flows queue_hooks queue_state"
+    "ahead_flows queue_hooks queue_state webs users connections fresh"
 ).split()
 
 WORLD = np.dtype(
@@ -109,6 +113,8 @@ WORLD = np.dtype(
             np.int64,
             "watch sampling window_count queueing queue_count send send_most send_kind forced scanned",
         ),
+        # connections that begin again: hooks' addresses, rows written
+        *_fields(np.int64, "on_begin on_finish on_receipt connecting connection_count"),
         *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval edge"),
         # where the arrays of `Sim` are, see `views`
         *_fields(
@@ -118,6 +124,10 @@ WORLD = np.dtype(
         *_fields(
             np.int64,
             "n_ring n_counts n_silences n_slices n_drops n_copies copies_ring n_trace n_windows n_queues",
+        ),
+        *_fields(
+            np.int64,
+            "n_webs n_users n_connections n_fresh",
         ),
         *((f"at_{name}", np.int64) for name in ARRAYS),
     ]
@@ -164,7 +174,7 @@ FLOW = np.dtype(
         # what every acknowledgement touches, side by side in memory
         *_fields(np.int64, "una next top limit dupacks recovery inflation partial ecn"),
         *_fields(np.int64, "book algorithm rule timing timed_seq backoff action after_timeout"),
-        *_fields(np.float64, "timed_at base_rto min_rto max_rto least_rto tick deadline due phase"),
+        *_fields(np.float64, "timed_at base_rto min_rto max_rto least_rto tick deadline due phase since"),
         *_fields(np.float64, "est dev access back_access epoch epoch_end last_sent overhead"),
         *_fields(np.int64, "rcv_next rcv_max acked_next acks fused sack timestamps epoch_index"),
         *_fields(
@@ -191,9 +201,30 @@ FLOW = np.dtype(
 )
 
 
+#: What a flow that begins again, or belongs to a user, has beside: the mean pause [s], negative if it does not begin
+#: again; whether pauses are all the same; mean and Pareto shape (0: all the same) of its sizes; random streams; the
+#: user's number or -1; whether it has begun; segments of this connection and of those before.
+WEB = np.dtype(
+    [
+        *_fields(np.float64, "think tail"),
+        *_fields(np.int64, "fixed objects user begun segments done"),
+        *_fields(np.uint64, "think_key think_draws size_key size_draws"),
+    ]
+)
+
+#: Lengths [s] from which on hangs of a user are counted.
+HANG_LENGTHS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
+
+#: A user: since when no data has come, open connections, the longest hang [s], hangs by length.
+USER = np.dtype([*_fields(np.float64, "last longest"), *_fields(np.int64, "active h0 h1 h2 h3 h4 h5 h6 h7")])
+
+#: Columns of `connections`.
+CONNECTION = 4
+
+
 # Interpreted, a field that NumPy's scalars have as a method would be that method.
 assert not set(dir(np.void)) & {
-    name for dtype in (WORLD, EVENT, LINK, HOP, FLOW) for name in dtype.names or ()
+    name for dtype in (WORLD, EVENT, LINK, HOP, FLOW, WEB, USER) for name in dtype.names or ()
 }
 
 
@@ -210,6 +241,9 @@ class Sim(NamedTuple):
     `queue_state` (bytes,) what they remember. `copies` (N, R): transmissions seen since a segment was first
     sent, `drops` (D, 5). `edges` (EDGES,): ends of the parts of a run [s]; `ahead_links` (L, EDGES, AHEAD_LINKS),
     `ahead_flows` (N, EDGES, AHEAD_FLOWS): how much of what is counted comes after each of them.
+    `webs` (N,), `users` (U,) records of flows that begin again and of their users, `fresh` (N, words) the records of
+    flows as they were before the run, `connections` (rows, 4) flow, start, finish [s] and segments of each that is
+    over; one row each where there is none.
     """
 
     world: Any
@@ -245,6 +279,10 @@ class Sim(NamedTuple):
     ahead_flows: Any
     queue_hooks: Any
     queue_state: Any
+    webs: Any
+    users: Any
+    connections: Any
+    fresh: Any
 
 
 def zeroed(n: int, dtype: Any) -> Any:

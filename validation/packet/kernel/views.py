@@ -151,7 +151,8 @@ def bind(sim: k.Sim) -> k.Sim:
         ("flows", "flows"), ("links", "links"), ("hops", "hops"), ("events", "events"), ("blocks", "blocks"),
         ("buckets", "buckets"), ("heap", "heap"), ("stack", "stack"), ("queue", "queue_time"), ("out", "out_seq"),
         ("rules", "rules"), ("slices", "slices"), ("drops", "drops"), ("copies", "copies"), ("trace", "trace_time"),
-        ("windows", "windows"), ("queues", "queues"), ("disciplines", "queue_hooks"),
+        ("windows", "windows"), ("queues", "queues"), ("disciplines", "queue_hooks"), ("webs", "webs"),
+        ("users", "users"), ("connections", "connections"), ("fresh", "fresh"),
     ):  # fmt: skip
         world[f"n_{size}"] = len(getattr(sim, name))
     world["n_ring"] = sim.sacked.shape[1]
@@ -191,4 +192,9 @@ windows = _view("windows", F8, "n_windows", 9)
 queues = _view("queues", F8, "n_queues", k.QUEUE_COLUMNS)
 edges = _view("edges", F8, k.EDGES)
 ahead_links = _view("ahead_links", F8, "n_links", k.EDGES, k.AHEAD_LINKS)
+webs = _record("webs", k.WEB, "n_webs")
+users = _record("users", k.USER, "n_users")
+connections = _view("connections", F8, "n_connections", k.CONNECTION)
+fresh = _view("fresh", I8, "n_fresh", k.FLOW.itemsize // 8)
+flow_words = _view("flows", I8, "n_flows", k.FLOW.itemsize // 8)
 ahead_flows = _view("ahead_flows", I8, "n_flows", k.EDGES, k.AHEAD_FLOWS)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from tcpdynamics.errors import ScenarioError, UnusualValueWarning, bare, shown
+from tcpdynamics.errors import ScenarioError, UnusualValueWarning, bare, shown, suggestion
 from tcpdynamics.quantities import quantity
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def one_of(key: str, value: object, known: tuple[str, ...]) -> None:
     """Refuse what is not among the known words."""
     if value not in known:
         words = ", ".join(f'"{word}"' for word in known)
-        raise ScenarioError(f"{key} must be one of {words}, got {shown(value)}")
+        close = suggestion(value, known) if isinstance(value, str) else ""
+        raise ScenarioError(f"{key} must be one of {words}, got {shown(value)}{close}")
 
 
 def truth(key: str, value: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import InitVar, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from tcpdynamics.errors import ScenarioError, check, check_name, shown
 
@@ -71,6 +71,14 @@ class Flows:
         Segments to transfer; without it, as many as fit. The handshake comes on top.
     segments_shape : float, optional
         Draw each flow's segments from a Pareto law with this shape (> 1) and the mean `segments`.
+    think : float, optional
+        A flow that has finished begins again after a pause with this mean [s], as a new connection with as many
+        segments, or as many drawn anew: a web user who reads.
+    think_law : {"exponential", "fixed"}
+        How pauses are drawn.
+    pool : int, optional
+        So many flows, one after another, belong to one user, whose hangs are measured: the times in which a connection
+        at least is open and none receives data. They have one RTT. `count` must be a multiple. Default with `think`: 1.
     rate : float
         Of "cbr" and "poisson" only: sending rate [bit/s], headers included.
     window_limit : int
@@ -141,6 +149,9 @@ class Flows:
     stop: float | None = in_unit("s", default=None)
     segments: int | None = None
     segments_shape: float | None = None
+    think: float | None = in_unit("s", default=None)
+    think_law: Literal["exponential", "fixed"] = "exponential"
+    pool: int | None = None
     rate: float | None = in_unit("bit/s", default=None)
     window_limit: int = 64
     initial_window: int | None = None
@@ -210,6 +221,7 @@ class Flows:
             check("flows.segments_shape", self.segments_shape, 1.000001, 1e3, "1.5 is a common choice")
             if self.segments is None:
                 raise ScenarioError("flows.segments_shape needs flows.segments, the mean")
+        self._check_users()
         if self.open_loop:
             if self.rate is None:
                 raise ScenarioError(
@@ -253,6 +265,24 @@ class Flows:
         for value in self.parameters:
             check("flows.parameters", value, -1e300, 1e300, "give finite numbers")
 
+    def _check_users(self) -> None:
+        one_of("flows.think_law", self.think_law, ("exponential", "fixed"))
+        if self.think is not None:
+            check("flows.think", self.think, 0.0, 1e9, 'give seconds, or text such as "5s"')
+            if self.segments is None:
+                raise ScenarioError(
+                    "flows.think needs flows.segments, for without an end no flow begins again"
+                )
+            if self.open_loop:
+                raise ScenarioError(f'flows.think is for TCP; sender "{self.sender}" has no connections')
+        if self.pool is not None:
+            check("flows.pool", self.pool, 1, self.count, "count the connections of a user", whole=True)
+            if self.count % self.pool:
+                raise ScenarioError(
+                    f"flows.count must be a multiple of flows.pool = {self.pool}, got {self.count}; give "
+                    f"{self.count - self.count % self.pool} flows"
+                )
+
     def _check_timer(self) -> None:
         s = self.settings()
         check("flows.min_rto", s["min_rto"], 0.0, 1e6, "give seconds")
@@ -280,6 +310,11 @@ class Flows:
     def open_loop(self) -> bool:
         """Whether the sender ignores the network ("cbr", "poisson")."""
         return self.sender in ("cbr", "poisson")
+
+    @property
+    def has_users(self) -> bool:
+        """Whether flows begin again, or belong to users."""
+        return self.think is not None or self.pool is not None
 
     @property
     def echoes_each(self) -> bool:

@@ -257,11 +257,23 @@ class Scenario:
 
     def _check_drop(self, drop: Drop) -> None:
         check("drops.flow", drop.flow, 0, self.count - 1, "flows are numbered from 0", whole=True)
+        if drop.segment is not None and self._group_of(drop.flow).think is not None:
+            raise ScenarioError(
+                f"drops.segment: flow {drop.flow} begins again (flows.think), and has many of this number; give "
+                "drops.packet"
+            )
         if drop.link is not None and drop.link not in self.link_names:
             known = listed(self.link_names)
             raise ScenarioError(f"drops.link {shown(drop.link)} is not a link; known: {known}")
         if drop.ack is not None and not self.links:
             raise ScenarioError("drops.ack needs links; on a bottleneck acknowledgements cannot be lost")
+
+    def _group_of(self, flow: int) -> Flows:
+        for group in self.flows:
+            if flow < group.count:
+                return group
+            flow -= group.count
+        raise AssertionError("flows are checked before")
 
     def routes_of(self, group: Flows) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Links there and back for each pair of ends that flows of the group may have; [] on a bottleneck."""

@@ -244,12 +244,16 @@ def _topology(table: Any) -> tuple[Link, ...]:
     table = dict(table)
     kind = table.pop("kind", None)
     if not isinstance(kind, str) or kind not in topologies.KINDS:
-        raise ScenarioError(f"topology.kind must be one of {', '.join(topologies.KINDS)}, got {shown(kind)}")
+        close = suggestion(kind, topologies.KINDS) if isinstance(kind, str) else ""
+        raise ScenarioError(
+            f"topology.kind must be one of {', '.join(topologies.KINDS)}, got {shown(kind)}{close}"
+        )
     make = topologies.KINDS[kind]
     keys = inspect.signature(make).parameters
     for key in table:
         if key not in keys:
-            raise ScenarioError(f"unknown key topology.{_short(key)}; {kind} knows {', '.join(keys)}")
+            close = suggestion(str(key), keys)
+            raise ScenarioError(f"unknown key topology.{_short(key)}{close}; {kind} knows {', '.join(keys)}")
     for key, argument in keys.items():
         if key not in table and argument.default is argument.empty:
             raise ScenarioError(f"topology.{key} is missing; a topology of kind {kind} cannot do without")

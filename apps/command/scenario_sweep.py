@@ -1,0 +1,270 @@
+"""`tcpdynamics simulate SCENARIO --set key=10:100:10`: a grid of scenarios, with a store that resumes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from tcpdynamics.errors import OutputError
+from tcpdynamics.interrupts import advising
+
+from .. import files
+from ..outputs import check_outputs, finite, write_outputs
+from ..outputs import table as columns_of
+from .options import wrote
+from .progress import progress_line
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    import xarray as xr
+
+    from tcpdynamics.validation.packet.sweeps import ScenarioWork
+
+#: Replications at each point where nobody says how many, and rows of a printed table.
+REPLICATIONS = 5
+ROWS = 50
+#: Columns of a printed table where no quantity is chosen, and their heads.
+_COLUMNS = {
+    "loss_rate": "loss", "goodput_bits": "goodput [bit/s]", "fairness": "Jain", "utilisation": "utilisation",
+    "mean_queue": "waiting [packets]", "timeouts": "timeouts",
+}  # fmt: skip
+
+
+def sweep(
+    base: dict[str, Any],
+    grid: dict[str, list[Any]],
+    replications: int | None,
+    seed: int | None,
+    quantities: tuple[str, ...],
+    processes: int | None,
+    paths: tuple[Path, ...],
+    in_json: bool,
+    force: bool,
+) -> None:
+    """Simulate a grid of scenarios, write and print it."""
+    from tcpdynamics.validation.packet.sweeps import scenario_work
+
+    if seed is not None:
+        base = {**base, "seed": seed}
+    count = replications or REPLICATIONS
+    work = scenario_work(base, grid, count, quantities)
+    points = math.prod(len(axis.values) for axis in work.axes)
+    swept = sum(len(axis.values) > 1 for axis in work.axes)
+    mark = _mark(work)
+    what = files.marked(f"sweep of {base.get('name', 'scenario')}", mark)
+    tables = [path for path in paths if path.suffix.lower() == ".csv"]
+    others = [path for path in paths if path not in tables]
+    for path in tables:
+        files.check_writable(path)
+        files.check_replaceable(path, force, what)
+    store = check_outputs(others, points, swept, 2, in_json, what, force)
+    if any(path.suffix.lower() in (".html", ".png") for path in others) and not swept:
+        raise OutputError("a picture of a sweep needs a key with two values at least")
+    result = _run(base, grid, count, quantities, store, processes).assign_attrs(settings=mark)
+
+    def draw() -> go.Figure:
+        from tcpdynamics.charts.sweeps import sweep_figure
+
+        return sweep_figure(result, [n for n in quantities if f"{n}_mean" in result])
+
+    title = f"{result.attrs['model']}: means over {count} replications" + (
+        " and 95 % intervals" if count > 1 else ""
+    )
+    write_outputs(others, result, draw, title, wrote)
+    for path in tables:
+        files.write_text(path, "".join(csv_lines(result)))
+        wrote(path)
+    if in_json:
+        click.echo(json.dumps(_document(result), allow_nan=False))
+    else:
+        click.echo("\n".join(_printed(result, quantities, count)))
+    _warn(result, count)
+
+
+def _run(
+    base: dict[str, Any],
+    grid: dict[str, list[Any]],
+    count: int,
+    quantities: tuple[str, ...],
+    store: Path | None,
+    processes: int | None,
+) -> xr.Dataset:
+    from tcpdynamics.validation.packet import sweep_scenarios
+
+    def advice() -> str:
+        kept = store is not None and store.is_dir()
+        return f"the finished simulations are kept in {store}; the same command resumes there" if kept else ""
+
+    try:
+        with advising(advice), progress_line("sweeping") as line:
+            return sweep_scenarios(
+                base, grid, count, quantities=quantities, store=store, processes=processes, progress=line
+            )
+    except KeyboardInterrupt:
+        if advice():
+            click.echo(advice(), err=True)
+        raise
+
+
+def _mark(work: ScenarioWork) -> str:
+    from tcpdynamics.validation.packet.sweeps import about
+
+    grid = {axis.key: axis.values for axis in work.axes}
+    return files.settings_mark({**about(work), "grid": grid})
+
+
+def keys_of(result: xr.Dataset) -> list[str]:
+    """The swept keys."""
+    return [str(d) for d in result["status"].dims if d != "replication"]
+
+
+def _scalars(result: xr.Dataset) -> list[str]:
+    keys = keys_of(result)
+    return [
+        str(n)[:-5] for n, v in result.data_vars.items() if str(n).endswith("_mean") and list(v.dims) == keys
+    ]
+
+
+def _points(result: xr.Dataset) -> Iterator[dict[str, int]]:
+    import numpy as np
+
+    keys = keys_of(result)
+    for index in np.ndindex(*(result.sizes[key] for key in keys)):
+        yield dict(zip(keys, index, strict=True))
+
+
+def _value(result: xr.Dataset, key: str, index: int) -> str:
+    value = result[key].values[index].item()
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def csv_lines(result: xr.Dataset) -> Iterator[str]:
+    """A row for each point: its values, then mean and limits of each quantity that is one number a run."""
+    names, keys = _scalars(result), keys_of(result)
+    columns = [f"{name}_{part}" for name in names for part in ("mean", "low", "high")]
+    yield f"{files.SWEEP_TABLE}{','.join([*map(_quoted, keys), *columns])}\n"
+    loaded = {column: result[column].values for column in columns}
+    for number, point in enumerate(_points(result)):
+        values = [_quoted(_value(result, key, i)) for key, i in point.items()]
+        numbers = [f"{loaded[column][tuple(point.values())]:.15g}" for column in columns]
+        yield f"{number},{','.join([*values, *numbers])}\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n') else text
+
+
+def _printed(result: xr.Dataset, quantities: Sequence[str], count: int) -> Iterator[str]:
+    keys = keys_of(result)
+    names = [name for name in quantities or _COLUMNS if name in _scalars(result)] or _scalars(result)[:6]
+    heads = []
+    for name in names:
+        unit = result[name].attrs.get("units", "1")
+        heads.append(_COLUMNS.get(name, name + (f" [{unit}]" if unit != "1" else "")))
+    rows = [[*(_head(result, key) for key in keys), *heads]]
+    for number, point in enumerate(_points(result)):
+        if number == ROWS:
+            break
+        rows.append(
+            [_short(result, key, i) for key, i in point.items()]
+            + [_cell(result.isel(point), n) for n in names]
+        )
+    yield f"{result.attrs['model']}: {result['status'][..., 0].size:,} scenarios, {count} replications each"
+    yield columns_of(rows)
+    if result["status"][..., 0].size > ROWS:
+        yield f"the first {ROWS} rows; --json or --output has all"
+    if count > 1:
+        yield f"± half of Student's 95 % interval over {count} replications"
+
+
+def _head(result: xr.Dataset, key: str) -> str:
+    unit = result[key].attrs.get("units", "1")
+    return f"{key} [{unit}]" if unit not in ("", "1") else key
+
+
+def _short(result: xr.Dataset, key: str, index: int) -> str:
+    value = result[key].values[index].item()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _cell(point: xr.Dataset, name: str) -> str:
+    mean, high = float(point[f"{name}_mean"]), float(point[f"{name}_high"])
+    half = high - mean
+    if math.isnan(mean):
+        return "none"
+    # As many digits as the interval bears out: two of its own.
+    digits = 4 if not half > 0 else max(0, 1 - math.floor(math.log10(half)))
+    if math.isnan(half):
+        return f"{mean:.5g}"
+    return f"{mean:.{min(digits, 6)}f} ± {half:.{min(digits, 6)}f}"
+
+
+def _document(result: xr.Dataset) -> dict[str, Any]:
+    return {
+        "name": result.attrs["model"],
+        "version": result.attrs["version"],
+        "parameters": json.loads(result.attrs["parameters"]),
+        "coordinates": {str(k): finite(v.values) for k, v in result.coords.items()},
+        "results": {
+            str(k): {"dims": list(v.dims), "units": v.attrs.get("units", "1"), "values": finite(v.values)}
+            for k, v in result.data_vars.items()
+        },
+    }
+
+
+def _warn(result: xr.Dataset, count: int) -> None:
+    """Say which runs failed, and where runs bear marks of phase effects."""
+    if "failure_reason" in result:
+        many = result.sizes["failure"]
+        click.echo(
+            f"Warning: {many:,} simulations failed, first: {result.failure_reason.values[0]}", err=True
+        )
+    if "phase_warning" not in result:
+        return
+    share = result.phase_warning_mean.values
+    if (share > 0).any():
+        worst = next(point for point in _points(result) if share[tuple(point.values())] == share.max())
+        at = ", ".join(f"{key} = {_short(result, key, i)}" for key, i in worst.items())
+        click.echo(
+            f"Warning: at {(share > 0).sum():,} of {share.size:,} points runs bear marks of phase effects, at {at} "
+            f"{share.max():.0%} of them; `simulate` with these values says which, docs/scenarios.md what helps",
+            err=True,
+        )
+
+
+def complete_setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Keys of the scenario that is named, and the words that a key takes."""
+    from tcpdynamics.validation.packet import ready_scenarios
+    from tcpdynamics.validation.packet.scenario.changes import WORDS, keys_of
+    from tcpdynamics.validation.packet.scenario.toml import load_table
+
+    key, equals, value = incomplete.partition("=")
+    if equals:
+        before, comma, word = value.rpartition(",")
+        words = [w for w in WORDS.get(key.rpartition(".")[2], ()) if w.startswith(word)]
+        return [CompletionItem(f"{key}={before}{comma}{w}") for w in words]
+    named = str(ctx.params.get("scenario") or "")
+    try:
+        known = load_table(ready_scenarios().get(named.replace("-", "_"), Path(named)))
+    except Exception:  # no scenario yet: keys of any
+        known = {"flows": [{}]}
+    keys = [k for k in keys_of(known) if k.startswith(incomplete)]
+    depth = incomplete.count(".")
+    # One level at a time: of hundreds of keys those that begin alike are one.
+    short = dict.fromkeys(".".join(k.split(".")[: depth + 1]) for k in keys)
+    whole = set(keys)
+    return [CompletionItem(f"{k}=" if k in whole else f"{k}.") for k in short]
+
+
+def complete_quantity(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Quantities that a sweep keeps."""
+    from tcpdynamics.validation.packet.measures import MEASURES, OF_GROUPS
+
+    known = {**MEASURES, **OF_GROUPS}
+    return [CompletionItem(n, help=known[n][1]) for n in known if n.startswith(incomplete)]

@@ -1,0 +1,145 @@
+"""Figures of sweeps of scenarios: means with 95 % intervals against a parameter, maps over two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tcpdynamics.errors import shown, suggestion
+
+from .look import COLOURS, FEW, LAYOUT, MAX_LINES, axis_scale, axis_title, break_lines
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    import xarray as xr
+
+#: What a figure shows where nobody chooses, as far as it is there.
+_FIRST = ("loss_rate", "goodput_bits", "fairness", "utilisation", "mean_queue", "timeouts")
+
+
+def quantities_of(result: xr.Dataset) -> list[str]:
+    """Quantities of a sweep that have one number a replication, or one for each group of flows."""
+    dims = {*_dims(result), "replication", "group"}
+    return [
+        str(name)
+        for name, values in result.data_vars.items()
+        if f"{name}_mean" in result and set(values.dims) <= dims
+    ]
+
+
+def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figure:
+    """Each quantity in a panel: against one parameter its mean with its 95 % interval, over two a map of the mean.
+
+    Where one of two parameters holds words, a line for each word.
+
+    Parameters
+    ----------
+    result : Dataset
+        Of `sweep_scenarios`; of a store that was opened again, what `with_intervals` gives.
+    quantities : sequence of str, optional
+        By default loss, goodput, fairness, utilisation, queue and timeouts; those that were kept, if others were.
+
+    Raises
+    ------
+    ValueError
+        More than two parameters were swept, or a quantity is not there.
+    """
+    from plotly.subplots import make_subplots
+
+    keys, known = _keys(result), quantities_of(result)
+    for name in quantities:
+        if name not in known:
+            raise ValueError(
+                f"no quantity {shown(name)}{suggestion(name, known)}; the sweep has {', '.join(known)}"
+            )
+    if not 1 <= len(keys) <= 2:
+        raise ValueError(
+            f"the figure of a sweep shows one or two swept keys, got {len(keys)}; choose values with result.isel"
+        )
+    names = list(quantities) or [name for name in _FIRST if name in known] or known[:6]
+    if not names:
+        raise ValueError("the sweep has no quantity with means; with_intervals(result) makes them")
+    columns = min(2, len(names))
+    rows = math.ceil(len(names) / columns)
+    words = [key for key in keys if result[key].dtype.kind in "OUT"]
+    as_map = len(keys) == 2 and not words
+    titles = [axis_title("", result[name].attrs) for name in names] if as_map else None
+    figure = make_subplots(
+        rows, columns, horizontal_spacing=0.16, vertical_spacing=0.3 / rows, subplot_titles=titles
+    )
+    along = next((key for key in keys if key not in words), keys[0])
+    for number, name in enumerate(names):
+        place = {"row": number // columns + 1, "col": number % columns + 1}
+        if as_map:
+            _map(figure, result, name, keys, place)
+        else:
+            _lines(figure, result, name, along, place, first=number == 0)
+        figure.update_xaxes(title_text=axis_title(along, result[along].attrs), **place)
+        if result[along].dtype.kind not in "OUT":
+            figure.update_xaxes(**axis_scale(result[along].values), **place)
+    legend = not as_map and len({trace.name for trace in figure.data}) > 1
+    return figure.update_layout(**LAYOUT | {"height": 60 + 300 * rows}, showlegend=legend)
+
+
+def _keys(result: xr.Dataset) -> list[str]:
+    """Dimensions of the parameters, those with one value left out."""
+    dims = _dims(result)
+    return [str(d) for d in dims if d != "replication" and (result.sizes[d] > 1 or len(dims) <= 2)]
+
+
+def _dims(result: xr.Dataset) -> list[str]:
+    first = result["status"] if "status" in result else next(iter(result.data_vars.values()))
+    return [str(d) for d in first.dims]
+
+
+def _title(values: xr.DataArray) -> str:
+    return axis_title("", {**values.attrs, "long_name": break_lines(str(values.attrs["long_name"]), 34)})
+
+
+def _lines(
+    figure: Any, result: xr.Dataset, name: str, along: str, place: dict[str, int], first: bool
+) -> None:
+    mean, low, high = (result[f"{name}_{part}"].squeeze() for part in ("mean", "low", "high"))
+    mean = mean.expand_dims(along) if along not in mean.dims else mean
+    low, high = low.broadcast_like(mean), high.broadcast_like(mean)
+    others = [str(d) for d in mean.dims if d != along]
+    x = result[along].values
+    shape = tuple(mean.sizes[d] for d in others)
+    mode = "markers" if x.dtype.kind in "OUT" else "lines+markers" if len(x) <= FEW else "lines"
+    for line, index in enumerate(list(np.ndindex(*shape))[:MAX_LINES]):
+        chosen = dict(zip(others, index, strict=True))
+        label = ", ".join(_word(result, d, i) for d, i in chosen.items()) or name
+        y, up, down = (values.isel(chosen).values for values in (mean, high, low))
+        figure.add_scatter(
+            x=x, y=y, name=label, legendgroup=label, showlegend=first,
+            mode=mode,
+            line={"color": COLOURS[line % len(COLOURS)]},
+            error_y={"type": "data", "array": up - y, "arrayminus": y - down, "thickness": 1, "width": 3},
+            **place,
+        )  # fmt: skip
+    figure.update_yaxes(title_text=_title(result[name]), **place)
+
+
+def _word(result: xr.Dataset, dim: str, index: int) -> str:
+    if dim not in result.coords:
+        return f"{dim} {index}"
+    value = result[dim].values[index]
+    return str(value) if isinstance(value, str) else f"{dim} = {float(value):.4g}"
+
+
+def _map(figure: Any, result: xr.Dataset, name: str, keys: list[str], place: dict[str, int]) -> None:
+    mean = result[f"{name}_mean"].squeeze()
+    if "group" in mean.dims:
+        mean = mean.isel(group=0)
+    x, y = keys
+    axes = figure.get_subplot(place["row"], place["col"])
+    across, up = axes.xaxis.domain, axes.yaxis.domain
+    bar = {"x": across[1] + 0.01, "len": up[1] - up[0], "y": (up[0] + up[1]) / 2, "thickness": 12}
+    z = mean.transpose(y, x).values
+    figure.add_heatmap(
+        x=result[x].values, y=result[y].values, z=z, colorscale="Cividis", colorbar=bar, **place
+    )
+    figure.update_yaxes(title_text=axis_title(y, result[y].attrs), **axis_scale(result[y].values), **place)

@@ -1,0 +1,114 @@
+"""`simulate --set key=range`: tables, files, a store that resumes, refusals, completion."""
+
+import csv
+import json
+
+import click.testing
+import numpy as np
+import pytest
+import xarray as xr
+
+from tcpdynamics.apps.command.main import cli
+from tcpdynamics.apps.command.scenario_sweep import complete_quantity, complete_setting
+from tcpdynamics.apps.overrides import grid_of
+from tcpdynamics.validation.packet import load_scenario, ready_scenarios, replicate
+from tcpdynamics.validation.packet.scenario.changes import changed
+
+SHORT = ["sub_packet", "--set", "duration=10s", "--set", "warm_up=2s", "--set", "flows.0.count=4"]
+SWEEP = [
+    *SHORT,
+    "--set",
+    "bottleneck.buffer=10:30:2",
+    "--set",
+    "bottleneck.queue=red,droptail",
+    "--replications",
+    "2",
+]
+
+
+def run(*words):
+    return click.testing.CliRunner().invoke(cli, ["simulate", *map(str, words)])
+
+
+def test_a_grid_is_written_in_every_form_and_resumes(tmp_path):
+    names = {kind: tmp_path / f"x.{kind}" for kind in ("nc", "csv", "html", "zarr")}
+    outputs = [word for path in names.values() for word in ("--output", path)]
+    done = run(*SWEEP, *outputs)
+    assert done.exit_code == 0, done.output
+    assert "4 scenarios, 2 replications each" in done.output and "±" in done.output
+    result = xr.load_dataset(names["nc"])
+    base = load_scenario(ready_scenarios()["sub_packet"])
+    values = {
+        "duration": 10.0,
+        "warm_up": 2.0,
+        "flows.0.count": 4,
+        "bottleneck.buffer": 30,
+        "bottleneck.queue": "red",
+    }
+    single = replicate(changed(base, values), 2)
+    point = result.sel({"bottleneck.buffer": 30, "bottleneck.queue": "red"})
+    assert np.array_equal(point.loss_rate.values, single.loss_rate.values)
+    rows = list(csv.DictReader(names["csv"].read_text().splitlines()))
+    assert len(rows) == 4 and rows[2]["bottleneck.queue"] == "red"
+    assert float(rows[2]["loss_rate_mean"]) == pytest.approx(float(point.loss_rate_mean), rel=1e-14)
+    assert "plotly" in names["html"].read_text()[:2000].lower()
+    before = {kind: path.read_bytes() for kind, path in names.items() if kind != "zarr"}
+    assert run(*SWEEP, *outputs).exit_code == 0
+    assert before == {kind: path.read_bytes() for kind, path in names.items() if kind != "zarr"}
+    other = run(*SWEEP, "--set", "duration=11s", "--output", names["zarr"])
+    assert "its parameter 'duration' is 10.0, this one's is 11.0" in str(other.exception)
+    assert "with other settings" in str(
+        run(*SWEEP, "--set", "duration=11s", "--output", names["nc"]).exception
+    )
+
+
+def test_json_has_coordinates_and_intervals():
+    done = click.testing.CliRunner().invoke(cli, ["simulate", *SWEEP, "--quantity", "loss_rate", "--json"])
+    document = json.loads(done.stdout)
+    assert document["coordinates"]["bottleneck.queue"] == ["red", "droptail"]
+    assert set(document["results"]) == {
+        "loss_rate",
+        "status",
+        "loss_rate_mean",
+        "loss_rate_low",
+        "loss_rate_high",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--set", "bottleneck.bufer=1:3:3"], "did you mean 'buffer'"),
+        (["--set", "bottleneck.queue=red,dropptail"], "did you mean 'droptail'"),
+        (["--set", "bottleneck.buffer=1:3:99999"], "at most 20,000"),
+        (["--set", "bottleneck.buffer=1:3:x"], "'x' is not a number"),
+        (["--set", "bottleneck.buffer=1:2:2", "--set", "bottleneck.buffer=3,4"], "several values twice"),
+        (["--set", "bottleneck.buffer=1,,2"], "empty value"),
+        (["--set", "bottleneck.buffer=5,6", "--precision", "2%"], "--precision belongs to one scenario"),
+        (["--set", "bottleneck.buffer=5,6", "--quantity", "los_rate"], "did you mean 'loss_rate'"),
+        (["--quantity", "loss_rate"], "belongs to a sweep"),
+        (["--set", "bottleneck.buffer=5,6", "--output", "x.txt"], "give a name that ends in"),
+    ],
+)
+def test_refusals(words, says):
+    done = run("sub_packet", *words)
+    assert done.exit_code != 0 and says in f"{done.output} {done.exception}".replace("\n", " ")
+
+
+def test_what_stands_for_several_values():
+    assert grid_of("duration=100s", 9) is None and grid_of('name="a,b"', 9) is None
+    assert grid_of("flows.0.rtt=[1, 2]", 9) is None and grid_of("flows.0.source=a:b", 9) is None
+    assert grid_of("bottleneck.rate=1Mbit/s:2Mbit/s:3", 9) == ("bottleneck.rate", [1e6, 1.5e6, 2e6])
+    assert grid_of("flows.0.ecn=true,false", 9) == ("flows.0.ecn", [True, False])
+
+
+def test_completion():
+    context = click.Context(cli, info_name="simulate")
+    context.params["scenario"] = "sub_packet"
+    values = {item.value for item in complete_setting(context, None, "bottleneck.queue")}
+    assert {"bottleneck.queue=", "bottleneck.queue_parameters="} <= values
+    assert [item.value for item in complete_setting(context, None, "bottleneck.queue=red,drop")] == [
+        "bottleneck.queue=red,droptail"
+    ]
+    assert "flows." in {item.value for item in complete_setting(context, None, "flo")}
+    assert [item.value for item in complete_quantity(context, None, "loss_rate_")] == ["loss_rate_timeout"]

@@ -1,0 +1,119 @@
+"""Numbers that sum up a simulation: of one run, or of each of several replications."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics.errors import ScenarioError, suggestion
+
+from .phases import jain
+
+#: Name -> (unit, meaning).
+MEASURES: dict[str, tuple[str, str]] = {
+    "loss_rate": ("1", "loss rate"),
+    "loss_rate_timeout": ("1", "loss rate of timeout retransmissions"),
+    "goodput_packets": ("packets/s", "goodput of all flows"),
+    "goodput_bits": ("bit/s", "goodput of all flows"),
+    "fairness": ("1", "Jain's index of the goodput of all flows"),
+    "slice_fairness": ("1", "Jain's index of the goodput in a slice (mean)"),
+    "starved": ("1", "share of flows without goodput in a slice (mean)"),
+    "utilisation": ("1", "utilisation of the busiest link"),
+    "mean_queue": ("packets", "packets waiting at the busiest link (mean)"),
+    "round_trip": ("s", "round trip of acknowledged packets (mean over flows)"),
+    "sent_packets": ("packets", "data packets sent"),
+    "repeats": ("packets", "retransmissions"),
+    "timeouts": ("1", "retransmission timeouts"),
+    "marked_packets": ("packets", "packets marked instead of lost"),
+    "finished": ("1", "flows that finished"),
+    "completion": ("s", "completion time of flows that finished (mean)"),
+    "connections": ("1", "connections that finished"),
+    "connection_time": ("s", "completion time of connections (mean)"),
+    "longest_hang": ("s", "longest hang of a user (mean over users)"),
+    "phase_warning": ("1", "share of runs that bear marks of phase effects"),
+}
+#: The same of each group of flows.
+OF_GROUPS: dict[str, tuple[str, str]] = {
+    "group_goodput": ("bit/s", "goodput of a group of flows"),
+    "group_loss": ("1", "loss rate of a group of flows"),
+}
+
+
+def measure(result: xr.Dataset) -> dict[str, Any]:
+    """The measures of one run, as `simulate` gives it: name -> number, or (groups,) array.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
+    >>> run = simulate(Scenario((Flows(rtt=0.1),), Bottleneck(1e6, 20), duration=20.0, warm_up=2.0))
+    >>> measure(run)["goodput_bits"] == run.goodput_rate.sum().item()
+    True
+    """
+    v = {name: np.asarray(result[name].values) for name in _USED if name in result}
+    groups = result["group"].values
+    total = int(groups.max()) + 1
+    arrived, dropped = (
+        _by_group(v[f"{name}_by_kind"].sum(1), groups, total) for name in ("arrived", "dropped")
+    )
+    known = (arrived > 0) & (arrived >= dropped)
+    sent = v["sent"].sum()
+    scalars = {
+        "loss_rate": v["loss_rate"],
+        "loss_rate_timeout": v["loss_rate_timeout"],
+        "goodput_packets": v["goodput_packet_rate"].sum(),
+        "goodput_bits": v["goodput_rate"].sum(),
+        "fairness": jain(v["goodput_rate"]),
+        "slice_fairness": _mean(v["slice_jain"]),
+        "starved": _mean(v["slice_starved"]),
+        "utilisation": v["utilisation"],
+        "mean_queue": v["mean_queue"],
+        "round_trip": _mean(v["mean_rtt"]),
+        "sent_packets": sent,
+        "repeats": sent - v["sent_by_kind"][:, 0].sum(),
+        "timeouts": v["timeouts"].sum(),
+        "marked_packets": v["link_marked"].sum() if "link_marked" in v else 0,
+        "finished": np.isfinite(v["finish"]).sum(),
+        "completion": _mean(v["completion_time"]),
+        "connections": v["connections_finished"].sum() if "connections_finished" in v else 0,
+        "connection_time": _mean(np.asarray(result["connection_time"].values))
+        if "connection_time" in result
+        else np.nan,
+        "longest_hang": v["longest_hang"].mean() if "longest_hang" in v else np.nan,
+        "phase_warning": bool(result.attrs["warning"]),
+    }
+    return {
+        **{name: float(value) for name, value in scalars.items()},
+        "group_goodput": _by_group(v["goodput_rate"], groups, total),
+        "group_loss": np.divide(dropped, arrived, out=np.full(total, np.nan), where=known),
+    }
+
+
+_USED = (
+    "arrived_by_kind", "dropped_by_kind", "sent", "loss_rate", "loss_rate_timeout", "goodput_packet_rate",
+    "goodput_rate", "slice_jain", "slice_starved", "utilisation", "mean_queue", "mean_rtt", "sent_by_kind", "timeouts",
+    "link_marked", "finish", "completion_time", "connections_finished", "longest_hang",
+)  # fmt: skip
+
+
+def _by_group(values: Any, groups: Any, total: int) -> Any:
+    return np.bincount(groups, weights=values, minlength=total)
+
+
+def _mean(values: Any) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else np.nan
+
+
+def check_quantities(names: tuple[str, ...], result_names: tuple[str, ...]) -> None:
+    """Refuse what is neither a measure nor a variable of a result of `simulate`."""
+    known = [*MEASURES, *OF_GROUPS, *result_names]
+    for name in names:
+        if name not in known:
+            raise ScenarioError(
+                f"unknown quantity {str(name)[:60]!r}{suggestion(str(name), known)}; a sweep keeps "
+                f"{', '.join([*MEASURES, *OF_GROUPS])}, and variables of simulate's result"
+            )
+    if len(set(names)) < len(names):
+        raise ScenarioError("quantities names one twice; name each once")

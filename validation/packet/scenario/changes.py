@@ -1,0 +1,217 @@
+"""One value of a scenario changed, by its dotted key: in nested tables as files have them, and in a `Scenario`."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from tcpdynamics.errors import InputError, ScenarioError, shown, suggestion
+
+from ..kernel.parameters import parameters_of
+from ..kernel.queues import DISCIPLINES
+from ..kernel.records import SENDERS
+from ..kernel.senders import BOOKS
+from ..kernel.windows import RULES
+from . import topologies
+from .drops_and_records import Drop, Record
+from .flows import Flows
+from .link import Bottleneck, Link
+from .scenario import Scenario
+
+_PARTS: dict[str, type] = {
+    "bottleneck": Bottleneck,
+    "flows": Flows,
+    "links": Link,
+    "drops": Drop,
+    "record": Record,
+}
+
+#: Units of whole numbers and of topologies' arguments, which no text with a unit stands for.
+_UNITS = {
+    "buffer": "packets", "access_buffer": "packets", "window_limit": "packets", "initial_window": "packets",
+    "segments": "packets", "buffer_bytes": "B", "arrival_rate": "1/s", "rates": "bit/s", "access_rate": "bit/s",
+    "access_delay": "s", "delays": "s",
+}  # fmt: skip
+
+#: What words some keys take.
+WORDS: dict[str, tuple[str, ...]] = {
+    "sender": SENDERS, "rules": tuple(BOOKS), "control": tuple(RULES), "queue": tuple(DISCIPLINES),
+    "service": ("auto", "analytic", "served"), "clock": ("auto", "grid", "double"),
+    "scheduler": ("calendar", "heap"), "kind": tuple(topologies.KINDS),
+}  # fmt: skip
+
+
+def put(table: dict[str, Any], names: list[str], value: Any) -> None:
+    """Change one value of a nested table in place; tables that are missing on the way are made.
+
+    Raises
+    ------
+    InputError
+        For an index of a list that does not exist, or a path that goes on below a value.
+
+    Examples
+    --------
+    >>> table = {"flows": [{"count": 1}]}
+    >>> put(table, ["flows", "0", "count"], 3)
+    >>> table
+    {'flows': [{'count': 3}]}
+    """
+    at: Any = table
+    for depth, name in enumerate(names[:-1]):
+        key = _key(at, name, names[:depth])
+        at = at.setdefault(key, {}) if isinstance(at, dict) else at[key]
+    at[_key(at, names[-1], names[:-1])] = value
+
+
+def _key(at: Any, name: str, before: list[str]) -> str | int:
+    """The key or index that `name` means in `at`, which stands under `before`."""
+    where = _cut(".".join(before))
+    if isinstance(at, dict):
+        return name
+    if not isinstance(at, list | tuple):
+        raise InputError(
+            f"{where}.{_cut(name)}: {where} is {shown(at)}, which has nothing below it; stop there"
+        )
+    if not (name.isascii() and name.isdigit()):
+        index = next((i for i, entry in enumerate(at) if _name_of(entry) == name), None)
+        place = f"0.{_cut(name)}" if index is None else str(index)
+        raise InputError(
+            f"{where}.{_cut(name)}: {where} is a list; give an index from 0, such as {where}.{place}"
+        )
+    if len(name) > 9 or int(name) >= len(at):
+        held = f"the indices 0 to {len(at) - 1}" if at else "no entries"
+        raise InputError(f"{where}.{_cut(name)}: {where} has {held}; add more in the file")
+    return int(name)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 60 and name.isprintable() else shown(name, 60)
+
+
+def _name_of(entry: Any) -> str:
+    """The name of a link in a file."""
+    return (
+        f"{entry.get('source')}->{entry.get('target')}"
+        if isinstance(entry, dict)
+        else getattr(entry, "name", "")
+    )
+
+
+def changed(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
+    """The scenario with other values of some keys, all at once.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    values : mapping of a dotted key to a value
+        Such as `{"bottleneck.buffer": 20, "flows.0.sender": "reno"}`; indices count from 0.
+
+    Raises
+    ------
+    ScenarioError
+        For a key that is not known, with the nearest that is, or a value that the scenario refuses.
+
+    Examples
+    --------
+    >>> changed(Scenario(), {"bottleneck.buffer": 20, "flows.0.rtt": "50ms"}).flows[0].rtt
+    0.05
+    """
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        at = tree
+        *before, last = key.split(".")
+        for name in before:
+            at = at.setdefault(name, {})
+        at[last] = _Leaf(value)
+    whole: Scenario = _apply(scenario, tree, [])
+    return whole
+
+
+@dataclasses.dataclass(frozen=True)
+class _Leaf:
+    value: Any
+
+
+def _apply(part: Any, tree: Any, before: list[str]) -> Any:
+    if isinstance(tree, _Leaf):
+        return tree.value
+    if dataclasses.is_dataclass(part) and not isinstance(part, type):
+        known = [f.name for f in dataclasses.fields(part)]
+        for name in tree:
+            if name not in known:
+                key = ".".join([*before, name])
+                raise ScenarioError(
+                    f"unknown key {_cut(key)}{suggestion(name, known)}; docs/scenarios.md lists the known ones"
+                )
+        new = {name: _apply(getattr(part, name), sub, [*before, name]) for name, sub in tree.items()}
+        return dataclasses.replace(part, **new)
+    if part is None or part == ():
+        part = {}
+    if isinstance(part, Mapping):
+        return {**part, **{name: _apply(part.get(name), sub, [*before, name]) for name, sub in tree.items()}}
+    entries: Any = list(part) if isinstance(part, tuple) else part
+    for name, sub in tree.items():
+        try:
+            index = _key(entries, name, before)
+        except InputError as error:
+            raise ScenarioError(str(error)) from None
+        entries[index] = _apply(entries[index], sub, [*before, name])
+    return tuple(entries)
+
+
+def unit_of(key: str) -> str:
+    """The unit of a key's values; "1" for a pure number, and where none is known.
+
+    Examples
+    --------
+    >>> unit_of("flows.0.rtt"), unit_of("bottleneck.buffer"), unit_of("bottleneck.queue_parameters.target")
+    ('s', 'packets', 's')
+    """
+    *before, last = key.split(".")
+    if "queue_parameters" in before or "parameters" in before:
+        files = DISCIPLINES if "queue_parameters" in before else RULES
+        units = (p.unit for file in files.values() for p in parameters_of(file) if p.name == last)
+        return next(units, "") or "1"
+    parts = (
+        [Scenario]
+        if not before
+        else [_PARTS[before[0]]]
+        if before[0] in _PARTS
+        else [Link, Bottleneck, Flows]
+    )
+    for part in parts:
+        for field in dataclasses.fields(part):
+            if field.name == last and field.metadata.get("unit"):
+                return str(field.metadata["unit"])
+    return _UNITS.get(last, "1")
+
+
+def keys_of(table: Mapping[str, Any]) -> Iterator[str]:
+    """Keys that a scenario, as the nested table of a file, knows: for completion and suggestions."""
+    own = (f.name for f in dataclasses.fields(Scenario) if f.name not in (*_PARTS, "nodes"))
+    yield from own
+    for name, part in _PARTS.items():
+        fields = [f.name for f in dataclasses.fields(part)]
+        if name in ("bottleneck", "record"):
+            if name == "record" or not ({"links", "topology"} & table.keys()):
+                yield from (f"{name}.{field}" for field in fields)
+                yield from _of_mechanisms(f"{name}.queue_parameters", "queue" if name == "bottleneck" else "")
+            continue
+        entries = table.get(name, ())
+        for i in range(len(entries) if isinstance(entries, list | tuple) else 0):
+            yield from (f"{name}.{i}.{field}" for field in fields)
+            yield from _of_mechanisms(f"{name}.{i}.queue_parameters", "queue" if name == "links" else "")
+            yield from _of_mechanisms(f"{name}.{i}.parameters", "control" if name == "flows" else "")
+    topology = table.get("topology")
+    if isinstance(topology, Mapping) and topology.get("kind") in topologies.KINDS:
+        make = topologies.KINDS[str(topology["kind"])]
+        yield from (f"topology.{name}" for name in inspect.signature(make).parameters)
+
+
+def _of_mechanisms(prefix: str, kind: str) -> Iterator[str]:
+    files = {"queue": DISCIPLINES, "control": RULES}.get(kind, {})
+    names = dict.fromkeys(p.name for p in chain.from_iterable(map(parameters_of, files.values())))
+    return (f"{prefix}.{name}" for name in names)
