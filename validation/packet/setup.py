@@ -18,6 +18,7 @@ from .kernel.senders import BOOKS
 from .kernel.streams import first_draw, stream
 from .kernel.views import bind
 from .kernel.windows import DEFAULT
+from .paced import fill_paced
 from .scenario.flows import Flows
 from .scenario.scenario import SILENCE_BINS, Scenario, refuse_above
 
@@ -31,6 +32,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     hops = make_hops(scenario, flows, routes)
     drops = _drops(scenario, flows, hops)
     queue_hooks, queue_state = fill_queues(scenario, seed, links)
+    paced_hooks, paced_state = fill_paced(scenario, flows, hops, links)
     mark_through(scenario, flows, hops, links, drops)
     # About one event in a bucket; a factor of four either way costs nothing.
     width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
@@ -55,7 +57,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     world["measure_from"] = scenario.warm_up
     world["end"] = scenario.duration
     world["slice"] = scenario.slice
-    selective = any(group.settings()["sack"] for group in scenario.flows)
+    selective = any(group.settings()["sack"] or group.paced for group in scenario.flows)
     traces = 4 * longest + 64 if record.sends or record.receives or record.drops else 0
     sim = k.Sim(
         world=world,
@@ -93,6 +95,8 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         ahead_flows=np.zeros((n, k.EDGES, k.AHEAD_FLOWS), np.int64),
         queue_hooks=queue_hooks,
         queue_state=queue_state,
+        paced_hooks=paced_hooks,
+        paced_state=paced_state,
     )
     sim = add_events(sim, 6 * n + 4 * longest + 64 + len(links))
     for i in range(len(links)):
@@ -169,6 +173,8 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
     if group.echoes_each:
         fields["ecn"] = k.EACH
         fields["ecn_as_ns2"] = False  # ns-2's agents and sinks know no such echo
+    if group.sender == "tfrc":
+        fields |= {"min_rto": 0.0, "max_rto": math.inf}
     if group.open_loop and group.rate is not None:
         fields["interval"] = on_clock(scenario, 8.0 * group.packet_size / group.rate)
     return fields
