@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from .. import views as at
+from ..calendar import schedule
 from ..jit import called, inlined
 from ..parameters import Parameter
-from ..records import FLOW, POISSON
-from ..streams import ONE, uniform
-from .clock import send_next, set_timer
+from ..records import FLOW, POISSON, TICK
+from ..streams import ONE, on_grid, uniform
+from .clock import send_next
 
 PARAMETERS: tuple[Parameter, ...] = ()
 
@@ -51,31 +52,37 @@ def on_timer(w: Any, f: Any, i: Any, number: Any) -> None:
     s = _state(w, f, 0)
     if f.top >= f.limit:
         return
-    while s.step + 1 < f.n_lanes and _step(w, f, s.step + 1).time <= w.now:
+    while s.step + 1 < f.n_lanes and _begin(w, f, s.step + 1) <= w.now:
         s.step += 1
     gap = _step(w, f, s.step).gap
     if gap <= 0.0:
         if s.step + 1 < f.n_lanes:
-            set_timer(w, i, _step(w, f, s.step + 1).time - w.now, min(f.top, 1))
+            schedule(w, _begin(w, f, s.step + 1), TICK, i, min(f.top, 1))
         return
     if number > 0 or not (s.off_time > 0.0 and s.drawn):
         send_next(w, f, i)
         if number == 0 and s.off_time > 0.0:
             s.left = _burst(f, s, gap) - 1
     if f.top < f.limit:
-        set_timer(w, i, _until_silence(w, f, s, _next_gap(f, s, gap)), 1)
+        due = w.now + on_grid(w, _next_gap(f, s, gap))
+        schedule(w, _until_silence(w, f, s, due), TICK, i, 1)
+
+
+@inlined
+def _begin(w: Any, f: Any, j: Any) -> Any:
+    """When a step begins: a time of the clock, as a timer for it must not come an instant too early."""
+    return on_grid(w, _step(w, f, j).time)
 
 
 @called
-def _until_silence(w: Any, f: Any, s: Any, gap: Any) -> Any:
-    """A gap, cut where the rate becomes 0."""
+def _until_silence(w: Any, f: Any, s: Any, due: Any) -> Any:
+    """When a packet is due, or before that the rate becomes 0."""
     for j in range(s.step + 1, f.n_lanes):
-        step = _step(w, f, j)
-        if step.time > w.now + gap:
+        if _begin(w, f, j) > due:
             break
-        if step.gap <= 0.0:
-            return step.time - w.now
-    return gap
+        if _step(w, f, j).gap <= 0.0:
+            return _begin(w, f, j)
+    return due
 
 
 @called
