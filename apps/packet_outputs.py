@@ -276,7 +276,10 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
     rules = "" if group.open_loop else f" as in {BOOKS[group.rules].CALLED}"
     words = [f"{group.sender}{rules}", path, f"packets of {group.packet_size} B"]
     if group.open_loop:
-        words.append(f"at {_rate(group.rate or 0.0)}")
+        words += _rates_of(group)
+    elif group.windowless:
+        numbers = ", ".join(f"{name} {value:g}" for name, value in group.sender_parameters().items())
+        words += [f"parameters ({numbers})", f"reports of {group.ack_size} B"]
     else:
         words += [
             f"control {group.control}{_rule_numbers(group)}",
@@ -304,6 +307,20 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
     if group.stop is not None:
         words.append(f"stop {_seconds(group.stop)}")
     return ", ".join(words)
+
+
+def _rates_of(group: Flows) -> list[str]:
+    """Rates of a sender that heeds nothing, and when it is silent."""
+    steps = group.steps()
+    words = [f"at {_rate(steps[0][1])}"]
+    words += [f"from {_seconds(time)} on at {_rate(rate)}" for time, rate in steps[1:4]]
+    if len(steps) > 4:
+        words.append(f"{len(steps) - 4} further steps")
+    if group.on_time is not None and group.off_time is not None:
+        words.append(
+            f"bursts of {_seconds(group.on_time)}, silences of {_seconds(group.off_time)} ({group.on_off})"
+        )
+    return words
 
 
 def _rule_numbers(group: Flows) -> str:

@@ -112,7 +112,7 @@ def test_choices_are_drawn_from_the_seed():
 @pytest.mark.parametrize(
     ("options", "key"),
     [
-        ({"sender": "cbr", "rate": 1e5, "segments": None}, "flows.sender"),
+        ({"sender": "poisson", "rate": 1e5, "segments": None}, "flows.sender"),
         ({"rules": "rfc"}, "flows.rules"),
         ({"control": "cubic"}, "flows.control"),
         ({"jitter": 0.001}, "flows.jitter"),

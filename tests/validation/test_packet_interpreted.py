@@ -59,6 +59,21 @@ def network(clock, scheduler):
     )  # fmt: skip
 
 
+def paced(book):
+    """TFRC beside SACK, bursts, and a rate in steps, over a queue that is too short for them."""
+    links = (Link("a", "b", 1e6, 0.002), Link("b", "c", 3e5, 0.02, buffer=8, jitter=0.002))
+    options = {"damping": 1, "discounting": 1, "intervals": 4}
+    flows = (
+        Flows(2, "tfrc", book, source="a", target="c", parameters=options, start_spread=0.2),
+        Flows(1, "tfrc", book, source="a", target="b", segments=30),
+        Flows(1, "sack", book, source="a", target="c"),
+        Flows(1, "cbr", source="a", target="c", rate=1e5, on_time=0.3, off_time=0.2),
+        Flows(1, "poisson", source="c", target="a", rate=1e5, on_time=0.3, off_time=0.2, on_off="fixed"),
+        Flows(1, "cbr", source="a", target="c", rate_steps=((0.5, 5e4), (1.5, 0.0), (2.2, 2e5)), stop=4.0),
+    )
+    return Scenario(flows, None, 5.0, 0.0, epoch=0.1, slice=1.0, links=links, record=EVERYTHING)
+
+
 def queued(queue):
     """A discipline on a link with little room, for flows with ECN and without, of both rule books."""
     links = (
@@ -104,6 +119,7 @@ def scenarios():
     )
     made["network, grid"] = network("grid", "calendar")
     made |= {queue: queued(queue) for queue in QUEUES}
+    made |= {f"paced, {book}": paced(book) for book in ("ns2", "rfc")}
     as_ns2 = {"ns2": 2, "min_threshold": 2, "max_threshold": 6, "weight": 0.05, "bytes": 1, "wait": 1}
     made["red, ns2"] = Scenario(
         (Flows(ecn=True),),

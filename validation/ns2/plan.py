@@ -20,6 +20,7 @@ from ..packet.scenario.link import Link
 from ..packet.scenario.routes import Routes, ends, in_words
 from ..packet.scenario.scenario import Scenario
 from .queues import LARGEST, WITH_LANES, refuse_other_lanes, refuse_queue
+from .sources import refuse_source
 
 
 @dataclass(frozen=True)
@@ -226,15 +227,13 @@ def _refuse_links(scenario: Scenario) -> None:
 
 
 def _refuse_flows(group: Flows) -> None:
-    if group.open_loop:
-        raise ScenarioError(
-            f'flows.sender = "{group.sender}" is not translated for ns-2; leave those flows out'
-        )
+    refuse_source(group)
     if group.has_users:
         raise ScenarioError("flows.think and flows.pool are not translated for ns-2; leave those flows out")
-    if group.rules != "ns2":
+    if group.rules != "ns2" and not group.open_loop:
         raise ScenarioError(f'flows.rules = "{group.rules}": ns-2 has its own rules; take "ns2"')
-    _refuse_control(group)
+    if not group.windowless:
+        _refuse_control(group)
     if group.jitter:
         raise ScenarioError("flows.jitter: ns-2 has no such thing; take flows.overhead")
     if group.clock_phase is not None:

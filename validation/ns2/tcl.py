@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from tcpdynamics.errors import check
 
 from ..packet.scenario.link import FAST, Link
 from ..packet.scenario.scenario import Scenario
+from .number import number, truth, whole
 from .plan import Plan, PlannedFlow, plan
 from .queues import CLASSES, NO_LIMIT, is_random
 from .queues import settings as queue_settings
+from .sources import HEADERS, source
 
 #: Files that the script writes in its working directory.
 TRACE, COUNTERS = "trace", "counters"
@@ -72,7 +72,7 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
     """The Tcl script of a plan."""
     lines = [
         "remove-all-packet-headers",
-        "add-packet-header IP TCP Flags",
+        f"add-packet-header IP TCP Flags{_headers(made)}",
         *([f"ns-random {whole(1 + seed % SEEDS)}"] if _random(made) else []),
         "set ns [new Simulator]",
         f"set trace [open {TRACE} w]",
@@ -89,7 +89,7 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
     lines += [
         "proc count {when} {",
         "    global counters tcp",
-        f"    for {{set i 0}} {{$i < {len(made.flows)}}} {{incr i}} {{",
+        f"    foreach i {{{' '.join(whole(i) for i, flow in enumerate(made.flows) if _is_tcp(flow))}}} {{",
         '        puts $counters "$when $i [$tcp($i) set nrexmit_]"',
         "    }",
         "}",
@@ -120,7 +120,7 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
 def _random(made: Plan) -> bool:
     """Whether ns-2 has anything to draw that shows in a run."""
     chance = any(link.loss or is_random(link) for link in made.links)
-    chance = chance or any(flow.settings["overhead"] for flow in made.flows)
+    chance = chance or any(flow.settings["overhead"] or flow.settings["on_time"] for flow in made.flows)
     return chance or len(made.flows) > 1
 
 
@@ -168,6 +168,10 @@ def _link(made: Plan, i: int, link: Link, ends: str, first: bool, last: bool) ->
 def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) -> Iterator[str]:
     s = flow.settings
     yield f"# flow {i}"
+    if not _is_tcp(flow):
+        making, times = source(i, s, flow.control, flow.segments, flow.start, duration)
+        yield from (*making, *_join(i, flow, places), *times)
+        return
     agent = f"Agent/{'TCP/Vegas' if s['control'] == 'vegas' else AGENTS[s['sender']]}"
     if s["control"] == "hstcp":
         yield f"{agent} set windowOption_ 8"
@@ -188,10 +192,10 @@ def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) ->
         "tcpip_base_hdr_size_": whole(s["ack_size"]),  # of the handshake
         "window_": whole(s["window_limit"]),
         "windowInit_": whole(s["initial_window"]),
-        "syn_": _truth(s["handshake"]),
+        "syn_": truth(s["handshake"]),
         "singledup_": int(s["limited_transmit"]),
         "overhead_": number(s["overhead"]),
-        "timestamps_": _truth(s["timestamps"]),
+        "timestamps_": truth(s["timestamps"]),
         "minrto_": number(s["min_rto"]),
         "maxrto_": number(s["max_rto"]),
         "rtxcur_init_": number(s["initial_rto"]),
@@ -204,9 +208,7 @@ def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) ->
     yield f"$sink set packetSize_ {whole(s['ack_size'])}"
     if s["delayed_ack"]:
         yield f"$sink set interval_ {number(s['delayed_ack'])}"
-    yield f"$ns attach-agent $node({places[flow.source]}) $tcp({i})"
-    yield f"$ns attach-agent $node({places[flow.target]}) $sink"
-    yield f"$ns connect $tcp({i}) $sink"
+    yield from _join(i, flow, places)
     yield f"set ftp({i}) [new Application/FTP]"
     yield f"$ftp({i}) attach-agent $tcp({i})"
     if _ends(flow):
@@ -224,32 +226,21 @@ def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) ->
         yield f"$ns at {number(s['stop'])} {{$ftp({i}) produce {last}; {over}}}"
 
 
+def _join(i: int, flow: PlannedFlow, places: dict[str, int]) -> Iterator[str]:
+    yield f"$ns attach-agent $node({places[flow.source]}) $tcp({i})"
+    yield f"$ns attach-agent $node({places[flow.target]}) $sink"
+    yield f"$ns connect $tcp({i}) $sink"
+
+
+def _is_tcp(flow: PlannedFlow) -> bool:
+    return flow.settings["sender"] in AGENTS
+
+
+def _headers(made: Plan) -> str:
+    senders = {flow.settings["sender"] for flow in made.flows}
+    return "".join(f" {HEADERS[name]}" for name in sorted(senders & set(HEADERS)))
+
+
 def _ends(flow: PlannedFlow) -> bool:
     """Whether a flow has an end of its own; the script of others says nothing about it."""
     return flow.segments is not None or flow.settings["stop"] is not None
-
-
-def number(x: float) -> str:
-    """The shortest decimal without exponent that is read as exactly x; ns-2 takes letters for units.
-
-    Examples
-    --------
-    >>> number(1e6), number(1e-5), number(0.1)
-    ('1000000.0', '0.00001', '0.1')
-    """
-    return np.format_float_positional(float(x), unique=True, trim="0")
-
-
-def whole(x: int) -> str:
-    """The digits of a whole number.
-
-    Examples
-    --------
-    >>> whole(50)
-    '50'
-    """
-    return format(int(x), "d")
-
-
-def _truth(value: bool) -> str:
-    return "true" if value else "false"

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from .plan import Plan
+from .sources import NAMES
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def read_trace(path: Path, made: Plan) -> tuple[Packets, Packets, Packets]:
     with path.open() as lines:
         for line in lines:
             word = line.split(" ", 20)
-            if len(word) < 20 or word[7] != "tcp":
+            if len(word) < 20 or word[7] not in NAMES:
                 continue
             event, owner = word[0], word[11]
             if event != "d" and (word[3], word[5]) != place[event][owner]:

@@ -51,9 +51,11 @@ def check_conservation(sim: k.Sim) -> NDArray[np.int64]:
         "received = acknowledgements sent": np.where(
             at_once, c[:, k.RECEIVED] + flying[:, 2] - c[:, k.ACKS_SENT], 0
         ),
+        # A receiver of a paced sender may report twice on a packet, as ns-2's do.
         "acknowledgements sent <= received": np.maximum(
             c[:, k.ACKS_SENT] - c[:, k.RECEIVED] - flying[:, 2], 0
-        ),
+        )
+        * (f["algorithm"] < k.CBR),
         "unacknowledged <= next <= sent": np.where((f["una"] <= f["next"]) & (f["next"] <= f["top"]), 0, 1)
         * (f["algorithm"] < k.CBR),
     }

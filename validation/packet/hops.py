@@ -68,7 +68,7 @@ def mark_through(scenario: Scenario, flows: Any, hops: Any, links: Any, drops: N
             flows["fused"][i] = (
                 not links["served"][hops["link"][last]]
                 and group.delayed_ack == 0
-                and not group.open_loop
+                and not group.windowless
                 and not scenario.exact
             )
             i += 1

@@ -18,6 +18,7 @@ from .kernel.senders import BOOKS
 from .kernel.streams import first_draw, stream
 from .kernel.views import bind
 from .kernel.windows import DEFAULT
+from .paced import fill_paced
 from .scenario.flows import Flows
 from .scenario.scenario import SILENCE_BINS, Scenario, refuse_above
 from .users import fill_users
@@ -32,6 +33,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     hops = make_hops(scenario, flows, routes)
     drops = _drops(scenario, flows, hops)
     queue_hooks, queue_state = fill_queues(scenario, seed, links)
+    paced_hooks, paced_state = fill_paced(scenario, flows, hops, links)
     mark_through(scenario, flows, hops, links, drops)
     # About one event in a bucket; a factor of four either way costs nothing.
     width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
@@ -60,7 +62,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     world["measure_from"] = scenario.warm_up
     world["end"] = scenario.duration
     world["slice"] = scenario.slice
-    selective = any(group.settings()["sack"] for group in scenario.flows)
+    selective = any(group.settings()["sack"] or group.paced for group in scenario.flows)
     traces = 4 * longest + 64 if record.sends or record.receives or record.drops else 0
     sim = k.Sim(
         world=world,
@@ -102,6 +104,8 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         users=web.users,
         connections=np.zeros((max(64, n) if web.any else 1, k.CONNECTION)),
         fresh=flows.view(np.int64).reshape(n, -1).copy() if web.any else np.zeros((1, words), np.int64),
+        paced_hooks=paced_hooks,
+        paced_state=paced_state,
     )
     sim = add_events(sim, 6 * n + 4 * longest + 64 + len(links))
     for i in range(len(links)):
@@ -178,6 +182,8 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
     if group.echoes_each:
         fields["ecn"] = k.EACH
         fields["ecn_as_ns2"] = False  # ns-2's agents and sinks know no such echo
+    if group.sender == "tfrc":
+        fields |= {"min_rto": 0.0, "max_rto": math.inf}
     if group.open_loop and group.rate is not None:
         fields["interval"] = on_clock(scenario, 8.0 * group.packet_size / group.rate)
     return fields

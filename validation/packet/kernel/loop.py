@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from . import paced, senders, users, windows
 from . import records as k
-from . import senders, users, windows
 from . import views as at
 from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
 from .echo import must_answer_first, note_each
@@ -54,6 +54,8 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             w.out_head += 1
             budget -= 1
             record_send(w, at.flow(w, i), i, seq, kind)
+            if at.flow(w, i).paced:
+                paced.note(w, at.flow(w, i), i, slot)
             if launch(w, at.flow(w, i), i, slot, seq, kind):
                 joining = slot
             else:
@@ -156,7 +158,11 @@ def _acked(w: Any, slot: Any) -> None:
     windows.look(w, f, max(e.ack - f.una, 0))
     if f.marked:
         senders.on_mark(w, f, e.ack)
-    senders.on_ack(w, f, i, slot, e.ack, e.sent)
+    if f.paced:
+        f.una = max(e.ack, f.una)
+        paced.feedback(w, f, i, slot)
+    else:
+        senders.on_ack(w, f, i, slot, e.ack, e.sent)
     if finished(f) and f.finish == math.inf:
         _finish(w, f, i)
     if w.sampling == 1:
@@ -206,6 +212,8 @@ def _received(w: Any, slot: Any) -> Any:
     seq, sent, kind = e.seq, e.sent, np.int64(e.kind)
     if is_open_loop(f):
         count_receipt(w, f, i, w.now, True, seq, kind)
+        if f.paced:
+            return paced.receipt(w, f, i, slot)
         free_slot(w, slot)
         return -1
     if must_answer_first(f, e.mark):  # the packet comes again, at the same time
@@ -245,14 +253,17 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
             if w.sampling == 1:
                 sample_window(w, f, i, current_rto(f))
     elif what == k.STOP:
-        f.limit = min(f.limit, max(f.top, 1))
+        f.limit = min(f.limit, max(f.top, 0 if f.paced else 1))
         done = f.top if is_open_loop(f) else f.una
         if done >= f.limit and f.finish == math.inf:
             _finish(w, f, i)
         if not is_open_loop(f):
             senders.on_stop(w, f)
     elif what == k.TICK:
-        tick(w, f, i)
+        if f.paced:
+            paced.timer(w, f, i, number)
+        else:
+            tick(w, f, i)
     else:  # START, HELD_BACK
         f.held_back = 0
         if what == k.START and w.connecting:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import users
+from . import paced, users
 from . import views as at
 from .calendar import new_slot, schedule
 from .jit import called, inlined
@@ -193,6 +193,8 @@ def launch_ack(w: Any, f: Any, slot: Any) -> Any:
 @called
 def held_ack(w: Any, f: Any, i: Any, number: Any) -> Any:
     """The delayed-acknowledgement timer: slot of the acknowledgement, or -1 if it has gone already."""
+    if f.paced:
+        return paced.report_timer(w, f, i, number)
     if f.ack_held == 0 or number != f.ack_timer:
         return -1
     f.ack_held = 0

@@ -23,9 +23,9 @@ FREE = -1
 NEW, FAST, TIMEOUT, REPEAT, ACK = range(5)
 KINDS = ("new", "fast_retransmission", "timeout_retransmission", "other_repeat")
 
-# Senders.
-TAHOE, RENO, NEWRENO, SACK, CBR, POISSON = range(6)
-SENDERS = ("tahoe", "reno", "newreno", "sack", "cbr", "poisson")
+# Senders. Those from CBR on have no window: their receivers acknowledge nothing, or in a way of their own.
+TAHOE, RENO, NEWRENO, SACK, CBR, POISSON, TFRC = range(7)
+SENDERS = ("tahoe", "reno", "newreno", "sack", "cbr", "poisson", "tfrc")
 DUP_THRESH = 3
 
 # What a sender last did to its window (the names that ns-2 gives them).
@@ -100,7 +100,7 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 ARRAYS = (
     "flows links hops events blocks buckets heap sacked received stack queue_time queue_size out_seq out_kind rules "
     "counts sums levels epochs silences slices drops copies trace_time trace_what windows queues edges ahead_links "
-    "ahead_flows queue_hooks queue_state webs users connections fresh"
+    "ahead_flows queue_hooks queue_state paced_hooks paced_state webs users connections fresh"
 ).split()
 
 WORLD = np.dtype(
@@ -119,11 +119,11 @@ WORLD = np.dtype(
         # where the arrays of `Sim` are, see `views`
         *_fields(
             np.int64,
-            "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules n_disciplines",
+            "n_flows n_links n_hops n_events n_blocks n_buckets n_heap n_stack n_queue n_out n_rules n_paced",
         ),
         *_fields(
             np.int64,
-            "n_ring n_counts n_silences n_slices n_drops n_copies copies_ring n_trace n_windows n_queues",
+            "n_disciplines n_ring n_counts n_silences n_slices n_drops n_copies copies_ring n_trace n_windows n_queues",
         ),
         *_fields(
             np.int64,
@@ -193,6 +193,8 @@ FLOW = np.dtype(
         # ns-2's form of them: what held packets carried, is ECN agreed on, was the window one segment at the last mark
         *_fields(np.int64, "ecn_as_ns2 held_marks ecn_agreed ecn_backoff"),
         *_fields(np.int64, "priority"),
+        # of a sender in `paced`: its row of hooks, and where in `paced_state` its state, lanes and ring are [byte]
+        *_fields(np.int64, "paced paced_state paced_lanes paced_ring n_lanes n_ring"),
         *_fields(np.float64, "echo after delack interval held_sent start stop finish"),
         *_fields(
             np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"
@@ -238,9 +240,10 @@ class Sim(NamedTuple):
     length; `stack` (N, 6): their recent SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at
     which waiting packets enter service. `out_seq`, `out_kind`: segments that a sender has decided to send now.
     `rules` (rules, HOOKS): addresses of compiled rules; `queue_hooks` (D, 3) those of disciplines,
-    `queue_state` (bytes,) what they remember. `copies` (N, R): transmissions seen since a segment was first
-    sent, `drops` (D, 5). `edges` (EDGES,): ends of the parts of a run [s]; `ahead_links` (L, EDGES, AHEAD_LINKS),
-    `ahead_flows` (N, EDGES, AHEAD_FLOWS): how much of what is counted comes after each of them.
+    `queue_state` (bytes,) what they remember; `paced_hooks` (P, 5), `paced_state` the same of paced senders.
+    `copies` (N, R): transmissions seen since a segment was first sent, `drops` (D, 5). `edges` (EDGES,): ends of the
+    parts of a run [s]; `ahead_links` (L, EDGES, AHEAD_LINKS), `ahead_flows` (N, EDGES, AHEAD_FLOWS): how much of what
+    is counted comes after each of them.
     `webs` (N,), `users` (U,) records of flows that begin again and of their users, `fresh` (N, words) the records of
     flows as they were before the run, `connections` (rows, 4) flow, start, finish [s] and segments of each that is
     over; one row each where there is none.
@@ -283,6 +286,8 @@ class Sim(NamedTuple):
     users: Any
     connections: Any
     fresh: Any
+    paced_hooks: Any
+    paced_state: Any
 
 
 def zeroed(n: int, dtype: Any) -> Any:

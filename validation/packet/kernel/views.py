@@ -106,21 +106,21 @@ def _record(name: str, dtype: Any, size: str) -> Any:
     return intrinsic(typed)
 
 
-def part_of(where: str, dtype: Any) -> Any:
+def part_of(where: str, dtype: Any, owner: Any = k.LINK, store: str = "queue_state") -> Any:
     """A function of `world`, a link and an index: record number `index` of those at the link's field `where`.
 
-    `dtype` is the discipline's own; its records lie in `queue_state`.
+    `dtype` is the discipline's own; its records lie in `queue_state`. Of flows, in `paced_state`.
     """
     assert not set(dir(np.void)) & set(dtype.names), "interpreted, such a field would be a method"
     if config.DISABLE_JIT:
 
         def part(w: Any, line: Any, index: Any) -> Any:
-            address = int(w["at_queue_state"]) + int(line[where]) + int(index) * dtype.itemsize
+            address = int(w[f"at_{store}"]) + int(line[where]) + int(index) * dtype.itemsize
             return _interpreted(address, (1,), dtype)[0]
 
         return part
     element = from_dtype(dtype)
-    offset = int(dict(k.LINK.fields or {})[where][1])
+    offset = int(dict(owner.fields or {})[where][1])
 
     def typed(context: Any, w: Any, line: Any, index: Any) -> Any:
         def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -132,7 +132,7 @@ def part_of(where: str, dtype: Any) -> Any:
                 at = builder.gep(builder.bitcast(record, byte), [ir.Constant(word, place)])
                 return builder.load(builder.bitcast(at, word.as_pointer()))
 
-            base = builder.add(field(args[0], OFFSETS["at_queue_state"]), field(args[1], offset))
+            base = builder.add(field(args[0], OFFSETS[f"at_{store}"]), field(args[1], offset))
             place = builder.add(base, builder.mul(args[2], ir.Constant(word, dtype.itemsize)))
             return builder.inttoptr(place, target.get_value_type(element))
 
@@ -151,8 +151,8 @@ def bind(sim: k.Sim) -> k.Sim:
         ("flows", "flows"), ("links", "links"), ("hops", "hops"), ("events", "events"), ("blocks", "blocks"),
         ("buckets", "buckets"), ("heap", "heap"), ("stack", "stack"), ("queue", "queue_time"), ("out", "out_seq"),
         ("rules", "rules"), ("slices", "slices"), ("drops", "drops"), ("copies", "copies"), ("trace", "trace_time"),
-        ("windows", "windows"), ("queues", "queues"), ("disciplines", "queue_hooks"), ("webs", "webs"),
-        ("users", "users"), ("connections", "connections"), ("fresh", "fresh"),
+        ("windows", "windows"), ("queues", "queues"), ("disciplines", "queue_hooks"), ("paced", "paced_hooks"),
+        ("webs", "webs"), ("users", "users"), ("connections", "connections"), ("fresh", "fresh"),
     ):  # fmt: skip
         world[f"n_{size}"] = len(getattr(sim, name))
     world["n_ring"] = sim.sacked.shape[1]
@@ -167,12 +167,15 @@ link = _record("links", k.LINK, "n_links")
 hop = _record("hops", k.HOP, "n_hops")
 event = _record("events", k.EVENT, "n_events")
 blocks = _view("blocks", I8, "n_blocks", 6)
+#: The same memory: what a packet of a paced sender carries, see `paced`.
+notes = _view("blocks", F8, "n_blocks", 6)
 buckets = _view("buckets", I4, "n_buckets", 2)
 heap = _view("heap", I8, "n_heap")
 sacked = _view("sacked", I4, "n_flows", "n_ring")
 received = _view("received", I4, "n_flows", "n_ring")
 stack = _view("stack", I8, "n_stack", 6)
 queue_hooks = _view("queue_hooks", I8, "n_disciplines", 3)
+paced_hooks = _view("paced_hooks", I8, "n_paced", 5)
 queue_time = _view("queue_time", F8, "n_queue")
 queue_size = _view("queue_size", I4, "n_queue")
 out_seq = _view("out_seq", I8, "n_out")

@@ -7,7 +7,9 @@ from dataclasses import InitVar, dataclass
 from typing import Any, Literal
 
 from tcpdynamics.errors import ScenarioError, check, check_name, shown
+from tcpdynamics.quantities import quantity
 
+from ..kernel.paced import PACED
 from ..kernel.parameters import parameters_of, read_parameters
 from ..kernel.records import SENDERS
 from ..kernel.senders import BOOKS
@@ -20,6 +22,9 @@ MAX_FLOWS = 1_000_000
 
 MAX_GROUPS = 100_000
 
+#: Steps of a sender's rate.
+MAX_STEPS = 100_000
+
 
 @dataclass(frozen=True)
 class Flows:
@@ -29,9 +34,9 @@ class Flows:
     ----------
     count : int
         Number of flows, >= 1.
-    sender : {"sack", "newreno", "reno", "tahoe", "cbr", "poisson"}
-        How losses are found and repaired. "cbr" and "poisson" send without acknowledgements at `rate`, evenly or
-        with exponential gaps.
+    sender : {"sack", "newreno", "reno", "tahoe", "tfrc", "cbr", "poisson"}
+        How losses are found and repaired. "tfrc" repairs nothing: it is paced at the rate that TCP would have
+        (RFC 5348). "cbr" and "poisson" send without acknowledgements at `rate`, evenly or with exponential gaps.
     rules : {"ns2", "rfc"}
         The rule book: what ns-2.35's agents do, packet by packet, or what RFC 5681, 6298, 6582 and 6675 say.
         `docs/senders.md` lists the differences. (`compat`, its earlier name, is understood too.)
@@ -39,7 +44,8 @@ class Flows:
         Congestion control: "reno" (slow start, AIMD), "hstcp", "scalable", "westwood", "vegas", "cubic", "dctcp" (needs
         `ecn`), or the name of a rule of one's own made with `@congestion_control`.
     parameters : tuple of float, or mapping of a name to a float
-        At most 8 numbers for the rule, its `f.p0` to `f.p7`; of a built-in rule by name, such as `{"b": 0.1}`.
+        At most 8 numbers for the rule, its `f.p0` to `f.p7`; of a built-in rule by name, such as `{"b": 0.1}`. Of
+        sender "tfrc" its own, by name.
     rtt : float or (float, float)
         On a `bottleneck` only: round-trip *propagation* time [s]; a pair spreads the flows evenly from the first
         value to the second.
@@ -81,6 +87,14 @@ class Flows:
         at least is open and none receives data. They have one RTT. `count` must be a multiple. Default with `think`: 1.
     rate : float
         Of "cbr" and "poisson" only: sending rate [bit/s], headers included.
+    rate_steps : tuple of (float, float)
+        Of these only: pairs of a time [s] and the rate from then on [bit/s], 0 for none; instead of `rate`, or after
+        it. A gap between two packets keeps the rate that it began with.
+    on_time, off_time : float, optional
+        Of these only: mean lengths [s] of bursts, in which they send, and of the silences between them.
+    on_off : {"exponential", "fixed"}
+        Law of these lengths. A flow with exponential ones begins with a silence (as in ns-2), one with fixed ones with
+        a burst.
     window_limit : int
         Advertised window [packets].
     initial_window : int
@@ -153,6 +167,10 @@ class Flows:
     think_law: Literal["exponential", "fixed"] = "exponential"
     pool: int | None = None
     rate: float | None = in_unit("bit/s", default=None)
+    rate_steps: tuple[tuple[float | str, float | str], ...] = ()
+    on_time: float | None = in_unit("s", default=None)
+    off_time: float | None = in_unit("s", default=None)
+    on_off: str = "exponential"
     window_limit: int = 64
     initial_window: int | None = None
     handshake: bool | None = None
@@ -181,6 +199,9 @@ class Flows:
         one_of("flows.sender", self.sender, SENDERS)
         one_of("flows.rules", self.rules, tuple(BOOKS))
         self._check_path()
+        if self.sender == "tfrc":
+            self._refuse_of_windows()
+        self._check_rates()
         self._check_sending()
         self._check_timer()
 
@@ -222,15 +243,6 @@ class Flows:
             if self.segments is None:
                 raise ScenarioError("flows.segments_shape needs flows.segments, the mean")
         self._check_users()
-        if self.open_loop:
-            if self.rate is None:
-                raise ScenarioError(
-                    f'flows.rate is missing; sender "{self.sender}" needs it, such as "100kbit/s"'
-                )
-            highest = min(1e13, 8e9 * self.packet_size)  # a packet each nanosecond
-            check("flows.rate", self.rate, 1e-3, highest, 'give bit/s, or text such as "100kbit/s"')
-        elif self.rate is not None:
-            raise ScenarioError(f'flows.rate is for senders "cbr" and "poisson"; {self.sender} finds its own')
         check("flows.window_limit", self.window_limit, 1, 1_000_000, "count packets", whole=True)
         if self.initial_window is not None:
             check(
@@ -249,9 +261,12 @@ class Flows:
             "flows.delayed_ack", self.delayed_ack, 0.0, 10.0, 'give seconds, such as "100ms"; 0 to switch off'
         )
         check("flows.overhead", self.overhead, 0.0, 1e3, "give seconds")
-        if self.overhead and (self.rules != "ns2" or self.open_loop):
+        if self.overhead and (self.rules != "ns2" or self.windowless):
             raise ScenarioError('flows.overhead belongs to rule book "ns2"; use flows.jitter')
         check_name("flows.control", self.control)
+        if self.sender == "tfrc":
+            self.sender_parameters()
+            return
         if self.control in RULES:
             self.rule_parameters()
             if self.echoes_each and not self.ecn:
@@ -273,7 +288,7 @@ class Flows:
                 raise ScenarioError(
                     "flows.think needs flows.segments, for without an end no flow begins again"
                 )
-            if self.open_loop:
+            if self.windowless:
                 raise ScenarioError(f'flows.think is for TCP; sender "{self.sender}" has no connections')
         if self.pool is not None:
             check("flows.pool", self.pool, 1, self.count, "count the connections of a user", whole=True)
@@ -282,6 +297,53 @@ class Flows:
                     f"flows.count must be a multiple of flows.pool = {self.pool}, got {self.count}; give "
                     f"{self.count - self.count % self.pool} flows"
                 )
+
+    def _refuse_of_windows(self) -> None:
+        """What belongs to senders with a window, or to their receivers, is nothing to TFRC."""
+        for name in _OF_WINDOWS:
+            value, usual = getattr(self, name), _DEFAULTS[name]
+            if value != usual and not (name == "handshake" and value is False):
+                raise ScenarioError(
+                    f'flows.{name} = {shown(value)}: sender "tfrc" has a rate instead of a window and reports '
+                    "instead of acknowledgements; leave it out"
+                )
+
+    def _check_rates(self) -> None:
+        """What is of "cbr" and "poisson" only: rate, steps and periods."""
+        object.__setattr__(self, "rate_steps", _read_steps(self.rate_steps))
+        if not self.open_loop:
+            for name in ("rate", "rate_steps", "on_time", "off_time"):
+                if getattr(self, name) not in (None, ()):
+                    raise ScenarioError(
+                        f'flows.{name} is for senders "cbr" and "poisson"; {self.sender} finds its own rate'
+                    )
+            return
+        highest = min(1e13, 8e9 * self.packet_size)  # a packet each nanosecond
+        if self.rate is not None:
+            check("flows.rate", self.rate, 1e-3, highest, 'give bit/s, or text such as "100kbit/s"')
+        elif not self.rate_steps:
+            raise ScenarioError(
+                f'flows.rate is missing; sender "{self.sender}" needs it, such as "100kbit/s", or flows.rate_steps'
+            )
+        check("flows.rate_steps", len(self.rate_steps), 0, MAX_STEPS, "take fewer steps", whole=True)
+        before = -1.0
+        for time, rate in _read_steps(self.rate_steps):
+            check("flows.rate_steps", time, 0.0, 1e9, "a step begins at a time in s")
+            if rate:
+                check("flows.rate_steps", rate, 1e-3, highest, "a step has a rate in bit/s, 0 for none")
+            if time <= before:
+                raise ScenarioError(
+                    f"flows.rate_steps must go forward in time, got a step at {time:g} s after one at {before:g} s"
+                )
+            before = time
+        one_of("flows.on_off", self.on_off, ("exponential", "fixed"))
+        for name, other in (("on_time", "off_time"), ("off_time", "on_time")):
+            if getattr(self, name) is not None:
+                check(f"flows.{name}", getattr(self, name), 1e-9, 1e9, "give seconds")
+                if getattr(self, other) is None:
+                    raise ScenarioError(
+                        f"flows.{other} is missing beside flows.{name}; bursts and silences alternate"
+                    )
 
     def _check_timer(self) -> None:
         s = self.settings()
@@ -317,18 +379,57 @@ class Flows:
         return self.think is not None or self.pool is not None
 
     @property
+    def paced(self) -> str:
+        """The sender's name in `kernel.paced`; "" where the loop knows it itself."""
+        if self.open_loop:
+            return "on_off" if self.rate_steps or self.on_time is not None else ""
+        return self.sender if self.sender in PACED else ""
+
+    @property
+    def windowless(self) -> bool:
+        """Whether the sender has no window, and its receiver acknowledges nothing, or in a way of its own."""
+        return self.open_loop or bool(self.paced)
+
+    def steps(self) -> tuple[tuple[float, float], ...]:
+        """Times [s] and rates from then on [bit/s] of a sender at a given rate; the first holds from the beginning."""
+        steps = tuple((float(time), float(rate)) for time, rate in self.rate_steps)
+        return steps if steps and steps[0][0] == 0.0 else ((0.0, self.rate or 0.0), *steps)
+
+    @property
+    def lanes(self) -> int:
+        """Records that a paced sender keeps beside its state: steps, or loss intervals and two more."""
+        return len(self.steps()) if self.open_loop else int(self.sender_parameters()["intervals"]) + 2
+
+    def sender_parameters(self) -> dict[str, float]:
+        """The parameters of a paced sender by name, with its defaults filled in."""
+        if self.open_loop:
+            return {}
+        values = {} if self.parameters == () else self.parameters
+        if isinstance(values, tuple):
+            raise ScenarioError(
+                f'flows.parameters of sender "{self.sender}" are set by name, got {shown(values)}'
+            )
+        return read_parameters(
+            PACED[self.sender][self.rules], values, "flows.parameters", f'sender "{self.sender}"'
+        )
+
+    @property
     def echoes_each(self) -> bool:
         """Whether the receiver tells of each mark by itself, as the window rule wants it (RFC 8257)."""
         return bool(getattr(RULES.get(self.control), "ECHOES_EACH", False))
 
     def rule_parameters(self) -> tuple[float, ...]:
         """The numbers of the window rule, `f.p0` and so on, with the defaults of a built-in rule filled in."""
+        if self.sender == "tfrc":
+            return ()
         if self.control not in RULES:
             return tuple(float(value) for value in self.parameters)  # a tuple, as checked
         return tuple(self.named_parameters().values())
 
     def named_parameters(self) -> dict[str, float]:
         """The parameters of a built-in window rule by name, with its defaults filled in."""
+        if self.sender == "tfrc":
+            return self.sender_parameters()
         file = RULES.get(self.control)
         values = self.parameters
         if isinstance(values, tuple):
@@ -371,7 +472,7 @@ class Flows:
         filled["initial_window"] = min(filled["initial_window"], self.window_limit)
         if self.initial_rto is None:
             filled["initial_rto"] = min(filled["initial_rto"], filled["max_rto"])
-        if self.open_loop:
+        if self.windowless:
             filled["handshake"] = False
         if self.start_spread is None:
             filled["start_spread"] = 1.0 if self.count > 1 else 0.0
@@ -380,3 +481,24 @@ class Flows:
 
 
 _KEYS_OF_FLOWS = tuple(field.name for field in dataclasses.fields(Flows))
+_DEFAULTS = {field.name: field.default for field in dataclasses.fields(Flows)}
+_OF_WINDOWS = (
+    "control", "sack", "window_limit", "initial_window", "delayed_ack", "limited_transmit", "ecn", "timestamps",
+    "handshake", "min_rto", "max_rto", "initial_rto", "max_backoff", "timer_granularity", "clear_rtt_after",
+    "clock_phase",
+)  # fmt: skip
+
+
+def _read_steps(steps: object) -> tuple[tuple[float, float], ...]:
+    """Pairs of a time and a rate, texts with units read."""
+    if not isinstance(steps, list | tuple):
+        raise ScenarioError(f'flows.rate_steps must list pairs such as [50, "3Mbit/s"], got {shown(steps)}')
+    read = []
+    for step in steps:
+        if not isinstance(step, list | tuple) or len(step) != 2 or any(isinstance(x, bool) for x in step):
+            raise ScenarioError(
+                f'flows.rate_steps must list pairs of a time and a rate, such as [50, "3Mbit/s"], got {shown(step)}'
+            )
+        time, rate = step
+        read.append((quantity(time, "s", "flows.rate_steps"), quantity(rate, "bit/s", "flows.rate_steps")))
+    return tuple(read)

@@ -360,15 +360,20 @@ class Scenario:
                 min(group.rtts())
             ]
             window = group.window_limit / max(min(rtts), 1e-6)
-            offered = group.count * (window if group.rate is None else group.rate / bits)
             if group.open_loop:
-                free += offered
+                free += group.count * max(rate for _, rate in group.steps()) / bits
                 continue
+            offered = group.count * (math.inf if group.windowless else window)
             settings = group.settings()
             slowest_timer = min(settings["max_rto"], settings["initial_rto"] * group.max_backoff)
             free += group.count / slowest_timer  # the timer sends too, however slow the way
             for there, _ in routes or [((0,), ())]:
                 slowest = min(there, key=lambda i: self.ways[i].rate or math.inf)
+                if group.windowless and self.ways[slowest].rate is None:
+                    raise ScenarioError(
+                        f'flows.sender = "{group.sender}": no link on the way has a rate, and the flow would send '
+                        "ever faster; give one links.rate"
+                    )
                 carried = by_link.get(slowest, 0.0) + offered / max(len(routes), 1)
                 by_link[slowest] = min(carried, 2.0 * (self.ways[slowest].rate or math.inf) / bits)
         return free + sum(by_link.values())
@@ -376,7 +381,7 @@ class Scenario:
     @property
     def longest(self) -> int:
         """Largest advertised window [packets]."""
-        return max(1 if group.open_loop else group.window_limit for group in self.flows)
+        return max(1 if group.windowless else group.window_limit for group in self.flows)
 
     @property
     def ring(self) -> int:

@@ -1,0 +1,80 @@
+"""Paced senders: timers say when a packet goes, and what the receiver reports says how fast.
+
+A sender is a file with a line in `PACED` for each rule book, and hooks of which it may leave any out:
+`on_timer(w, f, i, number)`, the flow's start (number 0) and each timer that it has set with `clock.set_timer`;
+`on_send(w, f, i, slot)`, which writes into `views.notes` of the slot up to 6 numbers that a packet carries, such as
+what had been delivered when it left; `on_receipt(w, f, i, slot)`, a packet is at its receiver (1: the slot has been
+made the report that answers it, by `clock.report`); `on_report_timer(w, f, i, number)`, the receiver's timer, set with
+`clock.set_report_timer` (the slot of a report, or -1); `on_feedback(w, f, i, slot)`, a report is back. They send with
+`senders.common.emit`. `PARAMETERS` are what a scenario may set, `STATE` a record of one flow, sender's and receiver's
+side alike (fields with the names of parameters hold them), `LANE` one of a few that `prepare(state, lanes, values,
+group)` fills, `RING` one of those that remember recent packets.
+
+The loop knows only where to call: a sender is compiled by itself, and a run without any pays a look at a number.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from .. import views as at
+from ..calendar import free_slot
+from ..hooks import caller
+from ..jit import called, inlined
+from . import on_off, tfrc, tfrc_ns2
+
+#: Name -> rule book -> the file with its hooks. "cbr" and "poisson" are of the loop, but with periods or steps.
+PACED: dict[str, dict[str, ModuleType]] = {
+    "tfrc": {"ns2": tfrc_ns2, "rfc": tfrc},
+    "on_off": {"ns2": on_off, "rfc": on_off},
+}
+
+#: Hook -> its shape; the places of the addresses in a row of `paced_hooks`.
+HOOKS = {
+    "on_timer": "void(world, flow, count, count)",
+    "on_send": "void(world, flow, count, count)",
+    "on_receipt": "count(world, flow, count, count)",
+    "on_report_timer": "count(world, flow, count, count)",
+    "on_feedback": "void(world, flow, count, count)",
+}
+ON_TIMER, ON_SEND, ON_RECEIPT, ON_REPORT_TIMER, ON_FEEDBACK = range(5)
+
+_call = caller("void(world, flow, count, count)")
+_ask = caller("count(world, flow, count, count)")
+
+
+@inlined
+def timer(w: Any, f: Any, i: Any, number: Any) -> None:
+    """A timer of a paced sender is due, or the flow starts."""
+    _call(at.paced_hooks(w)[f.paced, ON_TIMER], w, f, i, number)
+
+
+@called
+def note(w: Any, f: Any, i: Any, slot: Any) -> None:
+    """A packet leaves: what it carries."""
+    address = at.paced_hooks(w)[f.paced, ON_SEND]
+    if address:
+        _call(address, w, f, i, slot)
+
+
+@called
+def receipt(w: Any, f: Any, i: Any, slot: Any) -> Any:
+    """A packet is at its receiver; slot of the report that answers it, or -1."""
+    address = at.paced_hooks(w)[f.paced, ON_RECEIPT]
+    if address and _ask(address, w, f, i, slot):
+        return slot
+    free_slot(w, slot)
+    return -1
+
+
+@called
+def report_timer(w: Any, f: Any, i: Any, number: Any) -> Any:
+    """The receiver's timer is due; slot of a report, or -1."""
+    return _ask(at.paced_hooks(w)[f.paced, ON_REPORT_TIMER], w, f, i, number)
+
+
+@called
+def feedback(w: Any, f: Any, i: Any, slot: Any) -> None:
+    """A report is back at its sender."""
+    _call(at.paced_hooks(w)[f.paced, ON_FEEDBACK], w, f, i, slot)

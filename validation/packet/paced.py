@@ -1,0 +1,86 @@
+"""Paced senders of a run: where their hooks are, what they remember, with the parameters in it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernel import hooks
+from .kernel import records as k
+from .kernel.paced import HOOKS, PACED
+from .scenario.scenario import Scenario, refuse_above
+
+#: Recent packets that a receiver remembers: at least, at most, and round trips with full queues.
+_FEWEST, _MOST, _TRIPS = 1 << 8, 1 << 17, 4.0
+
+
+def fill_paced(
+    scenario: Scenario, flows: Any, hops: Any, links: Any
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Write where each paced flow keeps its state; addresses of the hooks in use (row 0: none), and the states."""
+    table = [np.zeros((1, len(HOOKS)), np.int64)]
+    rows: dict[tuple[str, str], int] = {}
+    parts: list[NDArray[np.uint8]] = []
+    i = end = 0
+    for group in scenario.flows:
+        if not group.paced:
+            i += group.count
+            continue
+        key = (group.paced, group.rules)
+        file = PACED[group.paced][group.rules]
+        if key not in rows:
+            rows[key] = len(table)
+            table.append(hooks.addresses([file], HOOKS))
+        for _ in range(group.count):
+            flows["paced"][i] = rows[key]
+            for where, made in zip(
+                ("paced_state", "paced_lanes", "paced_ring"),
+                _records(file, group, flows[i], hops, links),
+                strict=True,
+            ):
+                flows[where][i] = end
+                parts.append(np.frombuffer(made.tobytes(), np.uint8))
+                end += made.nbytes
+                refuse_above(float(end), "receivers", "lower flows.count or the buffers")
+            i += 1
+    return np.concatenate(table), np.concatenate([np.zeros(0, np.uint8), *parts])
+
+
+def _records(file: Any, group: Any, flow: Any, hops: Any, links: Any) -> tuple[Any, Any, Any]:
+    """State, lanes and ring of one flow."""
+    values = group.sender_parameters()
+    state = k.zeroed(1, file.STATE)
+    for name, value in values.items():
+        state[name] = value
+    lanes = k.zeroed(group.lanes, file.LANE)
+    file.prepare(state[0], lanes, values, group)
+    ring = k.zeroed(
+        _remembered(flow, hops, links) if hasattr(file, "RING") else 0, getattr(file, "RING", file.LANE)
+    )
+    flow["n_lanes"], flow["n_ring"] = len(lanes), len(ring)
+    return state, lanes, ring
+
+
+def _remembered(flow: Any, hops: Any, links: Any) -> int:
+    """A power of two above the packets that come in some round trips."""
+    way = hops[flow["forward_hop"] : flow["forward_end"]]
+    there = links[way["link"]]
+    rate = 1.0 / max(float(way["tx"].max()), 1e-9)
+    trip = float(flow["access"] + flow["back_access"] + way["delay"].sum() + way["jitter"].sum())
+    trip += sum(float(hop["delay"] + hop["jitter"]) for hop in hops[flow["back_hop"] : flow["back_end"]])
+    for hop, link in zip(way, there, strict=True):
+        if link["rate"] == math.inf:
+            continue
+        packets = (
+            float(link["limit"])
+            if link["limit"] >= 0
+            else link["limit_bytes"] / max(float(hop["length"]), 1.0)
+        )
+        if packets < 0:  # no limit
+            return _MOST
+        trip += float(hop["tx"]) * packets
+    wanted = min(max(_TRIPS * rate * trip, _FEWEST), _MOST)
+    return 1 << (int(wanted) - 1).bit_length()
