@@ -1,0 +1,169 @@
+"""Links that change over time and losses in bursts against ns-2.35, send by send.
+
+In ns-2 the rate and the delay of a link are set at a time; packets keep their order there, or do not, as they are asked.
+Losses in bursts are drawn here, and ns-2 is given their list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tcpdynamics.validation.ns2 import installed, run_ns2
+from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, simulate
+
+#: ns-2 prints times with 15 digits.
+TOLERANCE = 1e-9
+
+SENDERS = ("tahoe", "reno", "newreno", "sack")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One flow s - r1 - r2 - d whose middle link changes, both ways or the way there alone."""
+
+    sender: str = "sack"
+    there: tuple[tuple[float, float, float], ...] = ()
+    back: tuple[tuple[float, float, float], ...] = ()
+    reorder: bool = False
+    data: tuple[int, ...] = ()
+    acks: tuple[int, ...] = ()
+    segments: int | None = None
+    window: int = 20
+    buffer: int | None = None
+    buffer_bytes: int | None = None
+    queue: str = "droptail"
+    rate: float = 1e6
+    delay: float = 0.01
+    packet_size: int = 1000
+    delayed_ack: float = 0.0
+    timestamps: bool = False
+    handshake: bool = True
+    limited_transmit: bool = True
+    tick: float = 0.01
+    start: float = 0.1
+    duration: float = 20.0
+
+    def scenario(self) -> Scenario:
+        red = {"ns2": 2, "min_threshold": 3, "max_threshold": 9, "weight": 0.02}
+        links = (
+            Link("s", "r1", 1e8, 0.001),
+            Link(
+                "r1", "r2", self.rate, self.delay, self.buffer, self.buffer_bytes, self.queue,
+                red if self.queue == "red" else {}, duplex=False, changes=self.there, reorder=self.reorder,
+            ),
+            Link("r2", "r1", self.rate, self.delay, duplex=False, changes=self.back, reorder=self.reorder),
+            Link("r2", "d", 1e8, 0.001),
+        )  # fmt: skip
+        flow = Flows(
+            sender=self.sender, source="s", target="d", packet_size=self.packet_size, window_limit=self.window,
+            delayed_ack=self.delayed_ack, handshake=self.handshake, segments=self.segments, start=self.start,
+            limited_transmit=self.limited_transmit, timestamps=self.timestamps, timer_granularity=self.tick,
+        )  # fmt: skip
+        drops = [Drop(link="r1->r2", packet=n) for n in self.data]
+        drops += [Drop(link="r2->r1", packet=n) for n in self.acks]
+        return Scenario(
+            (flow,), None, self.duration, 0.0, epoch=1.0, slice=self.duration, links=links, drops=tuple(drops),
+            record=Record(sends=True, drops=True), clock="double",
+        )  # fmt: skip
+
+
+def difference(ours: Any, theirs: Any) -> str:
+    """The first send that is not the same, in one line; empty if there is none."""
+    t, n = ours.send_time.values, ours.send_segment.values
+    time, number = theirs.send_time.values, theirs.send_segment.values
+    for i in range(min(len(t), len(time))):
+        if n[i] != number[i] or abs(t[i] - time[i]) > TOLERANCE:
+            return f"send {i}: {t[i]:.12g} s segment {n[i]}, ns-2 {time[i]:.12g} s segment {number[i]}"
+    return "" if len(t) == len(time) else f"{len(t)} sends, in ns-2 {len(time)}"
+
+
+def compare(case: Case) -> None:
+    scenario = case.scenario()
+    wrong = difference(simulate(scenario), run_ns2(scenario))
+    assert not wrong, f"{wrong}\n{case}"
+
+
+@st.composite
+def tables(draw: st.DrawFn, most: int) -> tuple[tuple[float, float, float], ...]:
+    times = draw(st.lists(st.integers(0, 150), unique=True, max_size=most))
+    rates = st.sampled_from([1e6, 5e5, 2e6, 1.5e5, 7e6, 1.3e6])
+    delays = st.sampled_from([0.01, 0.05, 0.003, 0.1234, 0.0, 0.3])
+    return tuple((0.1 * t + 0.00717, draw(rates), draw(delays)) for t in sorted(times))
+
+
+@st.composite
+def cases(draw: st.DrawFn, sender: str) -> Case:
+    """Every part shrinks to the default of `Case`."""
+
+    def one_of(*values: Any) -> Any:
+        return draw(st.sampled_from(values))
+
+    few = st.lists(st.integers(0, 200), max_size=4).map(lambda lost: tuple(sorted(set(lost))))
+    limit = one_of(None, 20, 8, 4, 9000)
+    queue = one_of("droptail", "droptail", "red")
+    if queue == "red":
+        limit = one_of(50, 20)
+    return Case(
+        sender,
+        draw(tables(12)),
+        draw(tables(6)),
+        one_of(False, True),
+        draw(few),
+        draw(few),
+        one_of(None, 300, 60),
+        one_of(20, 8, 64, 3),
+        None if limit == 9000 else limit,
+        9000 if limit == 9000 else None,
+        queue,
+        one_of(1e6, 3e5, 1.7e6),
+        one_of(0.01, 0.08, 0.003),
+        one_of(1000, 500, 1500),
+        one_of(0.0, 0.1),
+        one_of(False, True),
+        one_of(True, False),
+        one_of(True, False),
+        one_of(0.01, 0.1),
+        one_of(0.1, 0.0, 0.375),
+    )
+
+
+def _drawn(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.explicit, Phase.generate, Phase.shrink),
+    )
+
+
+@pytest.fixture(scope="module")
+def ns() -> None:
+    if not installed():
+        pytest.skip("ns is not installed")
+
+
+def _check_drawn(sender: str, examples: int) -> None:
+    @_drawn(examples)
+    @given(cases(sender))
+    def check(case: Case) -> None:
+        compare(case)
+
+    check()
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+def test_rates_and_delays_that_change(ns, sender):
+    _check_drawn(sender, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sender", SENDERS)
+def test_many_rates_and_delays_that_change(ns, sender):
+    _check_drawn(sender, 200)
