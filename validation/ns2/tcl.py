@@ -189,7 +189,9 @@ def _changes(link: Link, ends: str) -> Iterator[str]:
     for row in link.course:
         what = (("bandwidth", 1), ("delay", 2))
         yield from (
-            f'$ns at {number(row[0])} "$ns {name} {ends} {number(row[i])}"' for name, i in what if row[i] != before[i]
+            f'$ns at {number(row[0])} "$ns {name} {ends} {number(row[i])}"'
+            for name, i in what
+            if row[i] != before[i]
         )
         before = row
 

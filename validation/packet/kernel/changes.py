@@ -60,15 +60,19 @@ def depart(w: Any, line: Any, slot: Any) -> Any:
         row += 1
         rate = _row(w, line, row).rate
     s.rate = rate
-    sending = left / rate if rate > 0.0 else 2.0 * w.end + 1.0  # an outage that does not end
+    sending = gap = 2.0 * w.end + 1.0  # an outage that does not end
+    if rate > 0.0:
+        sending = left / rate
+        gap = s.length / rate
     if not w.exact:
         sending = math.floor(sending * GRID) / GRID
+        gap = math.floor(gap * GRID) / GRID
     if rate > 0.0:
         line.rate = rate  # for disciplines that ask
     tx = (begin - w.now) + sending
     delay = _row(w, line, row).delay
     if tx + delay < s.latest - w.now and not s.overtakes:
-        s.latest += sending
+        s.latest += gap
     else:
         s.latest = w.now + (tx + delay)
     line.arrival = s.latest + (at.hop(w, e.hop).delay - s.first)

@@ -187,7 +187,9 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
     line = at.link(w, link)
     e = at.event(w, slot)
     hop = at.hop(w, e.hop)
-    tx = changes.departs(line.departs, w, line, slot) if line.departs else tx_time(w, hop, line.rate, e.length)
+    tx = (
+        changes.departs(line.departs, w, line, slot) if line.departs else tx_time(w, hop, line.rate, e.length)
+    )
     line.busy = 1
     line.work_sum += tx
     line.free_at = w.now + tx

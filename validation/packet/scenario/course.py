@@ -49,7 +49,9 @@ def read_changes(value: Any, key: str, delay: float) -> Changes:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ScenarioError(f"{key} must be a list of rows [time, rate, delay], got {shown(value)}")
     if len(value) > MAX_CHANGES:
-        raise ScenarioError(f"{key} has {len(value):,} rows, at most {MAX_CHANGES:,} are allowed; thin them out")
+        raise ScenarioError(
+            f"{key} has {len(value):,} rows, at most {MAX_CHANGES:,} are allowed; thin them out"
+        )
     rows: list[tuple[float, float, float]] = []
     for number, row in enumerate(value, 1):
         at = f"{key}, row {number}"
@@ -57,7 +59,9 @@ def read_changes(value: Any, key: str, delay: float) -> Changes:
             raise ScenarioError(f"{at} must be [time, rate] or [time, rate, delay], got {shown(row)}")
         time, rate, late = (*(_number(x, i, at) for i, x in enumerate(row)), delay)[:3]
         if rows and time <= rows[-1][0]:
-            raise ScenarioError(f"{at}: time {time:g} s does not follow {rows[-1][0]:g} s of the row before; sort the rows")
+            raise ScenarioError(
+                f"{at}: time {time:g} s does not follow {rows[-1][0]:g} s of the row before; sort the rows"
+            )
         delay = late
         rows.append((time, rate, late))
     return tuple(rows)
@@ -111,7 +115,9 @@ def read_trace(path: str | Path, key: str = "links.trace") -> tuple[tuple[float 
         rows = csv.reader(text.splitlines())
         head = [word.strip() for word in next(rows, [])]
         if sorted(head) not in (sorted(COLUMNS[:2]), sorted(COLUMNS)):
-            raise ScenarioError(f"the first line must name the columns time_s,rate or time_s,rate,delay, got {shown(head)}")
+            raise ScenarioError(
+                f"the first line must name the columns time_s,rate or time_s,rate,delay, got {shown(head)}"
+            )
         places = [head.index(column) for column in COLUMNS[: len(head)]]
         read = []
         for number, row in enumerate(rows, 2):

@@ -95,7 +95,7 @@ class Link:
     rate: float | None = in_unit("bit/s", default=1e6)
     delay: float = in_unit("s", default=0.01)
     buffer: int | None = None
-    buffer_bytes: int | None = None
+    buffer_bytes: int | None = in_unit("B", default=None)
     queue: str = "droptail"
     queue_parameters: dict[str, float | str] = field(default_factory=dict)
     service: Literal["auto", "analytic", "served"] = "auto"
@@ -202,8 +202,12 @@ class Bottleneck:
     ack_loss : float, mapping or None
         As `loss`, of acknowledgements on their way back, which pass nothing else; in results that way is a link of its
         own, `acknowledgements`. None: none is lost.
-    changes, changes_by, reorder
-        Rate and delay over time, as of a `Link`; delays come on top of the flows' `rtt`.
+    changes : tuple of (time, rate) or (time, rate, delay)
+        Rate [bit/s] and delay [s] from that time [s] on, as of a `Link`; delays come on top of the flows' `rtt`.
+    changes_by : {"packet", "bit"}
+        What a change of the rate means to a packet that is being sent, as of a `Link`.
+    reorder : bool
+        Whether a packet that is sent after the delay has fallen may overtake others.
 
     Raises
     ------
@@ -221,7 +225,7 @@ class Bottleneck:
     loss: Loss = in_unit("1", default=0.0)
     queue: str = "droptail"
     queue_parameters: dict[str, float | str] = field(default_factory=dict)
-    buffer_bytes: int | None = None
+    buffer_bytes: int | None = in_unit("B", default=None)
     ack_loss: Loss | None = in_unit("1", default=None)
     changes: tuple[tuple[float | str, ...], ...] = ()
     changes_by: Literal["packet", "bit"] = "packet"
@@ -239,7 +243,17 @@ class Bottleneck:
 
     def as_link(self, source: str, target: str) -> Link:
         """The same between two nodes, one way and without delay."""
-        same = ("rate", "buffer", "buffer_bytes", "loss", "queue", "queue_parameters", "changes", "changes_by", "reorder")
+        same = (
+            "rate",
+            "buffer",
+            "buffer_bytes",
+            "loss",
+            "queue",
+            "queue_parameters",
+            "changes",
+            "changes_by",
+            "reorder",
+        )
         return Link(source, target, delay=0.0, duplex=False, **{name: getattr(self, name) for name in same})
 
     def way_back(self, source: str, target: str, delay: float = 0.0) -> Link | None:

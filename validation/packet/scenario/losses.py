@@ -46,7 +46,9 @@ def read_loss(loss: Any, key: str, at: str = "") -> tuple[ModuleType | None, dic
             raise ScenarioError(f'{key}.{parameter}{at} is missing; loss model "{name}" cannot do without')
     mean = file.mean_loss(values)
     if mean > MOST:
-        raise ScenarioError(f"{key}{at} loses {mean:g} of all packets in the long run, at most {MOST:g} may be")
+        raise ScenarioError(
+            f"{key}{at} loses {mean:g} of all packets in the long run, at most {MOST:g} may be"
+        )
     return file, values
 
 

@@ -34,9 +34,7 @@ def text_of(path: str | Path, advice: str) -> str:
     finally:
         os.close(handle)
     if size > MAX_BYTES:
-        raise ScenarioError(
-            f"the file has {size:,} bytes, at most {MAX_BYTES:,} are read; {advice}"
-        )
+        raise ScenarioError(f"the file has {size:,} bytes, at most {MAX_BYTES:,} are read; {advice}")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:

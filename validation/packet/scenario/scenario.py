@@ -230,9 +230,7 @@ class Scenario:
         """Time must pass on the way, or packets would go round for ever at one instant."""
         sizes = [(group.packet_size, there), (group.ack_size, back)]
         trip = sum(
-            self.ways[i].least_delay + 8.0 * size / self.ways[i].fastest
-            for size, way in sizes
-            for i in way
+            self.ways[i].least_delay + 8.0 * size / self.ways[i].fastest for size, way in sizes for i in way
         )
         if trip < 1e-6:
             first, last = self.ways[there[0]].source, self.ways[there[-1]].target
@@ -301,7 +299,10 @@ class Scenario:
         """One-way links; on a bottleneck, the bottleneck alone, and the way back where acknowledgements are lost."""
         if self.bottleneck is not None:
             back = self.bottleneck.way_back("receivers", "senders")
-            return (self.bottleneck.as_link("bottleneck", "receivers"), *((back,) if back is not None else ()))
+            return (
+                self.bottleneck.as_link("bottleneck", "receivers"),
+                *((back,) if back is not None else ()),
+            )
         return one_way(self.links)
 
     @cached_property
