@@ -1,6 +1,6 @@
 """Links that change over time and losses in bursts against ns-2.35, send by send.
 
-In ns-2 the rate and the delay of a link are set at a time; packets keep their order there, or do not, as they are asked.
+In ns-2 the rate and the delay of a link are set at a time; packets keep their order there, or do not, as asked.
 Losses in bursts are drawn here, and ns-2 is given their list.
 """
 
@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.validation.ns2 import installed, run_ns2
-from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, simulate
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, simulate
 
 #: ns-2 prints times with 15 digits.
 TOLERANCE = 1e-9
@@ -167,3 +167,64 @@ def test_rates_and_delays_that_change(ns, sender):
 @pytest.mark.parametrize("sender", SENDERS)
 def test_many_rates_and_delays_that_change(ns, sender):
     _check_drawn(sender, 200)
+
+
+def _bursts(sender: str, p: float, r: float, bad: float, seed: int, **options: Any) -> None:
+    """Losses in bursts here; in ns-2 the same packets are lost by a list."""
+    from dataclasses import replace
+
+    case = Case(sender, segments=300, **options)
+    scenario = case.scenario()
+    model: dict[str, float | str] = {"model": "gilbert-elliott", "p": p, "r": r, "bad": bad}
+    links = tuple(replace(link, loss=model) if link.name == "r1->r2" else link for link in scenario.links)
+    ours = simulate(replace(scenario, links=links), seed)
+    sent, segments = ours.send_time.values, ours.send_segment.values
+    # Each is the last send of its segment before; order is kept and nothing else is lost.
+    lost = {
+        int(np.flatnonzero((segments == segment) & (sent < time))[-1])
+        for time, segment in zip(ours.drop_time.values, ours.drop_segment.values, strict=True)
+    }
+    drops = tuple(Drop(link="r1->r2", packet=n) for n in sorted(lost))
+    wrong = difference(ours, run_ns2(replace(scenario, drops=drops)))
+    assert not wrong, f"{wrong}\n{case} p {p} r {r} bad {bad} seed {seed}"
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+def test_losses_in_bursts_meet_packets_where_lists_do(ns, sender):
+    for seed in (1, 2):
+        _bursts(sender, 0.02, 0.4, 1.0, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sender", SENDERS)
+def test_many_losses_in_bursts(ns, sender):
+    """50 seeds of each sender."""
+    rng = np.random.default_rng(1)
+    for seed in range(50):
+        p, r, bad = rng.choice([0.01, 0.03, 0.08]), rng.choice([0.2, 0.5, 1.0]), rng.choice([1.0, 0.7])
+        _bursts(
+            sender, float(p), float(r), float(bad), seed, delayed_ack=float(rng.choice([0.0, 0.1])),
+            window=int(rng.choice([8, 20, 64])), rate=float(rng.choice([1e6, 3e5])),
+        )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("p, r", [(0.01, 0.3), (0.003, 0.1)])
+def test_losses_in_bursts_as_those_of_ns2_in_the_mean(ns, p, r):
+    """Goodput and timeouts of flows over a link with losses in bursts, drawn by each simulator for itself."""
+    model: dict[str, float | str] = {"model": "gilbert-elliott", "p": p, "r": r}
+    way = Bottleneck(2e6, 60, loss=model)
+    flows = Flows(10, "sack", rtt=(0.08, 0.12), overhead=0.002, packet_size=1000)
+    scenario = Scenario((flows,), way, 60.0, 10.0, epoch=0.1)
+    rows = []
+    for run in (simulate, run_ns2):
+        results = [run(scenario, seed) for seed in range(1, 25)]
+        rows.append(
+            np.array([[float(x.goodput.sum()), float(x.timeouts.sum()), float(x.loss_rate)] for x in results])
+        )
+    ours, theirs = rows
+    effect = ours.mean(0) - theirs.mean(0)
+    error = np.sqrt(ours.var(0, ddof=1) / len(ours) + theirs.var(0, ddof=1) / len(theirs))
+    share, bounds = effect / theirs.mean(0), 1.96 * error / theirs.mean(0)
+    print("goodput, timeouts, loss:", *(f"{x:+.2%} +- {e:.2%}" for x, e in zip(share, bounds, strict=True)))
+    assert (np.abs(effect) < 4 * error).all(), (share, bounds)

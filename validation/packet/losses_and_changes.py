@@ -28,7 +28,7 @@ def fill_ways(scenario: Scenario, seed: int, links: Any, memory: NDArray[np.uint
         nonlocal end
         parts.append(np.frombuffer(made.tobytes(), np.uint8))
         end += made.nbytes
-        return end - int(made.nbytes)
+        return int(end - made.nbytes)
 
     for i, way in enumerate(scenario.ways):
         if way.loses and not way.loses_alike:

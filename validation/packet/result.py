@@ -256,11 +256,11 @@ def what_you_ran(scenario: Scenario, seed: int) -> dict[str, Any]:
     flows = [group.settings() for group in scenario.flows]
     links = [table(way) | {"name": name} for way, name in _named_ways(scenario)]
     clock = "double" if scenario.exact else "grid"
-    for way in links:
-        unlimited = way["buffer"] is None and way["buffer_bytes"] is None
-        if scenario.record.queues is not None and unlimited and way["rate"] is not None:
+    for way, (link, _) in zip(links, _named_ways(scenario), strict=True):
+        unlimited = link.buffer is None and link.buffer_bytes is None and link.rate is not None
+        if link.needs_service or (scenario.record.queues is not None and unlimited):
             way["service"] = "served"
-        elif way["service"] == "auto":
+        elif link.service == "auto":
             way["service"] = "served" if scenario.exact else "analytic"
     return {
         **table(scenario), "seed": seed, "flows": flows, "links": links, "clock": clock, "engine": ENGINE

@@ -19,9 +19,9 @@ from .streams import GRID
 #: Hook -> its shape.
 HOOKS = {"depart": "time(world, link, count)"}
 
-#: What a link remembers. `place`: the row that held last, of `rows`; `latest`: when the last packet is at the link's end;
-#: `bits`: sent, `rate`: of the packet being sent, whose `length` [bit] is the last of them; `first`: the delay that
-#: hops count with [s].
+#: What a link remembers. `place`: the row that held last, of `rows`; `latest`: when the last packet is at the link's
+#: end; `bits`: sent, `rate`: of the packet being sent, whose `length` [bit] is the last of them; `first`: the delay
+#: that hops count with [s].
 STATE = np.dtype(
     [
         *((name, np.int64) for name in ("place", "rows", "by_bits", "overtakes")),

@@ -139,6 +139,8 @@ LINK = np.dtype(
         # what it was given; the ring of an analytic link is queue_time[first : first + capacity]
         *_fields(np.int64, "limit limit_bytes first capacity served discipline number"),
         *_fields(np.float64, "rate loss"),
+        # address of the hook of a link whose rate and delay change, 0 without, see `changes`
+        *_fields(np.int64, "departs"),
         # what it remembers
         *_fields(np.int64, "waiting waiting_bytes head busy list_head list_tail serve_event"),
         *_fields(np.int64, "arrived dropped evicted marked accepted left met tied"),
@@ -148,9 +150,9 @@ LINK = np.dtype(
         *_fields(np.float64, "free_at changed wait_sum work_sum woke"),
         # of losses that are not alike for all packets, where `loss` is below 0, see `losses.by_chance`
         *_fields(np.int64, "channel ack_channel"),
-        # of a rate and a delay that change, see `changes`: address of the hook, 0 without; where its state and its table
-        # are in `queue_state`; when the packet that has just begun to be sent will be at the link's end
-        *_fields(np.int64, "departs course table"),
+        # of a rate and a delay that change: where the state and the table are in `queue_state`; when the packet that
+        # has just begun to be sent will be at the link's end
+        *_fields(np.int64, "course table"),
         *_fields(np.float64, "arrival"),
     ]
 )

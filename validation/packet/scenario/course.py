@@ -119,7 +119,7 @@ def read_trace(path: str | Path, key: str = "links.trace") -> tuple[tuple[float 
                 f"the first line must name the columns time_s,rate or time_s,rate,delay, got {shown(head)}"
             )
         places = [head.index(column) for column in COLUMNS[: len(head)]]
-        read = []
+        read: list[tuple[float, ...]] = []
         for number, row in enumerate(rows, 2):
             if not row:
                 continue

@@ -25,9 +25,6 @@ MAX_BUFFER = 10_000_000
 #: Rate [bit/s] of an infinitely fast link in ns-2, and here with plain doubles as times: 1500 bytes take 12 ns.
 FAST = 1e12
 
-#: A probability, or a model of losses with its parameters.
-Loss = float | dict[str, float | str]
-
 
 @dataclass(frozen=True)
 class Link:
@@ -99,10 +96,10 @@ class Link:
     queue: str = "droptail"
     queue_parameters: dict[str, float | str] = field(default_factory=dict)
     service: Literal["auto", "analytic", "served"] = "auto"
-    loss: Loss = in_unit("1", default=0.0)
+    loss: float | dict[str, float | str] = field(default=0.0, metadata={"unit": "1"})
     jitter: float = in_unit("s", default=0.0)
     duplex: bool = True
-    ack_loss: Loss | None = in_unit("1", default=None)
+    ack_loss: float | dict[str, float | str] | None = field(default=None, metadata={"unit": "1"})
     reorder: bool = False
     changes: tuple[tuple[float | str, ...], ...] = ()
     changes_by: Literal["packet", "bit"] = "packet"
@@ -222,11 +219,11 @@ class Bottleneck:
 
     rate: float = in_unit("bit/s", default=1e6)
     buffer: int | None = None
-    loss: Loss = in_unit("1", default=0.0)
+    loss: float | dict[str, float | str] = field(default=0.0, metadata={"unit": "1"})
     queue: str = "droptail"
     queue_parameters: dict[str, float | str] = field(default_factory=dict)
     buffer_bytes: int | None = in_unit("B", default=None)
-    ack_loss: Loss | None = in_unit("1", default=None)
+    ack_loss: float | dict[str, float | str] | None = field(default=None, metadata={"unit": "1"})
     changes: tuple[tuple[float | str, ...], ...] = ()
     changes_by: Literal["packet", "bit"] = "packet"
     reorder: bool = False
