@@ -283,6 +283,8 @@ def _check_changes(link: Link | Bottleneck, key: str, delay: float, at: str = ""
     if len(link.changes) == 0:
         return
     object.__setattr__(link, "changes", read_changes(link.changes, f"{key}.changes{at}", delay))
+    if link.changes[0][0] == 0.0 and not any(row[1] for row in link.changes):
+        raise ScenarioError(f"{key}.changes{at}: the rate is 0 from the beginning on; give a row with a rate")
     if link.rate is None:
         raise ScenarioError(f"{key}.changes{at} needs a rate before the first of them; give {key}.rate")
     if isinstance(link, Link) and link.service == "analytic":
