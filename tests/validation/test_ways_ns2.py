@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.ns2 import installed, run_ns2
+from tcpdynamics.errors import ScenarioError
+from tcpdynamics.validation.ns2 import installed, run_ns2, tcl
 from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, simulate
 
 #: ns-2 prints times with 15 digits.
@@ -230,3 +231,18 @@ def test_losses_in_bursts_as_those_of_ns2_in_the_mean(ns, p, r):
     share, bounds = effect / theirs.mean(0), 1.96 * error / theirs.mean(0)
     print("goodput, timeouts, loss:", *(f"{x:+.2%} +- {e:.2%}" for x, e in zip(share, bounds, strict=True)))
     assert (np.abs(effect) < 4 * error).all(), (share, bounds)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"ack_loss": 0.1}, "links.ack_loss of link a->b: ns-2 does not tell packets apart"),
+        ({"changes": ((1.0, 0.0), (2.0, 1e6))}, "links.changes of link a->b: ns-2 has no rate of 0"),
+        ({"changes": ((1.0, 2e6),), "changes_by": "bit"}, 'links.changes_by of link a->b is "bit"'),
+    ],
+)
+def test_what_ns2_cannot_do(options, message):
+    links = (Link("a", "b", 1e6, 0.01, **options),)
+    with pytest.raises(ScenarioError) as error:
+        tcl(Scenario((Flows(source="a", target="b"),), links=links))
+    assert message in str(error.value)
