@@ -344,11 +344,27 @@ def _link_line(way: Link, scenario: Scenario) -> str:
         words.append(f"delay {_seconds(way.delay)}")
     numbers = ", ".join(f"{name} {value:g}" for name, value in _queue_numbers(way))
     words.append(f"{way.queue} ({room}{f'; {numbers}' if numbers else ''})")
-    if way.loss:
-        words.append(f"independent loss {way.loss:g}")
-    if way.jitter:
-        words.append(f"jitter {_seconds(way.jitter)}")
+    words += _disturbances(way)
     return ", ".join(words)
+
+
+def _disturbances(way: Link) -> Iterator[str]:
+    """What happens to packets on a link besides waiting: losses by chance, jitter, changes of rate and delay."""
+    from tcpdynamics.validation.packet.scenario.losses import in_words
+
+    if way.loses_alike and way.loss:
+        yield f"independent loss {way.loss:g}"
+    elif way.loses:
+        yield f"loss: {in_words(way.loss)}"
+        if way.ack_loss is not None:
+            yield f"of acknowledgements: {in_words(way.ack_loss)}"
+    if way.jitter:
+        yield f"jitter {_seconds(way.jitter)}"
+    if way.changes:
+        one = f"{len(way.changes)} change{'s' if len(way.changes) > 1 else ''} of rate and delay"
+        yield f"{one} (by {way.changes_by}) from {_seconds(way.course[0][0])} to {_seconds(way.course[-1][0])}"
+    if way.reorder:
+        yield "packets may overtake"
 
 
 def _queue_numbers(way: Link) -> Iterator[tuple[str, float]]:

@@ -23,6 +23,7 @@ from tcpdynamics.validation.packet import (
     ready_scenarios,
     simulate,
 )
+from tcpdynamics.validation.packet.kernel.loss_models import MODELS
 from tcpdynamics.validation.packet.kernel.parameters import parameters_of
 from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
 from tcpdynamics.validation.packet.kernel.records import FLOW
@@ -91,6 +92,23 @@ def test_python_of_the_scenarios_page(capsys):
     for block in blocks("scenarios.md", "python"):
         exec(compile(block, "scenarios.md", "exec"), {})
     assert capsys.readouterr().out
+
+
+def test_the_scenario_and_the_python_of_links_run(capsys):
+    (scenario,), (code,) = blocks("links.md", "toml"), blocks("links.md", "python")
+    result = simulate(parse_scenario(tomllib.loads(scenario)))
+    assert result.dropped.sum() > 0 and result.acks_dropped.sum() > 0
+    exec(compile(code, "links.md", "exec"), {})
+    assert "of what the cell" in capsys.readouterr().out
+
+
+def test_every_model_of_losses_and_its_numbers_are_described():
+    text = page("links.md")
+    for name, file in MODELS.items():
+        assert f'**`"{name}"`**' in text
+        for p in parameters_of(file):
+            default = "required" if p.default != p.default else f"{p.default:g}"
+            assert f"| `{p.name}` | {p.unit} | {default} | {p.meaning} |" in text
 
 
 def test_the_scenario_and_the_python_of_queues_run():

@@ -89,6 +89,23 @@ def queued(queue):
     return Scenario(flows, None, 3.0, 0.0, epoch=0.1, slice=1.0, links=links, record=EVERYTHING)
 
 
+def disturbed(clock):
+    """Losses in bursts, by kind, packets that overtake, and rates and delays that change, on links and a bottleneck."""
+    bursts = {"model": "gilbert-elliott", "p": 0.05, "r": 0.4, "good": 0.01, "bad": 0.9}
+    rows = ((0.5, 3e5, 0.03), (1.0, 0.0), (1.2, 2e6, 0.0), (2.0, 4e5, 0.01))
+    links = (
+        Link("a", "b", 5e5, 0.01, loss=bursts, ack_loss=0.05, changes=rows, reorder=True),
+        Link("b", "c", 4e5, 0.01, buffer=8, loss=0.01, ack_loss=bursts, jitter=0.02, reorder=True),
+        Link("c", "d", 4e5, 0.01, changes=rows, changes_by="bit", queue="red"),
+    )
+    flows = (
+        Flows(2, "sack", source="a", target="d", start_spread=0.1),
+        Flows(1, "reno", "rfc", source="a", target="c", jitter=0.01, reorder=True, timestamps=True),
+        Flows(1, "newreno", source="d", target="b", delayed_ack=0.1),
+    )
+    return Scenario(flows, None, 3.0, 0.5, epoch=0.1, slice=1.0, links=links, record=EVERYTHING, clock=clock)
+
+
 #: So that each discipline does what it can in a short run.
 QUEUES = {
     "red": {"min_threshold": 1, "max_threshold": 6, "p_max": 0.2, "weight": 0.1, "gentle": 1},
@@ -127,6 +144,14 @@ def scenarios():
         4.0,
         1.0,
         record=EVERYTHING,
+    )
+    made |= {f"disturbed, {clock}": disturbed(clock) for clock in ("grid", "double")}
+    burst = {"model": "gilbert-elliott", "p": 0.02, "r": 0.3}
+    changing = Bottleneck(
+        4e5, loss=burst, ack_loss=0.02, buffer_bytes=5000, changes=((2.0, 1e5, 0.1), (4.0, 8e5))
+    )
+    made["bottleneck that changes"] = Scenario(
+        (Flows(3, rtt=0.1),), changing, duration=8.0, warm_up=1.0, record=EVERYTHING
     )
     made["network, double"] = network("double", "heap")
     return made

@@ -137,7 +137,7 @@ def _dumbbell(scenario: Scenario, groups: Sequence[Any]) -> tuple[tuple[Link, ..
         links += [
             Link(s, "r1", None, quarter, duplex=False),
             Link("r2", d, None, quarter, duplex=False),
-            Link(d, s, None, 2 * quarter, duplex=False),
+            b.way_back(d, s, 2 * quarter) or Link(d, s, None, 2 * quarter, duplex=False),
         ]
         flows.append(
             PlannedFlow(
@@ -218,6 +218,16 @@ def _refuse_links(scenario: Scenario) -> None:
         refuse_queue(link)
         if link.jitter:
             raise ScenarioError(f"links.jitter{at}: ns-2 has no such thing; take flows.overhead")
+        if link.ack_loss is not None:
+            raise ScenarioError(
+                f"links.ack_loss{at}: ns-2 does not tell packets apart there; take two links with duplex = false"
+            )
+        if link.changes_by == "bit" and link.changes:
+            raise ScenarioError(
+                f'links.changes_by{at} is "bit": in ns-2 a packet keeps the rate at which it began; take "packet"'
+            )
+        if any(row[1] == 0 for row in link.changes):
+            raise ScenarioError(f"links.changes{at}: ns-2 has no rate of 0; take a low one")
         if (link.buffer_bytes or 0) > LARGEST:
             raise ScenarioError(
                 f"links.buffer_bytes{at}: ns-2 counts up to {LARGEST:,}; give less, or no limit"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from tcpdynamics.errors import check
 
 from ..packet.scenario.link import FAST, Link
+from ..packet.scenario.losses import read_loss
 from ..packet.scenario.scenario import Scenario
 from .number import number, truth, whole
 from .plan import Plan, PlannedFlow, plan
@@ -119,7 +120,7 @@ def script(scenario: Scenario, made: Plan, seed: int) -> str:
 
 def _random(made: Plan) -> bool:
     """Whether ns-2 has anything to draw that shows in a run."""
-    chance = any(link.loss or is_random(link) for link in made.links)
+    chance = any(link.loses or is_random(link) for link in made.links)
     chance = chance or any(flow.settings["overhead"] or flow.settings["on_time"] for flow in made.flows)
     return chance or len(made.flows) > 1
 
@@ -142,8 +143,8 @@ def _link(made: Plan, i: int, link: Link, ends: str, first: bool, last: bool) ->
         limit = link.buffer if limited and link.buffer is not None else NO_LIMIT
         yield f"$ns queue-limit {ends} {whole(limit)}"
     # What is put at the head last comes first: a packet is seen, lost if chosen, lost by chance, queued.
-    if link.loss:
-        yield f"$ns lossmodel [new ErrorModel/Uniform {number(link.loss)} pkt] {ends}"
+    if link.loses:
+        yield from _loss(link, ends)
     if i in made.lost:
         yield "set chosen [new ErrorModel/List]"
         yield f"$chosen droplist {{{' '.join(whole(packet) for packet in made.lost[i])}}}"
@@ -158,11 +159,41 @@ def _link(made: Plan, i: int, link: Link, ends: str, first: bool, last: bool) ->
         yield "$got tagged 1"
         yield "$got target [[$link set ttl_] target]"
         yield "[$link set ttl_] target $got"
-    if limited or link.loss or i in made.lost:
+    yield from _changes(link, ends)
+    if limited or link.loses or i in made.lost:
         yield f"set lost [$ns create-trace Drop $trace {ends}]"
         yield "$lost tagged 1"
         yield "$lost target [$ns set nullAgent_]"
         yield "[$link set drophead_] target $lost"
+
+
+def _loss(link: Link, ends: str) -> Iterator[str]:
+    """Losses by chance. In ns-2's model of states the state changes first, then the packet is lost or not."""
+    file, values = read_loss(link.loss, "links.loss")
+    if file is None:
+        yield f"$ns lossmodel [new ErrorModel/Uniform {number(values['loss'])} pkt] {ends}"
+        return
+    p, r = values["p"], values["r"]
+    for state in ("good", "bad"):
+        yield f"set {state} [new ErrorModel/Uniform {number(values[state])} pkt]"
+    moves = f"{{{{{number(1 - p)} {number(p)}}} {{{number(r)} {number(1 - r)}}}}}"
+    yield f'$ns lossmodel [new ErrorModel/MultiState "$good $bad" {{0 0}} {moves} pkt pkt 2 $good] {ends}'
+
+
+def _changes(link: Link, ends: str) -> Iterator[str]:
+    if not link.changes:
+        return
+    if not link.reorder:
+        yield "[$link link] set avoidReordering_ true"
+    before: tuple[float, ...] = (0.0, link.rate or 0.0, link.delay)
+    for row in link.course:
+        what = (("bandwidth", 1), ("delay", 2))
+        yield from (
+            f'$ns at {number(row[0])} "$ns {name} {ends} {number(row[i])}"'
+            for name, i in what
+            if row[i] != before[i]
+        )
+        before = row
 
 
 def _flow(i: int, flow: PlannedFlow, places: dict[str, int], duration: float) -> Iterator[str]:

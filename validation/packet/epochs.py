@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .kernel import changes
 from .kernel import records as k
 from .scenario.scenario import Scenario
 
@@ -108,11 +109,45 @@ def take_checkpoint(sim: k.Sim, part: int) -> Checkpoint:
             "marked": np.array(links["marked"]),
             "accepted": links["accepted"] - passing,
             "work": links["work_sum"] - ahead[:, k.AHEAD_WORK],
+            "bits": _bits_sent(sim, now),
             "wait": links["wait_sum"] + since - ahead[:, k.AHEAD_WAIT],
             "met": np.array(links["met"]),
             "tied": np.array(links["tied"]),
         },
     )
+
+
+def _bits_sent(sim: k.Sim, now: float) -> NDArray[np.float64]:
+    """What links whose rate changes have sent by now [bit], what is left of the packet being sent not included."""
+    sent = np.zeros(len(sim.links))
+    for i in np.flatnonzero(sim.links["departs"]):
+        link = sim.links[i]
+        state, table = changes.state_of(link, sim.queue_state), changes.table_of(link, sim.queue_state)
+        left = 0.0
+        if link["free_at"] > now:
+            rates = table if state["by_bits"] else [(0.0, state["rate"])]
+            left = min(integral(rates, now, float(link["free_at"])), float(state["length"]))
+        sent[i] = state["bits"] - left
+    return sent
+
+
+def integral(rows: Any, begin: float, end: float) -> float:
+    """Bits that rates carry between two times [s].
+
+    Parameters
+    ----------
+    rows : sequence of (time [s], rate [bit/s], ...)
+        From the first time on, in order; the last rate holds on.
+
+    Examples
+    --------
+    >>> integral([(0.0, 10.0), (2.0, 0.0), (3.0, 5.0)], 1.0, 5.0)
+    20.0
+    """
+    times = np.array([row[0] for row in rows], float)
+    rates = np.array([row[1] for row in rows], float)
+    edges = np.clip(np.append(times, np.inf), begin, end)
+    return float((rates * np.diff(edges)).sum())
 
 
 def set_epochs(scenario: Scenario, sim: k.Sim, half: Checkpoint, now: Checkpoint) -> None:

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from .kernel import records as k
 from .kernel.queues import DISCIPLINES
 from .kernel.streams import GRID
+from .scenario.flows import Flows
 from .scenario.link import FAST
 from .scenario.scenario import Scenario, refuse_above
 
 
 def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
     """Each flow's hops in a row, there and back; pure delays become part of the delay before or after a hop."""
-    rows: list[tuple[int, int, float, float, float, float]] = []
+    rows: list[Any] = []
     i = 0
     for group in scenario.flows:
         pool = group.pool or 1  # the connections of a user have one RTT
@@ -27,23 +28,24 @@ def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
             if scenario.links:
                 there, back = routes[i]
             else:
-                there, back = (0,), ()
+                there, back = (0,), tuple(range(1, len(scenario.ways)))
                 quarter = float(rtts[j]) / 4
                 there_fast, back_fast = _fast(scenario, group.packet_size), _fast(scenario, group.ack_size)
                 f["access"], f["after"] = quarter + there_fast, quarter + there_fast
-                f["back_access"] = 2 * quarter + back_fast
+                if not back:
+                    f["back_access"] = 2 * quarter + back_fast
             f["forward_hop"] = len(rows)
-            f["access"] += _chain(
-                scenario, rows, there, group.packet_size, group.jitter, float(f["after"]), True
-            )
+            f["access"] += _chain(scenario, rows, there, group, float(f["after"]), True)
             f["forward_end"] = f["back_hop"] = len(rows)
-            f["back_access"] += _chain(scenario, rows, back, group.ack_size, 0.0, 0.0, False)
+            # On a bottleneck where acknowledgements are lost, they are so at once.
+            after = 0.0 if scenario.links or not back else 2 * quarter
+            f["back_access"] += _chain(scenario, rows, back, group, after, False)
             f["back_end"] = len(rows)
             for name in ("access", "back_access"):
                 f[name] = on_clock(scenario, float(f[name]))
             i += 1
     hops = k.zeroed(len(rows), k.HOP)
-    for column, name in enumerate(("link", "length", "delay", "tx", "jitter", "last")):
+    for column, name in enumerate(("link", "length", "delay", "tx", "jitter", "overtakes")):
         hops[name] = [row[column] for row in rows]
     return hops
 
@@ -78,16 +80,16 @@ def _chain(
     scenario: Scenario,
     rows: list[Any],
     links: tuple[int, ...],
-    size: int,
-    jitter: float,
+    group: Flows,
     after: float,
     forward: bool,
 ) -> float:
     """Append the hops of one direction; the delay before the first of them."""
     lead, start = 0.0, len(rows)
+    size = group.packet_size if forward else group.ack_size
     for position, index in enumerate(links):
         way = scenario.ways[index]
-        pure = way.rate is None and way.loss == 0.0 and way.jitter == 0.0
+        pure = way.rate is None and not way.loses and way.jitter == 0.0
         # A way needs one hop at least, where packets are counted.
         needed = forward and len(rows) == start and position == len(links) - 1
         delay = way.delay + (_fast(scenario, size) if way.rate is None else 0.0)
@@ -98,10 +100,13 @@ def _chain(
                 rows[-1][2] += delay
             continue
         tx = on_clock(scenario, 8.0 * size / way.rate, sending=True) if way.rate is not None else 0.0
-        rows.append([index, size, delay, tx, way.jitter, 0.0])
+        # Where the rate changes, no sending time holds for long.
+        rows.append([index, -1 if way.changes else size, delay, tx, way.jitter, way.reorder])
     if len(rows) > start:
         rows[-1][2] += after
-        rows[start][4] += jitter
+        if forward and group.jitter > 0.0:
+            rows[start][4] += group.jitter
+            rows[start][5] |= group.reorder
         for row in rows[start:]:
             row[2] = on_clock(scenario, row[2])
     return lead
@@ -126,7 +131,7 @@ def make_links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np
         unlimited = way.buffer is None and way.buffer_bytes is None and scenario.record.queues is not None
         served = way.needs_service or unlimited or (way.service == "auto" and scenario.exact)
         row["rate"] = math.inf if way.rate is None else way.rate
-        row["loss"] = way.loss
+        row["loss"] = -1.0 if way.loses and not way.loses_alike else way.loss
         row["discipline"] = list(DISCIPLINES).index(way.queue)
         row["number"] = i
         row["served"] = served and way.rate is not None

@@ -12,6 +12,8 @@ import xarray as xr
 from tcpdynamics import __version__
 
 from .engine import Run
+from .epochs import integral
+from .kernel import changes
 from .kernel import records as k
 from .kernel.queues import DISCIPLINES
 from .phases import jain, phase_warning
@@ -21,9 +23,9 @@ from .users import of_users, transferred_before
 #: What no key of a scenario changes, for the "what you ran" of every result.
 ENGINE = {
     "buffer": "counts the packet being sent too (as ns-2.35's queue-limit); drop-tail",
-    "loss process": "independent per packet, applied on arrival, before the queue",
+    "loss process": "applied on arrival, before the queue; independent per packet unless a model is named",
     "bottleneck": "base RTT split 1/4 sender to bottleneck, 1/4 on to the receiver, 1/2 back; acknowledgements "
-    "neither wait nor get lost",
+    "do not wait, and get lost by ack_loss only",
     "rules ns2": "as ns-2.35's Agent/TCP, Reno, Newreno, Sack1 and their sinks with its default settings",
     "rules rfc": "RFC 5681, 6582 (impatient), 6675 (NextSeg rules 1 to 3), 3042, 6298 with Karn's rule",
     "sequence numbers": "segments from 0; with a handshake, segment 0 is the handshake",
@@ -188,15 +190,20 @@ def of_links(run: Run, measured: float) -> Variables:
     """What each link carried and lost; the busiest by itself."""
     links, utilisation = run.links, run.links["work"] / measured
     queue = links["wait"] / measured
-    busiest = int(np.argmax(links["work"]))
+    for i in np.flatnonzero(run.sim.links["departs"]):
+        table = changes.table_of(run.sim.links[i], run.sim.queue_state)
+        carried = integral(table, run.stopped - measured, run.stopped)
+        utilisation[i] = links["bits"][i] / carried if carried > 0.0 else np.nan
+    busiest = int(np.argmax(np.nan_to_num(utilisation)))
+    share = "share of time (where the rate changes, of what it could carry) in which"
     waiting = "mean number waiting at the busiest link, packet in transmission excluded"
     arrived = "packets of all kinds that arrived at a link"
     return {
-        "utilisation": ((), utilisation[busiest], "1", "share of time in which the busiest link sent"),
+        "utilisation": ((), utilisation[busiest], "1", f"{share} the busiest link sent"),
         "mean_queue": ((), queue[busiest], "packets", waiting),
         "link_arrived": ("link", links["arrived"], "packets", arrived),
         "link_dropped": ("link", links["dropped"], "packets", "packets of all kinds lost there"),
-        "link_utilisation": ("link", utilisation, "1", "share of time in which a link sent"),
+        "link_utilisation": ("link", utilisation, "1", f"{share} a link sent"),
         "link_mean_queue": ("link", queue, "packets", "mean number waiting at a link"),
     }
 
@@ -259,11 +266,11 @@ def what_you_ran(scenario: Scenario, seed: int) -> dict[str, Any]:
     flows = [group.settings() for group in scenario.flows]
     links = [table(way) | {"name": name} for way, name in _named_ways(scenario)]
     clock = "double" if scenario.exact else "grid"
-    for way in links:
-        unlimited = way["buffer"] is None and way["buffer_bytes"] is None
-        if scenario.record.queues is not None and unlimited and way["rate"] is not None:
+    for way, (link, _) in zip(links, _named_ways(scenario), strict=True):
+        unlimited = link.buffer is None and link.buffer_bytes is None and link.rate is not None
+        if link.needs_service or (scenario.record.queues is not None and unlimited):
             way["service"] = "served"
-        elif way["service"] == "auto":
+        elif link.service == "auto":
             way["service"] = "served" if scenario.exact else "analytic"
     return {
         **table(scenario), "seed": seed, "flows": flows, "links": links, "clock": clock, "engine": ENGINE

@@ -18,6 +18,7 @@ from .kernel.senders import BOOKS
 from .kernel.streams import first_draw, stream
 from .kernel.views import bind
 from .kernel.windows import DEFAULT
+from .losses_and_changes import fill_ways
 from .paced import fill_paced
 from .scenario.flows import Flows
 from .scenario.scenario import SILENCE_BINS, Scenario, refuse_above
@@ -33,6 +34,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     hops = make_hops(scenario, flows, routes)
     drops = _drops(scenario, flows, hops)
     queue_hooks, queue_state = fill_queues(scenario, seed, links)
+    queue_state = fill_ways(scenario, seed, links, queue_state)
     paced_hooks, paced_state = fill_paced(scenario, flows, hops, links)
     mark_through(scenario, flows, hops, links, drops)
     # About one event in a bucket; a factor of four either way costs nothing.

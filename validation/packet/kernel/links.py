@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import queues
+from . import changes, queues
 from . import records as k
 from . import views as at
 from .calendar import insert
 from .jit import called, inlined
-from .losses import lose
+from .losses import by_chance, lose
 from .queues import droptail
 from .recording import ahead_of_edge, sample_queue
 from .streams import GRID, ONE, on_grid, uniform
@@ -33,9 +33,11 @@ def tx_time(w: Any, hop: Any, rate: Any, size: Any) -> Any:
 
 @called
 def delayed_arrival(w: Any, f: Any, hop: Any, time: Any) -> Any:
-    """Arrival at a queue after random jitter, without overtaking within the flow."""
+    """Arrival at a queue after random jitter, without overtaking within the flow unless the hop allows it."""
     f.jitter_draws += ONE
     late = time + on_grid(w, hop.jitter * uniform(f.jitter_key, f.jitter_draws))
+    if hop.overtakes:
+        return late
     hop.last = max(late, hop.last)
     return hop.last
 
@@ -89,9 +91,8 @@ def join(w: Any, slot: Any) -> Any:
         at.counts(w)[e.flow, k.ARRIVED] += 1
         at.counts(w)[e.flow, k.ARRIVED_KIND + e.kind] += 1
     lost = False
-    if line.loss > 0.0:
-        f.loss_draws += ONE
-        lost = uniform(f.loss_key, f.loss_draws) < line.loss
+    if line.loss != 0.0:
+        lost = by_chance(w, f, line, e.kind == k.ACK)
     if w.drops and not lost:
         lost = _is_chosen(w, e, hop.link, line.arrived - 1)
     if line.served:
@@ -186,7 +187,9 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
     line = at.link(w, link)
     e = at.event(w, slot)
     hop = at.hop(w, e.hop)
-    tx = tx_time(w, hop, line.rate, e.length)
+    tx = (
+        changes.departs(line.departs, w, line, slot) if line.departs else tx_time(w, hop, line.rate, e.length)
+    )
     line.busy = 1
     line.work_sum += tx
     line.free_at = w.now + tx
@@ -194,7 +197,7 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
         ahead_of_edge(w, at.flow(w, e.flow), e, link, w.now, w.now, tx)
     # The packet first, then the end of its transmission: ns-2's order, which decides exact ties.
     _travel(w, at.flow(w, e.flow), e, hop, w.now, tx)
-    insert(w, slot, e.time)
+    insert(w, slot, line.arrival if line.departs else e.time)
     at.event(w, line.serve_event).what = k.SERVE
     at.event(w, line.serve_event).seq = link
     insert(w, line.serve_event, line.free_at)

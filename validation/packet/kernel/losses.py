@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import loss_models
 from . import records as k
 from . import views as at
 from .calendar import free_slot
 from .jit import called
+from .loss_models import HEAD
 from .recording import trace
+from .streams import ONE, uniform
+
+_channel = at.part_of("channel", HEAD)
+
+
+@called
+def by_chance(w: Any, f: Any, line: Any, is_ack: Any) -> Any:
+    """Is a packet that arrives at a link with losses lost? A negative `line.loss`: what it loses has two records."""
+    if line.loss > 0.0:
+        f.loss_draws += ONE
+        return uniform(f.loss_key, f.loss_draws) < line.loss
+    which = line.ack_channel if is_ack else 0
+    channel = _channel(w, line, which)
+    if channel.hook:
+        return loss_models.lost(channel.hook, w, line, which) != 0
+    if channel.loss <= 0.0:
+        return False
+    f.loss_draws += ONE
+    return uniform(f.loss_key, f.loss_draws) < channel.loss
 
 
 @called

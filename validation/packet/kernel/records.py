@@ -33,8 +33,7 @@ NO_ACTION, AFTER_DUPACK, AFTER_TIMEOUT, AFTER_EXIT, AFTER_MARK = range(5)
 
 # Random streams: one per (seed, purpose, flow or link). The numbers are part of what a seed means: append, never
 # renumber.
-STARTING, JITTER, LOSS, CLOCK, HOLDING, GAPS, ENDS, SIZES, QUEUEING = range(9)
-THINKING = 9
+STARTING, JITTER, LOSS, CLOCK, HOLDING, GAPS, ENDS, SIZES, QUEUEING, THINKING, CHANNEL = range(11)
 
 # Columns of `counts`.
 SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, RECOVERIES, SAMPLES, TIMED = (
@@ -148,6 +147,8 @@ LINK = np.dtype(
         # what it was given; the ring of an analytic link is queue_time[first : first + capacity]
         *_fields(np.int64, "limit limit_bytes first capacity served discipline number"),
         *_fields(np.float64, "rate loss"),
+        # address of the hook of a link whose rate and delay change, 0 without, see `changes`
+        *_fields(np.int64, "departs"),
         # what it remembers
         *_fields(np.int64, "waiting waiting_bytes head busy list_head list_tail serve_event"),
         *_fields(np.int64, "arrived dropped evicted marked accepted left met tied"),
@@ -155,12 +156,18 @@ LINK = np.dtype(
         *_fields(np.int64, "state lanes n_lanes"),
         *_fields(np.uint64, "key draws"),
         *_fields(np.float64, "free_at changed wait_sum work_sum woke"),
+        # of losses that are not alike for all packets, where `loss` is below 0, see `losses.by_chance`
+        *_fields(np.int64, "channel ack_channel"),
+        # of a rate and a delay that change: where the state and the table are in `queue_state`; when the packet that
+        # has just begun to be sent will be at the link's end
+        *_fields(np.int64, "course table"),
+        *_fields(np.float64, "arrival"),
     ]
 )
 
 HOP = np.dtype(
     [
-        *_fields(np.int64, "link length through"),
+        *_fields(np.int64, "link length through overtakes"),
         *_fields(np.float64, "delay tx jitter last"),
     ]
 )

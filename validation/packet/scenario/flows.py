@@ -61,7 +61,7 @@ class Flows:
         Size of an acknowledgement [byte]; 8 more for each block of a selective one. Also the handshake's size.
     jitter : float
         Each data packet is delayed further by a uniform draw in [0, jitter] [s] on its way to the first queue,
-        without overtaking within its flow. Breaks phase effects.
+        without overtaking within its flow unless `reorder` is set. Breaks phase effects.
     overhead : float
         ns-2's `overhead_`: sending allowed by the window is put off by a uniform draw in [0, overhead] [s]. Rule
         book "ns2" only.
@@ -132,6 +132,8 @@ class Flows:
     clock_phase : float, optional
         Where the clock's tick stands at time 0 [s]. Default: drawn from the scenario's seed for each flow; but for a
         single flow with ns2, what ns-2 draws with its default seed.
+    reorder : bool
+        Whether packets that draw less `jitter` overtake others of their flow.
 
     Raises
     ------
@@ -188,6 +190,7 @@ class Flows:
     clear_rtt_after: int = 8
     clock_phase: float | None = in_unit("s", default=None)
     compat: InitVar[str | None] = None
+    reorder: bool = False
 
     __pydantic_config__ = FORBID
 
@@ -254,6 +257,7 @@ class Flows:
         if self.sack is False and self.sender == "sack":
             raise ScenarioError('flows.sack must not be false for sender "sack"; take "newreno"')
         truth("flows.limited_transmit", self.limited_transmit)
+        truth("flows.reorder", self.reorder)
         truth("flows.ecn", self.ecn)
         check("flows.priority", self.priority, 0, 255, "0 is the highest class", whole=True)
         truth("flows.timestamps", self.timestamps)

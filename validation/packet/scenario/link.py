@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from tcpdynamics.errors import ScenarioError, check, check_name, shown
 
 from ..kernel.parameters import read_parameters
 from ..kernel.queues import DISCIPLINES
+from .course import Changes, read_changes
 from .fields import FORBID, in_unit, one_of, read_texts, truth
+from .losses import read_loss
 
 MAX_LINKS = 1_000_000
 
@@ -51,14 +55,26 @@ class Link:
         works. Both give the same packets; only exact ties differ (analytic lets the departure go first, served
         takes events in the order in which they were scheduled). Auto: served for a single flow, else analytic.
         A link without a limit whose queue is recorded is served.
-    loss : float
+    loss : float or mapping
         Probability [1], in [0, 1), with which each arriving packet is lost independently, before it meets the
-        queue; acknowledgements too.
+        queue; acknowledgements too. Or a model with its parameters, such as
+        `{"model": "gilbert-elliott", "p": 0.01, "r": 0.3}`: see docs/links.md. Each direction has a state of its own.
     jitter : float
         Each packet is delayed further by a uniform draw in [0, jitter] [s] before the queue, without overtaking
-        within its flow.
+        within its flow unless `reorder` is set.
     duplex : bool
         Also make the link from `target` to `source`, with the same properties and a queue of its own.
+    ack_loss : float, mapping or None
+        The same of acknowledgements, in place of `loss`, which is then of data alone. None: as `loss`.
+    reorder : bool
+        Whether packets may overtake each other on the link: those with less jitter, or sent after the delay has
+        fallen.
+    changes : tuple of (time, rate) or (time, rate, delay)
+        Rate [bit/s] and delay [s] from that time [s] on; before the first they are `rate` and `delay`. Rate 0 is an
+        outage: packets wait. Without a delay in its row, that of the row before holds on.
+    changes_by : {"packet", "bit"}
+        Packet: one that is being sent finishes at the rate at which it began, as in ns-2. Bit: each bit is sent at the
+        rate of its moment, so that a packet may be sent at several.
 
     Raises
     ------
@@ -76,13 +92,17 @@ class Link:
     rate: float | None = in_unit("bit/s", default=1e6)
     delay: float = in_unit("s", default=0.01)
     buffer: int | None = None
-    buffer_bytes: int | None = None
+    buffer_bytes: int | None = in_unit("B", default=None)
     queue: str = "droptail"
     queue_parameters: dict[str, float | str] = field(default_factory=dict)
     service: Literal["auto", "analytic", "served"] = "auto"
-    loss: float = in_unit("1", default=0.0)
+    loss: float | dict[str, float | str] = field(default=0.0, metadata={"unit": "1"})
     jitter: float = in_unit("s", default=0.0)
     duplex: bool = True
+    ack_loss: float | dict[str, float | str] | None = field(default=None, metadata={"unit": "1"})
+    reorder: bool = False
+    changes: tuple[tuple[float | str, ...], ...] = ()
+    changes_by: Literal["packet", "bit"] = "packet"
     discipline: InitVar[str | None] = None
 
     __pydantic_config__ = FORBID
@@ -101,36 +121,47 @@ class Link:
         if self.rate is not None:
             check("links.rate" + at, self.rate, 1.0, 1e13, 'give bit/s, or text such as "1Mbit/s"')
         check("links.delay" + at, self.delay, 0.0, 1e3, 'give seconds, or text such as "10ms"')
-        if self.buffer is not None:
-            check(
-                "links.buffer" + at,
-                self.buffer,
-                1,
-                MAX_BUFFER,
-                "count packets; leave out for no limit",
-                whole=True,
-            )
-        if self.buffer_bytes is not None:
-            check(
-                "links.buffer_bytes" + at,
-                self.buffer_bytes,
-                1,
-                1e10,
-                "count bytes; leave out for no limit",
-                whole=True,
-            )
-            if self.buffer is not None:
-                raise ScenarioError(f"links.buffer and links.buffer_bytes{at} are both given; give one")
+        _check_buffer(self, "links", at)
         _check_queue(self, "links", at)
         one_of("links.service" + at, self.service, ("auto", "analytic", "served"))
-        check("links.loss" + at, self.loss, 0.0, 0.999, "a probability; divide per cent by 100")
+        _check_losses(self, "links", at)
         check("links.jitter" + at, self.jitter, 0.0, 1e3, "give seconds")
+        _check_changes(self, "links", self.delay, at)
         truth("links.duplex" + at, self.duplex)
 
     @property
     def needs_service(self) -> bool:
         """Whether an event at each end of a transmission is asked for, or needed by the discipline."""
-        return self.service == "served" or self.queue != "droptail"
+        return self.service == "served" or self.queue != "droptail" or bool(self.changes)
+
+    @property
+    def loses(self) -> bool:
+        """Whether packets are lost there by chance."""
+        return bool(self.loss) or bool(self.ack_loss)
+
+    @property
+    def loses_alike(self) -> bool:
+        """Whether all packets are lost independently, with one probability."""
+        return not isinstance(self.loss, Mapping) and self.ack_loss is None
+
+    @property
+    def course(self) -> Changes:
+        """(time, rate, delay) from time 0 on."""
+        later: Any = self.changes
+        assert self.rate is not None
+        return later if later and later[0][0] == 0.0 else ((0.0, self.rate, self.delay), *later)
+
+    @property
+    def fastest(self) -> float:
+        """The greatest rate that it ever has [bit/s]."""
+        if not self.changes:
+            return math.inf if self.rate is None else self.rate
+        return max(rate for _, rate, _ in self.course)
+
+    @property
+    def least_delay(self) -> float:
+        """The least delay that it ever has [s]."""
+        return min(delay for _, _, delay in self.course) if self.changes else self.delay
 
     @property
     def name(self) -> str:
@@ -147,7 +178,8 @@ class Bottleneck:
     """The one link of a dumbbell where packets wait and are lost; everything else is pure delay.
 
     A shorthand for scenarios without `links`: each flow then has its own `rtt`, a quarter of it before the
-    bottleneck, a quarter after it, half on the way back, and acknowledgements neither wait nor get lost.
+    bottleneck, a quarter after it, half on the way back, and acknowledgements neither wait nor get lost, but for
+    `ack_loss`.
 
     Attributes
     ----------
@@ -155,12 +187,24 @@ class Bottleneck:
         Line rate [bit/s], > 0.
     buffer : int or None
         Most packets held, *including* the one being sent. None: no limit.
-    loss : float
-        Probability [1], in [0, 1), with which each packet is lost independently, before it meets the queue.
+    loss : float or mapping
+        Probability [1], in [0, 1), with which each packet is lost independently, before it meets the queue; or a model
+        of losses, as of a `Link`. Only data passes here.
     queue : {"droptail", "red", "sfq", "drr", "codel", "fq_codel", "pie", "priority", "step", "proportional"}
         The discipline, as of a `Link`.
     queue_parameters : mapping of a name to a number
         What the discipline is set to, as of a `Link`.
+    buffer_bytes : int or None
+        Limit in bytes instead, as of a `Link`.
+    ack_loss : float, mapping or None
+        As `loss`, of acknowledgements on their way back, which pass nothing else; in results that way is a link of its
+        own, `acknowledgements`. None: none is lost.
+    changes : tuple of (time, rate) or (time, rate, delay)
+        Rate [bit/s] and delay [s] from that time [s] on, as of a `Link`; delays come on top of the flows' `rtt`.
+    changes_by : {"packet", "bit"}
+        What a change of the rate means to a packet that is being sent, as of a `Link`.
+    reorder : bool
+        Whether a packet that is sent after the delay has fallen may overtake others.
 
     Raises
     ------
@@ -175,31 +219,76 @@ class Bottleneck:
 
     rate: float = in_unit("bit/s", default=1e6)
     buffer: int | None = None
-    loss: float = in_unit("1", default=0.0)
+    loss: float | dict[str, float | str] = field(default=0.0, metadata={"unit": "1"})
     queue: str = "droptail"
     queue_parameters: dict[str, float | str] = field(default_factory=dict)
+    buffer_bytes: int | None = in_unit("B", default=None)
+    ack_loss: float | dict[str, float | str] | None = field(default=None, metadata={"unit": "1"})
+    changes: tuple[tuple[float | str, ...], ...] = ()
+    changes_by: Literal["packet", "bit"] = "packet"
+    reorder: bool = False
 
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
         read_texts(self, "bottleneck.")
         check("bottleneck.rate", self.rate, 1.0, 1e13, 'give bit/s, or text such as "1Mbit/s"')
-        if self.buffer is not None:
-            check(
-                "bottleneck.buffer",
-                self.buffer,
-                1,
-                MAX_BUFFER,
-                "count packets; leave out for no limit",
-                whole=True,
-            )
-        check("bottleneck.loss", self.loss, 0.0, 0.999, "a probability; divide per cent by 100")
+        _check_buffer(self, "bottleneck")
+        _check_losses(self, "bottleneck")
         _check_queue(self, "bottleneck")
+        _check_changes(self, "bottleneck", 0.0)
 
     def as_link(self, source: str, target: str) -> Link:
         """The same between two nodes, one way and without delay."""
-        queue = {"queue": self.queue, "queue_parameters": self.queue_parameters}
-        return Link(source, target, self.rate, 0.0, self.buffer, loss=self.loss, duplex=False, **queue)  # type: ignore[arg-type]
+        same = (
+            "rate",
+            "buffer",
+            "buffer_bytes",
+            "loss",
+            "queue",
+            "queue_parameters",
+            "changes",
+            "changes_by",
+            "reorder",
+        )
+        return Link(source, target, delay=0.0, duplex=False, **{name: getattr(self, name) for name in same})
+
+    def way_back(self, source: str, target: str, delay: float = 0.0) -> Link | None:
+        """Where acknowledgements are lost, as a link between two nodes; None if they are not."""
+        if not self.ack_loss:
+            return None
+        return Link(source, target, None, delay, loss=self.ack_loss, duplex=False)
+
+
+def _check_buffer(link: Link | Bottleneck, key: str, at: str = "") -> None:
+    """Refuse a limit out of bounds, and two at once."""
+    for name, most, what in (("buffer", MAX_BUFFER, "packets"), ("buffer_bytes", 1e10, "bytes")):
+        if getattr(link, name) is not None:
+            advice = f"count {what}; leave out for no limit"
+            check(f"{key}.{name}{at}", getattr(link, name), 1, most, advice, whole=True)
+    if link.buffer is not None and link.buffer_bytes is not None:
+        raise ScenarioError(f"{key}.buffer and {key}.buffer_bytes{at} are both given; give one")
+
+
+def _check_losses(link: Link | Bottleneck, key: str, at: str = "") -> None:
+    read_loss(link.loss, f"{key}.loss", at)
+    if link.ack_loss is not None:
+        read_loss(link.ack_loss, f"{key}.ack_loss", at)
+
+
+def _check_changes(link: Link | Bottleneck, key: str, delay: float, at: str = "") -> None:
+    """Read and check the table; refuse it where nothing takes time."""
+    truth(f"{key}.reorder{at}", link.reorder)
+    one_of(f"{key}.changes_by{at}", link.changes_by, ("packet", "bit"))
+    if len(link.changes) == 0:
+        return
+    object.__setattr__(link, "changes", read_changes(link.changes, f"{key}.changes{at}", delay))
+    if link.changes[0][0] == 0.0 and not any(row[1] for row in link.changes):
+        raise ScenarioError(f"{key}.changes{at}: the rate is 0 from the beginning on; give a row with a rate")
+    if link.rate is None:
+        raise ScenarioError(f"{key}.changes{at} needs a rate before the first of them; give {key}.rate")
+    if isinstance(link, Link) and link.service == "analytic":
+        raise ScenarioError(f'{key}.service{at} must not be "analytic" with {key}.changes; leave it out')
 
 
 def _check_queue(link: Link | Bottleneck, key: str, at: str = "") -> None:

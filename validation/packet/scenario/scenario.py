@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -230,9 +229,7 @@ class Scenario:
         """Time must pass on the way, or packets would go round for ever at one instant."""
         sizes = [(group.packet_size, there), (group.ack_size, back)]
         trip = sum(
-            self.ways[i].delay + 8.0 * size / (self.ways[i].rate or math.inf)
-            for size, way in sizes
-            for i in way
+            self.ways[i].least_delay + 8.0 * size / self.ways[i].fastest for size, way in sizes for i in way
         )
         if trip < 1e-6:
             first, last = self.ways[there[0]].source, self.ways[there[-1]].target
@@ -266,7 +263,9 @@ class Scenario:
             known = listed(self.link_names)
             raise ScenarioError(f"drops.link {shown(drop.link)} is not a link; known: {known}")
         if drop.ack is not None and not self.links:
-            raise ScenarioError("drops.ack needs links; on a bottleneck acknowledgements cannot be lost")
+            raise ScenarioError(
+                "drops.ack needs links; on a bottleneck acknowledgements are lost by bottleneck.ack_loss alone"
+            )
 
     def _group_of(self, flow: int) -> Flows:
         for group in self.flows:
@@ -308,16 +307,21 @@ class Scenario:
 
     @cached_property
     def ways(self) -> tuple[Link, ...]:
-        """One-way links; on a bottleneck, the bottleneck alone."""
+        """One-way links; on a bottleneck, the bottleneck alone, and the way back where acknowledgements are lost."""
         if self.bottleneck is not None:
-            b = self.bottleneck
-            return (b.as_link("bottleneck", "receivers"),)
+            back = self.bottleneck.way_back("receivers", "senders")
+            return (
+                self.bottleneck.as_link("bottleneck", "receivers"),
+                *((back,) if back is not None else ()),
+            )
         return one_way(self.links)
 
     @cached_property
     def link_names(self) -> tuple[str, ...]:
         """Names of the one-way links, as in results."""
-        return tuple(way.name for way in self.ways) if self.links else ("bottleneck",)
+        if self.links:
+            return tuple(way.name for way in self.ways)
+        return ("bottleneck", "acknowledgements")[: len(self.ways)]
 
     @cached_property
     def links_of_drops(self) -> frozenset[str | None]:
@@ -368,14 +372,14 @@ class Scenario:
             slowest_timer = min(settings["max_rto"], settings["initial_rto"] * group.max_backoff)
             free += group.count / slowest_timer  # the timer sends too, however slow the way
             for there, _ in routes or [((0,), ())]:
-                slowest = min(there, key=lambda i: self.ways[i].rate or math.inf)
+                slowest = min(there, key=lambda i: self.ways[i].fastest)
                 if group.windowless and self.ways[slowest].rate is None:
                     raise ScenarioError(
                         f'flows.sender = "{group.sender}": no link on the way has a rate, and the flow would send '
                         "ever faster; give one links.rate"
                     )
                 carried = by_link.get(slowest, 0.0) + offered / max(len(routes), 1)
-                by_link[slowest] = min(carried, 2.0 * (self.ways[slowest].rate or math.inf) / bits)
+                by_link[slowest] = min(carried, 2.0 * self.ways[slowest].fastest / bits)
         return free + sum(by_link.values())
 
     @property

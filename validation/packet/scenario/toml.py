@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import os
 import re
-import stat
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -17,10 +15,13 @@ from tcpdynamics.errors import MAX_SHOWN, ScenarioError, shown, suggestion
 from tcpdynamics.quantities import numbered
 
 from . import topologies
+from .course import read_trace
 from .drops_and_records import MAX_DROPS, Drop, Record, switched_off
 from .fields import read_quantities
 from .flows import MAX_GROUPS, Flows
 from .link import MAX_LINKS, Bottleneck, Link
+from .reading import MAX_BYTES as MAX_BYTES
+from .reading import text_of
 from .scenario import Scenario
 
 _PARTS = {"bottleneck": Bottleneck, "flows": Flows, "drops": Drop, "links": Link, "record": Record}
@@ -31,6 +32,7 @@ _TRUTHS = {
     "timestamps",
     "ecn",
     "duplex",
+    "reorder",
     "sends",
     "receives",
     "drops",
@@ -39,9 +41,8 @@ _TRUTHS = {
 #: Keys that had another name.
 _EARLIER = {(Flows, "compat"): "rules", (Link, "discipline"): "queue"}
 
-#: Bounds on a scenario file: bytes, names in a dotted key, tables and lists inside one another. Python's reader of
-#: TOML needs time that grows with the square of the second, and a stack as deep as the third.
-MAX_BYTES = 8_000_000
+#: Bounds on a scenario file: names in a dotted key, tables and lists inside one another. Python's reader of
+#: TOML needs time that grows with the square of the first, and a stack as deep as the second.
 MAX_DOTS = 16
 MAX_DEPTH = 32
 _LONGEST = {"flows": MAX_GROUPS, "drops": MAX_DROPS, "links": MAX_LINKS, "nodes": MAX_LINKS}
@@ -85,10 +86,34 @@ def load_table(path: str | Path) -> dict[str, Any]:
     """The nested mapping in a TOML file, unchecked but for having flows."""
     name = shown(str(path))
     try:
-        text = _text(path)
+        text = text_of(path, "describe groups of flows with count, and networks with a topology")
     except ScenarioError as error:
         raise ScenarioError(f"{name}: {error}") from error
-    return table_of(text, name)
+    table = table_of(text, name)
+    _read_traces(table, Path(path).parent)
+    return table
+
+
+def _read_traces(table: dict[str, Any], folder: Path) -> None:
+    """Put the rows of each `trace` in its place, as `changes`; it lies beside the scenario's file, nowhere else."""
+    parts = [("bottleneck", [table.get("bottleneck")]), ("links", table.get("links"))]
+    for key, entries in parts:
+        for entry in entries if isinstance(entries, list) else ():
+            if not isinstance(entry, dict) or "trace" not in entry:
+                continue
+            name = entry.pop("trace")
+            if not isinstance(name, str) or Path(name).name != name or not name.endswith(".csv"):
+                raise ScenarioError(
+                    f"{key}.trace must be the name of a .csv file in the folder of the scenario's, got {shown(name)}"
+                )
+            if "changes" in entry:
+                raise ScenarioError(f"{key}.trace and {key}.changes are both given; give one")
+            try:
+                entry["changes"] = read_trace(folder / name, f"{key}.trace")
+            except OSError as error:
+                raise ScenarioError(
+                    f"{key}.trace {shown(name)} cannot be read: {error.strerror or 'no such file'}"
+                ) from None
 
 
 def table_of(text: str, name: str = "the text") -> dict[str, Any]:
@@ -125,38 +150,6 @@ def read_toml(text: str) -> dict[str, Any]:
                 "a whole number has thousands of digits; write a shorter one, or such as 1e9"
             ) from None
         raise ScenarioError(f"a number cannot be read: {str(error)[:MAX_SHOWN]}") from error
-
-
-def _text(path: str | Path) -> str:
-    """What stands in an ordinary file of at most MAX_BYTES; anything else is refused before it is read."""
-    try:
-        # Without waiting: a pipe that nobody writes to would block even this.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
-    except ValueError as error:
-        raise ScenarioError(f"this is no file name: {error}") from None
-    try:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            raise ScenarioError("this is no ordinary file but a folder, a device or a pipe; give a TOML file")
-        size = about.st_size
-        if size <= MAX_BYTES:
-            with os.fdopen(handle, "rb", closefd=False) as file:
-                content = file.read(MAX_BYTES + 1)  # it may have grown since
-            size = len(content)
-    finally:
-        os.close(handle)
-    if size > MAX_BYTES:
-        raise ScenarioError(
-            f"the file has {size:,} bytes, at most {MAX_BYTES:,} are read; describe groups of flows with count, "
-            "and networks with a topology"
-        )
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ScenarioError("it is not UTF-8 text; save it as UTF-8") from None
-    if text.startswith("\ufeff"):
-        raise ScenarioError("it begins with a byte-order mark; save it as plain UTF-8")
-    return text
 
 
 def _check_depth(text: str) -> None:
@@ -272,6 +265,10 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
     plain: dict[str, Any] = {}
     for key, value in table.items():
         key = _EARLIER.get((part, key), key)
+        if key == "trace" and "changes" in units:
+            raise ScenarioError(
+                f"{place}trace is read for a scenario's file on disk only; give its rows as {place}changes"
+            )
         if key not in units:
             close = suggestion(key, units)
             raise ScenarioError(
@@ -286,7 +283,12 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
             raise ScenarioError(f"{prefix}{key} must be a number or text, got {shown(value)}")
         if part is Record and switched_off(key, value):
             value = None
-        elif unit and not (key == "epoch" and value == "auto") and value is not None:
+        elif (
+            unit
+            and not (key == "epoch" and value == "auto")
+            and value is not None
+            and not isinstance(value, Mapping)
+        ):
             value = read_quantities(value, unit, prefix + key)
         elif several:
             value = tuple(value)
