@@ -15,7 +15,7 @@ from tcpdynamics import paper_figures
 from tcpdynamics.apps.command.main import cli
 from tcpdynamics.apps.explorer import claims
 from tcpdynamics.errors import DomainError
-from tcpdynamics.paper_figures.ledger import VERDICTS
+from tcpdynamics.paper_figures.ledger import VERDICTS, Claim
 
 QUICK = "sub_packet.idle_time"
 #: Panels of the paper's Fig. 9.
@@ -142,11 +142,13 @@ def test_who_waits_too_long_is_told_to_ask_again(monkeypatch: pytest.MonkeyPatch
     assert claims.decided(QUICK, patience=0.01) is not None
 
 
-def test_from_disk_every_verdict_and_figure_is_there(tab: Page, whole: Path) -> None:
+def test_from_disk_every_verdict_and_figure_is_there(
+    tab: Page, whole: Path, ledger: dict[str, Claim]
+) -> None:
     assert whole.stat().st_size < 2_000_000
     tab.goto(f"{whole.as_uri()}#verdict=does+not+hold&open=t_refwa.marginal")
     tab.wait_for_selector("[id='t_refwa.marginal'] .plot .main-svg")
-    judged = {name: one().verdict for name, one in paper_figures.statements().items()}
+    judged = {name: claim.verdict for name, claim in ledger.items()}
     assert rows(tab) == [name for name, verdict in judged.items() if verdict == "does not hold"]
     tab.locator("#filter-verdict").select_option("all")
     assert [v.inner_text() for v in tab.locator(".verdict").all()] == list(judged.values())

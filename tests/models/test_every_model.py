@@ -158,7 +158,7 @@ MOVING = [cls for cls in MODELS if views_of(cls)]
 
 
 @of_each(MOVING)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(data=st.data())
 def test_a_fixed_point_is_at_rest(cls: type[Model], data: st.DataObject) -> None:
     for problem in views(data.draw(drawn(cls))):

@@ -168,6 +168,7 @@ def test_marking_profiles() -> None:
     assert found == pytest.approx([0, 0, 0.05, 0.1, 1, 1], abs=2e-7)
 
 
+@settings(max_examples=20)
 @given(st.floats(1e-3, 1e4))
 def test_what_a_full_queue_cannot_take_is_lost(window: float) -> None:
     """p = mark + (1 - mark)(1 - C/arrivals)+ when full; below, the marks alone."""

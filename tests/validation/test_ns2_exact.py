@@ -179,7 +179,7 @@ def test_goodput_as_a_rate(ns, warm_up):
 
 @pytest.mark.parametrize("sender", SENDERS)
 def test_drawn_losses(ns, sender):
-    @_drawn(60)
+    @_drawn(25)
     @given(cases(sender))
     def check(case: Case) -> None:
         compare(case)
