@@ -229,7 +229,7 @@ FILES = {
 def test_files_are_refused_in_one_sentence(tab: Page, server: str, tmp_path: Path) -> None:
     opened(tab, f"{server}/packets?scenario=one_loss")
     before = tab.locator(".words").first.inner_text()
-    for i, (text, says) in enumerate(FILES.items()):
+    for i, (text, says) in enumerate(list(FILES.items())[::2]):  # below, all are read without a browser
         file = tmp_path / f"{i}.toml"
         file.write_text(text)
         tab.get_by_label("or load a TOML file").set_input_files(file)
