@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from typing import Any
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 #: The browser waits as long for a picture [ms]; machines may be busy.
@@ -59,6 +61,18 @@ def move(page: Page, name: str, value: float) -> None:
     page.locator(f"#control-{name}").evaluate(
         "(slider, x) => { slider.value = x; slider.dispatchEvent(new Event('input')); }", value
     )
+
+
+def legible(page: Page, width: int, scheme: Any, fill: Callable[[], None]) -> None:
+    """What `fill` opens is as wide as the window, and axe finds nothing serious in it."""
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme)
+    fill()
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    # Preloaded style sheets serve experimental rules alone, and no page may ask for its own from disk.
+    violations = Axe().run(page, options={"preload": False}).response["violations"]
+    serious = [v for v in violations if v["impact"] in ("serious", "critical")]
+    assert [(v["id"], [n["html"][:200] for n in v["nodes"]][:3]) for v in serious] == []
 
 
 def table_of(code: str) -> Any:

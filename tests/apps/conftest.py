@@ -10,18 +10,20 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from browser import chromium
 from click.testing import CliRunner
 
+from tcpdynamics import paper_figures
 from tcpdynamics.apps.command.main import cli, main
 from tcpdynamics.apps.report.build import build
 from tcpdynamics.interrupts import heard
+from tcpdynamics.paper_figures.ledger import Claim
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Page
 
 
 @pytest.fixture(scope="session")
@@ -40,6 +42,12 @@ def answer() -> Callable[..., str]:
 def quick_report() -> str:
     """The page of `report --quick`."""
     return build(quick=True)
+
+
+@pytest.fixture(scope="session")
+def ledger() -> dict[str, Claim]:
+    """Every statement of the papers, decided."""
+    return {name: decide() for name, decide in paper_figures.statements().items()}
 
 
 @pytest.fixture
@@ -120,19 +128,57 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def tab(browser: Browser) -> Iterator[Page]:
-    """A fresh tab; what its console says at the level of an error fails the test."""
+@contextmanager
+def lent(browser: Browser, idle: list[Page]) -> Iterator[Page]:
+    """A tab that no other test uses; what its console says at the level of an error fails the test.
+
+    Tests use the same tabs one after another: a fresh one takes a second, its first page another half.
+    """
     from explorer_tabs import PATIENCE
 
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    page = context.new_page()
+    page = idle.pop() if idle else browser.new_context(accept_downloads=True).new_page()
     page.set_default_timeout(PATIENCE)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme="light")
     said: list[str] = []
-    page.on(
-        "console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None
-    )
-    page.on("pageerror", lambda error: said.append(str(error)))
+
+    def heard(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            said.append(message.text)
+
+    def failed(error: Error) -> None:
+        said.append(str(error))
+
+    def asked(dialog: Dialog) -> None:
+        said.append(dialog.message)
+        dialog.dismiss()
+
+    listeners: dict[Any, Any] = {"console": heard, "pageerror": failed, "dialog": asked}
+    for event, listener in listeners.items():
+        page.on(event, listener)
     yield page
-    context.close()
+    page.unroute_all()
+    page.goto("about:blank")
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
+    idle.append(page)  # one that does not even leave its page is not used again
     assert said == []
+
+
+@pytest.fixture(scope="session")
+def idle() -> list[Page]:
+    """Tabs that no test uses now."""
+    return []
+
+
+@pytest.fixture
+def tab(browser: Browser, idle: list[Page]) -> Iterator[Page]:
+    with lent(browser, idle) as page:
+        yield page
+
+
+@pytest.fixture
+def other(browser: Browser, idle: list[Page], tab: Page) -> Iterator[Page]:
+    """A second tab, which shares no cookies, cache or storage with the first: somebody else's browser."""
+    with lent(browser, idle) as page:
+        yield page

@@ -9,9 +9,8 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from explorer_tabs import PATIENCE, get, move, numbers, opened
-from playwright.sync_api import Browser, Page
+from explorer_tabs import get, legible, move, numbers, opened
+from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.page import Choice, Control
 from tcpdynamics.apps.explorer.pages import pages
@@ -78,7 +77,7 @@ def test_a_legend_has_values_only_while_something_is_pointed_at(tab: Page, files
 
 @pytest.mark.parametrize("slug", PAGES)
 def test_a_link_opens_the_same_picture_in_a_fresh_browser(
-    tab: Page, browser: Browser, server: str, slug: str
+    tab: Page, other: Page, server: str, slug: str
 ) -> None:
     opened(tab, f"{server}/{slug}")
     for choice in (c for c in pages()[slug].controls if isinstance(c, Choice)):
@@ -88,11 +87,8 @@ def test_a_link_opens_the_same_picture_in_a_fresh_browser(
     tab.wait_for_function("() => location.search !== '' && !document.querySelector('main.old')")
     tab.wait_for_timeout(500)  # the address follows a fifth of a second after the last move
     shown = numbers(tab)
-    other = browser.new_page()
-    other.set_default_timeout(PATIENCE)
     opened(other, tab.url)
     assert numbers(other) == shown
-    other.close()
 
 
 @pytest.mark.parametrize("slug", PAGES)
@@ -116,17 +112,8 @@ def test_exported_pages_are_small_and_ask_nobody(files: Path, slug: str) -> None
 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 @pytest.mark.parametrize("slug", PAGES)
-def test_a_page_is_accessible_and_fits_a_telephone(
-    browser: Browser, files: Path, slug: str, scheme: Any
-) -> None:
-    page = browser.new_page(viewport={"width": 380, "height": 800}, color_scheme=scheme)
-    page.set_default_timeout(PATIENCE)
-    opened(page, (files / f"{slug}.html").as_uri())
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= 380
-    violations = Axe().run(page).response["violations"]
-    serious = [v for v in violations if v["impact"] in ("serious", "critical")]
-    assert [(v["id"], [n["html"][:200] for n in v["nodes"]][:3]) for v in serious] == []
-    page.close()
+def test_a_page_is_accessible_and_fits_a_telephone(tab: Page, files: Path, slug: str, scheme: Any) -> None:
+    legible(tab, 380, scheme, lambda: opened(tab, (files / f"{slug}.html").as_uri()))
 
 
 HOSTILE = {

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from explorer_tabs import PATIENCE, move, numbers, opened
-from playwright.sync_api import Browser, Page
+from explorer_tabs import legible, move, numbers, opened
+from playwright.sync_api import Page
 
 from tcpdynamics.apps.explorer.pages import pages
 
@@ -122,16 +121,10 @@ def test_a_page_may_ask_for_a_choice(tab: Page, files: Path, gain: float, truth:
     assert tab.locator(".picture").first.is_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 @pytest.mark.parametrize("slug", [slug for slug, page in pages().items() if page.controls])
-def test_the_guess_is_accessible_and_fits(browser: Browser, files: Path, slug: str, scheme: Any) -> None:
-    page = browser.new_page(viewport={"width": 380, "height": 800}, color_scheme=scheme)
-    page.set_default_timeout(PATIENCE)
-    begin(page, files, slug)
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= 380
-    serious = [v for v in Axe().run(page).response["violations"] if v["impact"] in ("serious", "critical")]
-    assert [(v["id"], [n["html"][:200] for n in v["nodes"]][:3]) for v in serious] == []
-    page.close()
+def test_the_guess_is_accessible_and_fits(tab: Page, files: Path, slug: str, scheme: Any) -> None:
+    legible(tab, 380, scheme, lambda: begin(tab, files, slug))
 
 
 def test_a_link_has_the_switch_on(tab: Page, server: str, files: Path) -> None:

@@ -1,10 +1,9 @@
-"""Ten visitors at once, for a while or (slow) for a minute: nobody meets an error, and the server does not grow."""
+"""Four visitors at once or (slow) ten for a minute: nobody meets an error, and the server does not grow."""
 
 from __future__ import annotations
 
 import itertools
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ from playwright.sync_api import Browser
 
 from tcpdynamics.apps.explorer.pages import pages
 
-VISITORS = 10
 #: What a server may grow by in half of the time [kB]: the allocator's slack, not an answer kept for each request.
 SLACK = 40_000
 
@@ -43,24 +41,29 @@ def memory(pid: int) -> int:
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
 
 
-@pytest.mark.parametrize("seconds", [10, pytest.param(60, marks=pytest.mark.slow)])
-def test_ten_visitors_at_once(
-    browser: Browser, explorer: tuple[str, subprocess.Popen[str]], seconds: float
+@pytest.mark.parametrize(
+    ("visitors", "rounds"), [(4, 2), pytest.param(10, 7, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_visitors_at_once(
+    browser: Browser, explorer: tuple[str, subprocess.Popen[str]], visitors: int, rounds: int
 ) -> None:
     address, process = explorer
     said: list[str] = []
-    tabs = [browser.new_context().new_page() for _ in range(VISITORS)]
+    tabs = [browser.new_context().new_page() for _ in range(visitors)]
     for tab in tabs:
         tab.set_default_timeout(PATIENCE)
         tab.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
         tab.on("pageerror", lambda error: said.append(str(error)))
     slugs = [slug for slug, page in pages().items() if page.controls]
     places = itertools.cycle(slugs)
+    assert visitors % len(slugs) and rounds * visitors >= len(
+        slugs
+    )  # another page in each round, and soon all
 
-    def visit(duration: float) -> int:
+    def visit() -> int:
         """Each visitor goes to the next page and stays until it has moved sliders; then all go on."""
-        moves, began = 0, time.monotonic()
-        while time.monotonic() - began < duration:
+        moves = 0
+        for _ in range(rounds):
             for tab in tabs:
                 tab.goto(f"{address}/{next(places)}", wait_until="commit")
             for tab in tabs:
@@ -69,12 +72,11 @@ def test_ten_visitors_at_once(
             for tab in tabs:
                 tab.wait_for_function("() => window.moves >= 8")
                 moves += tab.evaluate("() => window.moves")
-            next(places)  # another page for each visitor in the next round
         return moves
 
-    visit(seconds / 2)  # what is compiled once and kept, for each shape that a slider reaches
+    visit()  # what is compiled once and kept, for each shape that a slider reaches
     before = memory(process.pid)
-    assert visit(seconds / 2) >= 8 * VISITORS
+    assert visit() >= 8 * visitors * rounds
     assert said == []
     assert memory(process.pid) - before < SLACK
     for tab in tabs:

@@ -7,8 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tcpdynamics import paper_figures
-from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures.ledger import Claim, in_words
 from tcpdynamics.paper_figures.registry import PAPERS
 
 
@@ -69,18 +68,18 @@ def test_page_tells_the_clocks_apart(page: str) -> None:
     assert grid[1] == double[1] and grid[0] < double[0]
 
 
-def test_page_holds_every_claim_with_its_verdict(page: str) -> None:
+def test_page_holds_every_claim_with_its_verdict(page: str, ledger: dict[str, Claim]) -> None:
     """A verdict on the paper for each row, the same as the ledger's; the summary counts them."""
     text = page[page.index('<h2 id="claims">') : page.index('<h2 id="run">')]
     rows = re.findall(r"<tr>(<td.*?)</tr>", text)
-    claims = [claim for paper in PAPERS for claim in paper_figures.claims(paper)]
+    claims = list(ledger.values())
     assert len(rows) == len(claims) == 6 + 18 + 16
     for row, claim in zip(rows, claims, strict=True):
         assert row.endswith(f">{claim.verdict}</td>") and claim.supported
     assert "confirmed" not in text and "refuted" not in text
     head = page[: page.index('<h2 id="solved">')]
     for paper in PAPERS:
-        assert ledger.in_words(paper_figures.claims(paper)) in head
+        assert in_words([claim for name, claim in ledger.items() if name.startswith(f"{paper}.")]) in head
     assert 8 <= head.count("<li>") <= 12
 
 

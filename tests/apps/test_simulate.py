@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -196,19 +196,18 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--precision", "2%", "--until", "2%"], "the former name of --precision"),
     ],
 )
-def test_mistakes_are_one_sentence_and_exit_code_2(small: str, words: list[str], says: str) -> None:
-    found = tcpdynamics(small, *words)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert says in found.stderr
-    assert len(found.stderr.strip().splitlines()) == 1
+def test_mistakes_are_one_sentence_and_exit_code_2(
+    small: str, words: list[str], says: str, refused: Callable[..., str]
+) -> None:
+    assert says in refused("simulate", small, *words)
 
 
-def test_outputs_do_not_overwrite_each_other_or_the_scenario(tmp_path: Path) -> None:
+def test_outputs_do_not_overwrite_each_other_or_the_scenario(
+    tmp_path: Path, refused: Callable[..., str]
+) -> None:
     path = tmp_path / "scenario.csv"
     path.write_text(SCENARIO)
-    found = tcpdynamics(str(path), "--trace", str(path))
-    assert found.returncode == 2
-    assert "in use" in found.stderr
+    assert "in use" in refused("simulate", str(path), "--trace", str(path))
     assert path.read_text() == SCENARIO
 
 
@@ -347,7 +346,7 @@ def test_ctrl_c_is_answered_with_what_there_is(small: str, tmp_path: Path, case:
     ],
 )
 def test_a_file_that_is_not_ours_is_overwritten_by_force_only(
-    small: str, tmp_path: Path, option: str, name: str, foreign: bytes
+    small: str, tmp_path: Path, option: str, name: str, foreign: bytes, refused: Callable[..., str]
 ) -> None:
     target = tmp_path / name
     answer(small, option, str(target))
@@ -358,9 +357,8 @@ def test_a_file_that_is_not_ours_is_overwritten_by_force_only(
     target.write_bytes(b"")
     answer(small, option, str(target))
     target.write_bytes(foreign)
-    found = tcpdynamics(small, option, str(target))
-    assert (found.returncode, found.stdout) == (2, "")
-    assert "give another name, remove it, or give --force" in " ".join(found.stderr.split())
+    said = refused("simulate", small, option, str(target))
+    assert "give another name, remove it, or give --force" in " ".join(said.split())
     assert target.read_bytes() == foreign
     answer(small, option, str(target), "--force")
     assert len(target.read_bytes()) == pytest.approx(len(ours), rel=0.1)
@@ -376,13 +374,12 @@ def test_a_file_that_is_not_ours_is_overwritten_by_force_only(
         ["--set", "record.queues=1e-6", "--set", "duration=30000s"],
     ],
 )
-def test_too_much_is_refused_before_it_starts(small: str, words: list[str]) -> None:
-    found = tcpdynamics(small, *words)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert len(found.stderr) < 700 and found.stderr.count("\n") == 1
-    assert any(
-        text in found.stderr for text in ("operations", "GB of memory", "packets at these", "less often")
-    )
+def test_too_much_is_refused_before_it_starts(
+    small: str, words: list[str], refused: Callable[..., str]
+) -> None:
+    said = refused("simulate", small, *words)
+    assert len(said) < 700
+    assert any(text in said for text in ("operations", "GB of memory", "packets at these", "less often"))
 
 
 def test_until_stops_when_loss_and_goodput_are_precise(small: str) -> None:

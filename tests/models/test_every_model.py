@@ -158,7 +158,7 @@ MOVING = [cls for cls in MODELS if views_of(cls)]
 
 
 @of_each(MOVING)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(data=st.data())
 def test_a_fixed_point_is_at_rest(cls: type[Model], data: st.DataObject) -> None:
     for problem in views(data.draw(drawn(cls))):
@@ -202,13 +202,17 @@ def test_arrays_equal_loops(cls: type[Model], name: str) -> None:
             assert single == [swept, swept]
 
 
+@pytest.fixture(scope="module")
+def units() -> pint.UnitRegistry[float]:
+    registry = pint.UnitRegistry[float]()
+    for name in ("packet", "interval", "RTT"):
+        registry.define(f"{name} = [{name}]")
+    return registry
+
+
 @of_each(MODELS)
-def test_units_agree(cls: type[Model]) -> None:
+def test_units_agree(cls: type[Model], units: pint.UnitRegistry[float]) -> None:
     """Parameters as quantities in another unit are the same parameters."""
-    units = pint.UnitRegistry()
-    for name in ("packet", "interval"):
-        units.define(f"{name} = [{name}]")
-    units.define("RTT = [RTT]")
     model = example(cls)
     rows = [r for r in sweepable(model) if r["unit"] != "1"]
     changed = {

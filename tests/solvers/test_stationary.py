@@ -130,7 +130,11 @@ def test_holding_times_weigh_visits_with_time() -> None:
 
 @pytest.mark.parametrize(
     ("model", "small"),
-    [(SubPacketApproximate, {}), (SubPacketLevels, {"stages": 2}), (SubPacketExact, {"backoff_cap": 1})],
+    [
+        (SubPacketApproximate, {}),
+        pytest.param(SubPacketLevels, {"stages": 2}, marks=pytest.mark.slow),
+        (SubPacketExact, {"backoff_cap": 1}),
+    ],
 )
 def test_jax_gives_the_same_and_leaves_no_trace(model: Any, small: dict[str, int]) -> None:
     sweep = model(loss=np.linspace(0.001, 0.49, 300), w_max=4, base_timeout=[2, 3.5], **small)
@@ -151,7 +155,7 @@ def test_backends_have_names() -> None:
 # ------------------------------------------------------------------------------------------- sensitivity
 
 
-@settings(max_examples=12)
+@settings(max_examples=5)
 @given(chains(5), st.fractions(Fraction(1, 20), Fraction(19, 20), max_denominator=20))
 def test_sensitivities_are_the_derivatives_of_the_closed_form(
     case: tuple[MarkovChain, int], value: Fraction

@@ -366,7 +366,7 @@ def plane(seed: int) -> tuple[Array, Array, Array]:
     return rng.normal(size=(2, 2)) - rng.uniform(0, 1) * np.eye(2), rng.normal(size=2) * 2, rng.normal(size=2)
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6))
 def test_a_flow_in_the_plane_grows_as_its_orbits_do(seed: int) -> None:
     parts = plane(seed)

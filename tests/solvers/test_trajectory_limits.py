@@ -109,7 +109,14 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize(
-    ("kind", "many"), [("flow", 1), ("flow", 40), ("flow", 5000), ("delay", 1), ("map", 1)]
+    ("kind", "many"),
+    [
+        ("flow", 1),
+        pytest.param("flow", 40, marks=pytest.mark.slow),
+        ("flow", 5000),
+        ("delay", 1),
+        ("map", 1),
+    ],
 )
 def test_an_interrupt_is_heard(kind: str, many: int) -> None:
     code = f"KIND, MANY = {kind!r}, {many}\n" + CHILD

@@ -124,8 +124,13 @@ def test_laws_are_compared_by_total_variation(runs: xr.Dataset) -> None:
 LAW = np.array([0.22, 0.25, 0.2, 0.15, 0.08, 0.05, 0.03, 0.02])
 
 
-@pytest.mark.parametrize("replications", [2, 8, 20, 200])
-@pytest.mark.parametrize("epochs", [60, 3000])
+@pytest.mark.parametrize(
+    ("replications", "epochs"),
+    [
+        *((2, 60), (8, 60), (200, 60), (2, 3000), (8, 3000)),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((20, 60), (20, 3000), (200, 3000))),
+    ],
+)
 def test_noise_does_not_make_a_true_law_differ(replications: int, epochs: int) -> None:
     """The distance of each replication from the truth is positive by noise alone: 0.08 on average with 60 epochs."""
     rng = np.random.default_rng(4)

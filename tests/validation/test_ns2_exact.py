@@ -9,16 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import HealthCheck, Phase, given, settings
+from beside_ns2 import SENDERS, TOLERANCE, check, chooser, compare, difference, drops
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.ns2 import installed, run_ns2
-from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, simulate
+from tcpdynamics.validation.ns2 import run_ns2
+from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario, simulate
 from tcpdynamics.validation.packet.scenario import topologies
-
-#: ns-2 prints 15 digits and both simulators add plain doubles: far below one bit's sending time.
-TOLERANCE = 1e-9
-SENDERS = ("tahoe", "reno", "newreno", "sack")
 
 
 @dataclass(frozen=True)
@@ -62,11 +58,9 @@ class Case:
             sack=self.sack, timestamps=self.timestamps, timer_granularity=self.tick, min_rto=self.min_rto,
             stop=self.stop,
         )  # fmt: skip
-        drops = [Drop(link="r1->r2", packet=n) for n in self.data]
-        drops += [Drop(link="r2->r1", packet=n) for n in self.acks]
         return Scenario(
-            (flow,), None, self.duration, 0.0, epoch=1.0, slice=self.duration, links=links, drops=tuple(drops),
-            record=Record(sends=True),
+            (flow,), None, self.duration, 0.0, epoch=1.0, slice=self.duration, links=links,
+            drops=drops(self.data, self.acks), record=Record(sends=True),
         )  # fmt: skip
 
 
@@ -78,9 +72,7 @@ def cases(draw: st.DrawFn, sender: str) -> Case:
     bursts = st.lists(st.tuples(st.integers(0, segments + 20), st.integers(1, 6)), max_size=8)
     lost = bursts.map(lambda found: tuple(sorted({first + i for first, n in found for i in range(n)})))
 
-    def one_of(*values: Any) -> Any:
-        return draw(st.sampled_from(values))
-
+    one_of = chooser(draw)
     limit = draw(st.none() | st.sampled_from([50, 20, 10, 6, 4, 3, 2]) | st.integers(1600, 20000))
     in_bytes = limit is not None and limit > 100
     start = one_of(0.0, 0.1, 0.375, 1.2345)
@@ -108,42 +100,6 @@ def cases(draw: st.DrawFn, sender: str) -> Case:
         start=start,
         stop=one_of(None, None, None, start + 1.7),
     )
-
-
-def difference(ours: xr.Dataset, theirs: xr.Dataset, tolerance: float = TOLERANCE) -> str:
-    """The first send that is not the same, in one line; empty if there is none."""
-    rows = [list(zip(r.send_time.values, r.send_segment.values, strict=True)) for r in (ours, theirs)]
-    for i, (a, b) in enumerate(zip(*rows, strict=False)):
-        if a[1] != b[1] or abs(a[0] - b[0]) > tolerance:
-            return f"send {i}: ours {a[0]:.12g} s segment {a[1]}, ns-2 {b[0]:.12g} s segment {b[1]}"
-    n, m = len(rows[0]), len(rows[1])
-    if n == m:
-        return ""
-    extra = rows[0][m] if n > m else rows[1][n]
-    return f"send {min(n, m)}: only {'ours' if n > m else 'ns-2'} has {extra[0]:.12g} s segment {extra[1]}"
-
-
-def compare(case: Case) -> None:
-    scenario = case.scenario()
-    found = difference(simulate(scenario), run_ns2(scenario))
-    assert not found, f"{found}\n{case}"
-
-
-def _drawn(examples: int) -> settings:
-    return settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-        # Explaining which parts matter would run ns-2 hundreds of times more.
-        phases=(Phase.explicit, Phase.generate, Phase.shrink),
-    )
-
-
-@pytest.fixture(scope="module")
-def ns() -> None:
-    if not installed():
-        pytest.skip("ns is not installed")
 
 
 @pytest.mark.parametrize("sender", SENDERS)
@@ -179,23 +135,13 @@ def test_goodput_as_a_rate(ns, warm_up):
 
 @pytest.mark.parametrize("sender", SENDERS)
 def test_drawn_losses(ns, sender):
-    @_drawn(60)
-    @given(cases(sender))
-    def check(case: Case) -> None:
-        compare(case)
-
-    check()
+    check(cases(sender), 25)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sender", SENDERS)
 def test_many_drawn_losses(ns, sender):
-    @_drawn(500)
-    @given(cases(sender))
-    def check(case: Case) -> None:
-        compare(case)
-
-    check()
+    check(cases(sender), 500)
 
 
 # Several flows, by default on the clock of ns-2. Its senders draw where their ticks stand, which shows only in
@@ -235,9 +181,7 @@ class Crowd:
 
 @st.composite
 def crowds(draw: st.DrawFn) -> Crowd:
-    def one_of(*values: Any) -> Any:
-        return draw(st.sampled_from(values))
-
+    one_of = chooser(draw)
     rate = one_of(1e6, 3e6, 1.3e6)
     packet_size = one_of(1000, 500, 1500)
     return Crowd(
@@ -253,32 +197,13 @@ def crowds(draw: st.DrawFn) -> Crowd:
     )
 
 
-def in_step(crowd: Crowd) -> None:
-    scenario = crowd.scenario()
-    ours, theirs = simulate(scenario), run_ns2(scenario)
-    for flow in range(crowd.flows):
-        mine = [part.isel(send=np.flatnonzero(part.send_flow == flow)) for part in (ours, theirs)]
-        wrong = difference(*mine)
-        assert not wrong, f"flow {flow}: {wrong}\n{crowd}"
-
-
 def test_flows_in_step_are_as_in_ns2_by_default(ns):
-    @_drawn(12)
-    @given(crowds())
-    def check(crowd: Crowd) -> None:
-        in_step(crowd)
-
-    check()
+    check(crowds(), 12)
 
 
 @pytest.mark.slow
 def test_many_flows_in_step_are_as_in_ns2_by_default(ns):
-    @_drawn(1000)
-    @given(crowds())
-    def check(crowd: Crowd) -> None:
-        in_step(crowd)
-
-    check()
+    check(crowds(), 1000)
 
 
 def test_the_first_difference_is_named():

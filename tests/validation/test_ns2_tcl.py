@@ -12,12 +12,6 @@ from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record,
 PATH = (Link("s", "r1", 1e7, 0.001), Link("r1", "r2", 1e6, 0.01, 10), Link("r2", "d", 1e7, 0.001))
 
 
-@pytest.fixture
-def ns() -> None:
-    if not installed():
-        pytest.skip("ns is not installed")
-
-
 def single(links=PATH, drops=(), duration=30.0, **options) -> Scenario:
     """One flow of 1000-byte packets over s - r1 - r2 - d."""
     flow = Flows(**{"source": "s", "target": "d", "packet_size": 1000, "segments": 20, **options})

@@ -246,7 +246,7 @@ FUZZ = {
 }
 
 
-@settings(max_examples=300, **FUZZ)
+@settings(max_examples=100, **FUZZ)
 @given(scenarios())
 def test_hostile_scenarios(scenario):
     check_one(scenario)

@@ -6,20 +6,13 @@ Single flows meet RED and ECN; a few flows over lanes of their own SFQ and DRR.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from beside_ns2 import SENDERS, check, chooser, compare, drops
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.ns2 import installed, run_ns2
-from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, simulate
-
-#: ns-2 prints times with 15 digits.
-TOLERANCE = 1e-9
-
-SENDERS = ("tahoe", "reno", "newreno", "sack")
+from tcpdynamics.validation.packet import Flows, Link, Record, Scenario, simulate
 
 
 @dataclass(frozen=True)
@@ -69,44 +62,17 @@ class Case:
                     min_rto=3.0 if len(self.senders) > 1 else 0.2,
                 )
             )  # fmt: skip
-        drops = [Drop(link="r1->r2", packet=n) for n in self.data]
-        drops += [Drop(link="r2->r1", packet=n) for n in self.acks]
         return Scenario(
             tuple(flows), None, self.duration, 0.0, epoch=1.0, slice=self.duration, links=tuple(links),
-            drops=tuple(drops), record=Record(sends=True), clock="double",
+            drops=drops(self.data, self.acks), record=Record(sends=True), clock="double",
         )  # fmt: skip
-
-
-def difference(case: Case) -> str:
-    """The first send of the first flow whose sends are not the same; empty if all are. And that it was worth it."""
-    scenario = case.scenario()
-    ours, theirs = simulate(scenario), run_ns2(scenario)
-    for flow in range(len(case.senders)):
-        mine = []
-        for part in (ours, theirs):
-            rows = part.send_flow.values == flow
-            mine.append((part.send_time.values[rows], part.send_segment.values[rows]))
-        (t, n), (time, number) = mine
-        for i in range(min(len(t), len(time))):
-            if n[i] != number[i] or abs(t[i] - time[i]) > TOLERANCE:
-                return f"flow {flow}, send {i}: {t[i]:.12g} s segment {n[i]}, ns-2 {time[i]:.12g} s segment {number[i]}"
-        if len(t) != len(time):
-            return f"flow {flow}: {len(t)} sends, in ns-2 {len(time)}"
-    return ""
-
-
-def compare(case: Case) -> None:
-    wrong = difference(case)
-    assert not wrong, f"{wrong}\n{case}"
 
 
 @st.composite
 def red(draw: st.DrawFn, ecn: bool, certain: bool) -> Case:
     """Where it is certain, the mean queue alone decides; else ns-2's random numbers do."""
 
-    def one_of(*values: Any) -> Any:
-        return draw(st.sampled_from(values))
-
+    one_of = chooser(draw)
     low = one_of(2.0, 1.0, 5.0, 8.5)
     values: dict[str, float] = {
         "ns2": 2.0,
@@ -145,9 +111,7 @@ def red(draw: st.DrawFn, ecn: bool, certain: bool) -> Case:
 
 @st.composite
 def lanes(draw: st.DrawFn, queue: str) -> Case:
-    def one_of(*values: Any) -> Any:
-        return draw(st.sampled_from(values))
-
+    one_of = chooser(draw)
     n = one_of(2, 1, 3, 5)
     values: dict[str, float] = {"ns2": 1.0, "queues": float(one_of(64, 32))}
     size = one_of(1000, 500)
@@ -162,13 +126,6 @@ def lanes(draw: st.DrawFn, queue: str) -> Case:
     )  # fmt: skip
 
 
-def _drawn(examples: int) -> settings:
-    return settings(
-        max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.generate, Phase.shrink),
-    )  # fmt: skip
-
-
 CASES = {
     "red, mean": red(False, True),
     "red, mean, ecn": red(True, True),
@@ -179,31 +136,15 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def ns() -> None:
-    if not installed():
-        pytest.skip("ns is not installed")
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_drawn_cases(ns: None, name: str) -> None:
-    @_drawn(5)
-    @given(CASES[name])
-    def check(case: Case) -> None:
-        compare(case)
-
-    check()
+    check(CASES[name], 5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_many_drawn_cases(ns: None, name: str) -> None:
-    @_drawn(200)
-    @given(CASES[name])
-    def check(case: Case) -> None:
-        compare(case)
-
-    check()
+    check(CASES[name], 200)
 
 
 @pytest.mark.parametrize("sender", SENDERS)

@@ -1,20 +1,15 @@
 """Window rules send by send as ns-2: HighSpeed TCP with drawn losses, Vegas as long as nothing is lost."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from beside_ns2 import SENDERS, check, chooser, compare, drops
 from hypothesis import strategies as st
 
 from tcpdynamics.errors import ScenarioError
-from tcpdynamics.validation.ns2 import installed, run_ns2, tcl
-from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, simulate
-
-#: ns-2 prints 15 digits and both simulators add plain doubles: far below one bit's sending time.
-TOLERANCE = 1e-9
-SENDERS = ("tahoe", "reno", "newreno", "sack")
+from tcpdynamics.validation.ns2 import tcl
+from tcpdynamics.validation.packet import Flows, Link, Record, Scenario
 
 
 @dataclass(frozen=True)
@@ -53,11 +48,9 @@ class Case:
             initial_window=self.initial, handshake=self.handshake, delayed_ack=self.delayed_ack,
             timestamps=self.timestamps, min_rto=self.min_rto,
         )  # fmt: skip
-        drops = [Drop(link="r1->r2", packet=n) for n in self.data]
-        drops += [Drop(link="r2->r1", packet=n) for n in self.acks]
         return Scenario(
-            (flow,), None, self.duration, 0.0, epoch=1.0, slice=self.duration, links=links, drops=tuple(drops),
-            record=Record(sends=True),
+            (flow,), None, self.duration, 0.0, epoch=1.0, slice=self.duration, links=links,
+            drops=drops(self.data, self.acks), record=Record(sends=True),
         )  # fmt: skip
 
 
@@ -71,9 +64,7 @@ def lost(draw: st.DrawFn, segments: int) -> tuple[int, ...]:
 def fast(draw: st.DrawFn) -> Case:
     """HighSpeed TCP where its law rules: windows above `low_window`, losses early and late."""
 
-    def one_of(*values: Any) -> Any:
-        return draw(st.sampled_from(values))
-
+    one_of = chooser(draw)
     segments = one_of(2000, 500, 4000)
     parameters = {
         "low_window": one_of(38.0, 10.0, 4.0),
@@ -104,9 +95,7 @@ def fast(draw: st.DrawFn) -> Case:
 def careful(draw: st.DrawFn) -> Case:
     """Vegas on a queue without limit, single acknowledgements lost once some are under way: no timer expires."""
 
-    def one_of(*values: Any) -> Any:
-        return draw(st.sampled_from(values))
-
+    one_of = chooser(draw)
     segments = one_of(500, 2000)
     alpha = one_of(1.0, 2.0, 4.0)
     return Case(
@@ -124,36 +113,6 @@ def careful(draw: st.DrawFn) -> Case:
         min_rto=5.0,
         handshake=False,
     )
-
-
-def compare(case: Case) -> None:
-    scenario = case.scenario()
-    ours, theirs = simulate(scenario), run_ns2(scenario)
-    rows = [list(zip(r.send_time.values, r.send_segment.values, strict=True)) for r in (ours, theirs)]
-    for i, (a, b) in enumerate(zip(*rows, strict=False)):
-        assert a[1] == b[1] and abs(a[0] - b[0]) <= TOLERANCE, f"send {i}: ours {a}, ns-2 {b}\n{case}"
-    assert len(rows[0]) == len(rows[1]), case
-
-
-def check(cases: st.SearchStrategy[Case], examples: int) -> None:
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.explicit, Phase.generate, Phase.shrink),
-    )
-    @given(cases)
-    def run(case: Case) -> None:
-        compare(case)
-
-    run()
-
-
-@pytest.fixture(scope="module")
-def ns() -> None:
-    if not installed():
-        pytest.skip("ns is not installed")
 
 
 @pytest.mark.parametrize("sender", SENDERS)
