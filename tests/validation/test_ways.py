@@ -268,7 +268,8 @@ def test_each_discipline_on_a_link_that_changes(queue):
     flows = Flows(4, "newreno", rtt=(0.05, 0.1), ecn=True, handshake=False)
     way = Bottleneck(1e6, 30, queue=queue, changes=rows, loss=BURSTS, ack_loss=0.02)
     result = simulate(Scenario((flows,), way, 25.0, 1.0, epoch=0.5, record=Record(queues=0.1)))
-    assert 0.1 < float(result.utilisation) < 1.01 and (result.goodput > 20).all()
+    assert 0.1 < float(result.utilisation) < 1.01 and (result.goodput > 0).all()
+    assert float(result.goodput.sum()) > 1000  # one flow alone may wait for its timer for 21 s
     assert result.queue_packets.values.max() > 3
 
 
