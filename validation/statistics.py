@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 import xarray as xr
-from scipy import special
 
 from tcpdynamics.limits import check_memory
 
@@ -47,7 +47,7 @@ def mean_interval(x: xr.DataArray, dim: str = "replication", level: float = 0.95
     (-0.484, 4.484)
     """
     n, mean, variance = _moments(x, dim, level, "x")
-    half = special.stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(variance / n)
+    half = scipy.special.stdtrit(n - 1, 0.5 + level / 2) * np.sqrt(variance / n)
     parts = {"mean": mean, "low": mean - half, "high": mean + half, "sd": np.sqrt(variance)}
     return _dataset(parts, x, level).assign(n=n)
 
@@ -94,7 +94,7 @@ def two_sample(a: xr.DataArray, b: xr.DataArray, dim: str = "replication", level
     below = error_a**2 / (n - 1) + error_b**2 / (m - 1)
     # Without any spread the degrees of freedom do not matter; keep them finite.
     dof = (square**2 / below.where(below > 0)).fillna(n + m - 2)
-    quantile = xr.apply_ufunc(special.stdtrit, dof, 0.5 + level / 2)
+    quantile = xr.apply_ufunc(scipy.special.stdtrit, dof, 0.5 + level / 2)
     half = quantile * np.sqrt(square)
     difference = mean_a - mean_b
     parts = {"difference": difference, "low": difference - half, "high": difference + half}
@@ -171,10 +171,10 @@ def _law_distance(gap: np.ndarray, level: float) -> tuple[float, float, float, f
     draws = np.random.default_rng(0).standard_normal((_DRAWS, len(size)))
     noise = draws @ (size[:, None] * direction)
     error = np.sqrt(((gap - mean) ** 2).sum(0) / (n * (n - 1)))
-    clear = abs(mean) > special.stdtrit(n - 1, 1 - (1 - level) / (2 * len(mean))) * error
+    clear = abs(mean) > scipy.special.stdtrit(n - 1, 1 - (1 - level) / (2 * len(mean))) * error
     errs = abs(noise[:, clear] @ np.sign(mean[clear])) + abs(noise[:, ~clear]).sum(1)
     p = 0.5 + level / 2
-    radius = float(np.quantile(errs, level) * special.stdtrit(n - 1, p) / special.ndtri(p)) / 2
+    radius = float(np.quantile(errs, level) * scipy.special.stdtrit(n - 1, p) / scipy.special.ndtri(p)) / 2
     return (
         distance,
         max(0.0, distance - radius),
@@ -259,7 +259,7 @@ def batch_means(
         output_dtypes=[float, float, int, int, float, bool],
     )
     batched = dict(zip(names, parts, strict=True))
-    quantile = xr.apply_ufunc(special.stdtrit, batched["n"] - 1, 0.5 + level / 2)
+    quantile = xr.apply_ufunc(scipy.special.stdtrit, batched["n"] - 1, 0.5 + level / 2)
     half = quantile * batched["sd"] / np.sqrt(batched["n"])
     values = {k: batched[k] for k in ("mean", "sd")} | {
         "low": batched["mean"] - half,
@@ -290,7 +290,7 @@ def _neighbours(means: np.ndarray) -> tuple[float, bool]:
     n = len(means)
     ends = (deviation[0] ** 2 + deviation[-1] ** 2) / (2 * square)
     c = 1 - float(np.square(np.diff(means)).sum()) / (2 * square)
-    return c - float(ends) + 0.0, c * np.sqrt((n**2 - 1) / (n - 2)) < special.ndtri(0.95)
+    return c - float(ends) + 0.0, c * np.sqrt((n**2 - 1) / (n - 2)) < scipy.special.ndtri(0.95)
 
 
 def _reason(batched: dict[str, xr.DataArray]) -> str:
@@ -606,7 +606,7 @@ def _relative_half_width(values: list[xr.DataArray], level: float) -> float:
             )
         n, mean, variance = _moments(x, "replication", level, str(name))
         count = n.values
-        half = special.stdtrit(count - 1, 0.5 + level / 2) * np.sqrt(variance.values / count)
+        half = scipy.special.stdtrit(count - 1, 0.5 + level / 2) * np.sqrt(variance.values / count)
         size = np.abs(mean.values)
         ratio = np.divide(half, size, out=np.where(half > 0, np.inf, 0.0), where=size > 0)
         widest = max(widest, float(np.max(ratio, initial=0.0)))
