@@ -9,6 +9,7 @@ NAMES = (
     "sub_packet_sweep",
     "large_chain",
     "packet_simulator",
+    "mechanisms",
     "trajectories",
     "delay_roots",
     "sweep_overhead",

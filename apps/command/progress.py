@@ -30,8 +30,8 @@ _FIRST = 2.0
 
 #: What is compiled when it is first used: the beginning of a module's name, a name, and seconds on one free core.
 _COMPILED = {
-    "tcpdynamics.validation.packet": ("the packet simulator", 18),
-    "tcpdynamics.solvers.trajectories": ("the integrator of trajectories", 16),
+    "tcpdynamics.validation.packet": ("the packet simulator", 11),
+    "tcpdynamics.solvers.trajectories": ("the integrator of trajectories", 14),
     "tcpdynamics.solvers.markov": ("the solver of Markov chains", 10),
     "tcpdynamics.solvers.stability": ("the solvers of stability", 20),
 }
