@@ -121,6 +121,9 @@ def _text(value: Any) -> str:
     """A value as `--set` takes it."""
     if isinstance(value, str):
         return value[:MAX_VALUE]
+    if isinstance(value, Mapping):
+        pairs = ", ".join(f"{key} = {json.dumps(entry, default=str)}" for key, entry in value.items())
+        return f"{{ {pairs} }}"[:MAX_VALUE]
     return json.dumps(value, default=str)[:MAX_VALUE]
 
 
