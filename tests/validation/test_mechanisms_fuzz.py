@@ -76,7 +76,7 @@ def flow_tables(draw):
         _maybe(draw, flow, "jitter", ["1ms", 0.2])
         return flow
     flow["rules"] = rules
-    if rules == "rfc":
+    if rules == "rfc" or sender == "tfrc":
         _maybe(draw, flow, "jitter", ["1ms", 0.2])
     else:
         _maybe(draw, flow, "overhead", ["1ms", 0.05])
@@ -85,6 +85,8 @@ def flow_tables(draw):
         return flow
     flow["window_limit"] = draw(some([1, 2, 10, 64, 400]))
     control = draw(some(list(RULES)))
+    if control == "dctcp":
+        flow["ecn"] = True
     if control != "reno":
         flow |= {"control": control, "parameters": _parameters(draw, RULES[control])}
     _maybe(draw, flow, "ecn", [True], 1)
@@ -92,7 +94,7 @@ def flow_tables(draw):
     _maybe(draw, flow, "timestamps", [True])
     _maybe(draw, flow, "limited_transmit", [False])
     _maybe(draw, flow, "handshake", [True, False])
-    _maybe(draw, flow, "initial_window", [1, 4])
+    _maybe(draw, flow, "initial_window", [1])
     _maybe(draw, flow, "max_rto", [1.0, 60.0])
     if "segments" in flow:
         _maybe(draw, flow, "segments_shape", [1.2])
@@ -107,7 +109,8 @@ def ways(draw):
     way = {"rate": draw(some(["50kbit/s", "1Mbit/s", 2e7]))}
     if draw(st.integers(0, 5)):
         way["buffer"] = draw(some([1, 2, 5, 30, 200]))
-    _maybe(draw, way, "buffer_bytes", [1500, "30000B"], 5)
+    else:
+        _maybe(draw, way, "buffer_bytes", [1500, "30000B"], 1)
     queue = draw(some(list(DISCIPLINES)))
     if queue != "droptail":
         way |= {"queue": queue, "queue_parameters": _parameters(draw, DISCIPLINES[queue])}
@@ -142,7 +145,7 @@ def tables(draw):
             flow["rtt"] = draw(some(["20ms", 0.3]))
     else:
         table["links"] = [
-            {"source": a, "target": b, "delay": draw(some([0, "5ms", 0.1])), **draw(ways())}
+            {"source": a, "target": b, "duplex": False, "delay": draw(some([0, "5ms", 0.1])), **draw(ways())}
             for a, b in (("a", "r"), ("r", "b"), ("b", "r"), ("r", "a"))
         ]
         for flow in flows:
@@ -238,7 +241,7 @@ def test_most_mixes_are_run_and_each_mechanism_among_them():
 
     draw()
     taken = [table for table in accepted if table is not None]
-    assert len(taken) > len(accepted) / 8
+    assert len(taken) > len(accepted) / 4
     words = json.dumps(taken)
     for name in (*SENDERS, *RULES, *DISCIPLINES, "gilbert-elliott", "changes", "think", "on_time"):
         assert name == "droptail" or name == "reno" or f'"{name}"' in words, name
