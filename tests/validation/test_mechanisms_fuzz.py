@@ -187,7 +187,9 @@ def check_one(table):
         windowed = np.concatenate([[not g.windowless] * g.count for g in scenario.flows])[at]
         # Limited transmit sends two segments beyond the window; never beyond what is advertised.
         assert (data["window_flight"].values[windowed] <= limits[at][windowed]).all()
-    assert (data["link_utilisation"].values <= 1 + 1e-9).all()
+    # A packet that is being sent when the rate falls finishes at its old rate, beyond what the link then carries.
+    plain = np.array([not way.changes or way.changes_by == "bit" for way in scenario.ways])
+    assert (data["link_utilisation"].values[plain] <= 1 + 1e-9).all()
     again = run_to_the_end(scenario)
     for name, variable in data.data_vars.items():
         assert variable.values.tobytes() == again[name].values.tobytes(), name

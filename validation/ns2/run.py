@@ -102,9 +102,46 @@ def run_ns2(
         timeouts = read_timeouts(folder / COUNTERS, len(made.flows))
         finish = read_finishes(folder / COUNTERS, len(made.flows))
     start = np.array([flow.start for flow in made.flows])
+    data = _counts(scenario, sends, drops) | _of_flows(scenario, receives, timeouts, start, finish)
+    lengths = _lengths(scenario, epoch)
+    if lengths is not None:
+        data["epochs"] = (
+            ("flow", "sent_in_epoch"),
+            count_epochs(sends, scenario, lengths, start, finish),
+            "1",
+            "epochs in which so many packets were sent",
+        )
+    if scenario.record.sends:
+        data |= {
+            "send_time": ("send", sends.time, "s", "time at which a data packet was sent"),
+            "send_flow": ("send", sends.flow, "1", "its flow"),
+            "send_segment": ("send", sends.segment, "1", "its segment, from 0"),
+        }
+    variables = {
+        name: (dims, values, {"units": units, "long_name": text})
+        for name, (dims, values, units, text) in data.items()
+    }
+    coords: dict[str, Any] = {"flow": np.arange(scenario.count)}
+    if lengths is not None:
+        coords["sent_in_epoch"] = np.arange(scenario.most_in_epoch + 1)
+    return xr.Dataset(
+        variables,
+        coords,
+        {
+            "name": scenario.name,
+            "scenario": json.dumps(dataclasses.asdict(scenario)),
+            "seed": str(seed),
+            "version": __version__,
+            "simulator": "ns-2.35",
+        },
+    )
+
+
+def _of_flows(scenario: Scenario, receives: Any, timeouts: Any, start: Any, finish: Any) -> dict[str, Any]:
+    """What each flow received, when it started and finished, as variables: (dimension, values, unit, meaning)."""
     goodput, bits = _first_receptions(scenario, receives)
     measured = scenario.duration - scenario.warm_up
-    data = _counts(scenario, sends, drops) | {
+    return {
         "goodput": ("flow", goodput, "packets", "different packets received"),
         "goodput_packet_rate": (
             "flow",
@@ -138,38 +175,6 @@ def run_ns2(
             "Jain's index of goodput",
         ),
     }
-    lengths = _lengths(scenario, epoch)
-    if lengths is not None:
-        data["epochs"] = (
-            ("flow", "sent_in_epoch"),
-            count_epochs(sends, scenario, lengths, start, finish),
-            "1",
-            "epochs in which so many packets were sent",
-        )
-    if scenario.record.sends:
-        data |= {
-            "send_time": ("send", sends.time, "s", "time at which a data packet was sent"),
-            "send_flow": ("send", sends.flow, "1", "its flow"),
-            "send_segment": ("send", sends.segment, "1", "its segment, from 0"),
-        }
-    variables = {
-        name: (dims, values, {"units": units, "long_name": text})
-        for name, (dims, values, units, text) in data.items()
-    }
-    coords: dict[str, Any] = {"flow": np.arange(scenario.count)}
-    if lengths is not None:
-        coords["sent_in_epoch"] = np.arange(scenario.most_in_epoch + 1)
-    return xr.Dataset(
-        variables,
-        coords,
-        {
-            "name": scenario.name,
-            "scenario": json.dumps(dataclasses.asdict(scenario)),
-            "seed": str(seed),
-            "version": __version__,
-            "simulator": "ns-2.35",
-        },
-    )
 
 
 def _bound_files(process: int) -> None:

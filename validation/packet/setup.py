@@ -41,29 +41,9 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
     buckets = _bucket_count(scenario, width)
     longest, words = scenario.longest + 8, k.FLOW.itemsize // 8
-    record = scenario.record
-    world = k.zeroed(1, k.WORLD)
-    world["mask"] = buckets - 1
-    world["free_event"] = -1
-    world["margin"] = longest + 8
-    world["heap"] = scenario.scheduler == "heap"
-    world["exact"] = scenario.exact
-    world["drops"] = len(scenario.drops)
-    world["tracing"] = k.SENDS * record.sends + k.RECEIVES * record.receives + k.DROPS * record.drops
-    world["trace_margin"] = 3 * longest + 8
-    world["sampling"] = 0 if record.windows is None else 1 if record.windows == 0 else 2
-    world["window_interval"] = record.windows or 0.0
-    world["queueing"] = 0 if record.queues is None else 1 if record.queues == 0 else 2
-    world["queue_interval"] = record.queues or 0.0
-    world["inv_width"] = 1.0 / width
     web = fill_users(scenario, seed, flows)
-    world["on_begin"], world["on_finish"], world["on_receipt"] = web.hooks
-    world["connecting"] = web.any
-    world["tracing"] += k.USERS * web.any
-    world["watch"] = record.anything or web.any
-    world["measure_from"] = scenario.warm_up
-    world["end"] = scenario.duration
-    world["slice"] = scenario.slice
+    world = _world(scenario, web, 1.0 / width, buckets, longest)
+    record = scenario.record
     selective = any(group.settings()["sack"] or group.paced for group in scenario.flows)
     traces = 4 * longest + 64 if record.sends or record.receives or record.drops else 0
     sim = k.Sim(
@@ -116,6 +96,33 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         sim.world["free_event"] = sim.events["next"][sim.world["free_event"][0]]
         sim.world["free_count"] -= 1
     return sim
+
+
+def _world(scenario: Scenario, web: Any, inv_width: float, buckets: int, longest: int) -> Any:
+    """The numbers of a run as a whole; `longest` is the longest burst of a sender [packets]."""
+    record = scenario.record
+    world = k.zeroed(1, k.WORLD)
+    world["mask"] = buckets - 1
+    world["free_event"] = -1
+    world["margin"] = longest + 8
+    world["heap"] = scenario.scheduler == "heap"
+    world["exact"] = scenario.exact
+    world["drops"] = len(scenario.drops)
+    world["tracing"] = k.SENDS * record.sends + k.RECEIVES * record.receives + k.DROPS * record.drops
+    world["trace_margin"] = 3 * longest + 8
+    world["sampling"] = 0 if record.windows is None else 1 if record.windows == 0 else 2
+    world["window_interval"] = record.windows or 0.0
+    world["queueing"] = 0 if record.queues is None else 1 if record.queues == 0 else 2
+    world["queue_interval"] = record.queues or 0.0
+    world["inv_width"] = inv_width
+    world["on_begin"], world["on_finish"], world["on_receipt"] = web.hooks
+    world["connecting"] = web.any
+    world["tracing"] += k.USERS * web.any
+    world["watch"] = record.anything or web.any
+    world["measure_from"] = scenario.warm_up
+    world["end"] = scenario.duration
+    world["slice"] = scenario.slice
+    return world
 
 
 def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], NDArray[np.int64]]:
