@@ -45,7 +45,10 @@ def cases() -> dict[str, Scenario]:
     steps = tuple((float(t), 50e6 if t % 2 else 40e6) for t in range(1, 60))
     made["rate changes each second"] = _scenario({}, dataclasses.replace(LINK, changes=steps))
     made["sender tfrc"] = Scenario(
-        (Flows(20, "tfrc", rules="rfc", rtt=(0.04, 0.16), packet_size=1000, jitter=1e-4),), LINK, DURATION, 5.0
+        (Flows(20, "tfrc", rules="rfc", rtt=(0.04, 0.16), packet_size=1000, jitter=1e-4),),
+        LINK,
+        DURATION,
+        5.0,
     )
     made["web users"] = _scenario({"count": 200, "segments": 100, "think": 1.0, "pool": 4, "rtt": 0.1})
     return made

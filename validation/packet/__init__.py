@@ -9,6 +9,7 @@ from tcpdynamics.errors import ScenarioError as ScenarioError
 
 from .run import replicate as replicate
 from .run import simulate as simulate
+from .scenario.course import read_trace as read_trace
 from .scenario.drops_and_records import Drop as Drop
 from .scenario.drops_and_records import Record as Record
 from .scenario.flows import Flows as Flows

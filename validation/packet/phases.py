@@ -136,8 +136,11 @@ def unevenness(arrived: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[float, 
     >>> round(unevenness(arrived, np.array([0.3, 0.3, 0.1, 0.1]))[0], 6)
     0.0
     """
+    arrived = arrived[:, arrived.sum(0) > 0]  # a piece without packets says nothing
     count, pieces = arrived.shape
-    shares = arrived / np.maximum(arrived.mean(0), 1e-9)
+    if pieces < 2:
+        return 0.0, 0.0
+    shares = arrived / arrived.mean(0)
     x = np.log(rtt) - np.log(rtt).mean()
     y = np.log(np.maximum(shares.mean(1), 1e-3))
     law = np.ones(count)

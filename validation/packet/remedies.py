@@ -37,8 +37,9 @@ def measured_remedy(scenario: Scenario, seed: int, run: Run) -> str:
         return ""
     before, after = (float(jain(r.counts[mine, k.GOODPUT].astype(float))) for r in (run, other))
     return (
-        f'. Measured: with flows.jitter = "{jitter * 1e3:g}ms" this run has a Jain index of {after:.2f} instead of '
-        f"{before:.2f}, and a loss rate of {_loss(other):.4f} instead of {_loss(run):.4f}"
+        f'. Measured: with flows.jitter = "{jitter * 1e3:g}ms" these {len(mine)} flows have a Jain index of '
+        f"{after:.2f} instead of {before:.2f}, and the run a loss rate of {_loss(other):.4f} instead of "
+        f"{_loss(run):.4f}"
     )
 
 

@@ -64,11 +64,14 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
         if w.free_count < w.margin:
             return k.GROW_EVENTS
         if w.watch:
-            if w.tracing & k.TRACED and w.n_trace - w.trace_count < w.trace_margin:
+            if (
+                w.tracing & k.TRACED
+                and w.n_trace - w.trace_count < w.trace_margin + w.n_events - w.free_count
+            ):
                 return k.GROW_TRACE
             if w.sampling and w.n_windows - w.window_count < w.n_flows + 1:
                 return k.GROW_WINDOWS
-            if w.queueing and w.n_queues - w.queue_count < w.n_links + w.margin:
+            if w.queueing and w.n_queues - w.queue_count < w.n_links + 2 * w.margin:
                 return k.GROW_QUEUES
             if w.connecting and w.n_connections - w.connection_count < 2:
                 return k.GROW_CONNECTIONS
@@ -253,6 +256,9 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
             if w.sampling == 1:
                 sample_window(w, f, i, current_rto(f))
     elif what == k.STOP:
+        if w.now < f.start:  # its start was drawn: it never begins, and has no end
+            f.limit = 0
+            return
         f.limit = min(f.limit, max(f.top, 0 if f.paced else 1))
         done = f.top if is_open_loop(f) else f.una
         if done >= f.limit and f.finish == math.inf:
@@ -264,7 +270,7 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
             paced.timer(w, f, i, number)
         else:
             tick(w, f, i)
-    else:  # START, HELD_BACK
+    elif what == k.HELD_BACK or f.limit > 0:  # START, but not after its stop
         f.held_back = 0
         if what == k.START and w.connecting:
             users.begin(w, f, i)

@@ -111,12 +111,12 @@ def read_trace(path: str | Path, key: str = "links.trace") -> tuple[tuple[float 
     """
     name = f"{key} {shown(str(path))}"
     try:
-        text = text_of(path, "thin the rows out")
-        rows = csv.reader(text.splitlines())
+        text = text_of(path, "thin the rows out", follow=False)
+        rows = csv.reader(text.splitlines(), strict=True)
         head = [word.strip() for word in next(rows, [])]
         if sorted(head) not in (sorted(COLUMNS[:2]), sorted(COLUMNS)):
             raise ScenarioError(
-                f"the first line must name the columns time_s,rate or time_s,rate,delay, got {shown(head)}"
+                f"the first line must name the columns time_s,rate or time_s,rate,delay, got {len(head)} others"
             )
         places = [head.index(column) for column in COLUMNS[: len(head)]]
         read: list[tuple[float, ...]] = []
@@ -132,11 +132,15 @@ def read_trace(path: str | Path, key: str = "links.trace") -> tuple[tuple[float 
         raise ScenarioError(f"{name} is no table: {str(error)[:200]}") from None
     except ScenarioError as error:
         raise ScenarioError(f"{name}: {error}") from None
+    if not read:
+        raise ScenarioError(f"{name} has no rows")
     return tuple(read)
 
 
 def _cell(text: str, column: int, at: str) -> float:
     try:
+        if not text.isascii() or "_" in text:
+            raise ValueError
         return float(text)
     except ValueError:
         return quantity(text, _UNITS[column], f"{at}, {COLUMNS[column]}")

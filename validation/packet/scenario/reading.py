@@ -12,14 +12,19 @@ from tcpdynamics.errors import ScenarioError
 MAX_BYTES = 8_000_000
 
 
-def text_of(path: str | Path, advice: str) -> str:
+def text_of(path: str | Path, advice: str, follow: bool = True) -> str:
     """What stands in an ordinary file of at most MAX_BYTES; anything else is refused before it is read.
 
-    `advice`: what to do about a larger one.
+    `advice`: what to do about a larger one. Without `follow`, a link to another file is refused.
     """
+    if not follow and os.path.islink(path):
+        raise ScenarioError("it is a link to another file; put the file itself there")
+    stay = 0 if follow else getattr(os, "O_NOFOLLOW", 0)
     try:
         # Without waiting: a pipe that nobody writes to would block even this.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        handle = os.open(
+            path, os.O_RDONLY | stay | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+        )
     except ValueError as error:
         raise ScenarioError(f"this is no file name: {error}") from None
     try:
