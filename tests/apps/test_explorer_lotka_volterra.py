@@ -249,7 +249,7 @@ def test_the_server_gives_the_boundary_of_unequal_links(tab: Page, server: str, 
 
 @pytest.mark.parametrize("reading", ["cross-delayed", "map"])
 def test_the_boundary_of_unequal_links_is_that_of_the_models_at_any_rate(reading: str) -> None:
-    words = PAGE.start() | {"reading": reading, "flows": 3.0, "gamma": 0.6, "ratio": 1.3, "across": "gamma"}
+    words = PAGE.start() | {"reading": reading, "flows": 4.0, "delay": 1.6, "ratio": 1.1, "across": "gamma"}
     curves = exact_boundary(words)["curves"]
     assert curves == exact_boundary(words | {"capacity": 730.0})["curves"]
     rows = [(x, gain) for across, gains in curves for x, gain in zip(across, gains, strict=True)]

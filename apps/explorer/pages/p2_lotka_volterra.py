@@ -219,7 +219,7 @@ def _settling(reading: str, flows: float) -> ODE | DDE | Map:
 @lru_cache(maxsize=256)
 def _exact_boundary(across: str, items: tuple[tuple[str, Any], ...]) -> list[Any]:
     values = dict(items)
-    fields = {k: values[k] for k in ("gamma", "delay", "link") if k in values}
+    fields: dict[str, Any] = {k: values[k] for k in ("gamma", "delay", "link") if k in values}
     fields |= {"epsilon": np.linspace(0.05, HIGHEST_GAIN, GRID), across: GRIDS[across]}
     fields |= {f"capacity[{i + 1}]": k for i, k in enumerate(_capacities(values))}
     motion = _settling(values["reading"], values["flows"]).at(**fields)
