@@ -18,6 +18,7 @@ from tcpdynamics.apps.explorer.pages.p2_lotka_volterra import (
     PAGE,
     READINGS,
     dataset,
+    exact_boundary,
 )
 from tcpdynamics.models import per_flow
 from tcpdynamics.solvers import bifurcation, spectral_abscissa, spectral_radius
@@ -244,6 +245,19 @@ def test_the_server_gives_the_boundary_of_unequal_links(tab: Page, server: str, 
     move(tab, "ratio", 1.2)
     tab.get_by_text("old, the new one is being computed").wait_for()
     tab.get_by_text("by exact roots, these access links").wait_for()
+
+
+@pytest.mark.parametrize("reading", ["cross-delayed", "map"])
+def test_the_boundary_of_unequal_links_is_that_of_the_models_at_any_rate(reading: str) -> None:
+    words = PAGE.start() | {"reading": reading, "flows": 4.0, "delay": 1.6, "ratio": 1.1, "across": "gamma"}
+    curves = exact_boundary(words)["curves"]
+    assert curves == exact_boundary(words | {"capacity": 730.0})["curves"]
+    rows = [(x, gain) for across, gains in curves for x, gain in zip(across, gains, strict=True)]
+    assert len(rows) > 5
+    for x, gain in rows[::9]:  # rounded to six places; the slope of the root is of order one
+        one = model(words | {"capacity": 730.0, "gamma": x, "epsilon": gain})
+        margin = spectral_radius(one) - 1 if reading == "map" else spectral_abscissa(one)
+        assert abs(margin.item()) < 1e-4
 
 
 def test_a_click_in_the_chart_moves_the_sliders(tab: Page, server: str) -> None:

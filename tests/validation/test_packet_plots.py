@@ -266,3 +266,12 @@ def test_goodput_of_replications_is_coloured_by_group() -> None:
     assert sum(sum(trace.y) for trace in goodput) == pytest.approx(
         runs.goodput_rate.mean("replication").sum() / 1e6
     )
+
+
+def test_a_sender_without_a_window_has_none_in_the_picture() -> None:
+    flows = [Flows(sender="tfrc"), Flows(sender="cbr", rate=1e5), Flows(sender="sack")]
+    scenario = Scenario(
+        flows=flows, bottleneck=Bottleneck(rate=1e6), duration=5, warm_up=1, record=Record(windows=0.5)
+    )
+    names = [trace.name for trace in plots.window_figure(simulate(scenario)).data]
+    assert names == ["flow 0 (tfrc): rate times RTT", "flow 2 (sack): cwnd", "flow 2 (sack): ssthresh"]

@@ -56,6 +56,8 @@ FIRST, LAST = 0.02, 0.3
 TIMES = 400
 #: The chart of exact roots: the gains' end and how many values stand on an axis.
 HIGHEST_GAIN, GRID = 4.0, 31
+#: How exact a crossing is, in steps of the grid: a thousandth of what a picture shows.
+DRAWN = 1e-5
 GRIDS = {"delay": np.linspace(0.02, 3.0, GRID), "gamma": np.linspace(0.0, 0.98, GRID)}
 #: What each reading measures, and when.
 MEANINGS = {
@@ -208,10 +210,20 @@ def _margin(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
 
 
 @lru_cache(maxsize=64)
+def _settling(reading: str, flows: float) -> ODE | DDE | Map:
+    """A reading's motion, made once: its formulas take longer than its roots."""
+    values = SOME | {"reading": reading, "flows": flows}
+    return _motion(READINGS[reading](**_fields(values), capacity=per_flow(_capacities(values))))
+
+
+@lru_cache(maxsize=256)
 def _exact_boundary(across: str, items: tuple[tuple[str, Any], ...]) -> list[Any]:
     values = dict(items)
-    fields = _fields(values) | {"epsilon": np.linspace(0.05, HIGHEST_GAIN, GRID), across: GRIDS[across]}
-    chart = stability_chart(READINGS[values["reading"]](**fields, capacity=per_flow(_capacities(values))))
+    fields: dict[str, Any] = {k: values[k] for k in ("gamma", "delay", "link") if k in values}
+    fields |= {"epsilon": np.linspace(0.05, HIGHEST_GAIN, GRID), across: GRIDS[across]}
+    fields |= {f"capacity[{i + 1}]": k for i, k in enumerate(_capacities(values))}
+    motion = _settling(values["reading"], values["flows"]).at(**fields)
+    chart = stability_chart(motion, tolerance=DRAWN)
     return [
         [np.round(curve[f"boundary_{name}"].values, 6).tolist() for name in (across, "epsilon")]
         for curve in boundary_curves(chart)
@@ -226,8 +238,18 @@ def _across(values: Values) -> str:
 def exact_boundary(values: Values, typed: str = "") -> dict[str, Any]:
     """An answer: where the flows stop settling, by exact roots, with these access links; curves of (across, gain)."""
     across = _across(values)
-    names = ("reading", "flows", "gamma", "delay", "capacity", "ratio", "link")
-    kept = {k: values[k] for k in names} | {across: 0.0, "epsilon": 0.0}
+    reading = values["reading"]
+    names = [
+        "reading",
+        "flows",
+        "gamma",
+        "ratio",
+        *(["delay"] if reading in DELAYED else ["link"] * (reading in LINKED)),
+    ]
+    scale = {
+        "capacity": values["capacity"] if reading in LINKED else 1.0
+    }  # rates in units of the first link are alike
+    kept = {k: values[k] for k in names} | scale | {across: 0.0}
     return {"curves": _exact_boundary(across, tuple(kept.items()))}
 
 

@@ -112,7 +112,7 @@ def replications_figure(result: xr.Dataset, level: float = 0.95) -> go.Figure:
 
 
 def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.Figure:
-    """Congestion window and slow-start threshold against time.
+    """Congestion window and slow-start threshold against time; of TFRC, which has none, rate times RTT.
 
     Parameters
     ----------
@@ -140,6 +140,12 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
         colour = COLOURS[j % len(COLOURS)]
         line = {"color": colour, "shape": "hv"}
         name = names.get(flow, f"flow {flow}")
+        sender = _sender(result, flow)
+        if sender in ("cbr", "poisson"):
+            continue
+        if sender == "tfrc":
+            figure.add_scatter(y=cwnd, name=f"{name}: rate times RTT", line=line, **style)
+            continue
         figure.add_scatter(y=cwnd, name=f"{name}: cwnd", line=line, **style)
         dots = {**line, "dash": "dot", "width": 1}
         figure.add_scatter(
@@ -456,6 +462,16 @@ def _flow_names(result: xr.Dataset) -> dict[int, str]:
         return {i: f"flow {i}" for i in _flows(result)}
     which = np.atleast_1d(result["group"].values).astype(int)
     return {i: f"flow {i} ({words[g]})" for i, g in zip(_flows(result), which, strict=True)}
+
+
+def _sender(result: xr.Dataset, flow: int) -> str:
+    """What a flow's sender is; flows stand in the order of their groups."""
+    last = 0
+    for group in _scenario(result).get("flows", ()):
+        last += group.get("count", 1)
+        if flow < last:
+            return str(group.get("sender", ""))
+    return ""
 
 
 def _epoch_share(result: xr.Dataset) -> xr.DataArray:

@@ -5,7 +5,7 @@ explorer.page("packets", {
     const { element, csv, save, plotly, shown } = explorer;
     const SIDES = [["first", "", "scenario"], ["second", "beside.", "beside"]];
     const PICTURES = [
-      ["windows", "Windows", "Congestion window and, dotted, slow-start threshold, of flows from each group."],
+      ["windows", "Windows", "Congestion window and, dotted, slow-start threshold, of flows from each group; of TFRC, rate times RTT."],
       ["queues", "Queues", "Packets that wait at the links, the one being sent excluded."],
       ["throughput", "Throughput", "What receivers get, headers and retransmissions included; for long runs, goodput in each interval."],
       ["drops", "Losses", "Data packets lost per second; acknowledgements not counted."],
