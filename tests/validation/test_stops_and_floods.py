@@ -76,7 +76,7 @@ def test_a_trace_is_a_file_of_its_own(tmp_path):
     (folder / "s.toml").write_text('[bottleneck]\nrate = 1e6\ntrace = "link.csv"\n[[flows]]\n')
     with pytest.raises(ScenarioError, match="it is a link to another file") as refused:
         load_scenario(folder / "s.toml")
-    assert "root" not in str(refused.value)
+    assert "root:x" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -138,9 +138,9 @@ def read_trace(path: str | Path, key: str = "links.trace") -> tuple[tuple[float 
 
 
 def _cell(text: str, column: int, at: str) -> float:
+    if not text.isascii() or "_" in text:
+        raise ScenarioError(f"{at}, {COLUMNS[column]} must be a number in ASCII digits, got {shown(text)}")
     try:
-        if not text.isascii() or "_" in text:
-            raise ValueError
         return float(text)
     except ValueError:
         return quantity(text, _UNITS[column], f"{at}, {COLUMNS[column]}")

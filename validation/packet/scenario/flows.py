@@ -315,6 +315,7 @@ class Flows:
     def _check_rates(self) -> None:
         """What is of "cbr" and "poisson" only: rate, steps and periods."""
         object.__setattr__(self, "rate_steps", _read_steps(self.rate_steps))
+        one_of("flows.on_off", self.on_off, ("exponential", "fixed"))
         if not self.open_loop:
             for name in ("rate", "rate_steps", "on_time", "off_time"):
                 if getattr(self, name) not in (None, ()):
@@ -340,7 +341,6 @@ class Flows:
                     f"flows.rate_steps must go forward in time, got a step at {time:g} s after one at {before:g} s"
                 )
             before = time
-        one_of("flows.on_off", self.on_off, ("exponential", "fixed"))
         for name, other in (("on_time", "off_time"), ("off_time", "on_time")):
             if getattr(self, name) is not None:
                 check(f"flows.{name}", getattr(self, name), 1e-9, 1e9, "give seconds")
