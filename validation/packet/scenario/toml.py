@@ -297,12 +297,18 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
 
 
 #: What a value must be, by how pydantic's name of its complaint begins.
-_KINDS = {"int": "a whole number", "float": "a number", "string": "text", "bool": "true or false"}
+_KINDS = {
+    "int": "a whole number", "float": "a number", "string": "text", "bool": "true or false", "tuple": "a list",
+    "dict": "a table", "finite_number": "a finite number",
+}  # fmt: skip
+#: Where a value may be of several kinds, pydantic adds the kind to its place.
+_BRANCH = re.compile(r"(float|int|str|bool|(tuple|dict|literal|nullable)\[.*)")
 
 
 def _explain(error: Any, plain: Mapping[str, Any]) -> ScenarioError:
     """One sentence from pydantic's first complaint about the mappings in `plain`."""
-    place = ".".join(_short(part) for part in error["loc"] if not str(part).startswith("tuple["))[:MAX_SHOWN]
+    parts = [part for part in error["loc"] if not _BRANCH.fullmatch(str(part))]
+    place = ".".join(_short(part) for part in parts)[:MAX_SHOWN]
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "value_error":
         refusal = ScenarioError(str(message))
