@@ -179,7 +179,14 @@ def _printed(result: xr.Dataset, quantities: Sequence[str], count: int) -> Itera
     yield columns_of(rows)
     if result["status"][..., 0].size > ROWS:
         yield f"the first {ROWS} rows; --json or --output has all"
-    if count > 1:
+    if beside := [name for name in quantities if name not in names]:
+        which = (
+            "are several numbers a run and stand"
+            if len(beside) > 1
+            else "is several numbers a run and stands"
+        )
+        yield f"{', '.join(beside)} {which} in --output x.nc, x.zarr or --json"
+    if count > 1 and names:
         yield f"± half of Student's 95 % interval over {count} replications"
 
 
