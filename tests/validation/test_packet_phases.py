@@ -127,7 +127,7 @@ def test_the_remedy_is_measured():
     flows = Flows(11, rtt=(0.045, 0.055), packet_size=1500, window_limit=1000)
     text = warning(flows)
     said = re.search(
-        r'flows.jitter = "([\d.]+)ms" this run has a Jain index of ([\d.]+) instead of ([\d.]+)', text
+        r'flows.jitter = "([\d.]+)ms" these 11 flows have a Jain index of ([\d.]+) instead of ([\d.]+)', text
     )
     jitter, after, before = map(float, said.groups())
     result = simulate(
