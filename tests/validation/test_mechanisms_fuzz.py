@@ -189,7 +189,8 @@ def check_one(table):
         assert (data["window_flight"].values[windowed] <= limits[at][windowed]).all()
     # A packet that is being sent when the rate falls finishes at its old rate, beyond what the link then carries.
     plain = np.array([not way.changes or way.changes_by == "bit" for way in scenario.ways])
-    assert (data["link_utilisation"].values[plain] <= 1 + 1e-9).all()
+    # The grid rounds sending times by 2^-36 s, at most a millionth of the shortest one here (40 bytes at 20 Mbit/s).
+    assert (data["link_utilisation"].values[plain] <= 1 + 1e-6).all()
     again = run_to_the_end(scenario)
     for name, variable in data.data_vars.items():
         assert variable.values.tobytes() == again[name].values.tobytes(), name
