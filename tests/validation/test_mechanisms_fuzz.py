@@ -215,7 +215,7 @@ FUZZ = {
 }  # fmt: skip
 
 
-@settings(max_examples=60, **FUZZ)
+@settings(max_examples=60, derandomize=True, **FUZZ)
 @given(tables())
 def test_any_mix_of_mechanisms(table):
     check_one(table)
