@@ -26,6 +26,8 @@ $(READY): pyproject.toml constraints.txt
 	@echo "building the environment in $(VENV): a minute or two"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@echo "compiling the packet simulator, once, so that the first simulation answers at once: some ten seconds"
+	@$(BIN)/tcpdynamics simulate single_flow > /dev/null 2> $(VENV)/compile.log || cat $(VENV)/compile.log
 	@touch $@
 
 report: $(READY)

@@ -40,7 +40,7 @@ def override(table: dict[str, Any], setting: str, example: str = "flows.0.sender
     {'flows': [{'count': 3}], 'bottleneck': {'rate': '2Mbit/s'}}
     """
     path, equals, text = setting.partition("=")
-    path = re.sub(r"\[(\d+)\]", r".\1", path)  # flows[1].rtt, as messages have it
+    path = re.sub(r"\[(\d+)\]", r".\1", path)  # flows[1].rtt, as Python has it
     names = path.strip().split(".")
     if not equals or not all(names):
         raise InputError(f"--set takes key=value, such as {example}, got {shown(setting)}")

@@ -37,6 +37,7 @@ _LINES = (
     ("marked_in_all", "packets marked instead of lost", 0),
     ("utilisation", "utilisation of the busiest link", 4),
     ("mean_queue", "packets waiting there (mean)", 2),
+    ("mean_wait", "waiting time there (mean) [s]", 5),
     ("rto_over_rtt", "base timeout over RTT", 3),
     ("jain", "Jain's index over a slice", 4),
     ("starved", "share of flows starved in a slice", 4),

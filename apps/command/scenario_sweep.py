@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 #: Replications at each point where nobody says how many, and rows of a printed table.
 REPLICATIONS = 5
 ROWS = 50
+#: Groups of flows that have columns.
+GROUPS = 6
 #: Columns of a printed table where no quantity is chosen, and their heads.
 _COLUMNS = {
     "loss_rate": "loss", "goodput_bits": "goodput [bit/s]", "fairness": "Jain", "utilisation": "utilisation",
@@ -161,19 +163,23 @@ def _quoted(text: str) -> str:
 
 
 def _printed(result: xr.Dataset, quantities: Sequence[str], count: int) -> Iterator[str]:
-    keys = keys_of(result)
-    names = [name for name in quantities or _COLUMNS if name in _scalars(result)] or _scalars(result)[:6]
+    keys, columns = keys_of(result), _columns(result, quantities)
+    names = {name for name, _ in columns}
     heads = []
-    for name in names:
+    for name, group in columns:
         unit = result[name].attrs.get("units", "1")
-        heads.append(_COLUMNS.get(name, name + (f" [{unit}]" if unit != "1" else "")))
+        head = _COLUMNS.get(name, name + (f" [{unit}]" if unit != "1" else ""))
+        heads.append(head if group is None else f"group {group}: {head.removeprefix('group_')}")
     rows = [[*(_head(result, key) for key in keys), *heads]]
     for number, point in enumerate(_points(result)):
         if number == ROWS:
             break
         rows.append(
             [_short(result, key, i) for key, i in point.items()]
-            + [_cell(result.isel(point), n) for n in names]
+            + [
+                _cell(result.isel(point if group is None else {**point, "group": group}), n)
+                for n, group in columns
+            ]
         )
     yield f"{result.attrs['model']}: {result['status'][..., 0].size:,} scenarios, {count} replications each"
     yield columns_of(rows)
@@ -186,8 +192,19 @@ def _printed(result: xr.Dataset, quantities: Sequence[str], count: int) -> Itera
             else "is several numbers a run and stands"
         )
         yield f"{', '.join(beside)} {which} in --output x.nc, x.zarr or --json"
-    if count > 1 and names:
+    if count > 1 and columns:
         yield f"± half of Student's 95 % interval over {count} replications"
+
+
+def _columns(result: xr.Dataset, quantities: Sequence[str]) -> list[tuple[str, int | None]]:
+    """What a printed table shows: quantities of all flows, and those of groups of flows with the group."""
+    scalars, columns = _scalars(result), list[tuple[str, int | None]]()
+    for name in quantities or _COLUMNS:
+        if name in scalars:
+            columns.append((name, None))
+        elif name in result and set(result[name].dims) == {*result["status"].dims, "group"}:
+            columns += [(name, group) for group in range(min(result.sizes["group"], GROUPS))]
+    return columns or [(name, None) for name in scalars[:6]]
 
 
 def _head(result: xr.Dataset, key: str) -> str:

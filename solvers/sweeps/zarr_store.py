@@ -309,9 +309,9 @@ class ZarrStore:
                 self._failed.add(block)
         if damaged:
             named = ", ".join(damaged[:_NAMED]) + (", ..." if len(damaged) > _NAMED else "")
+            some = "1 damaged block" if len(damaged) == 1 else f"{len(damaged):,} damaged blocks"
             warnings.warn(
-                f"{self.path} has {len(damaged):,} damaged blocks of {self.blocks.count:,}, which are computed again: "
-                f"{named}",
+                f"{self.path} has {some} of {self.blocks.count:,}, computed again now: {named}",
                 stacklevel=2,
             )
 

@@ -71,17 +71,17 @@ def quantity(text: str | float, unit: str, key: str) -> float:
 
 
 def numbered(error: ScenarioError, key: str, index: int, count: int) -> ScenarioError:
-    """An error about one of `count` entries of a list, with its index: flows.rtt becomes flows[2].rtt.
+    """An error about one of `count` entries of a list, with its index as --set takes it: flows.rtt becomes flows.2.rtt.
 
     Examples
     --------
     >>> print(numbered(ScenarioError("flows.rtt must be positive"), "flows", 2, 3))
-    flows[2].rtt must be positive
+    flows.2.rtt must be positive
     """
     if count < 2:
         return error
-    text, places = re.subn(rf"\b{key}\.(?=[a-z])", f"{key}[{index}].", str(error))
-    return ScenarioError(text if places else f"{key}[{index}]: {text}")
+    text, places = re.subn(rf"\b{key}\.(?=[a-z])", f"{key}.{index}.", str(error))
+    return ScenarioError(text if places else f"{key}.{index}: {text}")
 
 
 #: The largest grid that one command solves: about a minute and a few GB.

@@ -75,6 +75,24 @@ def test_json_has_coordinates_and_intervals():
     }
 
 
+def test_groups_of_flows_have_columns_and_shares_that_add_up_to_one():
+    words = (
+        "tfrc_beside_sack",
+        "--set",
+        "duration=10s",
+        "--set",
+        "warm_up=2s",
+        "--set",
+        "bottleneck.buffer=5,20",
+    )
+    done = run(*words, "--replications", 2, "--quantity", "group_share", "--quantity", "mean_wait")
+    head, *rows = done.output.splitlines()[1:4]
+    assert "group 0: share" in head and "group 1: share" in head and "mean_wait [s]" in head
+    for row in rows:
+        _, first, _, _, second, *_ = row.split()
+        assert float(first) + float(second) == pytest.approx(1.0, abs=2e-3)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -84,6 +102,7 @@ def test_json_has_coordinates_and_intervals():
         (["--set", "bottleneck.buffer=1:3:x"], "'x' is not a number"),
         (["--set", "bottleneck.buffer=1:2:2", "--set", "bottleneck.buffer=3,4"], "several values twice"),
         (["--set", "bottleneck.buffer=1,,2"], "empty value"),
+        (["--set", "bottleneck.trace=a.csv,b.csv"], "give its rows as changes"),
         (["--set", "bottleneck.buffer=5,6", "--precision", "2%"], "--precision belongs to one scenario"),
         (["--set", "bottleneck.buffer=5,6", "--quantity", "los_rate"], "did you mean 'loss_rate'"),
         (["--quantity", "loss_rate"], "belongs to a sweep"),

@@ -308,7 +308,7 @@ def test_every_damaged_file_is_noticed(tmp_path: Path, name: str, every: bool) -
             assert block <= report.resumable and (report.done + report.missing == 9)
             if name == "x.zarr":
                 with (
-                    pytest.warns(UserWarning, match="1 damaged blocks of 3")
+                    pytest.warns(UserWarning, match="1 damaged block of 3")
                     if block and not lost
                     else nullcontext()
                 ):
@@ -330,13 +330,13 @@ def test_blocks_in_each_others_place_are_noticed(tmp_path: Path, file: str) -> N
     one.write_bytes(before[file.format(2)])
     other.write_bytes(before[file.format(0)])
     assert len(explain(store, verify=True).damaged) == 2
-    with pytest.warns(UserWarning, match="2 damaged blocks of 3, which are computed again: "):
+    with pytest.warns(UserWarning, match="2 damaged blocks of 3, computed again now: "):
         run_small(store)
     assert content(store) == before
     sweep(small, SMALL | {"b": [1, 2, 4]}, block=3, version="1", store=tmp_path / "y.zarr")
     shutil.copyfile(tmp_path / "y.zarr" / file.format(0), one)
     assert len(explain(store, verify=True).damaged) == 1
-    with pytest.warns(UserWarning, match="1 damaged blocks of 3"):
+    with pytest.warns(UserWarning, match="1 damaged block of 3"):
         run_small(store)
     assert content(store) == before
 

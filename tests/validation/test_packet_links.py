@@ -236,6 +236,7 @@ def test_mean_queue_is_rate_times_mean_wait(service):
     back = result["link_mean_queue"].sel(link="b->a").item() / rate
     # Keeping the order lengthens the jitter by less than 1 ms; the last window of each flow is not acknowledged.
     assert mean == pytest.approx(rate * (wait - back), abs=rate * 0.001 + 0.02 * mean)
+    assert result["link_mean_wait"].sel(link="a->b").item() == pytest.approx(mean / rate, rel=1e-9)
 
 
 def test_poisson_arrivals_wait_as_pollaczek_and_khinchine_say():

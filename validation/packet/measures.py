@@ -22,6 +22,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "starved": ("1", "share of flows without goodput in a slice (mean)"),
     "utilisation": ("1", "utilisation of the busiest link"),
     "mean_queue": ("packets", "packets waiting at the busiest link (mean)"),
+    "mean_wait": ("s", "time that a packet waits at the busiest link (mean)"),
     "round_trip": ("s", "round trip of acknowledged packets (mean over flows)"),
     "sent_packets": ("packets", "data packets sent"),
     "repeats": ("packets", "retransmissions"),
@@ -37,6 +38,7 @@ MEASURES: dict[str, tuple[str, str]] = {
 #: The same of each group of flows.
 OF_GROUPS: dict[str, tuple[str, str]] = {
     "group_goodput": ("bit/s", "goodput of a group of flows"),
+    "group_share": ("1", "share of the goodput of all flows that a group has"),
     "group_loss": ("1", "loss rate of a group of flows"),
 }
 
@@ -69,6 +71,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "starved": _mean(v["slice_starved"]),
         "utilisation": v["utilisation"],
         "mean_queue": v["mean_queue"],
+        "mean_wait": v["mean_wait"],
         "round_trip": _mean(v["mean_rtt"]),
         "sent_packets": sent,
         "repeats": sent - v["sent_by_kind"][:, 0].sum(),
@@ -83,17 +86,19 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "longest_hang": v["longest_hang"].mean() if "longest_hang" in v else np.nan,
         "phase_warning": bool(result.attrs["warning"]),
     }
+    goodput = _by_group(v["goodput_rate"], groups, total)
     return {
         **{name: float(value) for name, value in scalars.items()},
-        "group_goodput": _by_group(v["goodput_rate"], groups, total),
+        "group_goodput": goodput,
+        "group_share": np.divide(goodput, goodput.sum(), out=np.full(total, np.nan), where=goodput.sum() > 0),
         "group_loss": np.divide(dropped, arrived, out=np.full(total, np.nan), where=known),
     }
 
 
 _USED = (
     "arrived_by_kind", "dropped_by_kind", "sent", "loss_rate", "loss_rate_timeout", "goodput_packet_rate",
-    "goodput_rate", "slice_jain", "slice_starved", "utilisation", "mean_queue", "mean_rtt", "sent_by_kind", "timeouts",
-    "link_marked", "finish", "completion_time", "connections_finished", "longest_hang",
+    "goodput_rate", "slice_jain", "slice_starved", "utilisation", "mean_queue", "mean_wait", "mean_rtt", "sent_by_kind",
+    "timeouts", "link_marked", "finish", "completion_time", "connections_finished", "longest_hang",
 )  # fmt: skip
 
 

@@ -143,6 +143,10 @@ def _apply(part: Any, tree: Any, before: list[str]) -> Any:
         for name in tree:
             if name not in known:
                 key = ".".join([*before, name])
+                if name == "trace" and "changes" in known:
+                    raise ScenarioError(
+                        f"{_cut(key)} is read for a scenario's file on disk only; give its rows as changes"
+                    )
                 raise ScenarioError(
                     f"unknown key {_cut(key)}{suggestion(name, known)}; docs/scenarios.md lists the known ones"
                 )

@@ -76,7 +76,7 @@ def warn_of_unusual_values(scenario: Scenario) -> None:
 
 def _unusual_values(scenario: Scenario) -> Iterator[str]:
     for index, group in enumerate(scenario.flows):
-        place = f"flows[{index}]" if len(scenario.flows) > 1 else "flows"
+        place = f"flows.{index}" if len(scenario.flows) > 1 else "flows"
         yield from _long(f"{place}.rtt", max(group.rtts()))
         yield from _long(f"{place}.jitter", group.jitter)
         yield from _long(f"{place}.overhead", group.overhead)

@@ -165,6 +165,7 @@ class Scenario:
                 several + size,
                 min(runs, at_once) * self.memory + (runs > 1) * runs * self.result_memory,
                 "lower flows.count, flows.window_limit or links.buffer, lengthen slice, or record less"
+                + (f" than record.{' and record.'.join(self.record.names)}" if self.record.anything else "")
                 + (", or run fewer replications" if several else ""),
             )
         except LimitError as error:

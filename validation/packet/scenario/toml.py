@@ -216,7 +216,7 @@ def parse_scenario(table: Mapping[str, object]) -> Scenario:
             plain[key] = _plain(part, value, f"{key}.", f"{key}.")
         elif isinstance(value, Sequence) and not isinstance(value, str):
             plain[key] = tuple(
-                _plain(part, v, f"{key}[{i}]." if len(value) > 1 else f"{key}.", f"{key}.{i}.")
+                _plain(part, v, f"{key}.{i}." if len(value) > 1 else f"{key}.", f"{key}.{i}.")
                 if isinstance(v, Mapping)
                 else v
                 for i, v in enumerate(value)
