@@ -285,6 +285,39 @@ def test_limit_cycle_of_dctcp(step, flows, threshold, book):
     assert result["utilisation"] > 0.999 and result["dropped"].sum() == 0
 
 
+def many_with_dctcp(count, book, handshake):
+    flow = Flows(
+        count,
+        rules=book,
+        control="dctcp",
+        ecn=True,
+        rtt=0.01,
+        packet_size=1000,
+        handshake=handshake,
+        start_spread=0.1,
+    )
+    link = Bottleneck(2e6, 500, queue="step", queue_parameters={"threshold": 5})
+    return simulate(Scenario((flow,), link, 40.0, 20.0, record=Record(windows=0.5)))
+
+
+@pytest.mark.parametrize("book", ["rfc", "ns2"])
+@pytest.mark.parametrize("count", [10, 40])
+def test_dctcp_at_its_least_window(book, count):
+    """More flows than packets below the threshold: windows stay near their least, and nothing is lost."""
+    result = many_with_dctcp(count, book, handshake=False)
+    window = result["window_cwnd"].values
+    assert window.min() >= 1.0 and result["dropped"].sum() == 0 and result["timeouts"].sum() == 0
+    least, most = count * np.floor(window.min()), count * np.floor(window.max())
+    on_the_way = 2e6 / 8000 * 0.01 + 1  # the bandwidth-delay product, and the packet that is being sent
+    assert least - on_the_way <= result["mean_queue"].item() <= most
+
+
+def test_handshakes_without_ecn_starve_behind_marked_data():
+    """By ns-2's rules a SYN may not be marked, so a queue above its threshold loses it, again and again."""
+    result = many_with_dctcp(40, "ns2", handshake=True)
+    assert (result["goodput"] == 0).sum() >= 10 and result["dropped"].sum() == result["timeouts"].sum() > 0
+
+
 @pytest.mark.parametrize("book", ["rfc", "ns2"])
 @pytest.mark.parametrize("delayed_ack", [0.0, 0.1])
 @pytest.mark.parametrize("each", [0, 2, 3, 7])
