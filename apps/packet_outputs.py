@@ -200,11 +200,13 @@ def _flows(result: xr.Dataset, several: bool) -> Iterator[str]:
     """Start, finish and goodput of the first flows of a single run."""
     if several:
         return
+    highest = float(result.goodput_rate[:_FLOWS].max())
+    size, unit = next(((s, u) for s, u in _UNITS if highest >= s), (1.0, "bit/s"))
     for flow in result.flow.values[:_FLOWS]:
         start, finish, rate = (float(result[v].sel(flow=flow)) for v in ("start", "finish", "goodput_rate"))
         begins = "does not start" if start != start else f"starts at {start:.3f} s"
         ends = "does not finish" if finish != finish else f"finishes at {finish:.3f} s"
-        yield f"flow {flow}: {begins}, {ends}, goodput {_rate(rate)}"
+        yield f"flow {flow}: {begins}, {ends}, goodput {rate / size:.4g} {unit}"
     if result.sizes["flow"] > _FLOWS:
         yield f"and {result.sizes['flow'] - _FLOWS:,} more flows (--json has them)"
 
@@ -400,8 +402,11 @@ def _seconds(value: float) -> str:
     return f"{value * 1e3:g} ms" if 0 < value < 1 else f"{value:g} s"
 
 
+_UNITS = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"))
+
+
 def _rate(value: float) -> str:
-    for size, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+    for size, unit in _UNITS:
         if value >= size:
             return f"{value / size:g} {unit}"
     return f"{value:g} bit/s"
