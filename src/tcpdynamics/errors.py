@@ -281,7 +281,10 @@ def suggestion(word: str, names: Iterable[str]) -> str:
     >>> suggestion("xyz", ["logistic"])
     ''
     """
-    close = get_close_matches(word[:MAX_NAME], list(names), 1)
+    known = list(names)
+    close = [name for name in known if name.lower() == word.lower()] or get_close_matches(
+        word[:MAX_NAME], known, 1
+    )
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

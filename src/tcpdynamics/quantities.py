@@ -19,6 +19,7 @@ _RATE = {
     "Mbit/s": 1e6,
     "Mbps": 1e6,
     "Gbit/s": 1e9,
+    "Tbit/s": 1e12,
     "Gbps": 1e9,
 }
 _SIZE = {"B": 1.0, "byte": 1.0, "bytes": 1.0, "kB": 1e3}

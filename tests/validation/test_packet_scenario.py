@@ -21,7 +21,7 @@ from tcpdynamics.validation.packet import (
     replicate,
     simulate,
 )
-from tcpdynamics.validation.packet.scenario import topologies
+from tcpdynamics.validation.packet.scenario import fields, topologies
 
 GOOD = {
     "name": "small",
@@ -459,3 +459,39 @@ def test_groups_may_be_listed_and_a_record_must_be_one() -> None:
     assert Scenario([Flows(), Flows()]).flows == (Flows(), Flows())  # type: ignore[arg-type]
     with pytest.raises(ScenarioError, match=r"record must be a Record, such as Record\(windows=0.1\), got {"):
         Scenario((Flows(),), record={"windows": 0.1})  # type: ignore[arg-type]
+
+
+def test_dctcp_without_marks_is_refused():
+    flow = {"rtt": "50ms", "control": "dctcp", "ecn": True}
+    with pytest.raises(ScenarioError, match=r'flows\.control = "dctcp" needs a queue that marks .* red'):
+        parse_scenario({"flows": [flow], "bottleneck": {"rate": "1Mbit/s", "buffer": 20}})
+    parse_scenario({"flows": [flow], "bottleneck": {"rate": "1Mbit/s", "buffer": 20, "queue": "step"}})
+
+
+@pytest.mark.parametrize(
+    ("bottleneck", "flow", "says"),
+    [
+        ({}, {"ecn": True}, "flows.ecn = true changes nothing"),
+        ({"buffer_bytes": 100}, {"packet_size": 500}, "has no room for a packet of 500 B"),
+    ],
+)
+def test_what_cannot_do_anything_is_warned_of(bottleneck, flow, says):
+    scenario = parse_scenario(
+        {"bottleneck": {"rate": "1Mbit/s", **bottleneck}, "flows": [{"rtt": 0.1, **flow}]}
+    )
+    with pytest.warns(UserWarning, match=says):
+        fields.warn_of_unusual_values(scenario)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Scenario((Flows(),), 5), "bottleneck must be a table"),
+        (lambda: Bottleneck(changes=5), r"bottleneck\.changes must be a list of rows"),
+        (lambda: parse_scenario({"flows": [{"segments": 2, "segments_shape": 1.0}]}), "above 1"),
+        (lambda: Bottleneck(queue="FQ_CoDel"), "did you mean 'fq_codel'"),
+    ],
+)
+def test_what_is_of_another_kind_is_named(make, says):
+    with pytest.raises(ScenarioError, match=says):
+        make()

@@ -1,6 +1,7 @@
 """Window rules against the laws that they are published with."""
 
 import dataclasses
+import itertools
 import math
 import subprocess
 import types
@@ -232,6 +233,7 @@ def step(monkeypatch):
         Parameter("threshold", "packet", "marked from here on", 20.0),
         Parameter("each", "1", "or each so many-th", 0.0),
     )
+    file.MARKS = True
     file.STATE = np.dtype([("threshold", float), ("each", float), ("count", np.int64)])
     state = at.part_of("state", file.STATE)
 
@@ -378,9 +380,8 @@ def test_each_rule_goes_with_each_sender(control):
         for book in ("ns2", "rfc")
         for delayed in (0, 1)
     )  # fmt: skip
-    scenario = Scenario(
-        flows, Bottleneck(2e6, 20, loss=0.02), 200.0, 0.0, epoch=1.0, slice=200.0, record=Record(windows=0.0)
-    )
+    link = Bottleneck(2e6, 20, loss=0.02, queue="step" if control == "dctcp" else "droptail")
+    scenario = Scenario(flows, link, 200.0, 0.0, epoch=1.0, slice=200.0, record=Record(windows=0.0))
     result = simulate(scenario)
     assert (result["transferred"] >= 300).all()  # the handshake comes on top
     assert result["timeouts"].sum() > 0 and result["fast_recoveries"].sum() > 0
@@ -410,6 +411,32 @@ def test_hystart_ends_slow_start_gently():
         result = simulate(Scenario((flow,), link, 10.0, 0.0, epoch=1.0))
         lost.append(int(result["dropped"].sum()))
     assert 0 < lost[1] < lost[0] / 4
+
+
+def test_hystart_leaves_after_five_rounds_of_gentle_growth():
+    """RFC 9406, 4.2: rounds followed from what was sent and acknowledged alone; that of the entry counts."""
+    flow = Flows(
+        rules="rfc",
+        control="cubic",
+        parameters={"hystart": 1},
+        rtt=0.1,
+        packet_size=1000,
+        window_limit=100_000,
+    )
+    record = Record(windows=0.0, sends=True)
+    result = simulate(Scenario((flow,), Bottleneck(5e6, 30_000), 6.0, 1.0, epoch=0.1, record=record))
+    cwnd, limited = result["window_cwnd"].values, result["window_ssthresh"].values < 90_000
+    sent = np.searchsorted(result["send_time"].values, result["window_time"].values, side="right")
+    acked = sent - result["window_flight"].values
+    end, ends = 0, []
+    for i, una in enumerate(acked):
+        if una > end:
+            ends.append(i)
+            end = sent[i]
+    growth = [cwnd[b] / cwnd[a] for a, b in itertools.pairwise(ends)]
+    gentle = [i for i, ratio in enumerate(growth) if 1.2 < ratio < 1.3]
+    assert len(gentle) == 5
+    assert abs(int(np.argmax(limited)) - ends[gentle[-1] + 1]) <= 3  # acknowledgements
 
 
 # Growth as in the Linux modules of ns-2 (Agent/TCP/Linux), whose recovery is another.

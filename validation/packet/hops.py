@@ -71,6 +71,7 @@ def mark_through(scenario: Scenario, flows: Any, hops: Any, links: Any, drops: N
                 not links["served"][hops["link"][last]]
                 and group.delayed_ack == 0
                 and not group.windowless
+                and not group.has_users  # when data comes is compared with when connections begin
                 and not scenario.exact
             )
             i += 1

@@ -22,7 +22,10 @@ MEASURES: dict[str, tuple[str, str]] = {
     "starved": ("1", "share of flows without goodput in a slice (mean)"),
     "utilisation": ("1", "utilisation of the busiest link"),
     "mean_queue": ("packets", "packets waiting at the busiest link (mean)"),
-    "mean_wait": ("s", "time that a packet waits at the busiest link (mean)"),
+    "mean_wait": (
+        "s",
+        "time that a packet waits at the busiest link (mean)",
+    ),
     "round_trip": ("s", "round trip of acknowledged packets (mean over flows)"),
     "sent_packets": ("packets", "data packets sent"),
     "repeats": ("packets", "retransmissions"),

@@ -198,17 +198,18 @@ def of_links(run: Run, measured: float) -> Variables:
     share = "share of time (where the rate changes, of what it could carry) in which"
     waiting = "mean number waiting at the busiest link, packet in transmission excluded"
     arrived = "packets of all kinds that arrived at a link"
-    let_in = links["arrived"] - links["dropped"] + links["evicted"]
-    wait = np.divide(links["wait"], let_in, out=np.full(len(queue), np.nan), where=let_in > 0)
+    passed = links["arrived"] - links["dropped"]
+    wait = np.divide(links["wait"], passed, out=np.full(len(queue), np.nan), where=passed > 0)
+    waits = "mean queue over the rate of packets that were not lost (Little's law), at"
     return {
         "utilisation": ((), utilisation[busiest], "1", f"{share} the busiest link sent"),
         "mean_queue": ((), queue[busiest], "packets", waiting),
-        "mean_wait": ((), wait[busiest], "s", "mean time that packets let in waited at the busiest link"),
+        "mean_wait": ((), wait[busiest], "s", f"{waits} the busiest link"),
         "link_arrived": ("link", links["arrived"], "packets", arrived),
         "link_dropped": ("link", links["dropped"], "packets", "packets of all kinds lost there"),
         "link_utilisation": ("link", utilisation, "1", f"{share} a link sent"),
         "link_mean_queue": ("link", queue, "packets", "mean number waiting at a link"),
-        "link_mean_wait": ("link", wait, "s", "mean time that packets let in waited at a link"),
+        "link_mean_wait": ("link", wait, "s", f"{waits} a link"),
     }
 
 

@@ -123,6 +123,8 @@ def on_receipt(w: Any, time: Any, i: Any) -> None:
     if number < 0:
         return
     user = at.users(w, number)
+    if user.active == 0:  # late copies of what a connection that is over has received
+        return
     hang = time - max(user.last, w.measure_from)
     if hang > 0.0:
         user.longest = max(user.longest, hang)

@@ -116,7 +116,8 @@ def read_trace(path: str | Path, key: str = "links.trace") -> tuple[tuple[float 
         head = [word.strip() for word in next(rows, [])]
         if sorted(head) not in (sorted(COLUMNS[:2]), sorted(COLUMNS)):
             raise ScenarioError(
-                f"the first line must name the columns time_s,rate or time_s,rate,delay, got {len(head)} others"
+                "the first line must name the columns time_s,rate or time_s,rate,delay, separated by commas, got "
+                f"{shown(','.join(head))}"
             )
         places = [head.index(column) for column in COLUMNS[: len(head)]]
         read: list[tuple[float, ...]] = []
@@ -141,6 +142,9 @@ def _cell(text: str, column: int, at: str) -> float:
     if not text.isascii() or "_" in text:
         raise ScenarioError(f"{at}, {COLUMNS[column]} must be a number in ASCII digits, got {shown(text)}")
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        return quantity(text, _UNITS[column], f"{at}, {COLUMNS[column]}")
+        number = quantity(text, _UNITS[column], f"{at}, {COLUMNS[column]}")
+    if not math.isfinite(number):
+        raise ScenarioError(f"{at}, {COLUMNS[column]} must be a number, got {shown(text)}")
+    return number

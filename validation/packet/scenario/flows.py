@@ -242,7 +242,12 @@ class Flows:
                 "flows.segments", self.segments, 1, 1e12, "count segments; leave out for no end", whole=True
             )
         if self.segments_shape is not None:
-            check("flows.segments_shape", self.segments_shape, 1.000001, 1e3, "1.5 is a common choice")
+            check("flows.segments_shape", self.segments_shape, 1.0, 1e3, "1.5 is a common choice")
+            if self.segments_shape < 1.000001:
+                raise ScenarioError(
+                    f"flows.segments_shape must be above 1, or sizes have no mean, got {self.segments_shape:g}; 1.5 is "
+                    "a common choice"
+                )
             if self.segments is None:
                 raise ScenarioError("flows.segments_shape needs flows.segments, the mean")
         self._check_users()

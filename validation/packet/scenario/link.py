@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Literal
 
@@ -280,7 +280,7 @@ def _check_changes(link: Link | Bottleneck, key: str, delay: float, at: str = ""
     """Read and check the table; refuse it where nothing takes time."""
     truth(f"{key}.reorder{at}", link.reorder)
     one_of(f"{key}.changes_by{at}", link.changes_by, ("packet", "bit"))
-    if len(link.changes) == 0:
+    if isinstance(link.changes, Sequence) and len(link.changes) == 0:
         return
     object.__setattr__(link, "changes", read_changes(link.changes, f"{key}.changes{at}", delay))
     if link.changes[0][0] == 0.0 and not any(row[1] for row in link.changes):

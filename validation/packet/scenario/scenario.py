@@ -11,6 +11,7 @@ from tcpdynamics.errors import LimitError, ScenarioError, check, check_name, lis
 from tcpdynamics.limits import check_memory, check_work
 from tcpdynamics.quantities import numbered
 
+from ..kernel.queues import marking
 from .drops_and_records import MAX_DROPS, Drop, Record
 from .fields import FORBID, in_unit, read_texts
 from .flows import MAX_FLOWS, MAX_GROUPS, Flows
@@ -117,6 +118,10 @@ class Scenario:
         check_name("name", self.name)
         for node in self.nodes:
             check_name("nodes", node)
+        if not isinstance(self.bottleneck, Bottleneck | None):
+            raise ScenarioError(
+                f"bottleneck must be a table of its keys, in Python a Bottleneck, got {shown(self.bottleneck, 80)}"
+            )
         if not self.links and self.bottleneck is None:
             object.__setattr__(self, "bottleneck", Bottleneck())
         self._check_times()
@@ -226,6 +231,16 @@ class Scenario:
                 self._check_round_trip(group, there, back)
         elif group.source is not None or group.target is not None or group.route is not None:
             raise ScenarioError("flows.source, target and route need links; on a bottleneck give flows.rtt")
+        if group.echoes_each and not self.may_mark(group):
+            raise ScenarioError(
+                f'flows.control = "{group.control}" needs a queue that marks on its way; give a link or the bottleneck '
+                f'queue = "step", or one of {", ".join(marking())}'
+            )
+
+    def may_mark(self, group: Flows) -> bool:
+        """Whether a queue marks packets of a group on one of its ways."""
+        ways = self.routes_of(group) if self.links else [((0,), ())]
+        return any(self.ways[i].queue in marking() for there, _ in ways for i in there)
 
     def _check_round_trip(self, group: Flows, there: tuple[int, ...], back: tuple[int, ...]) -> None:
         """Time must pass on the way, or packets would go round for ever at one instant."""

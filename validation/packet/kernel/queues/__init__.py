@@ -36,6 +36,11 @@ ADMITS, PUT, TAKE = range(3)
 _admits, _put, _take = (caller(shape) for shape in HOOKS.values())
 
 
+def marking() -> tuple[str, ...]:
+    """Names of those that mark."""
+    return tuple(name for name, file in DISCIPLINES.items() if getattr(file, "MARKS", False))
+
+
 @inlined
 def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
     """May a packet that arrives at a served link wait or be sent?"""

@@ -18,6 +18,9 @@ from . import droptail
 
 SOURCE = "RFC 8289, section 5"
 
+#: It marks packets that may be marked (ECN) where it would lose them.
+MARKS = True
+
 PARAMETERS = (
     Parameter("target", "s", "waiting time to stay below", 0.005, 1e-9, 1e3),
     Parameter(

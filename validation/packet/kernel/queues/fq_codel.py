@@ -17,6 +17,9 @@ from .lanes import append, hashed, lane, overfull, pop
 
 SOURCE = "RFC 8290, section 4"
 
+#: It marks packets that may be marked (ECN) where it would lose them.
+MARKS = True
+
 PARAMETERS = (
     Parameter("queues", "", "lanes", 1024.0, 1.0, 65536.0, whole=True),
     Parameter("quantum", "B", "bytes that a lane may send in a turn", 1514.0, 40.0, 1e9, whole=True),

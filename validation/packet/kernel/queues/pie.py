@@ -16,6 +16,9 @@ from . import droptail
 
 SOURCE = "RFC 8033, sections 4 and 5, appendix A"
 
+#: It marks packets that may be marked (ECN) where it would lose them.
+MARKS = True
+
 PARAMETERS = (
     Parameter("target", "s", "waiting time to hold", 0.015, 1e-9, 1e3),
     Parameter("update", "s", "time between two steps of the controller", 0.015, 1e-6, 1e3),

@@ -17,6 +17,9 @@ from . import droptail
 
 SOURCE = "RFC 9332, appendix A (ramp)"
 
+#: It marks packets that may be marked (ECN) where it would lose them.
+MARKS = True
+
 PARAMETERS = (
     Parameter("min_threshold", "packet", "packets waiting up to which none is marked", 5.0, 0.0, 1e7),
     Parameter("max_threshold", "packet", "packets waiting from which the share is p_max", 35.0, 0.0, 1e7),

@@ -22,6 +22,9 @@ from . import droptail, ns2_draws
 
 SOURCE = "S. Floyd and V. Jacobson, IEEE/ACM Transactions on Networking 1, 1993; S. Floyd, Note on gentle RED, 2000"
 
+#: It marks packets that may be marked (ECN) where it would lose them.
+MARKS = True
+
 PARAMETERS = (
     Parameter("min_threshold", "packet", "mean queue from which packets are lost", 5.0, 0.0, 1e7),
     Parameter("max_threshold", "packet", "mean queue from which every packet is lost", 15.0, 0.0, 1e7),

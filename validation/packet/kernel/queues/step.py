@@ -13,6 +13,9 @@ from . import droptail
 
 SOURCE = "M. Alizadeh et al., Data center TCP, ACM SIGCOMM 2010; RFC 8257, section 3.1"
 
+#: It marks packets that may be marked (ECN) where it would lose them.
+MARKS = True
+
 PARAMETERS = (
     Parameter("threshold", "packet", "packets waiting from which one more is marked", 20.0, 0.0, 1e7),
     Parameter("bytes", "", "1: threshold counts bytes", 0.0, 0.0, 1.0, whole=True),

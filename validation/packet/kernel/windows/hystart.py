@@ -27,7 +27,7 @@ def growth(f: Any) -> Any:
         f.x3 = 0.0
         if f.x4 > 0.0:
             f.x5 += 1.0
-            if f.x5 > ROUNDS:
+            if f.x5 >= ROUNDS:  # the round in which it began counts, RFC 9406, 4.2
                 return -1.0
     f.x2 = min(f.x2, f.rtt) if f.x3 > 0.0 else f.rtt
     f.x3 += 1.0
