@@ -133,8 +133,10 @@ def of_flows(run: Run, measured: float) -> Variables:
         "dropped": ("flow", c[:, k.DROPPED], "packets", "data packets lost"),
         "delivered": ("flow", c[:, k.DELIVERED], "packets", "packets received, repeats included"),
         "goodput": ("flow", c[:, k.GOODPUT], "packets", "different packets received"),
-        "duplicates": ("flow", c[:, k.DELIVERED] - c[:, k.GOODPUT], "packets", "packets received that had come before"),
-        "transmissions": ("flow", _ratio(c[:, k.SENT], c[:, k.GOODPUT]), "1", "packets sent over different ones received"),
+        "duplicates": ("flow", c[:, k.DELIVERED] - c[:, k.GOODPUT], "packets", "packets received once more"),
+        "transmissions": (
+            "flow", _ratio(c[:, k.SENT], c[:, k.GOODPUT]), "1", "packets sent over different ones received"
+        ),
         "in_flight": ("flow", run.in_flight, "packets", "packets under way at the end"),
         "timeouts": ("flow", c[:, k.TIMEOUTS], "1", "retransmission timeouts"),
         "fast_recoveries": ("flow", c[:, k.RECOVERIES], "1", "fast retransmits"),

@@ -50,7 +50,7 @@ def look(w: Any, f: Any, i: Any, dupacks: Any) -> None:
 
 @inlined
 def answers(w: Any, f: Any, i: Any, slot: Any) -> Any:
-    """An acknowledgement is back, and the last one had not passed the leap segment; True if a duplicate is dealt with."""
+    """An acknowledgement is back, the leap segment not yet passed; True if a duplicate is dealt with."""
     return _call_on_ack(w.leap_on_ack, w, f, i, slot)
 
 
