@@ -234,7 +234,7 @@ def test_fewer_duplicates_at_the_same_loss(book, sender):
     """At 15 % loss of both kinds, window by window the same: fewer duplicates and fewer transmissions."""
 
     def run(leap):
-        flow = Flows(400, sender, book, rtt=(0.1, 0.2), leap=leap, segments=100, delayed_ack=0.1)
+        flow = Flows(1000, sender, book, rtt=(0.1, 0.2), leap=leap, segments=100, delayed_ack=0.1)
         return simulate(
             Scenario(
                 (flow,), Bottleneck(1e8, None, loss=0.15, ack_loss=0.15), 2000.0, 0.0, epoch=0.2, slice=500.0
