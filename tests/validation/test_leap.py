@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.errors import ScenarioError
+from tcpdynamics.models import LeapTimeout, LeapTransfer
 from tcpdynamics.validation.packet import (
     Bottleneck,
     Drop,
@@ -23,6 +24,7 @@ from tcpdynamics.validation.packet import (
     ready_scenarios,
     simulate,
 )
+from tcpdynamics.validation.packet.user_rules import congestion_control
 
 NEW, FAST, TIMEOUT, REPEAT = range(4)
 BOOKS, SENDERS = ("ns2", "rfc"), ("reno", "newreno", "sack")
@@ -269,3 +271,42 @@ def test_refusals(change, sentence):
 def test_the_ready_star_runs_with_leap():
     table = load_scenario(ready_scenarios()["leap_star"])
     assert all(group.leap for group in table.flows)
+
+
+@congestion_control("window_of_one")
+def on_ack(f, now, acked):
+    f.cwnd = 1.0
+
+
+@EITHER
+@pytest.mark.parametrize("loss, ack_loss", [(0.1, 0.1), (0.25, 0.15)])
+def test_a_window_of_one_sends_and_receives_as_the_closed_forms_say(book, loss, ack_loss):
+    """Transmissions, duplicates and right suspicions of 300 senders: 99.9 % intervals hold the model's numbers."""
+
+    def run(leap):
+        flow = Flows(
+            300, "reno", book, rtt=0.05, control="window_of_one", leap=leap, handshake=False, min_rto=0.2,
+            initial_rto=0.2, max_rto=0.4, max_backoff=2, initial_window=1, timestamps=True,
+        )  # fmt: skip
+        return simulate(
+            Scenario(
+                (flow,),
+                Bottleneck(1e9, None, loss=loss, ack_loss=ack_loss),
+                200.0,
+                0.0,
+                epoch=0.05,
+                slice=100.0,
+            )
+        )
+
+    def holds(values, expected):
+        error = 3.29 * values.std() / np.sqrt(len(values))
+        assert abs(values.mean() - expected) < error, (values.mean(), error, expected)
+
+    model = LeapTransfer(loss, ack_loss)
+    for leap, kind in ((False, "plain"), (True, "leap")):
+        result = run(leap)
+        holds(result.transmissions.values, getattr(model, f"transmissions_{kind}")())
+        holds((result.duplicates / result.goodput).values, getattr(model, f"duplicates_{kind}")())
+    right = (result.leaps_right / result.leaps).values
+    holds(right, LeapTimeout(loss, ack_loss).suspicion_right())
