@@ -118,18 +118,22 @@ class LeapTransfer(Model):
     """Transmissions and duplicates for each segment of a sender with a window of one.
 
     A sender that repeats needs 1/S transmissions, S = 1 - u = (1-p)(1-a), and its receiver hears 1/(1-a) of them.
-    With LEAP, a segment that is not acknowledged (u) makes the next one go until it is acknowledged, 1/S transmissions
-    again; then both are done if the first had been received (A = (1-p) a), else the first goes anew. So 1 + A segments
-    are done with 1/S transmissions, exactly the factor 1 + A fewer. Windows of one have no go-back: larger windows
-    have duplicates that LEAP leaves.
+    With LEAP, a segment that is not acknowledged (u) makes the next one go until it is acknowledged, 1/S transmissions.
+    Then both are done if the first had been received; else the duplicate has it sent again. That duplicate clears the
+    acknowledgements, so a further timeout repeats it, and only the one after that leaps again. In all
+
+        (1/S) (1 + p/(1-p^2)) transmissions for 1 + u + p u^2/(1-p^2) segments,
+
+    a factor of about 1 + a less. (If that duplicate did not count, the factor would be exactly 1 + (1-p) a.) Windows of
+    one have no go-back: larger windows have duplicates that LEAP leaves.
 
     Examples
     --------
     >>> model = LeapTransfer(data_loss=0.1, ack_loss=0.1)
     >>> round(100 * model.duplicates_plain(), 2), round(100 * model.duplicates_leap(), 2)
-    (11.11, 1.94)
+    (11.11, 2.49)
     >>> round(model.saving(), 4)
-    1.09
+    1.0841
     """
 
     data_loss: Number = _loss("p", "data")
@@ -142,7 +146,9 @@ class LeapTransfer(Model):
 
     def transmissions_leap(self) -> Value:
         """Transmissions for each segment with LEAP [1]."""
-        return _plain(self.transmissions_plain() / self.saving())
+        p, a = self._losses()
+        u, again = _missing(p, a), p / (1 - p**2)
+        return _plain((1 + again) / ((1 - u) * (1 + u + again * u**2)))
 
     def duplicates_plain(self) -> Value:
         """Useless receptions for each segment without LEAP [1]: a/(1-a)."""
@@ -150,14 +156,23 @@ class LeapTransfer(Model):
         return _plain(a / (1 - a))
 
     def duplicates_leap(self) -> Value:
-        """Useless receptions for each segment with LEAP [1], all of leap segments: u a/((1-a)(1+A))."""
+        """Useless receptions for each segment with LEAP [1]: what is received, less one."""
         p, a = self._losses()
-        return _plain(_missing(p, a) * a / (1 - a) / self.saving())
+        u, again = _missing(p, a), p / (1 - p**2)
+        # (1-p) transmissions - 1, without the difference of nearly equal numbers.
+        more = (p + u) / (1 + p) + again * u**2
+        return _plain(a / (1 - a) * more / (1 + u + again * u**2))
+
+    def leaps_right(self) -> Value:
+        """Share of leaps before which the first segment had been received [1], those after repeats included."""
+        p, a = self._losses()
+        u, received = _missing(p, a), (1 - p) * a
+        again = p / (1 - p**2)
+        return _plain(received * (1 + again * (u + p)) / (u * (1 + again * u)))
 
     def saving(self) -> Value:
-        """Transmissions without LEAP over those with it [1]: 1 + A = 1 + (1-p) a."""
-        p, a = self._losses()
-        return _plain(1 + (1 - p) * a)
+        """Transmissions without LEAP over those with it [1]."""
+        return _plain(self.transmissions_plain() / self.transmissions_leap())
 
     def closed_forms(self) -> xr.Dataset:
         """All of the above, labelled."""
@@ -166,6 +181,7 @@ class LeapTransfer(Model):
             "transmissions_leap": ("1", "transmissions for each segment, with LEAP"),
             "duplicates_plain": ("1", "useless receptions for each segment, without LEAP"),
             "duplicates_leap": ("1", "useless receptions for each segment, with LEAP"),
+            "leaps_right": ("1", "share of leaps for lost acknowledgements"),
             "saving": ("1", "transmissions without LEAP over those with it"),
         })  # fmt: skip
 

@@ -18,7 +18,7 @@ def test_a_table_over_a_grid():
     done = run("leap-transfer", "--data-loss", "0.1:0.3:3", "--ack-loss", "10%,0.2")
     lines = done.output.splitlines()
     assert done.exit_code == 0 and lines[0] == "LeapTransfer"
-    assert lines[1].split()[:2] == ["data_loss", "ack_loss"] and len(lines) == 2 + 6 + 5
+    assert lines[1].split()[:2] == ["data_loss", "ack_loss"] and len(lines) == 2 + 6 + 6
     assert float(lines[2].split()[-1]) == pytest.approx(LeapTransfer(0.1, 0.1).saving(), rel=1e-4)
 
 

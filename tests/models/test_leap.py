@@ -80,7 +80,9 @@ def test_no_less_is_sent_than_received_and_leap_saves_its_factor(p, a):
         sent, more = (getattr(model, f"{name}_{kind}")() for name in ("transmissions", "duplicates"))
         # Received is what was sent and not lost: 1 + duplicates = (1 - p) times transmissions.
         assert (1 - p) * sent == pytest.approx(1 + more, rel=1e-6)
-    assert model.transmissions_plain() / model.transmissions_leap() == pytest.approx(1 + (1 - p) * a)
+    assert p > 0.5 or model.saving() >= 1 - 1e-12
+    small = LeapTransfer(p * 1e-4, a * 1e-4)
+    assert small.saving() == pytest.approx(1 + a * 1e-4, abs=1e-7)
     assert model.duplicates_leap() <= model.duplicates_plain()
 
 
@@ -88,7 +90,7 @@ def test_a_window_of_one_is_as_simulated():
     """The sender's own process, step by step: 10^5 cycles."""
     p, a = 0.2, 0.15
     rng = np.random.default_rng(1)
-    sent = received = done = 0
+    sent = received = done = leaps = right = 0
     for _ in range(100_000):
         sent += 1
         first = rng.random() >= p
@@ -96,15 +98,31 @@ def test_a_window_of_one_is_as_simulated():
         if first and rng.random() >= a:
             done += 1
             continue
-        while True:  # the leap segment, until it is acknowledged
-            sent += 1
+        suspects = True
+        while True:
+            if suspects:  # a leap segment, until it is acknowledged
+                leaps += 1
+                right += first
+                while True:
+                    sent += 1
+                    here = rng.random() >= p
+                    received += here
+                    if here and rng.random() >= a:
+                        break
+                done += 1
+                if first:
+                    break
+            sent += 1  # for the duplicate, or for a timeout after one
             here = rng.random() >= p
             received += here
+            first |= here
             if here and rng.random() >= a:
                 break
-        done += 1 + first
+            suspects = not suspects
+        done += 1
     model = LeapTransfer(p, a)
     assert sent / done == pytest.approx(model.transmissions_leap(), rel=0.01)
+    assert right / leaps == pytest.approx(model.leaps_right(), abs=0.01)
     assert (received - done) / done == pytest.approx(model.duplicates_leap(), abs=0.005)
 
 

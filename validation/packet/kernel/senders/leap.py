@@ -3,10 +3,9 @@
 Y. Tamura, M. Takayasu, H. Takayasu, TCP optimization for eliminating duplicate segments in congested networks, 2004,
 sections 4 and 5; `leap_seqno` and `leap_flg` are its variables. It stands beside a rule book, which does all else:
 
-- The timer expires, and no duplicate has come since the last new acknowledgement, timeout, or repeat for the duplicate
-  that a leap brought: the segment after the highest that was sent goes instead of the first unacknowledged one. The
-  rule book has set window, threshold and timeout as for that one (the timeout is that of a second transmission). As
-  new data, the leap segment is timed.
+- The timer expires, and no duplicate has come since the last new acknowledgement or timeout: the segment after the
+  highest that was sent goes instead of the first unacknowledged one. The rule book has set window, threshold and
+  timeout as for that one (the timeout is that of a second transmission). As new data, the leap segment is timed.
 - Not instead of the handshake, not beyond the advertised window, not without new data; then the rule book has its way.
 - The timer expires again before any acknowledgement: the leap segment itself is sent again.
 - Until the acknowledgements pass the leap segment (`leaping`), the window lets one segment more pass in its stead, and
@@ -83,8 +82,7 @@ def on_ack(w: Any, f: Any, i: Any, slot: Any) -> Any:
     ack = at.event(w, slot).ack
     if ack < f.una:
         return 0
-    first = f.leap_flg
-    if first:
+    if f.leap_flg:
         if ack > f.una:
             at.counts(w)[i, k.LEAPS_RIGHT] += 1
         f.leap_flg = 0
@@ -97,8 +95,7 @@ def on_ack(w: Any, f: Any, i: Any, slot: Any) -> Any:
         if ack >= f.leap_seqno:
             f.leaping = 0
         return 0
-    if not first:  # that one has the missing segment sent; it says nothing about how this fares
-        f.dupacks += 1
+    f.dupacks += 1
     if f.book == RFC and f.algorithm == k.SACK:
         mark_blocks(w, f, i, slot)
     if f.cwnd < f.ssthresh:
