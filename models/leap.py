@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .model import Model
-from .parameters import Number, Value, broadcast, is_labelled, is_quantity, parameter, setting
+from .parameters import Number, Value, broadcast, is_labelled, is_quantity, is_symbolic, parameter, setting
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -284,7 +284,9 @@ def _missing(p: Any, a: Any) -> Any:
 
 
 def _plain(value: Any) -> Value:
-    """A DataArray without the names of what it was made from, or a float."""
+    """A DataArray without the names of what it was made from, a float, or a SymPy expression."""
+    if is_symbolic(value):
+        return value
     if is_quantity(value):
         value = value.to_base_units().magnitude
     if is_labelled(value):
