@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from .page import Values
 
-_HEAD = "import numpy as np\nimport pandas as pd\nfrom tcpdynamics.models import LeapTimeout, LeapTransfer, OverloadedStar\n\n"
+_HEAD = (
+    "import numpy as np\n"
+    "import pandas as pd\n"
+    "from tcpdynamics.models import LeapTimeout, LeapTransfer, OverloadedStar\n\n"
+)
 _LOSSES = "losses = np.linspace(0.001, 0.5, 101)\n"
 
 
@@ -21,8 +25,7 @@ def _transfer(values: Values, name: str) -> str:
 
 def duplicates(values: Values) -> str:
     """Useless receptions against the loss of acknowledgements."""
-    text = _transfer(values, "duplicates")
-    return text.replace("100 * model.duplicates_plain()", "100 * model.duplicates_plain().values.ravel()")
+    return _transfer(values, "duplicates")
 
 
 def transmissions(values: Values) -> str:
@@ -50,7 +53,8 @@ def finished(values: Values) -> str:
         _HEAD
         + "densities = np.linspace(0.5, 6, 101)\n"
         + f"now = LeapTransfer(data_loss={values['data_loss']!r}, ack_loss={values['ack_loss']!r})\n"
-        + 'repeats = {"no duplicates": 0.0, "without LEAP": now.duplicates_plain(), "with LEAP": now.duplicates_leap()}\n'
+        + 'repeats = {"no duplicates": 0.0, "without LEAP": now.duplicates_plain(), '
+        + '"with LEAP": now.duplicates_leap()}\n'
         + 'table = pd.DataFrame({"transfers that begin [1/s]": densities} | {name: OverloadedStar(density=densities, '
         + "duplicates=d).finished().values.ravel() for name, d in repeats.items()})\n"
         + "print(table)\n"

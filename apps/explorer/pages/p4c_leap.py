@@ -51,10 +51,10 @@ def dataset(values: Values) -> Any:
     p, losses = values["data_loss"], np.linspace(LOW, HIGH, POINTS)
     densities = np.linspace(LEAST, MOST, POINTS)
     transfer = LeapTransfer(p, losses).closed_forms()
-    parts = [
-        LeapTimeout(p, losses, int(values["window"]), delayed_acks=delayed).closed_forms().expand_dims(delayed=[delayed])
-        for delayed in (False, True)
-    ]  # fmt: skip
+    parts = []
+    for delayed in (False, True):
+        timeout = LeapTimeout(p, losses, int(values["window"]), delayed_acks=delayed)
+        parts.append(timeout.closed_forms().expand_dims(delayed=[delayed]))
     now = LeapTransfer(p, values["ack_loss"])
     repeats = {"none": 0.0, "plain": now.duplicates_plain(), "LEAP": now.duplicates_leap()}
     shares = [
