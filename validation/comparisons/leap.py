@@ -260,7 +260,7 @@ class LeapVsPackets(Comparison):
                 )  # fmt: skip
         densities = np.linspace(float(result.density.min()), float(result.density.max()) + 1e-9, 40)
         panels.add_scatter(
-            x=densities, y=OverloadedStar(density=densities).finished().values, mode="lines", row=1, col=2,
+            x=densities, y=np.asarray(OverloadedStar(density=densities).finished()), mode="lines", row=1, col=2,
             name="law without duplicates", line={"color": BLACK, "width": 1.5},
         )  # fmt: skip
         panels.update_xaxes(title_text="loss probability of data and acknowledgements", col=1)

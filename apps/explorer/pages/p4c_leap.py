@@ -58,7 +58,7 @@ def dataset(values: Values) -> Any:
     now = LeapTransfer(p, values["ack_loss"])
     repeats = {"none": 0.0, "plain": now.duplicates_plain(), "LEAP": now.duplicates_leap()}
     shares = [
-        OverloadedStar(density=densities, duplicates=float(d)).finished().values for d in repeats.values()
+        np.asarray(OverloadedStar(density=densities, duplicates=d).finished()) for d in repeats.values()
     ]
     finished = xr.DataArray(
         np.array(shares), {"duplicates": list(repeats), "density": densities}, ("duplicates", "density")
