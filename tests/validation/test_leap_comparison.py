@@ -42,7 +42,8 @@ def test_the_papers_statements_have_verdicts(result):
     assert set(result.claim_verdict.values) <= {"agrees", "differs", "undecided"}
     assert result.claim_verdict.sel(claim="120 % more than Reno") == "differs"
     bare = LeapVsPackets(loss=(0.1,), density=(3.0,), senders=("sack",), duration=100.0, replications=2).run()
-    assert (bare.claim_verdict == "no answer").all()
+    of_one_link = {"Reno not degraded beside LEAP", "goodput grows with LEAP's share"}
+    assert set(bare.claim[bare.claim_verdict != "no answer"].values) == of_one_link
 
 
 def test_figure_and_paragraph(result):

@@ -51,7 +51,20 @@ CLAIMS = {
     "nearly all duplicates gone": ("section 6.1, 3.5/s: at most a tenth of Reno's", -np.inf, 0.1),
     "fewer segments sent than Reno": ("Fig. 6, 3.5/s: over Reno's", -np.inf, 1.0),
     "the same where nothing is congested": ("section 1, 2.5/s: finished over Reno's, to 1 %", 0.99, 1.01),
+    "Reno not degraded beside LEAP": (
+        "Fig. 9, half of 100 flows: Reno's goodput over that without LEAP",
+        0.99,
+        np.inf,
+    ),
+    "goodput grows with LEAP's share": (
+        "Fig. 9: mean goodput of 100 LEAP flows over that of 100 of Reno",
+        1.0,
+        np.inf,
+    ),
 }
+
+#: LEAP flows among 100 on one link, and for how long at most [s].
+SHARES, LONGEST = (0, 50, 100), 300.0
 
 
 @congestion_control("window_of_one")
@@ -66,7 +79,8 @@ class LeapVsPackets(Comparison):
 
     *Path*: transfers of 100 segments, alone on a path that loses each packet, data or acknowledgement, with the same
     probability; beside `LeapTransfer`, which is made for windows of one. *Star*: the network of the paper, whose
-    transfers meet each other; beside `OverloadedStar` with the duplicates that were measured, and beside Table 1.
+    transfers meet each other; beside `OverloadedStar` with the duplicates that were measured, and beside Table 1. *One
+    link* of 10 Mbit/s, that loses no acknowledgements: LEAP flows among Reno's, as in Fig. 9.
     Where the paper is silent, senders are as ns-2's were in 2003: timeouts of at least 1 s, 6 s before the first
     measurement.
 
@@ -144,6 +158,21 @@ class LeapVsPackets(Comparison):
             seed=self.seed, name=f"{sender}{' + LEAP' * leap}, {density:g}/s",
         )  # fmt: skip
 
+    def shared(self, leaping: int) -> Scenario:
+        """100 endless flows on one link, as in the paper's section 6.3; so many leap, the rest are Reno."""
+        flows = tuple(
+            Flows(
+                n, "reno", rtt=0.004, packet_size=576, window_limit=100, delayed_ack=0.1, leap=leap, min_rto=1.0,
+                initial_rto=6.0, start_spread=10.0,
+            )
+            for n, leap in ((100 - leaping, False), (leaping, True)) if n
+        )  # fmt: skip
+        duration = min(self.duration, LONGEST)
+        return Scenario(
+            flows, Bottleneck(1e7, 100), duration, duration / 6, epoch=1.0, slice=duration, clock="grid",
+            seed=self.seed, name=f"{leaping} of 100 leap",
+        )  # fmt: skip
+
     def run(self) -> xr.Dataset:
         """Simulate and compare.
 
@@ -214,7 +243,8 @@ class LeapVsPackets(Comparison):
         half = (result.finished_high - result.finished_low) / 2 * wider
         result["table_gap"], result["table_gap_low"], result["table_gap_high"] = gap, gap - half, gap + half
         result["table_verdict"] = (dims, grade(result.table_gap_low.values, result.table_gap_high.values))
-        return result.merge(_claims(dict(zip(cases, runs, strict=True))))
+        several = {x: _means(self.shared(x), self.replications, _of_shared) for x in SHARES}
+        return result.merge(_claims(dict(zip(cases, runs, strict=True)), several))
 
     def _check_work(self) -> None:
         paths = sum(self.path(s, True, p).count * SEGMENTS for s in (ONE, *self.senders) for p in self.loss)
@@ -343,6 +373,11 @@ def _of_network(runs: xr.Dataset) -> dict[str, xr.DataArray]:
     }
 
 
+def _of_shared(runs: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Mean goodput of a flow, and of a Reno flow, which are the first group."""
+    return {"all": runs.goodput.mean("flow"), "reno": runs.goodput.where(runs.group == 0).mean("flow")}
+
+
 _MEANINGS = {
     "duplicates": ("packets", "packets of a transfer received once more"),
     "transmissions": ("packets", "packets sent for a transfer"),
@@ -370,7 +405,9 @@ def _verdict(result: xr.Dataset, name: str) -> Any:
     return low.copy(data=grade_tolerance(low.values, high.values, TOLERANCE))
 
 
-def _claims(runs: dict[tuple[float, str, str], dict[str, xr.DataArray]]) -> xr.Dataset:
+def _claims(
+    runs: dict[tuple[float, str, str], dict[str, xr.DataArray]], several: dict[int, dict[str, xr.DataArray]]
+) -> xr.Dataset:
     """The paper's statements about LEAP on Reno, as ratios by replication."""
 
     def ratio(name: str, density: float) -> Any:
@@ -385,9 +422,13 @@ def _claims(runs: dict[tuple[float, str, str], dict[str, xr.DataArray]]) -> xr.D
         "fewer segments sent than Reno": ("sent", 3.5),
         "the same where nothing is congested": ("finished", 2.5),
     }
+    beside = {
+        "Reno not degraded beside LEAP": several[50]["reno"] / several[0]["reno"],
+        "goodput grows with LEAP's share": several[100]["all"] / several[0]["all"],
+    }
     columns: dict[str, list[Any]] = {name: [] for name in ("value", "low", "high", "verdict")}
     for claim, (name, density) in quantities.items():
-        values = ratio(name, density)
+        values = beside.get(claim, ratio(name, density))
         _, least, greatest = CLAIMS[claim]
         interval = None if values is None else mean_interval(values)
         mean, low, high = (
