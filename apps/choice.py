@@ -31,6 +31,9 @@ MOTION = ("dde", "ode", "map", "rate_ode", "ack_map", "cut_map", "growth")
 #: The view that gives a Markov chain.
 CHAIN = ("chain",)
 
+#: The view that gives a table of closed forms.
+FORMS = ("closed_forms",)
+
 #: Fields that shape the equations and hold several numbers at once.
 SEVERAL: dict[str, tuple[str, Callable[[float], float]]] = {
     "delays": ("whole numbers of intervals, one for each share of the window", int),
@@ -38,7 +41,10 @@ SEVERAL: dict[str, tuple[str, Callable[[float], float]]] = {
 }
 
 #: Fields that are true or false.
-SWITCHES = {"early_retransmit": "windows of 2 and 3 repair one loss too (RFC 5827)"}
+SWITCHES = {
+    "early_retransmit": "windows of 2 and 3 repair one loss too (RFC 5827)",
+    "delayed_acks": "the receiver acknowledges every second segment",
+}
 
 #: States that one command updates, step by step of a map: a minute or so.
 MAX_UPDATES = 2_000_000_000

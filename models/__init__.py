@@ -17,6 +17,9 @@ from .high_speed.hstcp import HighSpeedTcp as HighSpeedTcp
 from .high_speed.hstcp import rfc_table as rfc_table
 from .high_speed.scalable import AimdTcp as AimdTcp
 from .high_speed.scalable import ScalableTcp as ScalableTcp
+from .leap import LeapTimeout as LeapTimeout
+from .leap import LeapTransfer as LeapTransfer
+from .leap import OverloadedStar as OverloadedStar
 from .logistic import Logistic as Logistic
 from .logistic import LogisticAckClocked as LogisticAckClocked
 from .logistic import LogisticDelayed as LogisticDelayed

@@ -132,10 +132,10 @@ def test_public_names() -> None:
     public = {n for n in vars(models) if not n.startswith("_") and not _is_module(models, n)}
     assert public == {
         "AimdTcp", "FluidTcpDropTail", "FluidTcpFullQueue", "FluidTcpProportional", "FluidTcpRed",
-        "HighSpeedTcp", "Logistic", "LogisticAckClocked", "LogisticDelayed", "LogisticMap",
-        "LotkaVolterraCrossDelayed", "LotkaVolterraDelayed", "LotkaVolterraErrors", "LotkaVolterraHeld",
+        "HighSpeedTcp", "LeapTimeout", "LeapTransfer", "Logistic", "LogisticAckClocked", "LogisticDelayed",
+        "LogisticMap", "LotkaVolterraCrossDelayed", "LotkaVolterraDelayed", "LotkaVolterraErrors", "LotkaVolterraHeld",
         "LotkaVolterraLink", "LotkaVolterraMap", "LotkaVolterraQueue", "LotkaVolterraStale",
-        "LotkaVolterraThroughput", "LotkaVolterraWindows", "PftkApproximate", "PftkFull", "RttCode",
+        "LotkaVolterraThroughput", "LotkaVolterraWindows", "OverloadedStar", "PftkApproximate", "PftkFull", "RttCode",
         "ScalableTcp", "SharedLink", "SquareRoot", "SubPacketApproximate", "SubPacketExact",
         "SubPacketFresh", "SubPacketFull", "SubPacketLevels", "TRefwaBiased", "TRefwaContinuous",
         "TRefwaDelayed", "TRefwaGroups", "TRefwaIntegrating", "TRefwaIntegratingDelayed",

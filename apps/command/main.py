@@ -36,6 +36,7 @@ def cli() -> None:
 def _register() -> None:
     from .bifurcation import bifurcation
     from .claims import claims
+    from .evaluate import evaluate
     from .explain import explain
     from .explore import explore
     from .figures import figures
@@ -48,6 +49,7 @@ def _register() -> None:
 
     commands = (
         stationary,
+        evaluate,
         stability,
         trajectory,
         bifurcation,

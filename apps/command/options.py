@@ -135,8 +135,9 @@ class ModelGroup(SuggestingGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Families with a line each, then the names of the classes."""
         laws = families(self.views)
-        with formatter.section("Models"):
-            formatter.write_dl([(name, summary(name, self.views)) for name in laws])
+        if laws:
+            with formatter.section("Models"):
+                formatter.write_dl([(name, summary(name, self.views)) for name in laws])
         with formatter.section("Classes (one reading each)"):
             classes = ", ".join(name for name in names(self.views) if name not in laws)
             indent = " " * formatter.current_indent

@@ -34,6 +34,7 @@ _COMPARISONS = {
     ),
     "t-refwa": ("TRefwaMapVsFluid", "Readings of T-REFWA's eq. (3) against a router on a real queue."),
     "misra": ("MisraVsLinearisation", "Fluid TCP on a marking link against two linearisations."),
+    "leap": ("LeapVsPackets", "LEAP in packets against its closed forms and its paper's numbers."),
     "window-rules": (
         "WindowRulesVsLaws",
         "HighSpeed, Scalable, CUBIC and Reno in packets against their laws.",

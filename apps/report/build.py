@@ -25,6 +25,7 @@ from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation.comparisons import packets_vs_ns2 as ns2
 from tcpdynamics.validation.comparisons.comparison import counts
+from tcpdynamics.validation.comparisons.leap import LeapVsPackets
 from tcpdynamics.validation.comparisons.sub_packet import (
     AGREES,
     CLOSE,
@@ -35,6 +36,9 @@ from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsLaws
 from tcpdynamics.validation.packet import simulate
 
 from .equations import Equations, beside
+from .leap import answer as leap_answer
+from .leap import leap
+from .leap import rows as leap_rows
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
 from .steps import Progress, Tell, step
@@ -78,12 +82,15 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     with step("solving the sub-packet chain", tell):
         main = paper.fig9(quick)
         solved = _solve(main)
-    result, others, (judged, tied, tied_exact), parts = _packets(main, quick, tell)
+    result, others, (judged, tied, tied_exact), parts, leaps = _packets(main, quick, tell)
     (stability, stability_lines), claims = equations()
     tables = [_claims(paper, rows) for paper, rows in claims.items()]
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
-    answers = _answers(result, busiest, judged) | {"mechanisms": mechanisms_answer(parts)}
+    answers = _answers(result, busiest, judged) | {
+        "mechanisms": mechanisms_answer(parts),
+        "leap": leap_answer(leaps),
+    }
     drawn = {
         "solved": solved.pop("figure"),
         "fig9": main.figure(result),
@@ -91,6 +98,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         "loss": main.loss_figure(result),
         "ns2": ns2.PacketsVsNs2.figure(judged),
         "rules": WindowRulesVsLaws.figure(parts.rules),
+        "leap": LeapVsPackets.figure(leaps),
     }
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         resources.files("tcpdynamics.apps.report.templates")
@@ -142,6 +150,8 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         seeds=QUICK_SEEDS if quick else ns2.PacketsVsNs2.seeds,
         answers=answers,
         rules_paragraph=WindowRulesVsLaws.paragraph(parts.rules),
+        leap_paragraphs=LeapVsPackets.paragraph(leaps).split("\n\n")[:2],
+        leap_rows=leap_rows(leaps),
         queues=parts.queues,
         crowd={"flows": FLOWS, "rate": RATE / 1e6, "buffer": BUFFER, "rtt": [1e3 * t for t in RTT]},
     )
@@ -158,8 +168,8 @@ def _shared(name: str) -> Markup:
 
 def _packets(
     main: SubPacketChainVsPackets, quick: bool, tell: Tell
-) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms]:
-    """Results of Fig. 9; of Figs. 10 and 11 with their titles; of comparisons with ns-2; of window rules and queues.
+) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms, xr.Dataset]:
+    """Results of Fig. 9; of Figs. 10 and 11 with their titles; of ns-2; of window rules and queues; of LEAP.
 
     Two at a time: while one is simulated without the interpreter's lock, another is evaluated.
     """
@@ -184,12 +194,14 @@ def _packets(
         rest = [pool.submit(run, figure, comparison) for _, figure, comparison in reversed(others)]
         judged = pool.submit(_against_ns2, quick, tell)
         parts = pool.submit(mechanisms, quick, tell)
+        leaps = pool.submit(leap, quick, tell)
         titles = [title for title, _, _ in others]
         return (
             first.result(),
             [(title, run.result()) for title, run in zip(titles, reversed(rest), strict=True)],
             judged.result(),
             parts.result(),
+            leaps.result(),
         )
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -68,6 +68,9 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
     "high-speed": (
         {"loss": 5.87e-06, "a": 0.019, "b": 0.37, "end": 816.0}, {"loss": 0.000258, "a": 0.0228, "b": 0.205},
     ),
+    "leap": (
+        {"data_loss": 0.2, "ack_loss": 0.31, "window": 3.0}, {"data_loss": 0.05, "window": 7.0, "density": 4.2},
+    ),
     "fairness": (
         {"flows": 3.0, "x1": 5.28, "x2": 6.21, "x3": 3.25}, {"flows": 8.0, "x2": 0.07, "x7": 9.31},
     ),

@@ -53,6 +53,7 @@ COMMANDS = {
     "comparison TRefwaMapVsFluid": ("validate", "t-refwa", "--quick", "--output"),
     "comparison LogisticVsFluid": ("validate", "logistic", "--quick", "--output"),
     "comparison LotkaVolterraVsFluid": ("validate", "lotka-volterra", "--quick", "--output"),
+    "comparison LeapVsPackets": ("validate", "leap", "--quick", "--output"),
     "comparison WindowRulesVsLaws": ("validate", "window-rules", "--quick", "--output"),
     "comparison PacketsVsNs2": ("validate", "ns2", "--output"),
     "comparison SubPacketChainVsPackets": ("validate", "sub-packet", "--quick", "--output"),

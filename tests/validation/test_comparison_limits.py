@@ -97,6 +97,8 @@ def test_the_bound_of_a_fluid_comparison_is_the_environments(
 @pytest.mark.parametrize(
     ("name", "setting"),
     [
+        ("LeapVsPackets", "density"),
+        ("LeapVsPackets", "loss"),
         ("LogisticVsFluid", "epsilon"),
         ("LogisticVsFluid", "delay"),
         ("LotkaVolterraVsFluid", "flows"),

@@ -96,6 +96,7 @@ def flow_tables(draw):
     _maybe(draw, flow, "handshake", [True, False])
     _maybe(draw, flow, "initial_window", [1])
     _maybe(draw, flow, "max_rto", [1.0, 60.0])
+    _maybe(draw, flow, "leap", [True], 2)
     if "segments" in flow:
         _maybe(draw, flow, "segments_shape", [1.2])
         if draw(st.booleans()):
@@ -246,5 +247,5 @@ def test_most_mixes_are_run_and_each_mechanism_among_them():
     taken = [table for table in accepted if table is not None]
     assert len(taken) > len(accepted) / 4
     words = json.dumps(taken)
-    for name in (*SENDERS, *RULES, *DISCIPLINES, "gilbert-elliott", "changes", "think", "on_time"):
+    for name in (*SENDERS, *RULES, *DISCIPLINES, "gilbert-elliott", "changes", "think", "on_time", "leap"):
         assert name == "droptail" or name == "reno" or f'"{name}"' in words, name

@@ -147,6 +147,12 @@ def scenarios():
     )
     made |= {f"disturbed, {clock}": disturbed(clock) for clock in ("grid", "double")}
     burst = {"model": "gilbert-elliott", "p": 0.02, "r": 0.3}
+    leaping = {"leap": True, "delayed_ack": 0.1, "segments": 60}
+    for sender, book in (("reno", "ns2"), ("newreno", "rfc"), ("sack", "ns2"), ("sack", "rfc")):
+        flows = (Flows(3, sender, book, rtt=(0.05, 0.1), think=0.1, **leaping), Flows(1, "sack", rtt=0.1))
+        made[f"leap, {sender}, {book}"] = Scenario(
+            flows, Bottleneck(4e5, 20, loss=0.1, ack_loss=0.2), 12.0, 0.0, epoch=0.1, record=EVERYTHING
+        )
     changing = Bottleneck(
         4e5, loss=burst, ack_loss=0.02, buffer_bytes=5000, changes=((2.0, 1e5, 0.1), (4.0, 8e5))
     )

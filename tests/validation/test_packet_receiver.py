@@ -5,7 +5,7 @@ import dataclasses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcpdynamics.validation.packet import Drop, Flows, Link, Record, Scenario, engine, simulate
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario, engine, simulate
 
 FOUR = st.sampled_from(["tahoe", "reno", "newreno", "sack"])
 BOOKS = st.sampled_from(["ns2", "rfc"])
@@ -167,3 +167,11 @@ def test_three_islands_are_reported_newest_first():
     # 4 takes 5 along, and what is below the acknowledgement is reported no more.
     assert told[4] == [(9, 12), (7, 8)]
     assert told[8] == []
+
+
+def test_duplicates_before_anything_in_order_are_heeded_with_timestamps():
+    """There is nothing to echo yet; the first segment is lost, three duplicates have it sent again."""
+    flow = Flows(rules="rfc", sender="reno", rtt=0.1, timestamps=True, initial_window=6, segments=20)
+    scenario = Scenario((flow,), Bottleneck(1e7), 5.0, 0.0, epoch=0.1, drops=(Drop(0, segment=0),))
+    result = simulate(scenario)
+    assert (result.fast_recoveries.item(), result.timeouts.item()) == (1, 0)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
+    from .leap import LeapVsPackets as LeapVsPackets
     from .logistic import LogisticVsFluid as LogisticVsFluid
     from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
     from .packets_vs_ns2 import PacketsVsNs2 as PacketsVsNs2
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .window_rules import WindowRulesVsLaws as WindowRulesVsLaws
 
 _HOME_OF = {
+    "LeapVsPackets": "leap",
     "LogisticVsFluid": "logistic",
     "LotkaVolterraVsFluid": "lotka_volterra",
     "MisraVsLinearisation": "fluid_tcp",

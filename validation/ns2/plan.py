@@ -238,6 +238,8 @@ def _refuse_links(scenario: Scenario) -> None:
 
 def _refuse_flows(group: Flows) -> None:
     refuse_source(group)
+    if group.leap:
+        raise ScenarioError("flows.leap: ns-2 has no LEAP; leave it out")
     if group.has_users:
         raise ScenarioError("flows.think and flows.pool are not translated for ns-2; leave those flows out")
     if group.rules != "ns2" and not group.open_loop:

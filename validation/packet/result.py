@@ -63,6 +63,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         | recordings(scenario, run)
         | goodput_rates(run, measured)
         | of_users(scenario, run)
+        | of_leaps(scenario, run)
     )
     coords = {
         "flow": np.arange(scenario.count),
@@ -132,6 +133,10 @@ def of_flows(run: Run, measured: float) -> Variables:
         "dropped": ("flow", c[:, k.DROPPED], "packets", "data packets lost"),
         "delivered": ("flow", c[:, k.DELIVERED], "packets", "packets received, repeats included"),
         "goodput": ("flow", c[:, k.GOODPUT], "packets", "different packets received"),
+        "duplicates": ("flow", c[:, k.DELIVERED] - c[:, k.GOODPUT], "packets", "packets received once more"),
+        "transmissions": (
+            "flow", _ratio(c[:, k.SENT], c[:, k.GOODPUT]), "1", "packets sent over different ones received"
+        ),
         "in_flight": ("flow", run.in_flight, "packets", "packets under way at the end"),
         "timeouts": ("flow", c[:, k.TIMEOUTS], "1", "retransmission timeouts"),
         "fast_recoveries": ("flow", c[:, k.RECOVERIES], "1", "fast retransmits"),
@@ -140,6 +145,17 @@ def of_flows(run: Run, measured: float) -> Variables:
             ("flow", "backoff"), run.levels, "1", "timeouts by back-off factor of the timer"
         ),
     }  # fmt: skip
+
+
+def of_leaps(scenario: Scenario, run: Run) -> Variables:
+    """What LEAP did; nothing where it is off."""
+    if not any(group.leap for group in scenario.flows):
+        return {}
+    right = "leaps after which the first acknowledgement was not a duplicate: data had arrived"
+    return {
+        "leaps": ("flow", run.counts[:, k.LEAPS], "1", "timeouts at which a new segment was sent instead"),
+        "leaps_right": ("flow", run.counts[:, k.LEAPS_RIGHT], "1", right),
+    }
 
 
 def of_epochs(run: Run) -> Variables:

@@ -13,8 +13,9 @@ from tcpdynamics.errors import ScenarioError
 from . import user_rules
 from .disciplines import fill_queues
 from .hops import make_hops, make_links, mark_through, on_clock
+from .kernel import hooks
 from .kernel import records as k
-from .kernel.senders import BOOKS
+from .kernel.senders import BOOKS, leap
 from .kernel.streams import first_draw, stream
 from .kernel.views import bind
 from .kernel.windows import DEFAULT
@@ -43,6 +44,9 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     longest, words = scenario.longest + 8, k.FLOW.itemsize // 8
     web = fill_users(scenario, seed, flows)
     world = _world(scenario, web, 1.0 / width, buckets, longest)
+    if any(group.leap for group in scenario.flows):
+        for name, shape in leap.HOOKS.items():
+            world[f"leap_{name}"] = hooks.kept(getattr(leap, name), shape)
     record = scenario.record
     selective = any(group.settings()["sack"] or group.paced for group in scenario.flows)
     traces = 4 * longest + 64 if record.sends or record.receives or record.drops else 0
@@ -151,10 +155,13 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
 _AT_FIRST = {
     "backoff": 1,
     **dict.fromkeys(
-        ("sack_min", "sack_max", "sack_second", "sack_third", "scan", "rcv_max", "echo", "epoch_index"), -1
+        (
+            "sack_min", "sack_max", "sack_second", "sack_third", "scan", "rcv_max", "echo", "epoch_index", "leap_seqno",
+        ),
+        -1,
     ),
     **dict.fromkeys(("min_rtt", "deadline", "due", "finish"), math.inf),
-}
+}  # fmt: skip
 
 
 def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
@@ -176,6 +183,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "timestamps": group.timestamps,
         "ecn": group.ecn,
         "priority": group.priority,
+        "leap": group.leap,
         "max_backoff": group.max_backoff,
         "clear_after": group.clear_rtt_after,
         "min_rto": s["min_rto"],

@@ -169,7 +169,8 @@ def fill_ack(w: Any, f: Any, i: Any, slot: Any, seq: Any, sent: Any) -> None:
     f.acks += 1
     e.ack = f.rcv_next
     f.acked_next = f.rcv_next
-    e.sent = f.echo if f.timestamps and sent >= f.since else sent
+    # There is nothing to echo before the first segment in order.
+    e.sent = f.echo if f.timestamps and sent >= f.since and f.echo >= f.since else sent
     e.blocks = 0
     if f.sack and sent >= f.since:
         e.blocks = _sack_blocks(w, f, i, slot, seq)

@@ -42,7 +42,8 @@ SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, 
 SENT_KIND, ARRIVED_KIND, DROPPED_KIND = 11, 15, 19
 DELIVERED, GOODPUT = 23, 24  # of packets received inside the measured part only
 HANDSHAKES = 25  # of GOODPUT, which have the size of an acknowledgement
-COUNTS = 26
+LEAPS, LEAPS_RIGHT = 26, 27  # see `senders.leap`
+COUNTS = 28
 
 # Parts of a run end at these edges (the middle of the warm-up, its end, the end of the run), and what is counted
 # ahead of time is noted per edge; columns of `ahead_links` and `ahead_flows`.
@@ -114,6 +115,8 @@ WORLD = np.dtype(
         ),
         # connections that begin again: hooks' addresses, rows written
         *_fields(np.int64, "on_begin on_finish on_receipt connecting connection_count"),
+        # addresses of LEAP's hooks
+        *_fields(np.int64, "leap_on_timeout leap_on_ack leap_send"),
         *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval edge"),
         # where the arrays of `Sim` are, see `views`
         *_fields(
@@ -179,7 +182,7 @@ FLOW = np.dtype(
         *_fields(np.float64, "cwnd ssthresh rtt min_rtt srtt"),
         *_fields(np.int64, "flight window packet_size marked"),
         # what every acknowledgement touches, side by side in memory
-        *_fields(np.int64, "una next top limit dupacks recovery inflation partial ecn"),
+        *_fields(np.int64, "una next top limit dupacks recovery inflation partial ecn leaping"),
         *_fields(np.int64, "book algorithm rule timing timed_seq backoff action after_timeout"),
         *_fields(np.float64, "timed_at base_rto min_rto max_rto least_rto tick deadline due phase since"),
         *_fields(np.float64, "est dev access back_access epoch epoch_end last_sent overhead"),
@@ -200,6 +203,8 @@ FLOW = np.dtype(
         # ns-2's form of them: what held packets carried, is ECN agreed on, was the window one segment at the last mark
         *_fields(np.int64, "ecn_as_ns2 held_marks ecn_agreed ecn_backoff"),
         *_fields(np.int64, "priority"),
+        # LEAP: is it on; the paper's variables; is the leap segment to be sent in this turn
+        *_fields(np.int64, "leap leap_flg leap_seqno leap_due"),
         # of a sender in `paced`: its row of hooks, and where in `paced_state` its state, lanes and ring are [byte]
         *_fields(np.int64, "paced paced_state paced_lanes paced_ring n_lanes n_ring"),
         *_fields(np.float64, "echo after delack interval held_sent start stop finish"),

@@ -134,6 +134,9 @@ class Flows:
         single flow with ns2, what ns-2 draws with its default seed.
     reorder : bool
         Whether packets that draw less `jitter` overtake others of their flow.
+    leap : bool
+        LEAP (Tamura, Takayasu and Takayasu, 2004): at a timeout without duplicates, a new segment instead of the one
+        that timed out. With "reno", "newreno" and "sack".
 
     Raises
     ------
@@ -191,6 +194,7 @@ class Flows:
     clock_phase: float | None = in_unit("s", default=None)
     compat: InitVar[str | None] = None
     reorder: bool = False
+    leap: bool = False
 
     __pydantic_config__ = FORBID
 
@@ -264,6 +268,7 @@ class Flows:
         truth("flows.limited_transmit", self.limited_transmit)
         truth("flows.reorder", self.reorder)
         truth("flows.ecn", self.ecn)
+        self._check_leap()
         check("flows.priority", self.priority, 0, 255, "0 is the highest class", whole=True)
         truth("flows.timestamps", self.timestamps)
         check(
@@ -288,6 +293,18 @@ class Flows:
         check("flows.parameters", len(self.parameters), 0, 8, "a rule takes at most 8 numbers", whole=True)
         for value in self.parameters:
             check("flows.parameters", value, -1e300, 1e300, "give finite numbers")
+
+    def _check_leap(self) -> None:
+        truth("flows.leap", self.leap)
+        if self.leap and self.sender not in ("reno", "newreno", "sack"):
+            raise ScenarioError(
+                f'flows.leap is for sender "reno", "newreno" or "sack", got "{self.sender}"; take one of these'
+            )
+        if self.leap and self.window_limit < 2:
+            raise ScenarioError(
+                f"flows.leap needs flows.window_limit >= 2, got {shown(self.window_limit)}: a leap segment lies beyond "
+                "the first one that is outstanding, and never beyond the advertised window; raise the limit"
+            )
 
     def _check_users(self) -> None:
         one_of("flows.think_law", self.think_law, ("exponential", "fixed"))

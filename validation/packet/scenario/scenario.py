@@ -430,7 +430,7 @@ class Scenario:
     @property
     def result_memory(self) -> float:
         """Rough need of a result without recordings [byte]; results of replications are joined, so it counts twice."""
-        per_flow = 8.0 * (53 + self.most_in_epoch + self.slices)
+        per_flow = 8.0 * (57 + self.most_in_epoch + self.slices)
         return 2.0 * (self.count * per_flow + 40.0 * len(self.ways) + 20_000.0)
 
     @property

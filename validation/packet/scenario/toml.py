@@ -31,6 +31,7 @@ _TRUTHS = {
     "sack",
     "timestamps",
     "ecn",
+    "leap",
     "duplex",
     "reorder",
     "sends",

@@ -1,0 +1,119 @@
+"""What do lost acknowledgements cost, and what does LEAP save?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.models import LeapTimeout, LeapTransfer, OverloadedStar
+from tcpdynamics.solvers.programs.straightline import Program
+
+from .. import code_leap as code
+from ..page import Figure, Page, Printed, Values, control, program_of
+
+#: Loss rates and densities of the pictures.
+LOW, HIGH, POINTS = 0.001, 0.5, 101
+LEAST, MOST = 0.5, 6.0
+SEGMENTS = 100
+
+_TRANSFER = (
+    "duplicates_plain",
+    "duplicates_leap",
+    "transmissions_plain",
+    "transmissions_leap",
+    "leaps_right",
+)
+_TIMEOUT = ("ack_share", "suspicion_right")
+
+
+def _forms(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Closed forms in the loss rates; of a timeout, with each acknowledgement sent at once and with every second."""
+    import sympy
+
+    p, a = sympy.symbols("data_loss ack_loss", positive=True)
+    transfer = LeapTransfer(data_loss=p, ack_loss=a)
+    rows = {name: getattr(transfer, name)() for name in _TRANSFER}
+    for delayed in (False, True):
+        timeout = LeapTimeout(p, a, int(values["window"]), delayed_acks=delayed)
+        rows |= {f"{name}{' delayed' * delayed}": getattr(timeout, name)() for name in _TIMEOUT}
+    about = {
+        "rows": list(rows), "losses": [LOW, HIGH, POINTS], "densities": [LEAST, MOST, POINTS],
+        "capacity": float(OverloadedStar(density=1.0).critical_density()), "segments": SEGMENTS,
+    }  # fmt: skip
+    return program_of(rows), ("data_loss", "ack_loss"), about
+
+
+def dataset(values: Values) -> Any:
+    """The closed forms against the loss of acknowledgements, and the share that finishes against the density."""
+    import xarray as xr
+
+    p, losses = values["data_loss"], np.linspace(LOW, HIGH, POINTS)
+    densities = np.linspace(LEAST, MOST, POINTS)
+    transfer = LeapTransfer(p, losses).closed_forms()
+    parts = []
+    for delayed in (False, True):
+        timeout = LeapTimeout(p, losses, int(values["window"]), delayed_acks=delayed)
+        parts.append(timeout.closed_forms().expand_dims(delayed=[delayed]))
+    now = LeapTransfer(p, values["ack_loss"])
+    repeats = {"none": 0.0, "plain": now.duplicates_plain(), "LEAP": now.duplicates_leap()}
+    shares = [
+        np.asarray(OverloadedStar(density=densities, duplicates=d).finished()) for d in repeats.values()
+    ]
+    finished = xr.DataArray(
+        np.array(shares), {"duplicates": list(repeats), "density": densities}, ("duplicates", "density")
+    )
+    result = xr.merge([transfer, xr.concat(parts, "delayed")], combine_attrs="drop")
+    return result.assign(
+        finished=finished.assign_attrs(units="1", long_name="share of transfers that finish")
+    )
+
+
+PAGE = Page(
+    slug="leap",
+    title="LEAP",
+    question="What do lost acknowledgements cost, and how much of it does LEAP save?",
+    controls=(
+        control(LeapTransfer, "data_loss", LOW, HIGH, 0.1, 0.001),
+        control(LeapTransfer, "ack_loss", LOW, HIGH, 0.1, 0.001),
+        control(LeapTimeout, "window", 1, 12, 4),
+        control(OverloadedStar, "density", LEAST, MOST, 3.5, 0.01),
+    ),
+    figures=(
+        Figure(
+            "duplicates", "Useless receptions of 100 segments",
+            "Curves: segments received once more, without and with LEAP, against the loss of acknowledgements",
+            code=code.duplicates, command=code.command,
+        ),
+        Figure(
+            "transmissions", "Transmissions of 100 segments",
+            "Curves: segments sent without and with LEAP, against the loss of acknowledgements",
+            code=code.transmissions, command=code.command,
+        ),
+        Figure(
+            "causes", "What a timeout comes from",
+            "Curves: probability that acknowledgements are what was lost, given a timeout, and given that nothing came "
+            "back",
+            code=code.causes,
+        ),
+        Figure(
+            "finished", "Transfers that a star finishes",
+            "Curves: share of transfers that finish against their density, with the duplicates at these losses",
+            code=code.finished,
+        ),
+        Figure(
+            "facts", "At these losses", "Numbers: duplicates, transmissions, LEAP's leaps, critical densities",
+            "facts", code.facts,
+        ),
+    ),
+    printed=(Printed("forms", ("window",), _forms),),
+    dataset=dataset,
+    notes=(
+        "A timer expires because a segment was lost or because its acknowledgements were. LEAP takes the second for "
+        "granted if no duplicate has come, and sends a new segment instead of the same one again.",
+        "Duplicates and transmissions are those of a window of one. Larger windows have duplicates of another kind, "
+        "which LEAP leaves: after a timeout they go back over what had arrived.",
+        "The star has three nodes and links of 500 kbit/s, as in the paper of Tamura, Takayasu and Takayasu. Beyond "
+        "the critical density transfers pile up, and the share that finishes is that of shared links in overload.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,50 @@
+"""The report's part on LEAP: its closed forms and its paper's numbers beside packets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tcpdynamics.validation.comparisons.leap import CLAIMS, LeapVsPackets
+
+from .steps import Tell, step
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LEAP_STEP = "comparing LEAP with its paper"
+
+
+def leap(quick: bool, tell: Tell) -> xr.Dataset:
+    """Simulate the comparison; three densities are enough for the page."""
+    shorter = {"density": (2.5, 3.0, 3.5), "senders": ("reno", "sack"), "replications": 3}
+    comparison = LeapVsPackets(**(LeapVsPackets.quick | {"duration": 300.0} if quick else shorter))
+    with step(LEAP_STEP, tell):
+        return comparison.run()
+
+
+def rows(result: xr.Dataset) -> list[dict[str, str]]:
+    """What the paper says of LEAP on Reno, and what packets say."""
+    return [
+        {
+            "claim": str(claim), "where": CLAIMS[str(claim)][0], "verdict": str(part.claim_verdict.item()),
+            "measured": _number(part),
+        }
+        for claim in result.claim.values
+        for part in [result.sel(claim=claim)]
+    ]  # fmt: skip
+
+
+def answer(result: xr.Dataset) -> str:
+    """One sentence, made from the numbers."""
+    verdicts = list(result.claim_verdict.values)
+    at = result.isel(density=-1).sel(sender="reno")
+    return (
+        f"In the star at {float(at.density):g} transfers a second {float(at.finished.sel(kind='plain')):.0%} of Reno's "
+        f"transfers finish, and {float(at.finished.sel(kind='LEAP')):.0%} with LEAP; the paper has 43 % and 74 %. Of "
+        f"{len(verdicts)} statements of the paper {verdicts.count('agrees')} hold and {verdicts.count('differs')} fail."
+    )
+
+
+def _number(part: Any) -> str:
+    value, low, high = (float(part[f"claim_value{edge}"]) for edge in ("", "_low", "_high"))
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]"
