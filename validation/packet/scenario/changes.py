@@ -12,8 +12,8 @@ from tcpdynamics.errors import InputError, ScenarioError, shown, suggestion
 
 from ..kernel.parameters import parameters_of
 from ..kernel.queues import DISCIPLINES
-from ..kernel.routers import ROUTERS
 from ..kernel.records import SENDERS
+from ..kernel.routers import ROUTERS
 from ..kernel.senders import BOOKS
 from ..kernel.windows import RULES
 from . import topologies

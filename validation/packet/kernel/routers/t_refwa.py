@@ -4,11 +4,17 @@ Senders write the 6-bit code of their round-trip time into each segment. The rou
 when it last sent, and every RTT_avg counts the flows in progress by code and computes an aggregate window. A flow's
 part of it, in proportion to its round-trip time, is written into the acknowledgements that pass.
 
-What the text leaves open: Q(n-1), at time n RTT_avg, is the queue of one interval ago (`queue_age` 1) or of now (0);
-the round-trip time is the smoothed one, queueing included (`measured_rtt` 1), or the least one (0); Upsilon(n-1) is what
-was commanded, or what came in the interval, with what waits where round-trip times are without it (`measured_window` 1).
-A sender that has measured nothing writes no code, and counts nowhere. The first interval begins with the first
-code, and with an aggregate of one bandwidth-delay product. While no flow is in progress the last shares hold.
+What the text leaves open:
+
+- Q(n-1), at time n RTT_avg, is the queue of one interval ago (`queue_age` 1) or of now (0).
+- A round-trip time is the smoothed one, queueing included (`measured_rtt` 1), or the least one (0).
+- Upsilon(n-1) is what was commanded, or (`measured_window` 1) the data that came in the interval, and what waits where
+  round-trip times are without it.
+- A sender that has measured nothing writes no code, and counts nowhere. The first interval begins with the first code,
+  and with an aggregate of one bandwidth-delay product. While no flow is in progress the last shares hold.
+
+A flow is in progress if its last segment came less than `idle` RTT_avg ago; 1 in the text, which leaves out flows with
+longer round-trip times that send in bursts.
 """
 
 from __future__ import annotations
@@ -30,6 +36,9 @@ SOURCE = "Taleb and others, A fair TCP-based congestion avoidance approach for o
 PARAMETERS = (
     Parameter("phi", "", "gain on spare bandwidth", 1.5, high=10.0),
     Parameter("psi", "", "gain on free buffer", 0.5, high=10.0),
+    Parameter(
+        "idle", "", "silence up to which a flow is in progress, in mean round-trip times", 1.0, 0.01, 100.0
+    ),
     Parameter(
         "measured_rtt",
         "",
@@ -58,12 +67,15 @@ K, CODES = 6.3, 64
 #: The paper sets no floor and no ceiling; without a stable recursion numbers would leave those of a float.
 LARGEST = 1e9
 
-#: `aggregate` [packets of `length` byte]: Upsilon; `total`: the sum of n_j RTT_j [s]; `queue`: that of the last interval's
-#: end; `came`: bytes of data since.
+#: `aggregate` [packets of `length` byte]: Upsilon; `total`: the sum of n_j RTT_j [s]; `queue`: that at the end of the
+#: last interval; `came`: bytes of data since.
 STATE = np.dtype(
     [
         *((name, np.float64) for name in ("aggregate", "rtt_avg", "active", "groups")),
-        *((name, np.float64) for name in ("phi", "psi", "buffer", "length", "total", "queue", "came")),
+        *(
+            (name, np.float64)
+            for name in ("phi", "psi", "idle", "buffer", "length", "total", "queue", "came")
+        ),
         *(
             (name, np.int64)
             for name in ("measured_rtt", "queue_age", "measured_window", "clamped", "in_bytes", "members")
@@ -156,7 +168,7 @@ def on_interval(w: Any, line: Any) -> None:
         _group(w, line, code).count = 0
     for i in range(s.members):
         m = _member(w, line, i)
-        if m.code >= 0 and w.now - m.last < s.rtt_avg:
+        if m.code >= 0 and w.now - m.last < s.idle * s.rtt_avg:
             _group(w, line, m.code).count += 1
     active = groups = 0
     total = 0.0
