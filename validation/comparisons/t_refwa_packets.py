@@ -302,10 +302,12 @@ class TRefwaVsPackets(Comparison):
             for cell in tracked(cells)
         }
         data: dict[str, Any] = {}
-        for name, value in (
-            ("fairness", lambda r: _jain(r.goodput_rate.values)), ("utilisation", lambda r: r.utilisation.values),
-            ("loss", lambda r: r.dropped.sum("flow").values / r.sent.sum("flow").values),
-        ):  # fmt: skip
+        measures: dict[str, Callable[[xr.Dataset], Any]] = {
+            "fairness": lambda r: _jain(r.goodput_rate.values),
+            "utilisation": lambda r: r.utilisation.values,
+            "loss": lambda r: r.dropped.sum("flow").values / r.sent.sum("flow").values,
+        }
+        for name, value in measures.items():
             ends = np.array([_interval(value(runs[cell])) for cell in cells]).T
             for suffix, part in zip(("", "_low", "_high"), ends, strict=True):
                 data[name + suffix] = (dims, part.reshape(shape), {"units": "1"})
