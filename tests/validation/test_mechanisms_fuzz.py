@@ -93,6 +93,7 @@ def flow_tables(draw):
     _maybe(draw, flow, "ecn", [True], 1)
     _maybe(draw, flow, "delayed_ack", [0.1])
     _maybe(draw, flow, "timestamps", [True])
+    _maybe(draw, flow, "router_aware", [True, False])
     _maybe(draw, flow, "limited_transmit", [False])
     _maybe(draw, flow, "handshake", [True, False])
     _maybe(draw, flow, "initial_window", [1])

@@ -1,5 +1,6 @@
 """T-REFWA in packets: codes, shares, windows on the way down, what senders do with them, and who is refused."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -284,3 +285,27 @@ def test_traffic_without_acknowledgements_passes_a_router_one_way():
     record = Record(queues=0.1)
     scenario = Scenario(flows, None, 4.0, 1.0, links=links, epoch=1.0, slice=1.0, record=record)
     assert set(of_router(simulate(scenario), "router_flows", "s->d")) == {0.0}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{"router_aware": False, "window_limit": 2000}, {"sender": "tfrc"}, {"sender": "cbr", "rate": 5e6}],
+)
+def test_flows_that_know_nothing_of_routers(others):
+    """They are in no group and have no window but their own; aware flows beside them are."""
+    scenario = star([0.1] * 3, duration=16.0)
+    beside = Flows(1, source="s", target="d2", rules="rfc", packet_size=1000, **others)
+    result = simulate(dataclasses.replace(scenario, flows=(*scenario.flows[:2], beside)))
+    assert set(of_router(result, "router_flows")) == {2.0}
+    if "router_aware" in others:
+        mine = result.window_flow.values == 2
+        assert result.window_flight.values[~mine].max() < result.window_flight.values[mine].max()
+        assert float(result.goodput[2]) > 0
+
+
+def test_flows_that_ignore_routers_may_come_back_any_way():
+    links = (Link("s", "d", 1e6, 0.01, 20, router="t_refwa", duplex=False), Link("d", "x"), Link("x", "s"))
+    flow = Flows(1, source="s", target="d", router_aware=False)
+    assert simulate(Scenario((flow,), None, 4.0, 1.0, links=links, epoch=1.0, slice=1.0)).goodput.item() > 0
+    with pytest.raises(ScenarioError, match=r"links.router of link s->d"):
+        Scenario((dataclasses.replace(flow, router_aware=True),), None, 4.0, 1.0, links=links, epoch=1.0)

@@ -168,7 +168,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "book": list(BOOKS).index(group.rules),
         "algorithm": k.SENDERS.index(group.sender),
         "window": group.window_limit,
-        "advertised": group.window_limit,
+        "advertised": group.window_limit if group.router_aware else 0,
         "packet_size": group.packet_size,
         "ack_size": group.ack_size,
         "limit": k.UNLIMITED if group.segments is None else group.segments + s["handshake"],

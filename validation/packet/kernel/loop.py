@@ -56,7 +56,7 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             record_send(w, at.flow(w, i), i, seq, kind)
             if at.flow(w, i).paced:
                 paced.note(w, at.flow(w, i), i, slot)
-            elif w.routing:
+            if w.routing:
                 routers.stamp(w, at.flow(w, i), slot)
             if launch(w, at.flow(w, i), i, slot, seq, kind):
                 joining = slot

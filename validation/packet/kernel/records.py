@@ -208,7 +208,7 @@ FLOW = np.dtype(
         *_fields(np.int64, "echoes_mark answered answered_until"),
         # ns-2's form of them: what held packets carried, is ECN agreed on, was the window one segment at the last mark
         *_fields(np.int64, "ecn_as_ns2 held_marks ecn_agreed ecn_backoff"),
-        # the receiver's advertised window, which `window` falls below where routers say so
+        # the receiver's advertised window, which `window` falls below where routers say so; 0: the flow ignores them
         *_fields(np.int64, "priority advertised"),
         # of a sender in `paced`: its row of hooks, and where in `paced_state` its state, lanes and ring are [byte]
         *_fields(np.int64, "paced paced_state paced_lanes paced_ring n_lanes n_ring"),

@@ -134,6 +134,8 @@ class Flows:
         single flow with ns2, what ns-2 draws with its default seed.
     reorder : bool
         Whether packets that draw less `jitter` overtake others of their flow.
+    router_aware : bool
+        Whether the sender writes codes of round-trip times for routers, and keeps to the windows that they write.
 
     Raises
     ------
@@ -191,6 +193,7 @@ class Flows:
     clock_phase: float | None = in_unit("s", default=None)
     compat: InitVar[str | None] = None
     reorder: bool = False
+    router_aware: bool = True
 
     __pydantic_config__ = FORBID
 
@@ -258,6 +261,7 @@ class Flows:
             raise ScenarioError('flows.sack must not be false for sender "sack"; take "newreno"')
         truth("flows.limited_transmit", self.limited_transmit)
         truth("flows.reorder", self.reorder)
+        truth("flows.router_aware", self.router_aware)
         truth("flows.ecn", self.ecn)
         check("flows.priority", self.priority, 0, 255, "0 is the highest class", whole=True)
         truth("flows.timestamps", self.timestamps)
@@ -489,7 +493,7 @@ _DEFAULTS = {field.name: field.default for field in dataclasses.fields(Flows)}
 _OF_WINDOWS = (
     "control", "sack", "window_limit", "initial_window", "delayed_ack", "limited_transmit", "ecn", "timestamps",
     "handshake", "min_rto", "max_rto", "initial_rto", "max_backoff", "timer_granularity", "clear_rtt_after",
-    "clock_phase",
+    "clock_phase", "router_aware",
 )  # fmt: skip
 
 

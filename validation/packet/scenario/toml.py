@@ -33,6 +33,7 @@ _TRUTHS = {
     "ecn",
     "duplex",
     "reorder",
+    "router_aware",
     "sends",
     "receives",
     "drops",

@@ -64,9 +64,9 @@ def compute(w: Any, line: Any) -> None:
 def honour(f: Any, e: Any, header: Any) -> None:
     """A sender hears what window it may use: its receiver's, or what routers have lowered that to (RFC 9293, 3.10.7.4).
 
-    Whole packets, one at least; an acknowledgement that others have overtaken says nothing.
+    Whole packets, one at least; an acknowledgement that others have overtaken says nothing. Some flows ignore routers.
     """
-    if e.ack < f.una:
+    if e.ack < f.una or f.advertised == 0:
         return
     window = f.advertised
     if e.mark & WINDOW_WRITTEN:

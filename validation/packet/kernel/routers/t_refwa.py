@@ -123,9 +123,13 @@ def code_of(rtt: Any) -> Any:
 
 
 def on_send(w: Any, f: Any, slot: Any) -> None:
-    """The code of the smoothed round-trip time, and that of the least: of these the router reads one."""
-    at.headers(w)[slot, 0] = code_of(f.srtt)
-    at.headers(w)[slot, 1] = code_of(f.min_rtt) if f.srtt > 0.0 else -1.0
+    """The code of the smoothed round-trip time, and that of the least: of these the router reads one.
+
+    Senders with a rate, and those that know nothing of routers, write none.
+    """
+    speaks = f.advertised > 0 and f.paced == 0 and f.srtt > 0.0
+    at.headers(w)[slot, 0] = code_of(f.srtt) if speaks else -1.0
+    at.headers(w)[slot, 1] = code_of(f.min_rtt) if speaks else -1.0
 
 
 def on_data(w: Any, line: Any, slot: Any) -> None:
