@@ -364,7 +364,7 @@ class TRefwaVsPackets(Comparison):
         from plotly.subplots import make_subplots
 
         panels = make_subplots(
-            2, 2, horizontal_spacing=0.1, vertical_spacing=0.22, specs=[[{"colspan": 2}, None], [{}, {}]],
+            2, 2, horizontal_spacing=0.1, vertical_spacing=0.32, specs=[[{"colspan": 2}, None], [{}, {}]],
             subplot_titles=("packets and models", "commands over B, interval by interval", "Table III: fairness"),
         )  # fmt: skip
         names = [f"{part}: {case}" for part, case in zip(result.part.values, result.case.values, strict=True)]
@@ -388,21 +388,21 @@ class TRefwaVsPackets(Comparison):
                 row=2,
                 col=1,
             )
-        for number, protocol in enumerate(result.protocol.values):
-            part = result.sel(protocol=protocol)
-            for mean, symbol in zip(result["mean"].values, ("circle", "square"), strict=False):
-                panels.add_scatter(
-                    x=list(result.link.values), y=part.fairness.sel(mean=mean).values, mode="markers",
-                    name=f"{protocol}, {mean}", marker={"color": COLOURS[number + 1], "symbol": symbol, "size": 8},
-                    row=2, col=2,
-                )  # fmt: skip
+        cells = result.stack(cell=("link", "protocol"))
+        places = [f"{link}, {protocol}" for link, protocol in cells.cell.values]
+        panels.add_scatter(
+            x=places, y=cells.fairness_printed.values, mode="markers", name="printed", row=2, col=2,
+            marker={"color": GREY, "symbol": "line-ew-open", "size": 16},
+        )  # fmt: skip
+        for mean, colour, symbol in zip(result["mean"].values, COLOURS[2:], ("circle", "square"), strict=False):
             panels.add_scatter(
-                x=list(result.link.values), y=part.fairness_printed.values, mode="markers", showlegend=number == 0,
-                name="printed", marker={"color": GREY, "symbol": "line-ew-open", "size": 16}, row=2, col=2,
+                x=places, y=cells.fairness.sel(mean=mean).values, mode="markers", name=f"packets, mean RTT {mean}",
+                marker={"color": colour, "symbol": symbol, "size": 8}, row=2, col=2,
             )  # fmt: skip
         panels.update_xaxes(title_text="interval", row=2, col=1)
-        panels.update_xaxes(tickangle=-25, row=1, col=1)
-        panels.update_layout(height=820, legend=LEGEND_BELOW)
+        panels.update_xaxes(tickangle=-35, row=1, col=1)
+        panels.update_xaxes(tickangle=-35, row=2, col=2)
+        panels.update_layout(height=900, template="plotly_white", margin={"t": 40, "r": 20}, legend=LEGEND_BELOW)
         return panels
 
     @staticmethod
