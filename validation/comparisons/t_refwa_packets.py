@@ -112,7 +112,7 @@ class TRefwaVsPackets(Comparison):
     links : sequence of str
         Of Table II, for Table III: "T3", "OC3", "OC12", "OC48".
     means : sequence of str
-        Readings of the round-trip times of Fig. 1: "9.8 ms", "90 ms".
+        Readings of the round-trip times of Fig. 1: "9.8 ms", "30 ms", "90 ms".
     duration : float            Of a run beside a model [s].
     paper_duration : float      Of a run of the paper [s]; the paper's is 60.
     replications : int          Independent runs, >= 2.
@@ -329,7 +329,7 @@ class TRefwaVsPackets(Comparison):
         """Fig. 3: goodput of groups over RED [bit/s], on OC3 or the first link."""
         link = "OC3" if "OC3" in self.links else self.links[0]
         rates = [
-            self._runs(fig1(link, self.means[-1], p, duration=self.paper_duration, red=True, seed=self.seed))
+            self._runs(fig1(link, self.means[0], p, duration=self.paper_duration, red=True, seed=self.seed))
             .goodput_rate.mean("replication").groupby("group").mean().values
             for p in tracked(list(PROTOCOLS)[:3])
         ]  # fmt: skip
@@ -394,7 +394,8 @@ class TRefwaVsPackets(Comparison):
             x=places, y=cells.fairness_printed.values, mode="markers", name="printed", row=2, col=2,
             marker={"color": GREY, "symbol": "line-ew-open", "size": 16},
         )  # fmt: skip
-        for mean, colour, symbol in zip(result["mean"].values, COLOURS[2:], ("circle", "square"), strict=False):
+        looks = zip(result["mean"].values, COLOURS[2:], ("circle", "square", "diamond"), strict=False)
+        for mean, colour, symbol in looks:
             panels.add_scatter(
                 x=places, y=cells.fairness.sel(mean=mean).values, mode="markers", name=f"packets, mean RTT {mean}",
                 marker={"color": colour, "symbol": symbol, "size": 8}, row=2, col=2,

@@ -57,7 +57,7 @@ def judged(
     alike = ours.group_rate.min("group") / ours.group_rate.max("group")
     steps = np.diff(red.values, axis=1)
     over_red = red.values.sum(1) ** 2 / (red.shape[1] * (red.values**2).sum(1))
-    own = float(ours.fairness.sel(link=red.attrs["link"]).isel(mean=-1))
+    own = float(ours.fairness.sel(link=red.attrs["link"]).isel(mean=0))
     use = {
         name: runs.link_utilisation.sel(link=["a->b", "c->d"]).mean("replication").values
         for name, runs in fig5.items()
