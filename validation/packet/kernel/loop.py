@@ -56,7 +56,7 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             record_send(w, at.flow(w, i), i, seq, kind)
             if at.flow(w, i).paced:
                 paced.note(w, at.flow(w, i), i, slot)
-            if w.routing:
+            elif w.routing:
                 routers.stamp(w, at.flow(w, i), slot)
             if launch(w, at.flow(w, i), i, slot, seq, kind):
                 joining = slot
@@ -159,7 +159,7 @@ def _acked(w: Any, slot: Any) -> None:
     at.counts(w)[i, k.TIMED] += 1
     at.sums(w)[i, k.RTT_SUM] += f.rtt
     if w.routing:
-        routers.honour(f, e, at.headers(w)[slot, 0])
+        routers.honour(w, f, slot)
     _turn(w, i)
     f.marked = 1 if e.mark & k.ECE else 0
     windows.look(w, f, max(e.ack - f.una, 0))

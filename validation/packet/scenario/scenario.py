@@ -242,7 +242,7 @@ class Scenario:
 
     def _check_routers(self, group: Flows, there: tuple[int, ...], back: tuple[int, ...]) -> None:
         """A router finds acknowledgements on its own link the other way only."""
-        if group.windowless or not group.router_aware:
+        if not self.read_by_routers or group.windowless or not group.router_aware:
             return
         names = {self.ways[i].name for i in back}
         for way in (self.ways[i] for i in there):

@@ -125,9 +125,9 @@ def code_of(rtt: Any) -> Any:
 def on_send(w: Any, f: Any, slot: Any) -> None:
     """The code of the smoothed round-trip time, and that of the least: of these the router reads one.
 
-    Senders with a rate, and those that know nothing of routers, write none.
+    Those that know nothing of routers write none. Senders in `paced` are not asked, and have no codes.
     """
-    speaks = f.advertised > 0 and f.paced == 0 and f.srtt > 0.0
+    speaks = f.advertised > 0 and f.srtt > 0.0
     at.headers(w)[slot, 0] = code_of(f.srtt) if speaks else -1.0
     at.headers(w)[slot, 1] = code_of(f.min_rtt) if speaks else -1.0
 
@@ -136,8 +136,10 @@ def on_data(w: Any, line: Any, slot: Any) -> None:
     """A segment: its flow is in progress, with the code in the header."""
     s = _state(w, line, 0)
     e = at.event(w, slot)
-    code = np.int64(at.headers(w)[slot, 0 if s.measured_rtt else 1])
     s.came += e.length
+    if at.flow(w, e.flow).paced:
+        return
+    code = np.int64(at.headers(w)[slot, 0 if s.measured_rtt else 1])
     if code < 0:
         return
     m = _member(w, line, e.flow)
