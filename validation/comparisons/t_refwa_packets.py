@@ -403,7 +403,9 @@ class TRefwaVsPackets(Comparison):
         panels.update_xaxes(title_text="interval", row=2, col=1)
         panels.update_xaxes(tickangle=-35, row=1, col=1)
         panels.update_xaxes(tickangle=-35, row=2, col=2)
-        panels.update_layout(height=900, template="plotly_white", margin={"t": 40, "r": 20}, legend=LEGEND_BELOW)
+        panels.update_layout(
+            height=900, template="plotly_white", margin={"t": 40, "r": 20}, legend=LEGEND_BELOW
+        )
         return panels
 
     @staticmethod
