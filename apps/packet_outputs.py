@@ -368,6 +368,8 @@ def _disturbances(way: Link) -> Iterator[str]:
         yield f"{one} (by {way.changes_by}) from {_seconds(way.course[0][0])} to {_seconds(way.course[-1][0])}"
     if way.reorder:
         yield "packets may overtake"
+    if way.router != "none":
+        yield f"router {way.router}" + "".join(f", {k} {v:g}" for k, v in _router_numbers(way))
 
 
 def _queue_numbers(way: Link) -> Iterator[tuple[str, float]]:
@@ -378,6 +380,14 @@ def _queue_numbers(way: Link) -> Iterator[tuple[str, float]]:
     yield from read_parameters(
         DISCIPLINES[way.queue], way.queue_parameters, "queue_parameters", way.queue
     ).items()
+
+
+def _router_numbers(way: Link) -> Iterator[tuple[str, float]]:
+    from tcpdynamics.validation.packet.kernel.parameters import read_parameters
+    from tcpdynamics.validation.packet.kernel.routers import ROUTERS
+
+    file = ROUTERS[way.router]
+    yield from read_parameters(file, way.router_parameters, "router_parameters", way.router).items()
 
 
 def _everything(value: Any, name: str = "") -> Iterator[str]:

@@ -33,6 +33,10 @@ _COMPARISONS = {
         "Lotka-Volterra control: n flows, old measurements, a real queue.",
     ),
     "t-refwa": ("TRefwaMapVsFluid", "Readings of T-REFWA's eq. (3) against a router on a real queue."),
+    "t-refwa-packets": (
+        "TRefwaVsPackets",
+        "T-REFWA's router on packets against its readings, and against the paper's Table III.",
+    ),
     "misra": ("MisraVsLinearisation", "Fluid TCP on a marking link against two linearisations."),
     "leap": ("LeapVsPackets", "LEAP in packets against its closed forms and its paper's numbers."),
     "window-rules": (

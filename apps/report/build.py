@@ -41,6 +41,7 @@ from .leap import leap
 from .leap import rows as leap_rows
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
+from .routers import routers
 from .steps import Progress, Tell, step
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         main = paper.fig9(quick)
         solved = _solve(main)
     result, others, (judged, tied, tied_exact), parts, leaps = _packets(main, quick, tell)
+    routed = routers(quick, tell)
     (stability, stability_lines), claims = equations()
     tables = [_claims(paper, rows) for paper, rows in claims.items()]
     busiest = _nearest(result, 100)
@@ -134,6 +136,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         claims=tables,
         summary=_summary(answers, stability_lines, tables),
         stability=Markup(stability),
+        routers=routed,
         judged=[
             _judged("No exact ties", judged),
             _judged("Exact ties: ours on its grid of times", tied),

@@ -21,6 +21,7 @@ SECONDS = {
     "comparing window rules with their laws": (5, 2),
     "comparing queues": (3, 1),
     "comparing LEAP with its paper": (80, 4),
+    "comparing a T-REFWA router with its models": (40, 8),
     "drawing the papers' figures and charts": (2, 2),
     "comparing with fluids: logistic control": (1, 1),
     "comparing with fluids: Lotka-Volterra control": (6, 2),

@@ -51,6 +51,7 @@ COMMANDS = {
     "simulation of single_flow": ("simulate", "single_flow", "--output"),
     "comparison MisraVsLinearisation": ("validate", "misra", "--quick", "--output"),
     "comparison TRefwaMapVsFluid": ("validate", "t-refwa", "--quick", "--output"),
+    "comparison TRefwaVsPackets": ("validate", "t-refwa-packets", "--quick", "--output"),
     "comparison LogisticVsFluid": ("validate", "logistic", "--quick", "--output"),
     "comparison LotkaVolterraVsFluid": ("validate", "lotka-volterra", "--quick", "--output"),
     "comparison LeapVsPackets": ("validate", "leap", "--quick", "--output"),

@@ -27,6 +27,7 @@ from tcpdynamics.validation.packet.kernel.loss_models import MODELS
 from tcpdynamics.validation.packet.kernel.parameters import parameters_of
 from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
 from tcpdynamics.validation.packet.kernel.records import FLOW
+from tcpdynamics.validation.packet.kernel.routers import ROUTERS
 from tcpdynamics.validation.packet.scenario import topologies
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -276,3 +277,20 @@ def test_every_queue_and_its_numbers_are_described():
         assert f'`"{queue}"`' in page("scenarios.md")
         for recorded in getattr(file, "RECORDED", {}):
             assert f"`queue_{recorded}`" in text
+
+
+def test_every_router_and_its_numbers_are_described():
+    """The table of docs/links.md is what the routers say of themselves."""
+    text = page("links.md").partition("## Routers that read headers")[2].partition("\n## ")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| `")
+    ]
+    described = [(name.strip("`"), unit, float(default), meaning) for name, unit, default, meaning in rows]
+    stated = [
+        (p.name, p.unit, p.default, p.meaning) for file in ROUTERS.values() for p in parameters_of(file)
+    ]
+    assert described == stated
+    for router in ROUTERS:
+        assert f'**`"{router}"`**' in text

@@ -106,6 +106,8 @@ def test_the_bound_of_a_fluid_comparison_is_the_environments(
         ("SubPacketChainVsPackets", "flows"),
         ("TRefwaMapVsFluid", "gains"),
         ("TRefwaMapVsFluid", "lags"),
+        ("TRefwaVsPackets", "links"),
+        ("TRefwaVsPackets", "means"),
         ("WindowRulesVsLaws", "loss"),
         ("WindowRulesVsLaws", "rules"),
     ],

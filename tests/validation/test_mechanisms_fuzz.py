@@ -18,6 +18,7 @@ from tcpdynamics.validation.packet.kernel.paced import PACED
 from tcpdynamics.validation.packet.kernel.parameters import parameters_of
 from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
 from tcpdynamics.validation.packet.kernel.records import SENDERS
+from tcpdynamics.validation.packet.kernel.routers import ROUTERS
 from tcpdynamics.validation.packet.kernel.windows import RULES
 
 #: Events of a run that is taken for one without an end; packets for which drawn runs are made.
@@ -92,6 +93,7 @@ def flow_tables(draw):
     _maybe(draw, flow, "ecn", [True], 1)
     _maybe(draw, flow, "delayed_ack", [0.1])
     _maybe(draw, flow, "timestamps", [True])
+    _maybe(draw, flow, "router_aware", [True, False])
     _maybe(draw, flow, "limited_transmit", [False])
     _maybe(draw, flow, "handshake", [True, False])
     _maybe(draw, flow, "initial_window", [1])
@@ -149,6 +151,10 @@ def tables(draw):
             {"source": a, "target": b, "duplex": False, "delay": draw(some([0, "5ms", 0.1])), **draw(ways())}
             for a, b in (("a", "r"), ("r", "b"), ("b", "r"), ("r", "a"))
         ]
+        for way in table["links"]:
+            if draw(st.integers(0, 3)) == 0:
+                router = draw(some(list(ROUTERS)))
+                way |= {"router": router, "router_parameters": _parameters(draw, ROUTERS[router])}
         for flow in flows:
             flow |= {"source": "a", "target": "b"}
     return table | {"flows": flows}
@@ -247,5 +253,6 @@ def test_most_mixes_are_run_and_each_mechanism_among_them():
     taken = [table for table in accepted if table is not None]
     assert len(taken) > len(accepted) / 4
     words = json.dumps(taken)
-    for name in (*SENDERS, *RULES, *DISCIPLINES, "gilbert-elliott", "changes", "think", "on_time", "leap"):
+    others = ("gilbert-elliott", "changes", "think", "on_time", "leap")
+    for name in (*SENDERS, *RULES, *DISCIPLINES, *ROUTERS, *others):
         assert name == "droptail" or name == "reno" or f'"{name}"' in words, name

@@ -106,6 +106,32 @@ def disturbed(clock):
     return Scenario(flows, None, 3.0, 0.5, epoch=0.1, slice=1.0, links=links, record=EVERYTHING, clock=clock)
 
 
+def routed(book):
+    """Two T-REFWA routers in a row, one with each reading, in bytes and in packets, with losses on the way back."""
+    readings = ({"measured_rtt": 0, "queue_age": 0, "clamped": 1}, {"phi": 1, "measured_window": 1})
+    links = (
+        Link("a", "b", 4e5, 0.01, buffer=12, router="t_refwa", router_parameters=readings[0]),
+        Link(
+            "b",
+            "c",
+            3e5,
+            0.01,
+            buffer_bytes=6000,
+            router="t_refwa",
+            router_parameters=readings[1],
+            ack_loss=0.05,
+        ),
+        Link("c", "d", 3e5, 0.02, loss=0.02),
+    )
+    flows = (
+        Flows(2, "sack", book, source="a", target="d", start_spread=0.1),
+        Flows(1, "newreno", book, source="a", target="b", packet_size=1000, delayed_ack=0.1),
+        Flows(1, "reno", book, source="d", target="a"),
+        Flows(1, "cbr", source="a", target="c", rate=5e4),
+    )
+    return Scenario(flows, None, 4.0, 0.5, epoch=0.1, slice=1.0, links=links, record=EVERYTHING)
+
+
 #: So that each discipline does what it can in a short run.
 QUEUES = {
     "red": {"min_threshold": 1, "max_threshold": 6, "p_max": 0.2, "weight": 0.1, "gentle": 1},
@@ -137,6 +163,7 @@ def scenarios():
     made["network, grid"] = network("grid", "calendar")
     made |= {queue: queued(queue) for queue in QUEUES}
     made |= {f"paced, {book}": paced(book) for book in ("ns2", "rfc")}
+    made |= {f"routed, {book}": routed(book) for book in ("ns2", "rfc")}
     as_ns2 = {"ns2": 2, "min_threshold": 2, "max_threshold": 6, "weight": 0.05, "bytes": 1, "wait": 1}
     made["red, ns2"] = Scenario(
         (Flows(ecn=True),),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .prediction import PredictionVsPackets as PredictionVsPackets
     from .sub_packet import SubPacketChainVsPackets as SubPacketChainVsPackets
     from .t_refwa import TRefwaMapVsFluid as TRefwaMapVsFluid
+    from .t_refwa_packets import TRefwaVsPackets as TRefwaVsPackets
     from .window_rules import WindowRulesVsLaws as WindowRulesVsLaws
 
 _HOME_OF = {
@@ -23,6 +24,7 @@ _HOME_OF = {
     "PredictionVsPackets": "prediction",
     "SubPacketChainVsPackets": "sub_packet",
     "TRefwaMapVsFluid": "t_refwa",
+    "TRefwaVsPackets": "t_refwa_packets",
     "WindowRulesVsLaws": "window_rules",
 }
 __all__ = sorted(_HOME_OF)

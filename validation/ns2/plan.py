@@ -218,6 +218,8 @@ def _refuse_links(scenario: Scenario) -> None:
         refuse_queue(link)
         if link.jitter:
             raise ScenarioError(f"links.jitter{at}: ns-2 has no such thing; take flows.overhead")
+        if link.router != "none":
+            raise ScenarioError(f'links.router{at} is "{link.router}", which ns-2 has not; leave it out')
         if link.ack_loss is not None:
             raise ScenarioError(
                 f"links.ack_loss{at}: ns-2 does not tell packets apart there; take two links with duplex = false"

@@ -54,7 +54,8 @@ def mark_through(scenario: Scenario, flows: Any, hops: Any, links: Any, drops: N
     """Which hops need no event of their own, and which flows no event at their receiver."""
     private = np.bincount(hops["link"], minlength=len(links)) == 1
     free = (links["limit"] < 0) & (links["limit_bytes"] < 0) & (links["loss"] == 0.0) & (links["served"] == 0)
-    named = np.isin(np.arange(len(links)), drops[:, 4])  # where a packet is to be lost, each is looked at
+    # Where a packet is to be lost, or a router reads, each is looked at.
+    named = np.isin(np.arange(len(links)), drops[:, 4]) | (links["on_data"] != 0) | (links["on_ack"] != 0)
     through = (private & free & ~named)[hops["link"]] & (hops["jitter"] == 0.0)
     # Every flow's segments need one event on their way at least.
     for i in range(len(flows)):
@@ -94,7 +95,8 @@ def _chain(
         # A way needs one hop at least, where packets are counted.
         needed = forward and len(rows) == start and position == len(links) - 1
         delay = way.delay + (_fast(scenario, size) if way.rate is None else 0.0)
-        if pure and not needed and way.name not in scenario.links_of_drops:
+        read = way.name in scenario.links_of_drops or way.name in scenario.read_by_routers
+        if pure and not needed and not read:
             if len(rows) == start:
                 lead += delay
             else:

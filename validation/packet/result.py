@@ -16,6 +16,7 @@ from .epochs import integral
 from .kernel import changes
 from .kernel import records as k
 from .kernel.queues import DISCIPLINES
+from .kernel.routers import ROUTERS
 from .phases import jain, phase_warning
 from .scenario.scenario import Scenario
 from .users import of_users, transferred_before
@@ -353,7 +354,7 @@ def recordings(scenario: Scenario, run: Run) -> Variables:
         for column, (name, units, text) in enumerate(_QUEUE_COLUMNS):
             kind = np.float64 if units == "s" else np.int64
             data[f"queue_{name}"] = ("queue_sample", table[:, column].astype(kind), units, text)
-        data |= _of_disciplines(scenario, table)
+        data |= _of_disciplines(scenario, table) | _of_routers(scenario, table)
     return data
 
 
@@ -371,6 +372,18 @@ def _of_disciplines(scenario: Scenario, table: Any) -> Variables:
             if f"queue_{name}" in data:  # two disciplines record it
                 values = np.where(of_link == number, values, data[f"queue_{name}"][1])
             data[f"queue_{name}"] = ("queue_sample", values, units, text)
+    return data
+
+
+def _of_routers(scenario: Scenario, table: Any) -> Variables:
+    """What routers remember, by name; NaN in samples of links without one."""
+    data: Variables = {}
+    routers = np.array([way.router for way in scenario.ways])[table[:, 1].astype(np.int64)]
+    for name, file in ROUTERS.items():
+        for column, (key, (units, text)) in enumerate(getattr(file, "RECORDED", {}).items(), k.OF_ROUTER):
+            if (routers == name).any():
+                values = np.where(routers == name, table[:, column], np.nan)
+                data[f"router_{key}"] = ("queue_sample", values, units, text)
     return data
 
 

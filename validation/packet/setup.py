@@ -21,6 +21,7 @@ from .kernel.views import bind
 from .kernel.windows import DEFAULT
 from .losses_and_changes import fill_ways
 from .paced import fill_paced
+from .routers import fill_routers
 from .scenario.flows import Flows
 from .scenario.scenario import SILENCE_BINS, Scenario, refuse_above
 from .users import fill_users
@@ -36,6 +37,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     drops = _drops(scenario, flows, hops)
     queue_hooks, queue_state = fill_queues(scenario, seed, links)
     queue_state = fill_ways(scenario, seed, links, queue_state)
+    routing, queue_state = fill_routers(scenario, flows, hops, links, queue_state)
     paced_hooks, paced_state = fill_paced(scenario, flows, hops, links)
     mark_through(scenario, flows, hops, links, drops)
     # About one event in a bucket; a factor of four either way costs nothing.
@@ -47,6 +49,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     if any(group.leap for group in scenario.flows):
         for name, shape in leap.HOOKS.items():
             world[f"leap_{name}"] = hooks.kept(getattr(leap, name), shape)
+    world["routing"] = routing
     record = scenario.record
     selective = any(group.settings()["sack"] or group.paced for group in scenario.flows)
     traces = 4 * longest + 64 if record.sends or record.receives or record.drops else 0
@@ -90,6 +93,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
         users=web.users,
         connections=np.zeros((max(64, n) if web.any else 1, k.CONNECTION)),
         fresh=flows.view(np.int64).reshape(n, -1).copy() if web.any else np.zeros((1, words), np.int64),
+        headers=np.zeros((0 if routing else 1, 2)),
         paced_hooks=paced_hooks,
         paced_state=paced_state,
     )
@@ -171,6 +175,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "book": list(BOOKS).index(group.rules),
         "algorithm": k.SENDERS.index(group.sender),
         "window": group.window_limit,
+        "advertised": group.window_limit if group.router_aware else 0,
         "packet_size": group.packet_size,
         "ack_size": group.ack_size,
         "limit": k.UNLIMITED if group.segments is None else group.segments + s["handshake"],
@@ -296,7 +301,7 @@ def _bucket_count(scenario: Scenario, width: float) -> int:
 def add_events(sim: k.Sim, more: int) -> k.Sim:
     """Append `more` free slots to the pool of events."""
     old = len(sim.events)
-    size = k.EVENT.itemsize + (48 if len(sim.blocks) != 1 else 0)
+    size = k.EVENT.itemsize + (48 if len(sim.blocks) != 1 else 0) + (16 if len(sim.headers) != 1 else 0)
     refuse_above(
         (old + more) * size, "packets under way", "limit links.buffer, bottleneck.buffer or the windows"
     )
@@ -308,9 +313,11 @@ def add_events(sim: k.Sim, more: int) -> k.Sim:
     events["what"][old:] = k.FREE
     sim.world["free_event"] = old
     sim.world["free_count"] += more
-    blocks, heap = sim.blocks, sim.heap
+    blocks, headers, heap = sim.blocks, sim.headers, sim.heap
     if len(blocks) != 1:
         blocks = np.concatenate([blocks, np.zeros((more, 6), np.int64)])
+    if len(headers) != 1:
+        headers = np.concatenate([headers, np.zeros((more, 2))])
     if sim.world["heap"][0]:
         heap = np.concatenate([heap, np.zeros(more, np.int64)])
-    return bind(sim._replace(events=events, blocks=blocks, heap=heap))
+    return bind(sim._replace(events=events, blocks=blocks, headers=headers, heap=heap))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import changes, queues
+from . import changes, queues, routers
 from . import records as k
 from . import views as at
 from .calendar import insert
@@ -90,6 +90,8 @@ def join(w: Any, slot: Any) -> Any:
     if e.kind != k.ACK and e.hop == f.forward_hop:
         at.counts(w)[e.flow, k.ARRIVED] += 1
         at.counts(w)[e.flow, k.ARRIVED_KIND + e.kind] += 1
+    if w.routing:
+        routers.look(w, line, slot)
     lost = False
     if line.loss != 0.0:
         lost = by_chance(w, f, line, e.kind == k.ACK)

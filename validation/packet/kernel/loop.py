@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import paced, senders, users, windows
+from . import paced, routers, senders, users, windows
 from . import records as k
 from . import views as at
 from .calendar import earliest, free_slot, insert_here, new_slot, schedule, unlink
@@ -56,6 +56,8 @@ def advance(world: Any, until: Any, budget: Any) -> Any:
             record_send(w, at.flow(w, i), i, seq, kind)
             if at.flow(w, i).paced:
                 paced.note(w, at.flow(w, i), i, slot)
+            elif w.routing:
+                routers.stamp(w, at.flow(w, i), slot)
             if launch(w, at.flow(w, i), i, slot, seq, kind):
                 joining = slot
             else:
@@ -156,6 +158,8 @@ def _acked(w: Any, slot: Any) -> None:
     f.min_rtt = min(f.rtt, f.min_rtt)
     at.counts(w)[i, k.TIMED] += 1
     at.sums(w)[i, k.RTT_SUM] += f.rtt
+    if w.routing:
+        routers.honour(w, f, slot)
     _turn(w, i)
     f.marked = 1 if e.mark & k.ECE else 0
     windows.look(w, f, max(e.ack - f.una, 0))
@@ -247,6 +251,10 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
             drain(w, at.link(w, j))
             sample_queue(w, j)
         schedule(w, w.now + w.queue_interval, k.SAMPLE_QUEUES, 0, 0)
+        return
+    if what == k.ROUTE:
+        drain(w, at.link(w, i))
+        routers.compute(w, at.link(w, i))
         return
     f = at.flow(w, i)
     _turn(w, i)

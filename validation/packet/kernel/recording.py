@@ -12,6 +12,7 @@ from .jit import called, inlined
 
 #: A number of a discipline's state.
 _number = at.part_of("state", np.dtype([("value", np.float64)]))
+_router_number = at.part_of("router", np.dtype([("value", np.float64)]))
 
 
 @called
@@ -117,6 +118,9 @@ def sample_queue(w: Any, link: Any) -> None:
     at.queues(w)[n, 2] = line.waiting
     at.queues(w)[n, 3] = line.waiting_bytes
     if line.discipline:
-        for column in range(4, k.QUEUE_COLUMNS):
-            at.queues(w)[n, column] = _number(w, line, column - 4).value
+        for column in range(k.OF_DISCIPLINE, k.OF_ROUTER):
+            at.queues(w)[n, column] = _number(w, line, column - k.OF_DISCIPLINE).value
+    if line.on_data:
+        for column in range(k.OF_ROUTER, k.QUEUE_COLUMNS):
+            at.queues(w)[n, column] = _router_number(w, line, column - k.OF_ROUTER).value
     w.queue_count += 1

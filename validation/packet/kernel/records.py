@@ -11,10 +11,11 @@ DONE, PAUSED, GROW_EVENTS, GROW_TRACE, GROW_WINDOWS, GROW_QUEUES, BROKEN, GROW_C
 
 # Kinds of event. ARRIVE: a packet at the queue of its hop; RECEIVE: a segment at its receiver; ACKED: an
 # acknowledgement at its sender; SERVE: the end of a transmission on a served link; WAITING: a packet in the list of a
-# served link, which is no event.
+# served link, which is no event; ROUTE: the end of a router's interval.
 (
     ARRIVE, RECEIVE, ACKED, SERVE, TIMER, START, STOP, DELACK, HELD_BACK, TICK, SAMPLE_WINDOWS, SAMPLE_QUEUES, WAITING,
-) = range(13)  # fmt: skip
+    ROUTE,
+) = range(14)  # fmt: skip
 
 #: `what` of a slot that is in the pool.
 FREE = -1
@@ -61,8 +62,9 @@ RTT_SUM, FIRST_RTO_SUM, FIRST_SILENCE_SUM = range(3)
 SUMS = 3
 
 HOOKS = 5  # addresses of a window rule
-#: Columns of a queue's sample: time, link, packets, bytes, and up to 4 numbers of its discipline.
-QUEUE_COLUMNS = 8
+#: Columns of a queue's sample: time, link, packets, bytes, and up to 4 numbers of its discipline and of its router.
+QUEUE_COLUMNS = 12
+OF_DISCIPLINE, OF_ROUTER = 4, 8
 
 LEVELS = 17  # back-off exponents 0..16 of expiring timers
 
@@ -82,6 +84,8 @@ NOTHING, SEND, FILL = range(3)
 # Marks of packets. Of ECN (RFC 3168): ECT, the packet may be marked; CE, it is; ECE, an acknowledgement echoes that;
 # CWR, the sender has answered.
 AFTER_END, DELAYED, ECT, CE, ECE, CWR = 1, 2, 4, 8, 16, 32
+#: A router has written a window into this acknowledgement (`routers`).
+WINDOW_WRITTEN = 64
 
 # `ecn` of a flow whose receiver echoes each mark (RFC 8257), not until the sender has answered (1; RFC 3168); 0: none.
 EACH = 2
@@ -100,7 +104,7 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 ARRAYS = (
     "flows links hops events blocks buckets heap sacked received stack queue_time queue_size out_seq out_kind rules "
     "counts sums levels epochs silences slices drops copies trace_time trace_what windows queues edges ahead_links "
-    "ahead_flows queue_hooks queue_state paced_hooks paced_state webs users connections fresh"
+    "ahead_flows queue_hooks queue_state paced_hooks paced_state webs users connections fresh headers"
 ).split()
 
 WORLD = np.dtype(
@@ -117,6 +121,8 @@ WORLD = np.dtype(
         *_fields(np.int64, "on_begin on_finish on_receipt connecting connection_count"),
         # addresses of LEAP's hooks
         *_fields(np.int64, "leap_on_timeout leap_on_ack leap_send"),
+        # address of what senders write for routers, 0 in a run without
+        *_fields(np.int64, "routing n_headers"),
         *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval edge"),
         # where the arrays of `Sim` are, see `views`
         *_fields(
@@ -165,6 +171,9 @@ LINK = np.dtype(
         # has just begun to be sent will be at the link's end
         *_fields(np.int64, "course table"),
         *_fields(np.float64, "arrival"),
+        # of routers: hooks' addresses, 0 without; the link whose router the acknowledgements that pass here belong to;
+        # where state, groups and members are in `queue_state`
+        *_fields(np.int64, "on_data on_ack on_interval answers router router_groups router_members"),
     ]
 )
 
@@ -202,9 +211,10 @@ FLOW = np.dtype(
         *_fields(np.int64, "echoes_mark answered answered_until"),
         # ns-2's form of them: what held packets carried, is ECN agreed on, was the window one segment at the last mark
         *_fields(np.int64, "ecn_as_ns2 held_marks ecn_agreed ecn_backoff"),
-        *_fields(np.int64, "priority"),
         # LEAP: is it on; the paper's variables; is the leap segment to be sent in this turn
         *_fields(np.int64, "leap leap_flg leap_seqno leap_due"),
+        # the receiver's advertised window, which `window` falls below where routers say so; 0: the flow ignores them
+        *_fields(np.int64, "priority advertised"),
         # of a sender in `paced`: its row of hooks, and where in `paced_state` its state, lanes and ring are [byte]
         *_fields(np.int64, "paced paced_state paced_lanes paced_ring n_lanes n_ring"),
         *_fields(np.float64, "echo after delack interval held_sent start stop finish"),
@@ -258,7 +268,8 @@ class Sim(NamedTuple):
     is counted comes after each of them.
     `webs` (N,), `users` (U,) records of flows that begin again and of their users, `fresh` (N, words) the records of
     flows as they were before the run, `connections` (rows, 4) flow, start, finish [s] and segments of each that is
-    over; one row each where there is none.
+    over; one row each where there is none. `headers` (M, 2): what senders and routers write into the packet of an
+    event's slot, one row where nobody does.
     """
 
     world: Any
@@ -298,6 +309,7 @@ class Sim(NamedTuple):
     users: Any
     connections: Any
     fresh: Any
+    headers: Any
     paced_hooks: Any
     paced_state: Any
 

@@ -153,6 +153,7 @@ def bind(sim: k.Sim) -> k.Sim:
         ("rules", "rules"), ("slices", "slices"), ("drops", "drops"), ("copies", "copies"), ("trace", "trace_time"),
         ("windows", "windows"), ("queues", "queues"), ("disciplines", "queue_hooks"), ("paced", "paced_hooks"),
         ("webs", "webs"), ("users", "users"), ("connections", "connections"), ("fresh", "fresh"),
+        ("headers", "headers"),
     ):  # fmt: skip
         world[f"n_{size}"] = len(getattr(sim, name))
     world["n_ring"] = sim.sacked.shape[1]
@@ -169,6 +170,8 @@ event = _record("events", k.EVENT, "n_events")
 blocks = _view("blocks", I8, "n_blocks", 6)
 #: The same memory: what a packet of a paced sender carries, see `paced`.
 notes = _view("blocks", F8, "n_blocks", 6)
+#: What a packet carries for routers and from them, see `routers`.
+headers = _view("headers", F8, "n_headers", 2)
 buckets = _view("buckets", I4, "n_buckets", 2)
 heap = _view("heap", I8, "n_heap")
 sacked = _view("sacked", I4, "n_flows", "n_ring")

@@ -13,6 +13,7 @@ from tcpdynamics.errors import InputError, ScenarioError, shown, suggestion
 from ..kernel.parameters import parameters_of
 from ..kernel.queues import DISCIPLINES
 from ..kernel.records import SENDERS
+from ..kernel.routers import ROUTERS
 from ..kernel.senders import BOOKS
 from ..kernel.windows import RULES
 from . import topologies
@@ -166,6 +167,10 @@ def _apply(part: Any, tree: Any, before: list[str]) -> Any:
     return tuple(entries)
 
 
+#: Table of parameters -> files that describe them.
+_MECHANISMS = {"queue_parameters": DISCIPLINES, "parameters": RULES, "router_parameters": ROUTERS}
+
+
 def unit_of(key: str) -> str:
     """The unit of a key's values; "1" for a pure number, and where none is known.
 
@@ -175,8 +180,9 @@ def unit_of(key: str) -> str:
     ('s', 'packets', 's')
     """
     *before, last = key.split(".")
-    if "queue_parameters" in before or "parameters" in before:
-        files = DISCIPLINES if "queue_parameters" in before else RULES
+    for table, files in _MECHANISMS.items():
+        if table not in before:
+            continue
         units = (p.unit for file in files.values() for p in parameters_of(file) if p.name == last)
         return next(units, "") or "1"
     parts = (
@@ -208,6 +214,7 @@ def keys_of(table: Mapping[str, Any]) -> Iterator[str]:
         for i in range(len(entries) if isinstance(entries, list | tuple) else 0):
             yield from (f"{name}.{i}.{field}" for field in fields)
             yield from _of_mechanisms(f"{name}.{i}.queue_parameters", "queue" if name == "links" else "")
+            yield from _of_mechanisms(f"{name}.{i}.router_parameters", "router" if name == "links" else "")
             yield from _of_mechanisms(f"{name}.{i}.parameters", "control" if name == "flows" else "")
     topology = table.get("topology")
     if isinstance(topology, Mapping) and topology.get("kind") in topologies.KINDS:
@@ -216,6 +223,6 @@ def keys_of(table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_mechanisms(prefix: str, kind: str) -> Iterator[str]:
-    files = {"queue": DISCIPLINES, "control": RULES}.get(kind, {})
+    files = {"queue": DISCIPLINES, "control": RULES, "router": ROUTERS}.get(kind, {})
     names = dict.fromkeys(p.name for p in chain.from_iterable(map(parameters_of, files.values())))
     return (f"{prefix}.{name}" for name in names)

@@ -137,6 +137,8 @@ class Flows:
     leap : bool
         LEAP (Tamura, Takayasu and Takayasu, 2004): at a timeout without duplicates, a new segment instead of the one
         that timed out. With "reno", "newreno" and "sack".
+    router_aware : bool
+        Whether the sender writes codes of round-trip times for routers, and keeps to the windows that they write.
 
     Raises
     ------
@@ -195,6 +197,7 @@ class Flows:
     compat: InitVar[str | None] = None
     reorder: bool = False
     leap: bool = False
+    router_aware: bool = True
 
     __pydantic_config__ = FORBID
 
@@ -267,6 +270,7 @@ class Flows:
             raise ScenarioError('flows.sack must not be false for sender "sack"; take "newreno"')
         truth("flows.limited_transmit", self.limited_transmit)
         truth("flows.reorder", self.reorder)
+        truth("flows.router_aware", self.router_aware)
         truth("flows.ecn", self.ecn)
         self._check_leap()
         check("flows.priority", self.priority, 0, 255, "0 is the highest class", whole=True)
@@ -511,7 +515,7 @@ _DEFAULTS = {field.name: field.default for field in dataclasses.fields(Flows)}
 _OF_WINDOWS = (
     "control", "sack", "window_limit", "initial_window", "delayed_ack", "limited_transmit", "ecn", "timestamps",
     "handshake", "min_rto", "max_rto", "initial_rto", "max_backoff", "timer_granularity", "clear_rtt_after",
-    "clock_phase",
+    "clock_phase", "router_aware",
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from tcpdynamics.errors import ScenarioError, check, check_name, shown
 
 from ..kernel.parameters import read_parameters
 from ..kernel.queues import DISCIPLINES
+from ..kernel.routers import ROUTERS
 from .course import Changes, read_changes
 from .fields import FORBID, in_unit, one_of, read_texts, truth
 from .losses import read_loss
@@ -75,6 +76,11 @@ class Link:
     changes_by : {"packet", "bit"}
         Packet: one that is being sent finishes at the rate at which it began, as in ns-2. Bit: each bit is sent at the
         rate of its moment, so that a packet may be sent at several.
+    router : {"none", "t_refwa"}
+        Who reads and writes the headers of the packets that join the link's queue, and of the acknowledgements that
+        come back over the same link the other way, as all flows' that pass it must; see docs/links.md.
+    router_parameters : mapping of a name to a number
+        What the router is set to, such as `{"phi": 1}`.
 
     Raises
     ------
@@ -103,6 +109,8 @@ class Link:
     reorder: bool = False
     changes: tuple[tuple[float | str, ...], ...] = ()
     changes_by: Literal["packet", "bit"] = "packet"
+    router: str = "none"
+    router_parameters: dict[str, float | str] = field(default_factory=dict)
     discipline: InitVar[str | None] = None
 
     __pydantic_config__ = FORBID
@@ -127,7 +135,24 @@ class Link:
         _check_losses(self, "links", at)
         check("links.jitter" + at, self.jitter, 0.0, 1e3, "give seconds")
         _check_changes(self, "links", self.delay, at)
+        self._check_router(at)
         truth("links.duplex" + at, self.duplex)
+
+    def _check_router(self, at: str) -> None:
+        """Refuse a router that is not known, or whose link has no queue or an endless one."""
+        one_of(f"links.router{at}", self.router, ("none", *ROUTERS))
+        what = f'router "{self.router}"{at}'
+        read_parameters(ROUTERS.get(self.router), self.router_parameters, "links.router_parameters", what)
+        if self.router == "none":
+            return
+        if self.rate is None:
+            raise ScenarioError(
+                f'links.router{at} is "{self.router}", but without a rate no packet waits; give links.rate'
+            )
+        if self.buffer is None and self.buffer_bytes is None:
+            raise ScenarioError(
+                f'links.router{at} is "{self.router}", which shares the buffer out; give links.buffer'
+            )
 
     @property
     def needs_service(self) -> bool:

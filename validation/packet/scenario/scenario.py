@@ -229,6 +229,7 @@ class Scenario:
                 raise ScenarioError("flows.rtt is for a bottleneck; with links the delays are theirs")
             for there, back in self.routes_of(group):
                 self._check_round_trip(group, there, back)
+                self._check_routers(group, there, back)
         elif group.source is not None or group.target is not None or group.route is not None:
             raise ScenarioError("flows.source, target and route need links; on a bottleneck give flows.rtt")
         if group.echoes_each and not self.may_mark(group):
@@ -253,6 +254,19 @@ class Scenario:
             raise ScenarioError(
                 f"a round trip from {first} to {last} takes {trip:.1g} s, less than 1e-06 s; raise links.delay"
             )
+
+    def _check_routers(self, group: Flows, there: tuple[int, ...], back: tuple[int, ...]) -> None:
+        """A router finds acknowledgements on its own link the other way only."""
+        if not self.read_by_routers or group.windowless or not group.router_aware:
+            return
+        names = {self.ways[i].name for i in back}
+        for way in (self.ways[i] for i in there):
+            if way.router != "none" and f"{way.target}->{way.source}" not in names:
+                raise ScenarioError(
+                    f'links.router of link {way.name} is "{way.router}", but acknowledgements from '
+                    f"{self.ways[there[-1]].target} do not come back over {way.target}->{way.source}; make the link "
+                    "duplex, or route them over it"
+                )
 
     def _check_drops(self) -> None:
         check(
@@ -344,6 +358,12 @@ class Scenario:
     def links_of_drops(self) -> frozenset[str | None]:
         """Names of the links where a chosen packet is to be lost."""
         return frozenset(drop.link for drop in self.drops)
+
+    @cached_property
+    def read_by_routers(self) -> frozenset[str | None]:
+        """Names of the links with a router, and of these links the other way."""
+        routed = [way for way in self.ways if way.router != "none"]
+        return frozenset(name for way in routed for name in (way.name, f"{way.target}->{way.source}"))
 
     @cached_property
     def _known_routes(self) -> dict[object, list[tuple[tuple[int, ...], tuple[int, ...]]]]:
@@ -460,7 +480,7 @@ class Scenario:
             need += 72.0 * samples
         if record.queues is not None:
             samples = len(self.ways) * self.duration / record.queues if record.queues else packets
-            need += 64.0 * samples
+            need += 96.0 * samples
         return need
 
 

@@ -34,6 +34,7 @@ _TRUTHS = {
     "leap",
     "duplex",
     "reorder",
+    "router_aware",
     "sends",
     "receives",
     "drops",
@@ -269,6 +270,10 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
         if key == "trace" and "changes" in units:
             raise ScenarioError(
                 f"{place}trace is read for a scenario's file on disk only; give its rows as {place}changes"
+            )
+        if part is Bottleneck and key in ("router", "router_parameters"):
+            raise ScenarioError(
+                f"{place}{key}: acknowledgements do not come back over a bottleneck; describe the network by links"
             )
         if key not in units:
             close = suggestion(key, units)

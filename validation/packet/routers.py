@@ -1,0 +1,60 @@
+"""Routers of a run: their parameters, what they remember, where their hooks are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernel import hooks
+from .kernel import records as k
+from .kernel.parameters import read_parameters
+from .kernel.routers import HOOKS, ROUTERS
+from .scenario.scenario import Scenario, refuse_above
+
+
+def fill_routers(
+    scenario: Scenario, flows: Any, hops: Any, links: Any, memory: NDArray[np.uint8]
+) -> tuple[int, NDArray[np.uint8]]:
+    """Address of what senders write for routers (0: nothing), and `memory` with the routers' records appended."""
+    parts = [memory]
+    end = memory.nbytes
+    on_send = 0
+    index = {way.name: i for i, way in enumerate(scenario.ways)}
+    for i, way in enumerate(scenario.ways):
+        if way.router == "none":
+            continue
+        file = ROUTERS[way.router]
+        address = dict(zip(HOOKS, hooks.addresses([file], HOOKS)[0], strict=True))
+        on_send = int(address["on_send"])
+        links["on_data"][i], links["on_interval"][i] = address["on_data"], address["on_interval"]
+        other = index.get(f"{way.target}->{way.source}")
+        if other is not None:
+            links["on_ack"][other], links["answers"][other] = address["on_ack"], i
+        for where, made in zip(
+            ("router", "router_groups", "router_members"), _records(file, scenario, way, _size(flows, hops, i)),
+            strict=True,
+        ):  # fmt: skip
+            links[where][i] = end
+            parts.append(np.frombuffer(made.tobytes(), np.uint8))
+            end += made.nbytes
+        refuse_above(float(end), "tables of routers", "lower flows.count or take fewer links.router")
+    return on_send, np.concatenate(parts)
+
+
+def _records(file: Any, scenario: Scenario, way: Any, size: int) -> tuple[Any, Any, Any]:
+    """State, groups and members of the router of one link."""
+    values = read_parameters(file, way.router_parameters, "links.router_parameters", way.router)
+    state, members = k.zeroed(1, file.STATE), k.zeroed(scenario.count, file.MEMBER)
+    groups = k.zeroed(file.CODES, file.GROUP)
+    file.prepare(state[0], groups, members, values, way, size)
+    return state, groups, members
+
+
+def _size(flows: Any, hops: Any, link: int) -> int:
+    """The largest packets of flows that pass a link [byte]; 1 where none does."""
+    pass_here = np.flatnonzero(hops["link"] == link)
+    owner = np.searchsorted(flows["forward_hop"], pass_here, side="right") - 1
+    there = pass_here < flows["forward_end"][owner]
+    return int(flows["packet_size"][owner[there]].max(initial=1))
