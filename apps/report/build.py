@@ -37,6 +37,7 @@ from tcpdynamics.validation.packet import simulate
 from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
+from .retransmissions import Retransmissions, retransmissions
 from .steps import Progress, Tell, step
 
 if TYPE_CHECKING:
@@ -78,12 +79,15 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     with step("solving the sub-packet chain", tell):
         main = paper.fig9(quick)
         solved = _solve(main)
-    result, others, (judged, tied, tied_exact), parts = _packets(main, quick, tell)
+    result, others, (judged, tied, tied_exact), parts, resent = _packets(main, quick, tell)
     (stability, stability_lines), claims = equations()
     tables = [_claims(paper, rows) for paper, rows in claims.items()]
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
-    answers = _answers(result, busiest, judged) | {"mechanisms": mechanisms_answer(parts)}
+    answers = _answers(result, busiest, judged) | {
+        "mechanisms": mechanisms_answer(parts),
+        "retransmissions": resent.answer(),
+    }
     drawn = {
         "solved": solved.pop("figure"),
         "fig9": main.figure(result),
@@ -91,6 +95,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         "loss": main.loss_figure(result),
         "ns2": ns2.PacketsVsNs2.figure(judged),
         "rules": WindowRulesVsLaws.figure(parts.rules),
+        **resent.figures(),
     }
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         resources.files("tcpdynamics.apps.report.templates")
@@ -143,6 +148,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         answers=answers,
         rules_paragraph=WindowRulesVsLaws.paragraph(parts.rules),
         queues=parts.queues,
+        resent=resent.paragraphs(),
         crowd={"flows": FLOWS, "rate": RATE / 1e6, "buffer": BUFFER, "rtt": [1e3 * t for t in RTT]},
     )
 
@@ -158,8 +164,9 @@ def _shared(name: str) -> Markup:
 
 def _packets(
     main: SubPacketChainVsPackets, quick: bool, tell: Tell
-) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms]:
-    """Results of Fig. 9; of Figs. 10 and 11 with their titles; of comparisons with ns-2; of window rules and queues.
+) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms, Retransmissions]:
+    """Results of Fig. 9; of Figs. 10 and 11 with their titles; of comparisons with ns-2; of window rules and queues;
+    of lost retransmissions.
 
     Two at a time: while one is simulated without the interpreter's lock, another is evaluated.
     """
@@ -184,12 +191,14 @@ def _packets(
         rest = [pool.submit(run, figure, comparison) for _, figure, comparison in reversed(others)]
         judged = pool.submit(_against_ns2, quick, tell)
         parts = pool.submit(mechanisms, quick, tell)
+        resent = pool.submit(retransmissions, quick, tell)
         titles = [title for title, _, _ in others]
         return (
             first.result(),
             [(title, run.result()) for title, run in zip(titles, reversed(rest), strict=True)],
             judged.result(),
             parts.result(),
+            resent.result(),
         )
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

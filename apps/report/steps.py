@@ -20,6 +20,8 @@ SECONDS = {
     "comparing packets with ns-2": (10, 4),
     "comparing window rules with their laws": (5, 2),
     "comparing queues": (3, 1),
+    "comparing what locks flows out": (16, 4),
+    "comparing priority of retransmissions": (19, 2),
     "drawing the papers' figures and charts": (2, 2),
     "comparing with fluids: logistic control": (1, 1),
     "comparing with fluids: Lotka-Volterra control": (6, 2),

@@ -5,20 +5,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
+    from .lock_out import LockOut as LockOut
     from .logistic import LogisticVsFluid as LogisticVsFluid
     from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
     from .packets_vs_ns2 import PacketsVsNs2 as PacketsVsNs2
     from .prediction import PredictionVsPackets as PredictionVsPackets
+    from .retransmission_priority import RetransmissionPriorityVsPackets as RetransmissionPriorityVsPackets
     from .sub_packet import SubPacketChainVsPackets as SubPacketChainVsPackets
     from .t_refwa import TRefwaMapVsFluid as TRefwaMapVsFluid
     from .window_rules import WindowRulesVsLaws as WindowRulesVsLaws
 
 _HOME_OF = {
+    "LockOut": "lock_out",
     "LogisticVsFluid": "logistic",
     "LotkaVolterraVsFluid": "lotka_volterra",
     "MisraVsLinearisation": "fluid_tcp",
     "PacketsVsNs2": "packets_vs_ns2",
     "PredictionVsPackets": "prediction",
+    "RetransmissionPriorityVsPackets": "retransmission_priority",
     "SubPacketChainVsPackets": "sub_packet",
     "TRefwaMapVsFluid": "t_refwa",
     "WindowRulesVsLaws": "window_rules",
