@@ -218,8 +218,10 @@ class Bottleneck:
         What a change of the rate means to a packet that is being sent, as of a `Link`.
     reorder : bool
         Whether a packet that is sent after the delay has fallen may overtake others.
-    priority, priority_buffer
-        As of a `Link`.
+    priority : {"none", "retransmissions"}
+        Whether retransmissions are kept and sent first, as of a `Link`.
+    priority_buffer : int or None
+        Places that they have to themselves [packet], as of a `Link`.
 
     Raises
     ------
