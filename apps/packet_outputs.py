@@ -347,6 +347,9 @@ def _link_line(way: Link, scenario: Scenario) -> str:
         words.append(f"delay {_seconds(way.delay)}")
     numbers = ", ".join(f"{name} {value:g}" for name, value in _queue_numbers(way))
     words.append(f"{way.queue} ({room}{f'; {numbers}' if numbers else ''})")
+    if way.priority != "none":
+        own = way.priority_buffer
+        words.append(f"{way.priority} first ({'buffer shared' if own is None else f'{own} of its places'})")
     words += _disturbances(way)
     return ", ".join(words)
 

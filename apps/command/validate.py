@@ -43,6 +43,11 @@ _COMPARISONS = {
         "WindowRulesVsLaws",
         "HighSpeed, Scalable, CUBIC and Reno in packets against their laws.",
     ),
+    "retransmission-priority": (
+        "RetransmissionPriorityVsPackets",
+        "A gateway that sends retransmissions first: fairness and losses with and without it, and its model.",
+    ),
+    "lock-out": ("LockOut", "Why a third of the flows get nothing for 20 s: one thing taken away at a time."),
 }
 
 
@@ -247,7 +252,7 @@ def _fluid_command(name: str) -> click.Command:
     command = click.Command(
         name,
         callback=_runner(name),
-        help=text + "\n\nMeasures how small disturbances die out or grow, and prints verdicts in words.",
+        help=text + "\n\nPrints effects with intervals, and verdicts, in words.",
         short_help=text,
         params=[
             click.Option(["--quick"], is_flag=True, help=QUICK),

@@ -41,6 +41,7 @@ from .leap import leap
 from .leap import rows as leap_rows
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
+from .retransmissions import Retransmissions, retransmissions
 from .routers import routers
 from .steps import Progress, Tell, step
 
@@ -83,7 +84,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     with step("solving the sub-packet chain", tell):
         main = paper.fig9(quick)
         solved = _solve(main)
-    result, others, (judged, tied, tied_exact), parts, leaps = _packets(main, quick, tell)
+    result, others, (judged, tied, tied_exact), parts, leaps, resent = _packets(main, quick, tell)
     routed = routers(quick, tell)
     (stability, stability_lines), claims = equations()
     tables = [_claims(paper, rows) for paper, rows in claims.items()]
@@ -92,6 +93,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     answers = _answers(result, busiest, judged) | {
         "mechanisms": mechanisms_answer(parts),
         "leap": leap_answer(leaps),
+        "retransmissions": resent.answer(),
     }
     drawn = {
         "solved": solved.pop("figure"),
@@ -101,6 +103,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         "ns2": ns2.PacketsVsNs2.figure(judged),
         "rules": WindowRulesVsLaws.figure(parts.rules),
         "leap": LeapVsPackets.figure(leaps),
+        **resent.figures(),
     }
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         resources.files("tcpdynamics.apps.report.templates")
@@ -156,6 +159,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         leap_paragraphs=LeapVsPackets.paragraph(leaps).split("\n\n")[:2],
         leap_rows=leap_rows(leaps),
         queues=parts.queues,
+        resent=resent.paragraphs(),
         crowd={"flows": FLOWS, "rate": RATE / 1e6, "buffer": BUFFER, "rtt": [1e3 * t for t in RTT]},
     )
 
@@ -171,8 +175,9 @@ def _shared(name: str) -> Markup:
 
 def _packets(
     main: SubPacketChainVsPackets, quick: bool, tell: Tell
-) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms, xr.Dataset]:
-    """Results of Fig. 9; of Figs. 10 and 11 with their titles; of ns-2; of window rules and queues; of LEAP.
+) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms, xr.Dataset, Retransmissions]:
+    """Results of Fig. 9; of Figs. 10 and 11 with their titles; of comparisons with ns-2; of window rules and queues;
+    of LEAP; of lost retransmissions.
 
     Two at a time: while one is simulated without the interpreter's lock, another is evaluated.
     """
@@ -198,6 +203,7 @@ def _packets(
         judged = pool.submit(_against_ns2, quick, tell)
         parts = pool.submit(mechanisms, quick, tell)
         leaps = pool.submit(leap, quick, tell)
+        resent = pool.submit(retransmissions, quick, tell)
         titles = [title for title, _, _ in others]
         return (
             first.result(),
@@ -205,6 +211,7 @@ def _packets(
             judged.result(),
             parts.result(),
             leaps.result(),
+            resent.result(),
         )
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

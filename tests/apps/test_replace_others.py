@@ -56,6 +56,13 @@ COMMANDS = {
     "comparison LotkaVolterraVsFluid": ("validate", "lotka-volterra", "--quick", "--output"),
     "comparison LeapVsPackets": ("validate", "leap", "--quick", "--output"),
     "comparison WindowRulesVsLaws": ("validate", "window-rules", "--quick", "--output"),
+    "comparison LockOut": ("validate", "lock-out", "--quick", "--output"),
+    "comparison RetransmissionPriorityVsPackets": (
+        "validate",
+        "retransmission-priority",
+        "--quick",
+        "--output",
+    ),
     "comparison PacketsVsNs2": ("validate", "ns2", "--output"),
     "comparison SubPacketChainVsPackets": ("validate", "sub-packet", "--quick", "--output"),
     "report": ("report", "--quick", "--output"),

@@ -110,6 +110,8 @@ def test_the_bound_of_a_fluid_comparison_is_the_environments(
         ("TRefwaVsPackets", "means"),
         ("WindowRulesVsLaws", "loss"),
         ("WindowRulesVsLaws", "rules"),
+        ("LockOut", "runs"),
+        ("RetransmissionPriorityVsPackets", "flows"),
     ],
 )
 def test_a_setting_lists_some_values_and_not_too_many(name: str, setting: str) -> None:

@@ -16,7 +16,7 @@ from tcpdynamics.errors import ScenarioError
 from tcpdynamics.validation.packet import engine, parse_scenario, result
 from tcpdynamics.validation.packet.kernel.paced import PACED
 from tcpdynamics.validation.packet.kernel.parameters import parameters_of
-from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
+from tcpdynamics.validation.packet.kernel.queues import BEHIND_PRIORITY, DISCIPLINES
 from tcpdynamics.validation.packet.kernel.records import SENDERS
 from tcpdynamics.validation.packet.kernel.routers import ROUTERS
 from tcpdynamics.validation.packet.kernel.windows import RULES
@@ -117,6 +117,9 @@ def ways(draw):
     queue = draw(some(list(DISCIPLINES)))
     if queue != "droptail":
         way |= {"queue": queue, "queue_parameters": _parameters(draw, DISCIPLINES[queue])}
+    if queue in BEHIND_PRIORITY and draw(st.integers(0, 2)) == 0:
+        way["priority"] = "retransmissions"
+        _maybe(draw, way, "priority_buffer", [1, 3], 1)
     bursts = {"model": "gilbert-elliott", "p": draw(some([0, 0.02, 1.0])), "r": draw(some([0.1, 1.0]))}
     _maybe(draw, way, "loss", [0.0, "2%", 0.5, bursts], 2)
     _maybe(draw, way, "ack_loss", [0.0, "5%", bursts], 4)
@@ -253,6 +256,6 @@ def test_most_mixes_are_run_and_each_mechanism_among_them():
     taken = [table for table in accepted if table is not None]
     assert len(taken) > len(accepted) / 4
     words = json.dumps(taken)
-    others = ("gilbert-elliott", "changes", "think", "on_time", "leap")
+    others = ("gilbert-elliott", "changes", "think", "on_time", "leap", "retransmissions")
     for name in (*SENDERS, *RULES, *DISCIPLINES, *ROUTERS, *others):
         assert name == "droptail" or name == "reno" or f'"{name}"' in words, name

@@ -74,10 +74,10 @@ def paced(book):
     return Scenario(flows, None, 5.0, 0.0, epoch=0.1, slice=1.0, links=links, record=EVERYTHING)
 
 
-def queued(queue):
+def queued(queue, **more):
     """A discipline on a link with little room, for flows with ECN and without, of both rule books."""
     links = (
-        Link("a", "b", 3e5, 0.01, buffer=12, queue=queue, queue_parameters=QUEUES[queue]),
+        Link("a", "b", 3e5, 0.01, buffer=12, queue=queue, queue_parameters=QUEUES[queue], **more),
         Link("b", "c", 2e5, 0.01, buffer_bytes=6000, queue=queue, queue_parameters=QUEUES[queue]),
     )
     flows = (
@@ -162,6 +162,11 @@ def scenarios():
     )
     made["network, grid"] = network("grid", "calendar")
     made |= {queue: queued(queue) for queue in QUEUES}
+    made["priority of retransmissions"] = queued("sfq", priority="retransmissions", priority_buffer=4)
+    made["priority, shared"] = Scenario(
+        (Flows(3, rtt=0.1), Flows(3, "newreno", "rfc", rtt=0.1, jitter=0.004)),
+        Bottleneck(3e5, 8, priority="retransmissions"), duration=6.0, warm_up=1.0, record=EVERYTHING,
+    )  # fmt: skip
     made |= {f"paced, {book}": paced(book) for book in ("ns2", "rfc")}
     made |= {f"routed, {book}": routed(book) for book in ("ns2", "rfc")}
     as_ns2 = {"ns2": 2, "min_threshold": 2, "max_threshold": 6, "weight": 0.05, "bytes": 1, "wait": 1}

@@ -34,7 +34,7 @@ DRAWN: dict[str, dict[str, tuple[float, ...]]] = {
         "gentle": (0, 1), "bytes": (0, 1), "wait": (0, 1), "mark_p": (1, 0, 0.1), "mean_packet": (500, 1, 100000),
         "ns2": (0, 1, 2),
     },
-    "sfq": {"queues": (16, 1, 2, 3, 500), "perturbation": (0, 0.01, 1.0), "ns2": (0, 1)},
+    "sfq": {"queues": (16, 1, 2, 3, 500), "perturbation": (0, 0.01, 1.0), "ns2": (0, 1), "lane_limit": (0, 1, 5)},
     "drr": {"queues": (16, 1, 2, 3, 500), "quantum": (1500, 40, 100000), "ns2": (0, 1)},
     "codel": {"target": (0.005, 1e-9, 0.09), "interval": (0.2, 0.11, 5.0), "mtu": (1500, 0)},
     "fq_codel": {

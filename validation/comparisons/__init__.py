@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
     from .leap import LeapVsPackets as LeapVsPackets
+    from .lock_out import LockOut as LockOut
     from .logistic import LogisticVsFluid as LogisticVsFluid
     from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
     from .packets_vs_ns2 import PacketsVsNs2 as PacketsVsNs2
     from .prediction import PredictionVsPackets as PredictionVsPackets
+    from .retransmission_priority import RetransmissionPriorityVsPackets as RetransmissionPriorityVsPackets
     from .sub_packet import SubPacketChainVsPackets as SubPacketChainVsPackets
     from .t_refwa import TRefwaMapVsFluid as TRefwaMapVsFluid
     from .t_refwa_packets import TRefwaVsPackets as TRefwaVsPackets
@@ -17,11 +19,13 @@ if TYPE_CHECKING:
 
 _HOME_OF = {
     "LeapVsPackets": "leap",
+    "LockOut": "lock_out",
     "LogisticVsFluid": "logistic",
     "LotkaVolterraVsFluid": "lotka_volterra",
     "MisraVsLinearisation": "fluid_tcp",
     "PacketsVsNs2": "packets_vs_ns2",
     "PredictionVsPackets": "prediction",
+    "RetransmissionPriorityVsPackets": "retransmission_priority",
     "SubPacketChainVsPackets": "sub_packet",
     "TRefwaMapVsFluid": "t_refwa",
     "TRefwaVsPackets": "t_refwa_packets",

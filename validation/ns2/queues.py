@@ -39,6 +39,10 @@ def is_random(link: Link) -> bool:
 def refuse_queue(link: Link) -> None:
     """Refuse a discipline that ns-2 does not have, or has in another form."""
     at = f" of link {link.name}"
+    if link.priority != "none":
+        raise ScenarioError(
+            f'links.priority{at} is "{link.priority}": ns-2 has no such gateway; leave it out'
+        )
     if link.queue == "droptail":
         return
     if link.queue not in CLASSES:
@@ -61,8 +65,9 @@ def refuse_queue(link: Link) -> None:
         raise ScenarioError(
             f"links.queue_parameters.min_threshold{at}: for 0 ns-2 takes one of its own; give more"
         )
-    if values.get("perturbation"):
-        raise ScenarioError(f"links.queue_parameters.perturbation{at}: ns-2 has no such thing; leave it out")
+    for name in ("perturbation", "lane_limit"):
+        if values.get(name):
+            raise ScenarioError(f"links.queue_parameters.{name}{at}: ns-2 has no such thing; leave it out")
 
 
 def settings(link: Link, number: Callable[[float], str]) -> Iterator[tuple[str, str]]:

@@ -68,8 +68,9 @@ def run_ns2(
     -------
     xarray.Dataset
         Over `flow`, after the warm-up and with the names of `simulate`, of which it has no more: `sent`, `dropped` (on
-        any link), `timeouts`, `goodput`, `goodput_packet_rate`, `goodput_rate`; `epochs` over `flow` and
-        `sent_in_epoch`; `loss_rate` and `jain`; of the whole run `start` and `finish` (NaN where a flow did not start
+        any link), `timeouts`, `goodput`, `goodput_packet_rate`, `goodput_rate`; `slice_goodput` over
+        `slice` and `flow`; `epochs` over `flow` and `sent_in_epoch`;
+        `loss_rate` and `jain`; of the whole run `start` and `finish` (NaN where a flow did not start
         or finish). With
         `record.sends`, over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`. The handshake
         counts as a segment.
@@ -139,9 +140,16 @@ def run_ns2(
 
 def _of_flows(scenario: Scenario, receives: Any, timeouts: Any, start: Any, finish: Any) -> dict[str, Any]:
     """What each flow received, when it started and finished, as variables: (dimension, values, unit, meaning)."""
-    goodput, bits = _first_receptions(scenario, receives)
+    first = _first_receptions(receives)
+    goodput, bits = _received(scenario, receives, first)
     measured = scenario.duration - scenario.warm_up
     return {
+        "slice_goodput": (
+            ("slice", "flow"),
+            _by_slice(scenario, receives, first),
+            "packets",
+            "different packets received in a slice",
+        ),
         "goodput": ("flow", goodput, "packets", "different packets received"),
         "goodput_packet_rate": (
             "flow",
@@ -228,10 +236,23 @@ def _counts(scenario: Scenario, sends: Packets, drops: Packets) -> dict[str, Any
     }
 
 
-def _first_receptions(scenario: Scenario, receives: Packets) -> tuple[np.ndarray, np.ndarray]:
-    """Segments of each flow received for the first time after the warm-up, and their bits."""
+def _first_receptions(receives: Packets) -> np.ndarray:
+    """Where each segment of each flow was received for the first time."""
     keys = np.stack([receives.flow, receives.segment])
-    first = np.unique(keys, axis=1, return_index=True)[1]
+    return np.asarray(np.unique(keys, axis=1, return_index=True)[1])
+
+
+def _by_slice(scenario: Scenario, receives: Packets, first: np.ndarray) -> np.ndarray:
+    """Segments received for the first time, by whole slice after the warm-up and flow."""
+    slices = int((scenario.duration - scenario.warm_up) / scenario.slice + 1e-9)
+    number = np.floor((receives.time[first] - scenario.warm_up) / scenario.slice).astype(int)
+    inside = (number >= 0) & (number < slices)
+    places = number[inside] * scenario.count + receives.flow[first][inside]
+    return np.bincount(places, minlength=slices * scenario.count).reshape(slices, scenario.count)
+
+
+def _received(scenario: Scenario, receives: Packets, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Segments of each flow received for the first time after the warm-up, and their bits."""
     first = first[receives.time[first] >= scenario.warm_up]
     groups = [(g, g.settings()) for g in scenario.flows]
     size = np.repeat([8.0 * g.packet_size for g, _ in groups], [g.count for g, _ in groups])

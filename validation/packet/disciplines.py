@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .kernel import hooks
 from .kernel import records as k
 from .kernel.parameters import read_parameters
-from .kernel.queues import DISCIPLINES, HOOKS
+from .kernel.queues import DISCIPLINES, HOOKS, MECHANISMS
 from .kernel.streams import stream
 from .scenario.scenario import Scenario, refuse_above
 
@@ -18,15 +18,17 @@ from .scenario.scenario import Scenario, refuse_above
 def fill_queues(scenario: Scenario, seed: int, links: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Write where each link's discipline keeps its state; addresses of the hooks in use, and the states."""
     word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
-    used = {way.queue for way in scenario.ways} - {"droptail"}
-    table = hooks.addresses([file if name in used else None for name, file in DISCIPLINES.items()], HOOKS)
+    used = {way.mechanism for way in scenario.ways} - {"droptail"}
+    table = hooks.addresses([file if name in used else None for name, file in MECHANISMS.items()], HOOKS)
     parts: list[NDArray[np.uint8]] = []
     end = 0
     for i, way in enumerate(scenario.ways if used else ()):
-        file = DISCIPLINES[way.queue]
-        if way.queue == "droptail":
+        if way.mechanism == "droptail":
             continue
-        values = read_parameters(file, way.queue_parameters, "links.queue_parameters", way.queue)
+        file = MECHANISMS[way.mechanism]
+        values = read_parameters(
+            DISCIPLINES[way.queue], way.queue_parameters, "links.queue_parameters", way.queue
+        )
         links["key"][i] = stream(word, k.QUEUEING, i)
         for where, made in zip(("state", "lanes"), _records(file, values, way), strict=True):
             links[where][i] = end

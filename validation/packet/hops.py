@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernel import records as k
-from .kernel.queues import DISCIPLINES
+from .kernel.queues import MECHANISMS
 from .kernel.streams import GRID
 from .scenario.flows import Flows
 from .scenario.link import FAST
@@ -135,7 +135,7 @@ def make_links(scenario: Scenario) -> tuple[Any, NDArray[np.float64], NDArray[np
         served = way.needs_service or unlimited or (way.service == "auto" and scenario.exact)
         row["rate"] = math.inf if way.rate is None else way.rate
         row["loss"] = -1.0 if way.loses and not way.loses_alike else way.loss
-        row["discipline"] = list(DISCIPLINES).index(way.queue)
+        row["discipline"] = list(MECHANISMS).index(way.mechanism)
         row["number"] = i
         row["served"] = served and way.rate is not None
         row["limit"] = -1 if way.buffer is None else way.buffer - 1

@@ -15,7 +15,7 @@ from .engine import Run
 from .epochs import integral
 from .kernel import changes
 from .kernel import records as k
-from .kernel.queues import DISCIPLINES
+from .kernel.queues import MECHANISMS
 from .kernel.routers import ROUTERS
 from .phases import jain, phase_warning
 from .scenario.scenario import Scenario
@@ -232,7 +232,7 @@ def of_links(run: Run, measured: float) -> Variables:
 
 def of_queues(scenario: Scenario, run: Run) -> Variables:
     """What disciplines other than drop-tail did to packets; nothing where there is none."""
-    if all(way.queue == "droptail" for way in scenario.ways):
+    if all(way.mechanism == "droptail" for way in scenario.ways):
         return {}
     marked = "packets marked there instead of lost"
     evicted = "packets lost there after they had been let in; `link_dropped` counts them too"
@@ -361,10 +361,10 @@ def recordings(scenario: Scenario, run: Run) -> Variables:
 def _of_disciplines(scenario: Scenario, table: Any) -> Variables:
     """What disciplines remember, by name; NaN in samples of links whose discipline has nothing of that name."""
     data: Variables = {}
-    of_link = np.array([list(DISCIPLINES).index(way.queue) for way in scenario.ways])[
+    of_link = np.array([list(MECHANISMS).index(way.mechanism) for way in scenario.ways])[
         table[:, 1].astype(np.int64)
     ]
-    for number, file in enumerate(DISCIPLINES.values()):
+    for number, file in enumerate(MECHANISMS.values()):
         if not (of_link == number).any():
             continue
         for column, (name, (units, text)) in enumerate(getattr(file, "RECORDED", {}).items(), 4):

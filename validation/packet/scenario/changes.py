@@ -33,8 +33,8 @@ _PARTS: dict[str, type] = {
 #: Units of whole numbers and of topologies' arguments, which no text with a unit stands for.
 _UNITS = {
     "buffer": "packets", "access_buffer": "packets", "window_limit": "packets", "initial_window": "packets",
-    "segments": "packets", "buffer_bytes": "B", "arrival_rate": "1/s", "rates": "bit/s", "access_rate": "bit/s",
-    "access_delay": "s", "delays": "s",
+    "segments": "packets", "priority_buffer": "packets", "buffer_bytes": "B", "arrival_rate": "1/s", "rates": "bit/s",
+    "access_rate": "bit/s", "access_delay": "s", "delays": "s",
 }  # fmt: skip
 
 #: What words some keys take.

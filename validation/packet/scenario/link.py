@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tcpdynamics.errors import ScenarioError, check, check_name, shown
 
 from ..kernel.parameters import read_parameters
-from ..kernel.queues import DISCIPLINES
+from ..kernel.queues import BEHIND_PRIORITY, DISCIPLINES, PRIORITIES
 from ..kernel.routers import ROUTERS
 from .course import Changes, read_changes
 from .fields import FORBID, in_unit, one_of, read_texts, truth
@@ -70,6 +70,12 @@ class Link:
     reorder : bool
         Whether packets may overtake each other on the link: those with less jitter, or sent after the delay has
         fallen.
+    priority : {"none", "retransmissions"}
+        Retransmissions: they have a list of their own, which is sent before new data, whose queue is `queue`,
+        "droptail" or "sfq" (docs/queues.md). The `priority` of flows is another thing, for the queue "priority".
+    priority_buffer : int or None
+        Of `buffer`, places that retransmissions have to themselves; new data has the rest. None: the buffer is shared,
+        and a retransmission takes the place of the newest packet of new data where it is full.
     changes : tuple of (time, rate) or (time, rate, delay)
         Rate [bit/s] and delay [s] from that time [s] on; before the first they are `rate` and `delay`. Rate 0 is an
         outage: packets wait. Without a delay in its row, that of the row before holds on.
@@ -111,6 +117,8 @@ class Link:
     changes_by: Literal["packet", "bit"] = "packet"
     router: str = "none"
     router_parameters: dict[str, float | str] = field(default_factory=dict)
+    priority: Literal["none", "retransmissions"] = "none"
+    priority_buffer: int | None = None
     discipline: InitVar[str | None] = None
 
     __pydantic_config__ = FORBID
@@ -157,7 +165,12 @@ class Link:
     @property
     def needs_service(self) -> bool:
         """Whether an event at each end of a transmission is asked for, or needed by the discipline."""
-        return self.service == "served" or self.queue != "droptail" or bool(self.changes)
+        return self.service == "served" or self.mechanism != "droptail" or bool(self.changes)
+
+    @property
+    def mechanism(self) -> str:
+        """What decides whom the link refuses and sends next: its priority, or else its queue."""
+        return self.queue if self.priority == "none" else self.priority
 
     @property
     def loses(self) -> bool:
@@ -230,6 +243,10 @@ class Bottleneck:
         What a change of the rate means to a packet that is being sent, as of a `Link`.
     reorder : bool
         Whether a packet that is sent after the delay has fallen may overtake others.
+    priority : {"none", "retransmissions"}
+        Whether retransmissions are kept and sent first, as of a `Link`.
+    priority_buffer : int or None
+        Places that they have to themselves [packet], as of a `Link`.
 
     Raises
     ------
@@ -252,6 +269,8 @@ class Bottleneck:
     changes: tuple[tuple[float | str, ...], ...] = ()
     changes_by: Literal["packet", "bit"] = "packet"
     reorder: bool = False
+    priority: Literal["none", "retransmissions"] = "none"
+    priority_buffer: int | None = None
 
     __pydantic_config__ = FORBID
 
@@ -275,6 +294,8 @@ class Bottleneck:
             "changes",
             "changes_by",
             "reorder",
+            "priority",
+            "priority_buffer",
         )
         return Link(source, target, delay=0.0, duplex=False, **{name: getattr(self, name) for name in same})
 
@@ -322,13 +343,52 @@ def _check_queue(link: Link | Bottleneck, key: str, at: str = "") -> None:
     read_parameters(
         DISCIPLINES[link.queue], link.queue_parameters, f"{key}.queue_parameters", f'queue "{link.queue}"{at}'
     )
-    if link.queue == "droptail":
+    _check_priority(link, key, at)
+    for name, plain in (("queue", "droptail"), ("priority", "none")):
+        value = getattr(link, name)
+        if value == plain:
+            continue
+        if link.rate is None:
+            raise ScenarioError(
+                f'{key}.{name}{at} is "{value}", but without a rate no packet waits; give {key}.rate'
+            )
+        if isinstance(link, Link) and link.service == "analytic":
+            raise ScenarioError(
+                f'{key}.service{at} must not be "analytic" with {name} "{value}"; leave it out'
+            )
+
+
+def _check_priority(link: Link | Bottleneck, key: str, at: str) -> None:
+    """Refuse a priority that its queue or its buffer cannot have."""
+    one_of(f"{key}.priority{at}", link.priority, ("none", *PRIORITIES))
+    places = link.priority_buffer
+    if link.priority == "none":
+        if places is not None:
+            raise ScenarioError(
+                f'{key}.priority_buffer{at} needs {key}.priority = "retransmissions"; leave it out, or give that'
+            )
         return
-    if link.rate is None:
+    if link.queue not in BEHIND_PRIORITY:
         raise ScenarioError(
-            f'{key}.queue{at} is "{link.queue}", but without a rate no packet waits; give {key}.rate'
+            f'{key}.priority{at} is "{link.priority}", which goes with queue "droptail" or "sfq", not '
+            f'"{link.queue}"; change one of them'
         )
-    if isinstance(link, Link) and link.service == "analytic":
+    if link.queue_parameters.get("ns2"):
         raise ScenarioError(
-            f'{key}.service{at} must not be "analytic" with queue "{link.queue}"; leave it out'
+            f'{key}.queue_parameters.ns2{at} must be 0 with {key}.priority = "{link.priority}", which ns-2 has not; '
+            "leave it out"
         )
+    if link.buffer_bytes is not None:
+        raise ScenarioError(
+            f'{key}.buffer_bytes{at} cannot be shared out by {key}.priority = "{link.priority}", which counts packets; '
+            f"give {key}.buffer"
+        )
+    if places is None:
+        return
+    if link.buffer is None:
+        raise ScenarioError(
+            f"{key}.priority_buffer{at} is a part of {key}.buffer, which is not given; give it, or leave "
+            "priority_buffer out"
+        )
+    advice = f"places of {key}.buffer = {link.buffer} for retransmissions; one at least is new data's"
+    check(f"{key}.priority_buffer{at}", places, 1, link.buffer - 1, advice, whole=True)

@@ -17,13 +17,22 @@ from typing import Any
 from .. import views as at
 from ..hooks import caller
 from ..jit import inlined
-from . import codel, droptail, drr, fq_codel, pie, priority, proportional, red, sfq, step
+from . import codel, droptail, drr, fq_codel, pie, priority, proportional, red, retransmissions, sfq, step
 
-#: Name -> the file with its hooks; `discipline` of a link's record is the place in this table.
+#: Name -> the file with its hooks; `discipline` of a link's record is the place in `MECHANISMS`.
 DISCIPLINES: dict[str, ModuleType] = {
     "droptail": droptail, "red": red, "sfq": sfq, "drr": drr, "codel": codel, "fq_codel": fq_codel, "pie": pie,
     "priority": priority, "step": step, "proportional": proportional,
 }  # fmt: skip
+
+#: What a link's `priority` may be besides "none" -> the file with its hooks, which takes the place of the discipline's.
+PRIORITIES: dict[str, ModuleType] = {"retransmissions": retransmissions}
+
+#: Disciplines whose queue a priority may leave to new data.
+BEHIND_PRIORITY = ("droptail", "sfq")
+
+#: All files with hooks, by their place in rows of `queue_hooks`.
+MECHANISMS: dict[str, ModuleType] = {**DISCIPLINES, **PRIORITIES}
 
 #: Hook -> its shape; the places of the addresses in a row of `queue_hooks`.
 HOOKS = {
