@@ -20,6 +20,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "FluidTcpProportional": _LINK | {"gain": 1e-4},
     "FluidTcpRed": _LINK | {"min_threshold": 50.0, "max_threshold": 700.0, "p_max": 0.1, "averaging": 0.05},
     "LotkaVolterraQueue": {"base_rtt": 0.1},
+    "MtcpThroughput": _FORMULA,
     "PftkApproximate": _FORMULA,
     "PftkFull": _FORMULA,
     "SharedLink": _LINK,

@@ -9,9 +9,11 @@ What the paper leaves open, and how it is here. Replies of a route that come whi
 missing are duplicates; the third has the oldest one sent again (section 3.5.1), once over each route with room, over
 its own if none has. A window is reduced once for what was sent before the reduction, by rule book "ns2" to half of
 itself as ns-2's Reno, by "rfc" to half of what is under way (RFC 5681). Replies in order let a window grow as Reno's. A
-timeout (section 3.5.2) hands the list to the other routes; what finds no room there waits, and goes before new data
-over any route. With `cumulative`, a list forgets too what the cumulative acknowledgement covers; without it an entry
-stays until its own reply, as the paper says, and a reply that is lost is taken for a segment that is.
+timeout (section 3.5.2) hands the list to the other routes; what finds no room there waits, and goes before new data.
+Until a reply comes over it, a route whose timer has expired carries only copies of what goes over others, one at a
+time: new data there would hold up all routes for as long as the route is dark. With `cumulative`, a list forgets too
+what the cumulative acknowledgement covers; without it an entry stays until its own reply, as the paper says, and a
+reply that is lost is taken for a segment that is.
 
 One-way times (section 3.4.3) begin with the halves of the first measurement of a pair of routes.
 """
@@ -81,12 +83,14 @@ STATE = np.dtype(
 _state = at.part_of("paced_state", STATE, FLOW, "paced_state")
 
 #: A route: window, one-way times (negative: unknown) and timer [s], its way; the list, as positions, entries in it,
-#: whether a segment in it is older than one before, what was sent before the last reduction; counts.
+#: whether a segment in it is older than one before, what was sent before the last reduction; whether no reply has come
+#: since the last timeout; counts.
 LANE = np.dtype(
     [
         *((name, np.float64) for name in "cwnd ssthresh forward back deadline due access back_access".split()),
         *((name, np.int64) for name in "forward_hop forward_end back_hop back_end".split()),
-        *((name, np.int64) for name in "head tail listed mixed newest recover dupacks backoff timer both".split()),
+        *((name, np.int64) for name in "head tail listed mixed newest recover dupacks".split()),
+        *((name, np.int64) for name in "backoff silent timer both".split()),
         *((name, np.int64) for name in "sent replies timeouts fast".split()),
     ]
 )  # fmt: skip
@@ -197,17 +201,28 @@ def _fill(w: Any, f: Any, s: Any, i: Any) -> None:
         if r < 0:
             return
         _send(w, f, s, i, r, seq, TIMEOUT, 0)
+        if not route_of(w, f, r).silent:
+            for other in range(f.n_lanes):
+                if route_of(w, f, other).silent and route_of(w, f, other).listed == 0:
+                    _send(w, f, s, i, other, seq, TIMEOUT, 0)
 
 
 @called
 def _next_with_room(w: Any, f: Any, s: Any, but: Any) -> Any:
-    """The route whose turn it is, of those whose windows have room (eq. 11) and that are not `but`; -1 without."""
+    """The route whose turn it is, of those whose windows have room (eq. 11) and that are not `but`; -1 without.
+
+    Silent routes have no turn, unless all are.
+    """
+    speaking = 0
+    for r in range(f.n_lanes):
+        if not route_of(w, f, r).silent:
+            speaking = 1
     for step in range(f.n_lanes):
         r = s.turn + step
         if r >= f.n_lanes:
             r -= f.n_lanes
         lane = route_of(w, f, r)
-        if r != but and lane.listed + 1 <= lane.cwnd:
+        if r != but and lane.listed + 1 <= lane.cwnd and not (lane.silent and speaking):
             s.turn = r + 1 if r + 1 < f.n_lanes else 0
             return r
     return -1
@@ -281,6 +296,7 @@ def _reply(w: Any, f: Any, s: Any, i: Any, r: Any, seq: Any, back: Any) -> None:
     lane.listed -= 1
     lane.replies += 1
     lane.backoff = 1
+    lane.silent = 0
     if position > lane.head:
         lane.dupacks += 1
         if lane.dupacks == DUP_THRESH:
@@ -334,6 +350,8 @@ def _pass(w: Any, f: Any, s: Any, i: Any) -> None:
         return
     for r in range(f.n_lanes):
         lane = route_of(w, f, r)
+        if lane.silent and f.una < f.limit:  # its timer runs on
+            continue
         position = lane.head
         while position < lane.tail:
             entry = _in_list(w, f, s, r, position)
@@ -391,6 +409,7 @@ def _time_out(w: Any, f: Any, s: Any, i: Any, r: Any) -> None:
     lane.timeouts += 1
     lane.ssthresh = _half(f, lane)
     lane.cwnd = 1.0
+    lane.silent = 1
     if lane.backoff < f.max_backoff:
         lane.backoff *= 2
     for position in range(lane.head, lane.tail):
