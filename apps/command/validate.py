@@ -38,6 +38,7 @@ _COMPARISONS = {
         "WindowRulesVsLaws",
         "HighSpeed, Scalable, CUBIC and Reno in packets against their laws.",
     ),
+    "mtcp": ("MtcpVsPackets", "M/TCP over two routes: Table 4 of its paper, closed forms, one-way times."),
 }
 
 

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
     from .logistic import LogisticVsFluid as LogisticVsFluid
     from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
+    from .mtcp import MtcpVsPackets as MtcpVsPackets
     from .packets_vs_ns2 import PacketsVsNs2 as PacketsVsNs2
     from .prediction import PredictionVsPackets as PredictionVsPackets
     from .sub_packet import SubPacketChainVsPackets as SubPacketChainVsPackets
@@ -17,6 +18,7 @@ _HOME_OF = {
     "LogisticVsFluid": "logistic",
     "LotkaVolterraVsFluid": "lotka_volterra",
     "MisraVsLinearisation": "fluid_tcp",
+    "MtcpVsPackets": "mtcp",
     "PacketsVsNs2": "packets_vs_ns2",
     "PredictionVsPackets": "prediction",
     "SubPacketChainVsPackets": "sub_packet",
