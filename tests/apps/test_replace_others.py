@@ -54,6 +54,7 @@ COMMANDS = {
     "comparison LogisticVsFluid": ("validate", "logistic", "--quick", "--output"),
     "comparison LotkaVolterraVsFluid": ("validate", "lotka-volterra", "--quick", "--output"),
     "comparison WindowRulesVsLaws": ("validate", "window-rules", "--quick", "--output"),
+    "comparison MtcpVsPackets": ("validate", "mtcp", "--quick", "--output"),
     "comparison PacketsVsNs2": ("validate", "ns2", "--output"),
     "comparison SubPacketChainVsPackets": ("validate", "sub-packet", "--quick", "--output"),
     "report": ("report", "--quick", "--output"),

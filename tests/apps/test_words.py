@@ -207,10 +207,21 @@ def _chart() -> None:
         _comparison("MisraVsLinearisation", ratio=(0.8,), rounds=1, horizon=20.0),
         _comparison("SubPacketChainVsPackets", flows=(20,), duration=40.0, warm_up=10.0, replications=2),
         _comparison("WindowRulesVsLaws", rules=("reno",), loss=(0.01, 0.005), duration=20.0, replications=2),
+        _comparison("MtcpVsPackets", rates=(1e7,), lists=("cumulative",), replications=2),
         lambda: PacketsVsNs2(cases=("wide", "star"), seeds=2).run(live=False),
         _chart,
     ],
-    ids=["logistic", "lotka-volterra", "t-refwa", "misra", "sub-packet", "window-rules", "ns2", "chart"],
+    ids=[
+        "logistic",
+        "lotka-volterra",
+        "t-refwa",
+        "misra",
+        "sub-packet",
+        "window-rules",
+        "mtcp",
+        "ns2",
+        "chart",
+    ],
 )
 def test_long_work_says_which_share_is_done(work: Callable[[], Any]) -> None:
     """It grows to 1, over a value between: what `validate`, `figures` and charts show while they work."""

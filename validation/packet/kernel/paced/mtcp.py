@@ -74,8 +74,9 @@ STATE = np.dtype(
     [
         *((p.name, np.float64) for p in PARAMETERS),
         *((name, np.float64) for name in ("initial_rto", "held_sent")),
-        # the sender: acknowledged so far, whose turn it is, segments to be sent again and where to look for them
-        *((name, np.int64) for name in "una turn missing hole capacity planned".split()),
+        # the sender: acknowledged so far, whose turn it is, segments to be sent again, where to look for
+        # them, silent routes
+        *((name, np.int64) for name in "una turn missing hole silent capacity planned".split()),
         # the receiver: how it acknowledges, segments that it has not yet answered, its timer
         *((name, np.int64) for name in "scheme held answering".split()),
     ]
@@ -180,7 +181,9 @@ def on_feedback(w: Any, f: Any, i: Any, slot: Any) -> None:
 
 @called
 def _add_up(w: Any, f: Any) -> None:
-    """The flow's window is that of all its routes."""
+    """The flow's window, where it is written down, is that of all its routes."""
+    if not w.sampling:
+        return
     f.cwnd = 0.0
     f.ssthresh = 0.0
     for r in range(f.n_lanes):
@@ -201,7 +204,7 @@ def _fill(w: Any, f: Any, s: Any, i: Any) -> None:
         if r < 0:
             return
         _send(w, f, s, i, r, seq, TIMEOUT, 0)
-        if not route_of(w, f, r).silent:
+        if s.silent and not route_of(w, f, r).silent:
             for other in range(f.n_lanes):
                 if route_of(w, f, other).silent and route_of(w, f, other).listed == 0:
                     _send(w, f, s, i, other, seq, TIMEOUT, 0)
@@ -213,10 +216,7 @@ def _next_with_room(w: Any, f: Any, s: Any, but: Any) -> Any:
 
     Silent routes have no turn, unless all are.
     """
-    speaking = 0
-    for r in range(f.n_lanes):
-        if not route_of(w, f, r).silent:
-            speaking = 1
+    speaking = s.silent < f.n_lanes
     for step in range(f.n_lanes):
         r = s.turn + step
         if r >= f.n_lanes:
@@ -296,6 +296,7 @@ def _reply(w: Any, f: Any, s: Any, i: Any, r: Any, seq: Any, back: Any) -> None:
     lane.listed -= 1
     lane.replies += 1
     lane.backoff = 1
+    s.silent -= lane.silent
     lane.silent = 0
     if position > lane.head:
         lane.dupacks += 1
@@ -409,6 +410,7 @@ def _time_out(w: Any, f: Any, s: Any, i: Any, r: Any) -> None:
     lane.timeouts += 1
     lane.ssthresh = _half(f, lane)
     lane.cwnd = 1.0
+    s.silent += 1 - lane.silent
     lane.silent = 1
     if lane.backoff < f.max_backoff:
         lane.backoff *= 2
