@@ -37,6 +37,8 @@ from tcpdynamics.validation.packet import simulate
 from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
+from .mtcp import compared as mtcp_compared
+from .mtcp import section as mtcp_section
 from .steps import Progress, Tell, step
 
 if TYPE_CHECKING:
@@ -78,7 +80,8 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     with step("solving the sub-packet chain", tell):
         main = paper.fig9(quick)
         solved = _solve(main)
-    result, others, (judged, tied, tied_exact), parts = _packets(main, quick, tell)
+    result, others, (judged, tied, tied_exact), parts, over_routes = _packets(main, quick, tell)
+    mtcp = mtcp_section(over_routes)
     (stability, stability_lines), claims = equations()
     tables = [_claims(paper, rows) for paper, rows in claims.items()]
     busiest = _nearest(result, 100)
@@ -126,6 +129,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         claims=tables,
         summary=_summary(answers, stability_lines, tables),
         stability=Markup(stability),
+        mtcp=Markup(mtcp.html),
         judged=[
             _judged("No exact ties", judged),
             _judged("Exact ties: ours on its grid of times", tied),
@@ -158,8 +162,8 @@ def _shared(name: str) -> Markup:
 
 def _packets(
     main: SubPacketChainVsPackets, quick: bool, tell: Tell
-) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms]:
-    """Results of Fig. 9; of Figs. 10 and 11 with their titles; of comparisons with ns-2; of window rules and queues.
+) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms, xr.Dataset]:
+    """Results of Fig. 9; of Figs. 10 and 11 with titles; against ns-2; of window rules and queues; of M/TCP.
 
     Two at a time: while one is simulated without the interpreter's lock, another is evaluated.
     """
@@ -184,12 +188,14 @@ def _packets(
         rest = [pool.submit(run, figure, comparison) for _, figure, comparison in reversed(others)]
         judged = pool.submit(_against_ns2, quick, tell)
         parts = pool.submit(mechanisms, quick, tell)
+        over_routes = pool.submit(mtcp_compared, quick, tell)
         titles = [title for title, _, _ in others]
         return (
             first.result(),
             [(title, run.result()) for title, run in zip(titles, reversed(rest), strict=True)],
             judged.result(),
             parts.result(),
+            over_routes.result(),
         )
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -20,6 +20,7 @@ SECONDS = {
     "comparing packets with ns-2": (10, 4),
     "comparing window rules with their laws": (5, 2),
     "comparing queues": (3, 1),
+    "comparing M/TCP with its paper": (35, 5),
     "drawing the papers' figures and charts": (2, 2),
     "comparing with fluids: logistic control": (1, 1),
     "comparing with fluids: Lotka-Volterra control": (6, 2),
