@@ -254,7 +254,7 @@ def _send(w: Any, f: Any, s: Any, i: Any, r: Any, seq: Any, repeat_kind: Any, bo
         _set_timer(w, f, s, i, r)
 
 
-@called
+@inlined
 def _note(w: Any, f: Any, s: Any, i: Any, seq: Any, what: Any) -> None:
     """What is known of a segment from now on."""
     place = seq & (at.sacked(w).shape[1] - 1)
@@ -277,7 +277,7 @@ def _first_missing(w: Any, f: Any, s: Any, i: Any) -> Any:
     return s.hole
 
 
-@called
+@inlined
 def _reply(w: Any, f: Any, s: Any, i: Any, r: Any, seq: Any, back: Any) -> None:
     """A reply to a segment that went over route `r`, in an acknowledgement that came over route `back`."""
     if seq >= f.una:
@@ -341,7 +341,7 @@ def _close_up(w: Any, f: Any, s: Any, r: Any) -> None:
     lane.tail = to
 
 
-@called
+@inlined
 def _pass(w: Any, f: Any, s: Any, i: Any) -> None:
     """All before `f.una` is acknowledged."""
     for seq in range(s.una, f.una):
@@ -434,7 +434,7 @@ def _time_out(w: Any, f: Any, s: Any, i: Any, r: Any) -> None:
 # One-way times and timers (section 3.4.3)
 
 
-@called
+@inlined
 def _measure(w: Any, f: Any, s: Any, r: Any, back: Any, time: Any) -> None:
     """A segment went over route `r`, its acknowledgement came over `back`, in `time` [s] (eqs. 4-8)."""
     there, here = route_of(w, f, r), route_of(w, f, back)
@@ -451,7 +451,7 @@ def _measure(w: Any, f: Any, s: Any, r: Any, back: Any, time: Any) -> None:
     f.srtt = there.forward + here.back
 
 
-@called
+@inlined
 def _timeout_of(w: Any, f: Any, s: Any, r: Any) -> Any:
     """The timeout of a route [s]: eq. (9), or (10) in duplication mode; floor, back-off and ceiling as TCP's."""
     lane = route_of(w, f, r)
@@ -547,7 +547,7 @@ def _held(w: Any, f: Any, s: Any, number: Any) -> Any:
     return _entry(w, f, f.n_ring - REPLIES + number)
 
 
-@called
+@inlined
 def _answer(w: Any, f: Any, s: Any, i: Any) -> None:
     """Acknowledge what is held, over a route drawn at random or over each."""
     if s.scheme == IMMEDIATE:
@@ -560,7 +560,7 @@ def _answer(w: Any, f: Any, s: Any, i: Any) -> None:
     s.answering += 1  # a timer that is still set says nothing
 
 
-@called
+@inlined
 def _acknowledge(w: Any, f: Any, s: Any, i: Any, r: Any) -> None:
     """Send an acknowledgement of all that is held over route `r`."""
     slot = new_slot(w)
