@@ -274,15 +274,24 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
             if group.route is None
             else " > ".join(group.route)
         )
+        if group.routes:
+            path = ", ".join(" > ".join(way) for way in group.routes)
     else:
         path = f"RTT {_seconds(low)}" + ("" if low == high else f" to {_seconds(high)}")
     rules = "" if group.open_loop else f" as in {BOOKS[group.rules].CALLED}"
     words = [f"{group.sender}{rules}", path, f"packets of {group.packet_size} B"]
     if group.open_loop:
         words += _rates_of(group)
-    elif group.windowless:
+    elif group.paced:
         numbers = ", ".join(f"{name} {value:g}" for name, value in group.sender_parameters().items())
-        words += [f"parameters ({numbers})", f"reports of {group.ack_size} B"]
+        words.append(f"parameters ({numbers})")
+        if group.windowless:
+            words.append(f"reports of {group.ack_size} B")
+        else:
+            words += [
+                f"window {s['initial_window']} to {group.window_limit}",
+                f"acks of {group.ack_size} B, {group.acks.replace('_', ' and ')}",
+            ]
     else:
         words += [
             f"control {group.control}{_rule_numbers(group)}",

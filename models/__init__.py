@@ -35,6 +35,9 @@ from .lotka_volterra.readings import LotkaVolterraLink as LotkaVolterraLink
 from .lotka_volterra.readings import LotkaVolterraQueue as LotkaVolterraQueue
 from .lotka_volterra.readings import LotkaVolterraThroughput as LotkaVolterraThroughput
 from .lotka_volterra.readings import LotkaVolterraWindows as LotkaVolterraWindows
+from .mtcp import MtcpThroughput as MtcpThroughput
+from .mtcp import OneWayTimes as OneWayTimes
+from .mtcp import effective_ack_loss as effective_ack_loss
 from .sub_packet.aggregated import SubPacketApproximate as SubPacketApproximate
 from .sub_packet.aggregated import SubPacketFresh as SubPacketFresh
 from .sub_packet.aggregated import SubPacketFull as SubPacketFull

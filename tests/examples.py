@@ -23,6 +23,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "LeapTransfer": {"data_loss": 0.1, "ack_loss": 0.1},
     "OverloadedStar": {"density": 3.5},
     "LotkaVolterraQueue": {"base_rtt": 0.1},
+    "MtcpThroughput": _FORMULA,
     "PftkApproximate": _FORMULA,
     "PftkFull": _FORMULA,
     "SharedLink": _LINK,

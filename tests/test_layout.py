@@ -135,14 +135,15 @@ def test_public_names() -> None:
         "HighSpeedTcp", "LeapTimeout", "LeapTransfer", "Logistic", "LogisticAckClocked", "LogisticDelayed",
         "LogisticMap", "LotkaVolterraCrossDelayed", "LotkaVolterraDelayed", "LotkaVolterraErrors", "LotkaVolterraHeld",
         "LotkaVolterraLink", "LotkaVolterraMap", "LotkaVolterraQueue", "LotkaVolterraStale",
-        "LotkaVolterraThroughput", "LotkaVolterraWindows", "OverloadedStar", "PftkApproximate", "PftkFull", "RttCode",
+        "LotkaVolterraThroughput", "LotkaVolterraWindows", "MtcpThroughput", "OneWayTimes", "OverloadedStar",
+        "PftkApproximate", "PftkFull", "RttCode",
         "ScalableTcp", "SharedLink", "SquareRoot", "SubPacketApproximate", "SubPacketExact",
         "SubPacketFresh", "SubPacketFull", "SubPacketLevels", "TRefwaBiased", "TRefwaContinuous",
         "TRefwaDelayed", "TRefwaGroups", "TRefwaIntegrating", "TRefwaIntegratingDelayed",
         "TRefwaIntegratingSemiImplicit", "TRefwaLimited", "TRefwaLimitedClamped", "TRefwaMeasured",
         "TRefwaMeasuredRtt", "TRefwaMixed", "TRefwaQueueDelayed", "TRefwaTwoLinksCommanded",
         "TRefwaTwoLinksMeasured", "TRefwaWindow", "TcpLinearisation", "Tfrc", "alpha_fair_utility",
-        "atkinson", "collapse_threshold", "entropy", "gini", "hill_number", "hoover", "jain",
+        "atkinson", "collapse_threshold", "effective_ack_loss", "entropy", "gini", "hill_number", "hoover", "jain",
         "min_max_ratio", "per_flow", "rfc_table",
     }  # fmt: skip
 

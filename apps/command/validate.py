@@ -48,6 +48,7 @@ _COMPARISONS = {
         "A gateway that sends retransmissions first: fairness and losses with and without it, and its model.",
     ),
     "lock-out": ("LockOut", "Why a third of the flows get nothing for 20 s: one thing taken away at a time."),
+    "mtcp": ("MtcpVsPackets", "M/TCP over two routes: Table 4 of its paper, closed forms, one-way times."),
 }
 
 

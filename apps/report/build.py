@@ -25,7 +25,6 @@ from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation.comparisons import packets_vs_ns2 as ns2
 from tcpdynamics.validation.comparisons.comparison import counts
-from tcpdynamics.validation.comparisons.leap import LeapVsPackets
 from tcpdynamics.validation.comparisons.sub_packet import (
     AGREES,
     CLOSE,
@@ -35,14 +34,11 @@ from tcpdynamics.validation.comparisons.sub_packet import (
 from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsLaws
 from tcpdynamics.validation.packet import simulate
 
+from . import leap, mtcp, retransmissions, routers
 from .equations import Equations, beside
-from .leap import answer as leap_answer
-from .leap import leap
-from .leap import rows as leap_rows
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
-from .retransmissions import Retransmissions, retransmissions
-from .routers import routers
+from .sections import Section
 from .steps import Progress, Tell, step
 
 if TYPE_CHECKING:
@@ -54,6 +50,10 @@ POINTS = 1_000_000
 SILENCE = 16
 #: Seeds of comparisons with ns-2 in the quick report.
 QUICK_SEEDS = 4
+#: Anchor -> what makes a section on a mechanism of the papers; a quick report leaves them out.
+SECTIONS = {
+    "leap": leap.section, "mtcp": mtcp.section, "retransmissions": retransmissions.section, "routers": routers.section,
+}  # fmt: skip
 _VERSIONS = ("numpy", "scipy", "sympy", "numba", "xarray", "jax", "plotly")
 
 
@@ -84,16 +84,13 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
     with step("solving the sub-packet chain", tell):
         main = paper.fig9(quick)
         solved = _solve(main)
-    result, others, (judged, tied, tied_exact), parts, leaps, resent = _packets(main, quick, tell)
-    routed = routers(quick, tell)
+    result, others, (judged, tied, tied_exact), parts, sections = _packets(main, quick, tell)
     (stability, stability_lines), claims = equations()
     tables = [_claims(paper, rows) for paper, rows in claims.items()]
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
     answers = _answers(result, busiest, judged) | {
         "mechanisms": mechanisms_answer(parts),
-        "leap": leap_answer(leaps),
-        "retransmissions": resent.answer(),
     }
     drawn = {
         "solved": solved.pop("figure"),
@@ -102,8 +99,6 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         "loss": main.loss_figure(result),
         "ns2": ns2.PacketsVsNs2.figure(judged),
         "rules": WindowRulesVsLaws.figure(parts.rules),
-        "leap": LeapVsPackets.figure(leaps),
-        **resent.figures(),
     }
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         resources.files("tcpdynamics.apps.report.templates")
@@ -139,7 +134,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         claims=tables,
         summary=_summary(answers, stability_lines, tables),
         stability=Markup(stability),
-        routers=routed,
+        sections=sections,
         judged=[
             _judged("No exact ties", judged),
             _judged("Exact ties: ours on its grid of times", tied),
@@ -156,10 +151,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         seeds=QUICK_SEEDS if quick else ns2.PacketsVsNs2.seeds,
         answers=answers,
         rules_paragraph=WindowRulesVsLaws.paragraph(parts.rules),
-        leap_paragraphs=LeapVsPackets.paragraph(leaps).split("\n\n")[:2],
-        leap_rows=leap_rows(leaps),
         queues=parts.queues,
-        resent=resent.paragraphs(),
         crowd={"flows": FLOWS, "rate": RATE / 1e6, "buffer": BUFFER, "rtt": [1e3 * t for t in RTT]},
     )
 
@@ -175,9 +167,8 @@ def _shared(name: str) -> Markup:
 
 def _packets(
     main: SubPacketChainVsPackets, quick: bool, tell: Tell
-) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms, xr.Dataset, Retransmissions]:
-    """Results of Fig. 9; of Figs. 10 and 11 with their titles; of comparisons with ns-2; of window rules and queues;
-    of LEAP; of lost retransmissions.
+) -> tuple[xr.Dataset, list[tuple[str, xr.Dataset]], list[xr.Dataset], Mechanisms, dict[str, Section]]:
+    """Results of Fig. 9; of Figs. 10 and 11 with titles; against ns-2; of window rules and queues; the papers' own.
 
     Two at a time: while one is simulated without the interpreter's lock, another is evaluated.
     """
@@ -202,16 +193,14 @@ def _packets(
         rest = [pool.submit(run, figure, comparison) for _, figure, comparison in reversed(others)]
         judged = pool.submit(_against_ns2, quick, tell)
         parts = pool.submit(mechanisms, quick, tell)
-        leaps = pool.submit(leap, quick, tell)
-        resent = pool.submit(retransmissions, quick, tell)
+        sections = {name: pool.submit(section, quick, tell) for name, section in SECTIONS.items()}
         titles = [title for title, _, _ in others]
         return (
             first.result(),
             [(title, run.result()) for title, run in zip(titles, reversed(rest), strict=True)],
             judged.result(),
             parts.result(),
-            leaps.result(),
-            resent.result(),
+            {name: section.result() for name, section in sections.items()},
         )
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

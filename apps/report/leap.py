@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.validation.comparisons.leap import CLAIMS, LeapVsPackets
 
+from .sections import Section, section_of
 from .steps import Tell, step
 
 if TYPE_CHECKING:
@@ -14,15 +15,19 @@ if TYPE_CHECKING:
 LEAP_STEP = "comparing LEAP with its paper"
 
 
-def leap(quick: bool, tell: Tell) -> xr.Dataset:
+def section(quick: bool, tell: Tell) -> Section:
     """Simulate the comparison; three densities are enough for the page."""
     shorter = {"density": (2.5, 3.0, 3.5), "senders": ("reno", "sack"), "replications": 3}
     comparison = LeapVsPackets(**(LeapVsPackets.quick | {"duration": 300.0} if quick else shorter))
     with step(LEAP_STEP, tell):
-        return comparison.run()
+        result = comparison.run()
+    return section_of(
+        "leap", "LEAP", answer(result), {"leap": comparison.figure(result)}, rows=_rows(result),
+        paragraphs=comparison.paragraph(result).split("\n\n")[:2],
+    )  # fmt: skip
 
 
-def rows(result: xr.Dataset) -> list[dict[str, str]]:
+def _rows(result: xr.Dataset) -> list[dict[str, str]]:
     """What the paper says of LEAP on Reno, and what packets say."""
     return [
         {

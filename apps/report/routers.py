@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.validation.comparisons.comparison import counts
 from tcpdynamics.validation.comparisons.t_refwa_packets import TRefwaVsPackets
 
+from .sections import Section, section_of
 from .steps import Tell, step
 
 if TYPE_CHECKING:
     import xarray as xr
-    from markupsafe import Markup
 
 STEP = "comparing a T-REFWA router with its models"
 
@@ -20,27 +19,14 @@ STEP = "comparing a T-REFWA router with its models"
 SETTINGS: dict[str, Any] = {"links": ("T3", "OC3"), "replications": 4}
 
 
-def routers(quick: bool, tell: Tell) -> Markup:
-    """Simulate, compare, and render the section."""
-    import jinja2
-    from markupsafe import Markup
-
+def section(quick: bool, tell: Tell) -> Section:
+    """Simulate and compare."""
     comparison = TRefwaVsPackets(**(TRefwaVsPackets.quick if quick else SETTINGS))
     with step(STEP, tell):
         result = comparison.run()
-    figure = comparison.figure(result).to_html(
-        full_html=False, include_plotlyjs=False, div_id="figure-routers"
-    )
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
-        resources.files("tcpdynamics.apps.report.templates")
-        .joinpath("report_routers.html.j2")
-        .read_text("utf-8")
-    )
-    return Markup(
-        template.render(
-            answer=answer(result), figure=Markup(figure), cases=_cases(result), table=_table(result),
-            statements=_statements(result), means=list(result["mean"].values),
-        )
+    return section_of(
+        "routers", "Routers", answer(result), {"routers": comparison.figure(result)}, cases=_cases(result),
+        table=_table(result), statements=_statements(result), means=list(result["mean"].values),
     )  # fmt: skip
 
 

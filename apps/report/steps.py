@@ -24,6 +24,7 @@ SECONDS = {
     "comparing a T-REFWA router with its models": (40, 8),
     "comparing what locks flows out": (16, 4),
     "comparing priority of retransmissions": (19, 2),
+    "comparing M/TCP with its paper": (35, 5),
     "drawing the papers' figures and charts": (2, 2),
     "comparing with fluids: logistic control": (1, 1),
     "comparing with fluids: Lotka-Volterra control": (6, 2),

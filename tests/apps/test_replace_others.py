@@ -63,6 +63,7 @@ COMMANDS = {
         "--quick",
         "--output",
     ),
+    "comparison MtcpVsPackets": ("validate", "mtcp", "--quick", "--output"),
     "comparison PacketsVsNs2": ("validate", "ns2", "--output"),
     "comparison SubPacketChainVsPackets": ("validate", "sub-packet", "--quick", "--output"),
     "report": ("report", "--quick", "--output"),

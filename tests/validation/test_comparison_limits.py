@@ -103,6 +103,8 @@ def test_the_bound_of_a_fluid_comparison_is_the_environments(
         ("LogisticVsFluid", "delay"),
         ("LotkaVolterraVsFluid", "flows"),
         ("MisraVsLinearisation", "ratio"),
+        ("MtcpVsPackets", "lists"),
+        ("MtcpVsPackets", "rates"),
         ("SubPacketChainVsPackets", "flows"),
         ("TRefwaMapVsFluid", "gains"),
         ("TRefwaMapVsFluid", "lags"),

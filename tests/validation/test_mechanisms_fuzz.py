@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tcpdynamics.errors import ScenarioError
 from tcpdynamics.validation.packet import engine, parse_scenario, result
 from tcpdynamics.validation.packet.kernel.paced import PACED
+from tcpdynamics.validation.packet.kernel.paced.mtcp import SCHEMES
 from tcpdynamics.validation.packet.kernel.parameters import parameters_of
 from tcpdynamics.validation.packet.kernel.queues import BEHIND_PRIORITY, DISCIPLINES
 from tcpdynamics.validation.packet.kernel.records import SENDERS
@@ -85,6 +86,12 @@ def flow_tables(draw):
         flow["parameters"] = _parameters(draw, PACED["tfrc"][rules])
         return flow
     flow["window_limit"] = draw(some([1, 2, 10, 64, 400]))
+    if sender == "mtcp":
+        _maybe(draw, flow, "initial_window", [1])
+        flow.pop("overhead", None)
+        flow |= {"acks": draw(some(SCHEMES)), "parameters": _parameters(draw, PACED["mtcp"][rules])}
+        flow["routes"] = [["a", "r", "b"], ["a", "q", "b"], ["a", "b"]][: draw(some([2, 3]))]
+        return flow
     control = draw(some(list(RULES)))
     if control == "dctcp":
         flow["ecn"] = True
@@ -145,7 +152,7 @@ def tables(draw):
     table["clock"] = draw(some(["auto", "grid", "double"]))
     if draw(st.booleans()):
         table["record"] = {"windows": 0, "queues": 0.05, "sends": True, "receives": True, "drops": True}
-    if draw(st.booleans()):
+    if draw(st.booleans()) and all(flow["sender"] != "mtcp" for flow in flows):
         table["bottleneck"] = draw(ways())
         for flow in flows:
             flow["rtt"] = draw(some(["20ms", 0.3]))
@@ -158,8 +165,15 @@ def tables(draw):
             if draw(st.integers(0, 3)) == 0:
                 router = draw(some(list(ROUTERS)))
                 way |= {"router": router, "router_parameters": _parameters(draw, ROUTERS[router])}
+        if any(flow["sender"] == "mtcp" for flow in flows):
+            table["links"] += [
+                {"source": a, "target": b, "delay": draw(some(["5ms", 0.1])), **draw(ways())}
+                for a, b in (("a", "q"), ("q", "b"), ("a", "b"))
+            ]
         for flow in flows:
-            flow |= {"source": "a", "target": "b"}
+            if flow["sender"] == "mtcp":
+                continue
+            flow |= {"route": ["a", "r", "b"]}
     return table | {"flows": flows}
 
 

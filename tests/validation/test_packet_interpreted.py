@@ -74,6 +74,23 @@ def paced(book):
     return Scenario(flows, None, 5.0, 0.0, epoch=0.1, slice=1.0, links=links, record=EVERYTHING)
 
 
+def several_routes(acks, book, clock):
+    """M/TCP over three routes, one of which goes dark for a while, beside SACK; both readings of its lists."""
+    dark = ((0.0, 4e5), (0.8, 0.0), (2.0, 4e5))
+    links = tuple(
+        link
+        for name, more in (("a", {}), ("b", {"loss": 0.05, "ack_loss": 0.2}), ("c", {"changes": dark}))
+        for link in (Link("s", name, 1e7, 0.002), Link(name, "d", 4e5, 0.02, buffer=8, **more))
+    )
+    ways = (("s", "a", "d"), ("s", "b", "d"), ("s", "c", "d"))
+    flows = (
+        Flows(1, "mtcp", book, routes=ways, acks=acks, parameters={"per_ack": 3}, jitter=0.002),
+        Flows(1, "mtcp", book, routes=ways[:2], acks=acks, parameters={"cumulative": 0}, segments=60),
+        Flows(1, "sack", book, route=ways[0]),
+    )
+    return Scenario(flows, None, 3.0, 0.0, epoch=0.1, slice=1.0, links=links, record=EVERYTHING, clock=clock)
+
+
 def queued(queue, **more):
     """A discipline on a link with little room, for flows with ECN and without, of both rule books."""
     links = (
@@ -169,6 +186,10 @@ def scenarios():
     )  # fmt: skip
     made |= {f"paced, {book}": paced(book) for book in ("ns2", "rfc")}
     made |= {f"routed, {book}": routed(book) for book in ("ns2", "rfc")}
+    for acks, book, clock in (
+        ("immediate", "ns2", "double"), ("duplicated", "rfc", "grid"), ("duplicated_delayed", "ns2", "grid"),
+    ):  # fmt: skip
+        made[f"mtcp, {acks}"] = several_routes(acks, book, clock)
     as_ns2 = {"ns2": 2, "min_threshold": 2, "max_threshold": 6, "weight": 0.05, "bytes": 1, "wait": 1}
     made["red, ns2"] = Scenario(
         (Flows(ecn=True),),

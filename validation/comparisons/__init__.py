@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .lock_out import LockOut as LockOut
     from .logistic import LogisticVsFluid as LogisticVsFluid
     from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
+    from .mtcp import MtcpVsPackets as MtcpVsPackets
     from .packets_vs_ns2 import PacketsVsNs2 as PacketsVsNs2
     from .prediction import PredictionVsPackets as PredictionVsPackets
     from .retransmission_priority import RetransmissionPriorityVsPackets as RetransmissionPriorityVsPackets
@@ -23,6 +24,7 @@ _HOME_OF = {
     "LogisticVsFluid": "logistic",
     "LotkaVolterraVsFluid": "lotka_volterra",
     "MisraVsLinearisation": "fluid_tcp",
+    "MtcpVsPackets": "mtcp",
     "PacketsVsNs2": "packets_vs_ns2",
     "PredictionVsPackets": "prediction",
     "RetransmissionPriorityVsPackets": "retransmission_priority",

@@ -244,6 +244,8 @@ def _refuse_flows(group: Flows) -> None:
         raise ScenarioError("flows.leap: ns-2 has no LEAP; leave it out")
     if group.has_users:
         raise ScenarioError("flows.think and flows.pool are not translated for ns-2; leave those flows out")
+    if group.routes:
+        raise ScenarioError('flows.sender = "mtcp": ns-2 has no such sender; it cannot be compared with it')
     if group.rules != "ns2" and not group.open_loop:
         raise ScenarioError(f'flows.rules = "{group.rules}": ns-2 has its own rules; take "ns2"')
     if not group.windowless:

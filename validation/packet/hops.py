@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,24 @@ from .scenario.link import FAST
 from .scenario.scenario import Scenario, refuse_above
 
 
-def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
-    """Each flow's hops in a row, there and back; pure delays become part of the delay before or after a hop."""
+class Way(NamedTuple):
+    """One route of a flow: its hops there and back, as rows, and the delays before the first of them [s]."""
+
+    forward_hop: int
+    forward_end: int
+    access: float
+    back_hop: int
+    back_end: int
+    back_access: float
+
+
+def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> tuple[Any, dict[int, list[Way]]]:
+    """Each flow's hops in a row, there and back; pure delays become part of the delay before or after a hop.
+
+    Beside them, all ways of each flow that has several routes; a flow's own record has the first of them.
+    """
     rows: list[Any] = []
+    ways: dict[int, list[Way]] = {}
     i = 0
     for group in scenario.flows:
         pool = group.pool or 1  # the connections of a user have one RTT
@@ -43,14 +58,49 @@ def make_hops(scenario: Scenario, flows: Any, routes: list[Any]) -> Any:
             f["back_end"] = len(rows)
             for name in ("access", "back_access"):
                 f[name] = on_clock(scenario, float(f[name]))
+            f["out_hop"], f["out_access"] = f["forward_hop"], f["access"]
+            if group.routes:
+                ways[i] = [Way(*(f[name].item() for name in Way._fields))]
+                ways[i] += [_further(scenario, rows, way, group) for way in scenario.routes_of(group)[1:]]
             i += 1
     hops = k.zeroed(len(rows), k.HOP)
     for column, name in enumerate(("link", "length", "delay", "tx", "jitter", "overtakes")):
         hops[name] = [row[column] for row in rows]
-    return hops
+    back = flows["back_end"] > flows["back_hop"]
+    _name_ends(hops, flows["forward_hop"], flows["forward_end"], flows["back_end"][back])
+    for more in ways.values():
+        for each in more[1:]:
+            _name_ends(
+                hops, each.forward_hop, each.forward_end, [each.back_end] * (each.back_end > each.back_hop)
+            )
+    return hops, ways
 
 
-def mark_through(scenario: Scenario, flows: Any, hops: Any, links: Any, drops: NDArray[np.int64]) -> None:
+def _name_ends(hops: Any, first: Any, forward_end: Any, back_end: Any) -> None:
+    """Say at which hops packets are counted, and behind which they are at a receiver or at their sender."""
+    hops["first"][first] = True
+    hops["leads"][forward_end - 1] = k.RECEIVE
+    hops["leads"][np.asarray(back_end, np.int64) - 1] = k.ACKED
+
+
+def _further(scenario: Scenario, rows: list[Any], way: Any, group: Flows) -> Way:
+    """Append the hops of one more route of a flow."""
+    there, back = way
+    start = len(rows)
+    access = on_clock(scenario, _chain(scenario, rows, there, group, 0.0, True))
+    middle = len(rows)
+    back_access = on_clock(scenario, _chain(scenario, rows, back, group, 0.0, False))
+    return Way(start, middle, access, middle, len(rows), back_access)
+
+
+def mark_through(
+    scenario: Scenario,
+    flows: Any,
+    hops: Any,
+    links: Any,
+    drops: NDArray[np.int64],
+    ways: dict[int, list[Way]],
+) -> None:
     """Which hops need no event of their own, and which flows no event at their receiver."""
     private = np.bincount(hops["link"], minlength=len(links)) == 1
     free = (links["limit"] < 0) & (links["limit_bytes"] < 0) & (links["loss"] == 0.0) & (links["served"] == 0)
@@ -58,8 +108,9 @@ def mark_through(scenario: Scenario, flows: Any, hops: Any, links: Any, drops: N
     named = np.isin(np.arange(len(links)), drops[:, 4]) | (links["on_data"] != 0) | (links["on_ack"] != 0)
     through = (private & free & ~named)[hops["link"]] & (hops["jitter"] == 0.0)
     # Every flow's segments need one event on their way at least.
-    for i in range(len(flows)):
-        first, end = flows["forward_hop"][i], flows["forward_end"][i]
+    parts = list(zip(flows["forward_hop"].tolist(), flows["forward_end"].tolist(), strict=True))
+    parts += [(way.forward_hop, way.forward_end) for more in ways.values() for way in more[1:]]
+    for first, end in parts:
         if through[first:end].all():
             through[end - 1] = False
     hops["through"] = through
@@ -73,6 +124,7 @@ def mark_through(scenario: Scenario, flows: Any, hops: Any, links: Any, drops: N
                 and group.delayed_ack == 0
                 and not group.windowless
                 and not group.has_users  # when data comes is compared with when connections begin
+                and not group.paced
                 and not scenario.exact
             )
             i += 1

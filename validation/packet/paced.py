@@ -1,4 +1,4 @@
-"""Paced senders of a run: where their hooks are, what they remember, with the parameters in it."""
+"""Senders with hooks of their own in a run: where the hooks are, what they remember, with the parameters in it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .hops import Way
 from .kernel import hooks
 from .kernel import records as k
 from .kernel.paced import HOOKS, PACED
@@ -18,7 +19,7 @@ _FEWEST, _MOST, _TRIPS = 1 << 8, 1 << 17, 4.0
 
 
 def fill_paced(
-    scenario: Scenario, flows: Any, hops: Any, links: Any
+    scenario: Scenario, flows: Any, hops: Any, links: Any, several: dict[int, list[Way]]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Write where each paced flow keeps its state; addresses of the hooks in use (row 0: none), and the states."""
     table = [np.zeros((1, len(HOOKS)), np.int64)]
@@ -38,7 +39,7 @@ def fill_paced(
             flows["paced"][i] = rows[key]
             for where, made in zip(
                 ("paced_state", "paced_lanes", "paced_ring"),
-                _records(file, group, flows[i], hops, links),
+                _records(file, group, flows[i], hops, links, several.get(i, [])),
                 strict=True,
             ):
                 flows[where][i] = end
@@ -49,17 +50,23 @@ def fill_paced(
     return np.concatenate(table), np.concatenate([np.zeros(0, np.uint8), *parts])
 
 
-def _records(file: Any, group: Any, flow: Any, hops: Any, links: Any) -> tuple[Any, Any, Any]:
+def _records(
+    file: Any, group: Any, flow: Any, hops: Any, links: Any, ways: list[Way]
+) -> tuple[Any, Any, Any]:
     """State, lanes and ring of one flow."""
     values = group.sender_parameters()
     state = k.zeroed(1, file.STATE)
     for name, value in values.items():
         state[name] = value
     lanes = k.zeroed(group.lanes, file.LANE)
+    for j, way in enumerate(ways):
+        for name, value in zip(Way._fields, way, strict=True):
+            lanes[name][j] = value
     file.prepare(state[0], lanes, values, group)
-    ring = k.zeroed(
-        _remembered(flow, hops, links) if hasattr(file, "RING") else 0, getattr(file, "RING", file.LANE)
-    )
+    size = 0
+    if hasattr(file, "RING"):
+        size = file.remembered(group) if hasattr(file, "remembered") else _remembered(flow, hops, links)
+    ring = k.zeroed(size, getattr(file, "RING", file.LANE))
     flow["n_lanes"], flow["n_ring"] = len(lanes), len(ring)
     return state, lanes, ring
 

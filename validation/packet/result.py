@@ -15,6 +15,7 @@ from .engine import Run
 from .epochs import integral
 from .kernel import changes
 from .kernel import records as k
+from .kernel.paced import mtcp
 from .kernel.queues import MECHANISMS
 from .kernel.routers import ROUTERS
 from .phases import jain, phase_warning
@@ -65,6 +66,7 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         | goodput_rates(run, measured)
         | of_users(scenario, run)
         | of_leaps(scenario, run)
+        | of_routes(scenario, run)
     )
     coords = {
         "flow": np.arange(scenario.count),
@@ -82,6 +84,8 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
             np.array(k.HANG_LENGTHS),
             {"units": "s", "long_name": "length"},
         )
+    if "route_sent" in data:
+        coords["route"] = np.arange(data["route_sent"][1].shape[1])
     attrs = {
         "name": scenario.name,
         "scenario": json.dumps(table(scenario)),
@@ -240,6 +244,42 @@ def of_queues(scenario: Scenario, run: Run) -> Variables:
         "link_marked": ("link", run.links["marked"], "packets", marked),
         "link_evicted": ("link", run.links["evicted"], "packets", evicted),
     }
+
+
+def of_routes(scenario: Scenario, run: Run) -> Variables:
+    """What senders with several routes did on each, over the whole run, and know at its end; nothing without any.
+
+    NaN where a flow has no such route, and for times that it has not measured.
+    """
+    most = max(len(group.routes) for group in scenario.flows)
+    if most == 0:
+        return {}
+    table = np.full((len(_OF_ROUTES), scenario.count, most), np.nan)
+    i = 0
+    for group in scenario.flows:
+        for flow in run.sim.flows[i : i + group.count] if group.routes else ():
+            lanes = mtcp.lanes_of(flow, run.sim.paced_state)
+            for values, name in zip(table, _OF_ROUTES, strict=True):
+                values[i, : len(lanes)] = lanes[name]
+            i += 1
+        i += 0 if group.routes else group.count
+    table[:2][table[:2] < 0.0] = np.nan
+    return {
+        f"route_{name}": (("flow", "route"), values, unit, text)
+        for values, (name, unit, text) in zip(table, _OF_ROUTES.values(), strict=True)
+    }
+
+
+#: Field of a route's record -> name, unit and meaning.
+_OF_ROUTES = {
+    "forward": ("time_there", "s", "estimate of the one-way time there, at the end"),
+    "back": ("time_back", "s", "estimate of the one-way time back, at the end"),
+    "cwnd": ("window", "packets", "congestion window of the route, at the end"),
+    "sent": ("sent", "packets", "data packets sent over the route, warm-up included"),
+    "replies": ("replies", "1", "segments taken off the route's list by their replies, warm-up included"),
+    "fast": ("fast_recoveries", "1", "fast retransmits of the route, warm-up included"),
+    "timeouts": ("timeouts", "1", "timeouts of the route, warm-up included"),
+}
 
 
 def of_acknowledgements(run: Run) -> Variables:

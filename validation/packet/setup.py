@@ -12,7 +12,7 @@ from tcpdynamics.errors import ScenarioError
 
 from . import user_rules
 from .disciplines import fill_queues
-from .hops import make_hops, make_links, mark_through, on_clock
+from .hops import Way, make_hops, make_links, mark_through, on_clock
 from .kernel import hooks
 from .kernel import records as k
 from .kernel.senders import BOOKS, leap
@@ -33,13 +33,13 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     flows = k.zeroed(n, k.FLOW)
     links, queue_time, queue_size = make_links(scenario)
     routes, rules = fill_flows(scenario, seed, flows)
-    hops = make_hops(scenario, flows, routes)
-    drops = _drops(scenario, flows, hops)
+    hops, several = make_hops(scenario, flows, routes)
+    drops = _drops(scenario, flows, hops, several)
     queue_hooks, queue_state = fill_queues(scenario, seed, links)
     queue_state = fill_ways(scenario, seed, links, queue_state)
     routing, queue_state = fill_routers(scenario, flows, hops, links, queue_state)
-    paced_hooks, paced_state = fill_paced(scenario, flows, hops, links)
-    mark_through(scenario, flows, hops, links, drops)
+    paced_hooks, paced_state = fill_paced(scenario, flows, hops, links, several)
+    mark_through(scenario, flows, hops, links, drops, several)
     # About one event in a bucket; a factor of four either way costs nothing.
     width = 1.0 / max(scenario.packet_rate * max(1.0, len(hops) / n), 1.0)
     buckets = _bucket_count(scenario, width)
@@ -196,7 +196,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "base_rto": s["initial_rto"],
         "tick": s["timer_granularity"],
         "overhead": group.overhead,
-        "delack": group.delayed_ack,
+        "delack": group.longest_ack_delay,
         "stop": math.inf if group.stop is None else group.stop,
         **BOOKS[group.rules].flow_fields(s),
         **{f"p{j}": value for j, value in enumerate(group.rule_parameters())},
@@ -241,8 +241,8 @@ def _draw_ways(scenario: Scenario, group: Flows, word: int, first: int) -> list[
     if not scenario.links:
         return []
     pairs = scenario.routes_of(group)
-    if len(pairs) == 1:
-        return pairs * group.count
+    if len(pairs) == 1 or group.routes:  # of several routes the first is that of the flow's record
+        return pairs[:1] * group.count
     return [pairs[int(first_draw(word, k.ENDS, first + j) * len(pairs))] for j in range(group.count)]
 
 
@@ -259,7 +259,7 @@ def _pareto(mean: int, shape: float, drawn: float) -> int:
 NS2_PHASE = 1193744747 / 2147483647
 
 
-def _drops(scenario: Scenario, flows: Any, hops: Any) -> NDArray[np.int64]:
+def _drops(scenario: Scenario, flows: Any, hops: Any, several: dict[int, list[Way]]) -> NDArray[np.int64]:
     """Rows (kind, flow, number, transmission, link)."""
     rows = []
     for drop in scenario.drops:
@@ -267,11 +267,10 @@ def _drops(scenario: Scenario, flows: Any, hops: Any) -> NDArray[np.int64]:
             rows.append((k.BY_PACKET, -1, drop.packet, 0, scenario.link_names.index(str(drop.link))))
             continue
         f = flows[drop.flow]
-        way = (
-            hops[f["back_hop"] : f["back_end"]]
-            if drop.ack is not None
-            else hops[f["forward_hop"] : f["forward_end"]]
-        )
+        there, end = ("back_hop", "back_end") if drop.ack is not None else ("forward_hop", "forward_end")
+        way = hops[f[there] : f[end]]
+        if drop.flow in several:
+            way = np.concatenate([hops[getattr(w, there) : getattr(w, end)] for w in several[drop.flow]])
         if len(way) == 0:
             raise ScenarioError(f"drops of flow {drop.flow}: no link with a rate on its way there or back")
         link = int(way["link"][np.argmin([scenario.ways[j].rate or math.inf for j in way["link"]])])

@@ -49,7 +49,6 @@ def pass_through(w: Any, e: Any) -> None:
     On such a link a flow's packets keep their order and wait only for each other, so the whole way can be computed
     as soon as the arrival, `e.time`, is known; two of three events are saved on access links.
     """
-    f = at.flow(w, e.flow)
     while e.what == k.ARRIVE:
         hop = at.hop(w, e.hop)
         if not hop.through:
@@ -57,7 +56,7 @@ def pass_through(w: Any, e: Any) -> None:
         line = at.link(w, hop.link)
         line.arrived += 1
         line.accepted += 1
-        if e.kind != k.ACK and e.hop == f.forward_hop:
+        if hop.first:
             at.counts(w)[e.flow, k.ARRIVED] += 1
             at.counts(w)[e.flow, k.ARRIVED_KIND + e.kind] += 1
         if e.on >= 0:
@@ -68,8 +67,8 @@ def pass_through(w: Any, e: Any) -> None:
         line.wait_sum += start - e.time
         line.work_sum += tx
         if line.free_at >= w.edge:
-            ahead_of_edge(w, f, e, hop.link, e.time, start, tx)
-        _travel(w, f, e, hop, start, tx)
+            ahead_of_edge(w, e, hop.link, e.time, start, tx)
+        _travel(e, hop, start, tx)
 
 
 @inlined
@@ -87,7 +86,7 @@ def join(w: Any, slot: Any) -> Any:
     e.mark &= ~k.DELAYED
     line = at.link(w, hop.link)
     line.arrived += 1
-    if e.kind != k.ACK and e.hop == f.forward_hop:
+    if hop.first:
         at.counts(w)[e.flow, k.ARRIVED] += 1
         at.counts(w)[e.flow, k.ARRIVED_KIND + e.kind] += 1
     if w.routing:
@@ -127,8 +126,8 @@ def join(w: Any, slot: Any) -> Any:
     line.work_sum += tx
     line.accepted += 1
     if line.free_at >= w.edge:
-        ahead_of_edge(w, f, e, hop.link, w.now, start, tx)
-    _travel(w, f, e, hop, start, tx)
+        ahead_of_edge(w, e, hop.link, w.now, start, tx)
+    _travel(e, hop, start, tx)
     return True
 
 
@@ -196,9 +195,9 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
     line.work_sum += tx
     line.free_at = w.now + tx
     if line.free_at >= w.edge:
-        ahead_of_edge(w, at.flow(w, e.flow), e, link, w.now, w.now, tx)
+        ahead_of_edge(w, e, link, w.now, w.now, tx)
     # The packet first, then the end of its transmission: ns-2's order, which decides exact ties.
-    _travel(w, at.flow(w, e.flow), e, hop, w.now, tx)
+    _travel(e, hop, w.now, tx)
     insert(w, slot, line.arrival if line.departs else e.time)
     at.event(w, line.serve_event).what = k.SERVE
     at.event(w, line.serve_event).seq = link
@@ -206,15 +205,12 @@ def _start_service(w: Any, slot: Any, link: Any) -> None:
 
 
 @inlined
-def _travel(w: Any, f: Any, e: Any, hop: Any, start: Any, tx: Any) -> None:
+def _travel(e: Any, hop: Any, start: Any, tx: Any) -> None:
     """Where the packet is next, and when; `e.time` is set, not yet scheduled."""
     e.time = start + (tx + hop.delay)
     e.on = hop.link
     e.hop += 1
-    if e.kind == k.ACK:
-        e.what = k.ACKED if e.hop == f.back_end else k.ARRIVE
-    else:
-        e.what = k.RECEIVE if e.hop == f.forward_end else k.ARRIVE
+    e.what = hop.leads
 
 
 @inlined

@@ -17,7 +17,7 @@ from .links import drain, join, pass_through, serve
 from .receiver import answer, count_receipt, fill_ack, held_ack, launch_ack, note_marks, receive
 from .recording import answer_ahead_of_edge, record_send, sample_queue, sample_window
 from .senders.common import finished, launch
-from .senders.open_loop import is_open_loop, tick
+from .senders.open_loop import is_open_loop, repeats, tick
 from .timer import current_rto, timer_is_due
 
 
@@ -218,7 +218,8 @@ def _received(w: Any, slot: Any) -> Any:
     f = at.flow(w, i)
     seq, sent, kind = e.seq, e.sent, np.int64(e.kind)
     if is_open_loop(f):
-        count_receipt(w, f, i, w.now, True, seq, kind)
+        new = not f.paced or paced.is_new(w, f, i, slot)
+        count_receipt(w, f, i, w.now, new, seq, kind)
         if f.paced:
             return paced.receipt(w, f, i, slot)
         free_slot(w, slot)
@@ -268,7 +269,7 @@ def _other(w: Any, what: Any, i: Any, number: Any) -> None:
             f.limit = 0
             return
         f.limit = min(f.limit, max(f.top, 0 if f.paced else 1))
-        done = f.top if is_open_loop(f) else f.una
+        done = f.una if repeats(f) else f.top
         if done >= f.limit and f.finish == math.inf:
             _finish(w, f, i)
         if not is_open_loop(f):

@@ -60,7 +60,7 @@ def close_epoch(w: Any, f: Any, i: Any, index: Any) -> None:
 
 
 @called
-def ahead_of_edge(w: Any, f: Any, e: Any, link: Any, arrival: Any, start: Any, tx: Any) -> None:
+def ahead_of_edge(w: Any, e: Any, link: Any, arrival: Any, start: Any, tx: Any) -> None:
     """Note what of a packet's passage over a link, which has just been counted, comes after the end of this part.
 
     It arrives at `arrival`, is sent from `start` on and takes `tx`. A part of the run is closed with what was counted
@@ -72,7 +72,7 @@ def ahead_of_edge(w: Any, f: Any, e: Any, link: Any, arrival: Any, start: Any, t
             return  # the edges that follow are later still
         if arrival >= edge:
             at.ahead_links(w)[link, m, k.AHEAD_ARRIVED] += 1.0
-            if e.kind != k.ACK and e.hop == f.forward_hop:
+            if at.hop(w, e.hop).first:
                 at.ahead_flows(w)[e.flow, m, k.AHEAD_FLOW_ARRIVED] += 1
                 at.ahead_flows(w)[e.flow, m, k.AHEAD_KIND + e.kind] += 1
         at.ahead_links(w)[link, m, k.AHEAD_WORK] += start + tx - max(start, edge)

@@ -24,9 +24,9 @@ FREE = -1
 NEW, FAST, TIMEOUT, REPEAT, ACK = range(5)
 KINDS = ("new", "fast_retransmission", "timeout_retransmission", "other_repeat")
 
-# Senders. Those from CBR on have no window: their receivers acknowledge nothing, or in a way of their own.
-TAHOE, RENO, NEWRENO, SACK, CBR, POISSON, TFRC = range(7)
-SENDERS = ("tahoe", "reno", "newreno", "sack", "cbr", "poisson", "tfrc")
+# Senders. The receivers of those from CBR on acknowledge nothing, or in a way of their own.
+TAHOE, RENO, NEWRENO, SACK, CBR, POISSON, TFRC, MTCP = range(8)
+SENDERS = ("tahoe", "reno", "newreno", "sack", "cbr", "poisson", "tfrc", "mtcp")
 DUP_THRESH = 3
 
 # What a sender last did to its window (the names that ns-2 gives them).
@@ -179,7 +179,9 @@ LINK = np.dtype(
 
 HOP = np.dtype(
     [
-        *_fields(np.int64, "link length through overtakes"),
+        *_fields(np.int64, "link length"),
+        # `leads`: what a packet is after it, ARRIVE at the next hop, RECEIVE or ACKED; `first` of a way there
+        *_fields(np.int32, "through overtakes leads first"),
         *_fields(np.float64, "delay tx jitter last"),
     ]
 )
@@ -217,6 +219,9 @@ FLOW = np.dtype(
         *_fields(np.int64, "priority advertised"),
         # of a sender in `paced`: its row of hooks, and where in `paced_state` its state, lanes and ring are [byte]
         *_fields(np.int64, "paced paced_state paced_lanes paced_ring n_lanes n_ring"),
+        # the way of the next packet: that of all, or what a sender with several routes has chosen for this one
+        *_fields(np.int64, "out_hop"),
+        *_fields(np.float64, "out_access"),
         *_fields(np.float64, "echo after delack interval held_sent start stop finish"),
         *_fields(
             np.uint64, "jitter_key jitter_draws loss_key loss_draws hold_key hold_draws gap_key gap_draws"
@@ -262,7 +267,7 @@ class Sim(NamedTuple):
     length; `stack` (N, 6): their recent SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at
     which waiting packets enter service. `out_seq`, `out_kind`: segments that a sender has decided to send now.
     `rules` (rules, HOOKS): addresses of compiled rules; `queue_hooks` (D, 3) those of disciplines,
-    `queue_state` (bytes,) what they remember; `paced_hooks` (P, 5), `paced_state` the same of paced senders.
+    `queue_state` (bytes,) what they remember; `paced_hooks` (P, 6), `paced_state` the same of paced senders.
     `copies` (N, R): transmissions seen since a segment was first sent, `drops` (D, 5). `edges` (EDGES,): ends of the
     parts of a run [s]; `ahead_links` (L, EDGES, AHEAD_LINKS), `ahead_flows` (N, EDGES, AHEAD_FLOWS): how much of what
     is counted comes after each of them.

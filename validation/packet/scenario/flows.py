@@ -10,6 +10,7 @@ from tcpdynamics.errors import ScenarioError, check, check_name, shown
 from tcpdynamics.quantities import quantity
 
 from ..kernel.paced import PACED
+from ..kernel.paced.mtcp import MOST_ROUTES, SCHEMES
 from ..kernel.parameters import parameters_of, read_parameters
 from ..kernel.records import SENDERS
 from ..kernel.senders import BOOKS
@@ -34,9 +35,10 @@ class Flows:
     ----------
     count : int
         Number of flows, >= 1.
-    sender : {"sack", "newreno", "reno", "tahoe", "tfrc", "cbr", "poisson"}
-        How losses are found and repaired. "tfrc" repairs nothing: it is paced at the rate that TCP would have
-        (RFC 5348). "cbr" and "poisson" send without acknowledgements at `rate`, evenly or with exponential gaps.
+    sender : {"sack", "newreno", "reno", "tahoe", "mtcp", "tfrc", "cbr", "poisson"}
+        How losses are found and repaired. "mtcp" sends over several `routes` at once. "tfrc" repairs nothing: it is
+        paced at the rate that TCP would have (RFC 5348). "cbr" and "poisson" send without acknowledgements at `rate`,
+        evenly or with exponential gaps.
     rules : {"ns2", "rfc"}
         The rule book: what ns-2.35's agents do, packet by packet, or what RFC 5681, 6298, 6582 and 6675 say.
         `docs/senders.md` lists the differences. (`compat`, its earlier name, is understood too.)
@@ -45,7 +47,7 @@ class Flows:
         `ecn`), or the name of a rule of one's own made with `@congestion_control`.
     parameters : tuple of float, or mapping of a name to a float
         At most 8 numbers for the rule, its `f.p0` to `f.p7`; of a built-in rule by name, such as `{"b": 0.1}`. Of
-        sender "tfrc" its own, by name.
+        senders "tfrc" and "mtcp" their own, by name.
     rtt : float or (float, float)
         On a `bottleneck` only: round-trip *propagation* time [s]; a pair spreads the flows evenly from the first
         value to the second.
@@ -55,6 +57,11 @@ class Flows:
     route : tuple of str, optional
         The nodes to pass, both ends included, instead of `source` and `target`. Otherwise the path with the
         fewest links, the first listed among equals. Acknowledgements take the same nodes back.
+    routes : tuple of tuple of str
+        Of "mtcp" only: the nodes of each of two to eight routes between the same two ends.
+    acks : {"immediate", "duplicated", "duplicated_delayed"}
+        Of "mtcp" only: each segment is acknowledged at once over a route drawn at random, or over each route; or every
+        second segment, at the latest after `delayed_ack` (default then: 0.1 s), over each route.
     packet_size : int
         Size of a data packet on the wire [byte], headers included.
     ack_size : int
@@ -160,6 +167,8 @@ class Flows:
     source: str | tuple[str, ...] | None = None
     target: str | tuple[str, ...] | None = None
     route: tuple[str, ...] | None = None
+    routes: tuple[tuple[str, ...], ...] = ()
+    acks: str = "immediate"
     packet_size: int = in_unit("B", default=500)
     ack_size: int = in_unit("B", default=40)
     jitter: float = in_unit("s", default=0.0)
@@ -209,8 +218,9 @@ class Flows:
         one_of("flows.sender", self.sender, SENDERS)
         one_of("flows.rules", self.rules, tuple(BOOKS))
         self._check_path()
-        if self.sender == "tfrc":
-            self._refuse_of_windows()
+        self._check_routes()
+        if self.sender in _OF_TCP:
+            self._refuse_of_tcp()
         self._check_rates()
         self._check_sending()
         self._check_timer()
@@ -235,6 +245,59 @@ class Flows:
             raise ScenarioError(f"flows.route must name at least two nodes, got {shown(list(self.route))}")
         if self.route is not None and len(set(self.route)) < len(self.route):
             raise ScenarioError(f"flows.route must not pass a node twice, got {shown(list(self.route))}")
+
+    def _check_routes(self) -> None:
+        """What is of "mtcp" only: its routes, and how its receiver acknowledges."""
+        one_of("flows.acks", self.acks, SCHEMES)
+        if self.sender != "mtcp":
+            if self.acks != SCHEMES[0] or self.routes != ():
+                key = "routes" if self.routes != () else "acks"
+                raise ScenarioError(
+                    f'flows.{key} is for sender "mtcp", which has several routes; sender "{self.sender}" has one: '
+                    "give flows.route"
+                )
+            return
+        if any(value is not None for value in (self.source, self.target, self.route)):
+            raise ScenarioError(
+                'flows.routes says the ways of sender "mtcp"; leave out flows.source, target and route'
+            )
+        several = isinstance(self.routes, list | tuple)
+        if not several or any(
+            isinstance(way, str) or not isinstance(way, list | tuple) for way in self.routes
+        ):
+            raise ScenarioError(
+                f'flows.routes must list routes, such as [["s", "a", "d"], ["s", "b", "d"]], got {shown(self.routes)}'
+            )
+        routes = tuple(tuple(way) for way in self.routes)
+        object.__setattr__(self, "routes", routes)
+        advice = (
+            'list the nodes of each, such as [["s", "a", "d"], ["s", "b", "d"]]; over one route take "reno"'
+        )
+        check("flows.routes (number)", len(routes), 2, MOST_ROUTES, advice, whole=True)
+        for way in routes:
+            for name in way:
+                check_name("flows.routes", name)
+            if len(way) < 2 or len(set(way)) < len(way):
+                raise ScenarioError(
+                    f"flows.routes: each must name at least two nodes, none of them twice, got {shown(list(way))}"
+                )
+            if (way[0], way[-1]) != (routes[0][0], routes[0][-1]):
+                raise ScenarioError(
+                    f"flows.routes must all lead from {routes[0][0]} to {routes[0][-1]}, got {shown(list(way))}"
+                )
+        if len(set(routes)) < len(routes):
+            raise ScenarioError("flows.routes has one route twice; list each once")
+        if self.pool is not None or self.think is not None:
+            key = "pool" if self.think is None else "think"
+            raise ScenarioError(
+                f'flows.{key} is for TCP; sender "mtcp" has one connection, which does not begin again'
+            )
+        if self.delayed_ack and self.acks != "duplicated_delayed":
+            raise ScenarioError(
+                f'flows.delayed_ack = {shown(self.delayed_ack)}: with acks = "{self.acks}" each segment is answered at '
+                'once; leave it out, or set acks = "duplicated_delayed"'
+            )
+        self.sender_parameters()
 
     def _check_sending(self) -> None:
         check("flows.start", self.start, 0.0, 1e9, "give seconds")
@@ -279,10 +342,10 @@ class Flows:
             "flows.delayed_ack", self.delayed_ack, 0.0, 10.0, 'give seconds, such as "100ms"; 0 to switch off'
         )
         check("flows.overhead", self.overhead, 0.0, 1e3, "give seconds")
-        if self.overhead and (self.rules != "ns2" or self.windowless):
+        if self.overhead and (self.rules != "ns2" or self.windowless or self.paced):
             raise ScenarioError('flows.overhead belongs to rule book "ns2"; use flows.jitter')
         check_name("flows.control", self.control)
-        if self.sender == "tfrc":
+        if self.sender in _OF_TCP:
             self.sender_parameters()
             return
         if self.control in RULES:
@@ -328,14 +391,14 @@ class Flows:
                     f"{self.count - self.count % self.pool} flows"
                 )
 
-    def _refuse_of_windows(self) -> None:
-        """What belongs to senders with a window, or to their receivers, is nothing to TFRC."""
-        for name in _OF_WINDOWS:
+    def _refuse_of_tcp(self) -> None:
+        """What belongs to TCP's senders, or to their receivers, is nothing to one that has neither."""
+        names, reason = _OF_TCP[self.sender]
+        for name in names:
             value, usual = getattr(self, name), _DEFAULTS[name]
             if value != usual and not (name == "handshake" and value is False):
                 raise ScenarioError(
-                    f'flows.{name} = {shown(value)}: sender "tfrc" has a rate instead of a window and reports '
-                    "instead of acknowledgements; leave it out"
+                    f'flows.{name} = {shown(value)}: sender "{self.sender}" {reason}; leave it out'
                 )
 
     def _check_rates(self) -> None:
@@ -418,7 +481,7 @@ class Flows:
     @property
     def windowless(self) -> bool:
         """Whether the sender has no window, and its receiver acknowledges nothing, or in a way of its own."""
-        return self.open_loop or bool(self.paced)
+        return self.open_loop or (bool(self.paced) and self.sender != "mtcp")
 
     def steps(self) -> tuple[tuple[float, float], ...]:
         """Times [s] and rates from then on [bit/s] of a sender at a given rate; the first holds from the beginning."""
@@ -427,11 +490,18 @@ class Flows:
 
     @property
     def lanes(self) -> int:
-        """Records that a paced sender keeps beside its state: steps, or loss intervals and two more."""
+        """Records that a sender in `paced` keeps beside its state: routes, steps, or loss intervals and two more."""
+        if self.routes:
+            return len(self.routes)
         return len(self.steps()) if self.open_loop else int(self.sender_parameters()["intervals"]) + 2
 
+    @property
+    def longest_ack_delay(self) -> float:
+        """How long [s] a receiver may hold an acknowledgement back, 0: not at all."""
+        return self.delayed_ack or (0.1 if self.acks == "duplicated_delayed" else 0.0)
+
     def sender_parameters(self) -> dict[str, float]:
-        """The parameters of a paced sender by name, with its defaults filled in."""
+        """The parameters of a sender in `paced` by name, with its defaults filled in."""
         if self.open_loop:
             return {}
         values = {} if self.parameters == () else self.parameters
@@ -450,7 +520,7 @@ class Flows:
 
     def rule_parameters(self) -> tuple[float, ...]:
         """The numbers of the window rule, `f.p0` and so on, with the defaults of a built-in rule filled in."""
-        if self.sender == "tfrc":
+        if self.sender in _OF_TCP:
             return ()
         if self.control not in RULES:
             return tuple(float(value) for value in self.parameters)  # a tuple, as checked
@@ -458,7 +528,7 @@ class Flows:
 
     def named_parameters(self) -> dict[str, float]:
         """The parameters of a built-in window rule by name, with its defaults filled in."""
-        if self.sender == "tfrc":
+        if self.sender in _OF_TCP:
             return self.sender_parameters()
         file = RULES.get(self.control)
         values = self.parameters
@@ -502,7 +572,7 @@ class Flows:
         filled["initial_window"] = min(filled["initial_window"], self.window_limit)
         if self.initial_rto is None:
             filled["initial_rto"] = min(filled["initial_rto"], filled["max_rto"])
-        if self.windowless:
+        if self.windowless or self.paced:
             filled["handshake"] = False
         if self.start_spread is None:
             filled["start_spread"] = 1.0 if self.count > 1 else 0.0
@@ -517,6 +587,15 @@ _OF_WINDOWS = (
     "handshake", "min_rto", "max_rto", "initial_rto", "max_backoff", "timer_granularity", "clear_rtt_after",
     "clock_phase", "router_aware",
 )  # fmt: skip
+#: Sender that is none of TCP's -> what it has not, and why.
+_OF_TCP = {
+    "tfrc": (_OF_WINDOWS, "has a rate instead of a window and reports instead of acknowledgements"),
+    "mtcp": (
+        ("control", "sack", "limited_transmit", "ecn", "timestamps", "handshake", "timer_granularity",
+         "clear_rtt_after", "clock_phase"),
+        "has windows, acknowledgements and an exact clock of its own",
+    ),
+}  # fmt: skip
 
 
 def _read_steps(steps: object) -> tuple[tuple[float, float], ...]:

@@ -106,7 +106,10 @@ class Routes:
 
     def both(self, group: Flows, source: str, target: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Links there and back; back along the same nodes, or the shortest way where a link is one-way."""
-        nodes = group.route or self.shortest(source, target)
+        return self.along(group.route or self.shortest(source, target))
+
+    def along(self, nodes: Sequence[str]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Links there along `nodes`, and back."""
         there = self.hops(nodes)
         backward = nodes[::-1]
         if any(f"{a}->{b}" not in self.index for a, b in pairwise(backward)):

@@ -11,6 +11,7 @@ from tcpdynamics.errors import LimitError, ScenarioError, check, check_name, lis
 from tcpdynamics.limits import check_memory, check_work
 from tcpdynamics.quantities import numbered
 
+from ..kernel.paced.mtcp import most_at_once
 from ..kernel.queues import marking
 from .drops_and_records import MAX_DROPS, Drop, Record
 from .fields import FORBID, in_unit, read_texts
@@ -230,6 +231,8 @@ class Scenario:
             for there, back in self.routes_of(group):
                 self._check_round_trip(group, there, back)
                 self._check_routers(group, there, back)
+        elif group.routes:
+            raise ScenarioError("flows.routes need links; a bottleneck is one route (docs/scenarios.md)")
         elif group.source is not None or group.target is not None or group.route is not None:
             raise ScenarioError("flows.source, target and route need links; on a bottleneck give flows.rtt")
         if group.echoes_each and not self.may_mark(group):
@@ -306,13 +309,19 @@ class Scenario:
         raise AssertionError("flows are checked before")
 
     def routes_of(self, group: Flows) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Links there and back for each pair of ends that flows of the group may have; [] on a bottleneck."""
+        """Links there and back for each pair of ends that flows of the group may have, or for each of their routes.
+
+        [] on a bottleneck.
+        """
         if not self.links:
             return []
-        ways = (group.source, group.target, group.route)
+        ways = (group.source, group.target, group.routes or group.route)
         if ways not in self._known_routes:
-            sources, targets = ends(group)
-            self._known_routes[ways] = self._find_routes(group, sources, targets)
+            if group.routes:
+                self._known_routes[ways] = [self._routes.along(nodes) for nodes in group.routes]
+            else:
+                sources, targets = ends(group)
+                self._known_routes[ways] = self._find_routes(group, sources, targets)
         return self._known_routes[ways]
 
     def _find_routes(
@@ -400,7 +409,7 @@ class Scenario:
             rtts = [sum(self.ways[i].delay for i in there + back) for there, back in routes] or [
                 min(group.rtts())
             ]
-            window = group.window_limit / max(min(rtts), 1e-6)
+            window = (len(group.routes) or 1) * group.window_limit / max(min(rtts), 1e-6)
             if group.open_loop:
                 free += group.count * max(rate for _, rate in group.steps()) / bits
                 continue
@@ -422,7 +431,10 @@ class Scenario:
     @property
     def longest(self) -> int:
         """Largest advertised window [packets]."""
-        return max(1 if group.windowless else group.window_limit for group in self.flows)
+        return max(
+            most_at_once(group) if group.routes else 1 if group.windowless else group.window_limit
+            for group in self.flows
+        )
 
     @property
     def ring(self) -> int:

@@ -21,6 +21,7 @@ _F = TypeVar("_F", bound=Callable[..., tuple[Link, ...]])
 UNITS = {
     **dict.fromkeys(("rate", "rates", "access_rate"), "bit/s"),
     **dict.fromkeys(("rtt", "delay", "delays", "access_delay"), "s"),
+    **dict.fromkeys(("loss", "ack_loss"), "1"),
 }
 
 
@@ -173,6 +174,8 @@ def two_paths(
     delays: Sequence[float] = (0.02, 0.02),
     buffer: int | None = 50,
     access_rate: float | None = 1e9,
+    loss: float = 0.0,
+    ack_loss: float | None = None,
 ) -> tuple[Link, ...]:
     """Host s reaches host d over routers a1 - a2 or, sharing nothing, over b1 - b2.
 
@@ -186,6 +189,10 @@ def two_paths(
         Of both [packets].
     access_rate : float or None
         Rate [bit/s] of the links to the hosts; None: pure delay.
+    loss : float
+        Probability that a1 - a2 and b1 - b2 lose a packet, in either direction [1].
+    ack_loss : float, optional
+        Of acknowledgements, where it differs [1].
 
     Examples
     --------
@@ -201,7 +208,7 @@ def two_paths(
     for path, rate, delay in zip("ab", rates, delays, strict=True):
         links += [
             Link("s", f"{path}1", access_rate, 0.001),
-            Link(f"{path}1", f"{path}2", rate, delay, buffer),
+            Link(f"{path}1", f"{path}2", rate, delay, buffer, loss=loss, ack_loss=ack_loss),
             Link(f"{path}2", "d", access_rate, 0.001),
         ]
     return tuple(links)

@@ -1,14 +1,18 @@
-"""Paced senders: timers say when a packet goes, and what the receiver reports says how fast.
+"""Senders with a state and hooks of their own: paced ones, where timers say when a packet goes and what the receiver
+reports says how fast, and M/TCP, which has a window on each of several routes.
 
 A sender is a file with a line in `PACED` for each rule book, and hooks of which it may leave any out:
 `on_timer(w, f, i, number)`, the flow's start (number 0) and each timer that it has set with `clock.set_timer`;
 `on_send(w, f, i, slot)`, which writes into `views.notes` of the slot up to 6 numbers that a packet carries, such as
-what had been delivered when it left; `on_receipt(w, f, i, slot)`, a packet is at its receiver (1: the slot has been
+what had been delivered when it left, and may write the packet's way into `f.out_hop` and `f.out_access`;
+`is_new(w, f, i, slot)`, is a packet that has come the first with its number (all are, where nothing is sent again);
+`on_receipt(w, f, i, slot)`, a packet is at its receiver (1: the slot has been
 made the report that answers it, by `clock.report`); `on_report_timer(w, f, i, number)`, the receiver's timer, set with
 `clock.set_report_timer` (the slot of a report, or -1); `on_feedback(w, f, i, slot)`, a report is back. They send with
 `senders.common.emit`. `PARAMETERS` are what a scenario may set, `STATE` a record of one flow, sender's and receiver's
 side alike (fields with the names of parameters hold them), `LANE` one of a few that `prepare(state, lanes, values,
-group)` fills, `RING` one of those that remember recent packets.
+group)` fills, `RING` one of those that remember recent packets (as many as `remembered(group)` says, where there is
+such a function).
 
 The loop knows only where to call: a sender is compiled by itself, and a run without any pays a look at a number.
 """
@@ -22,12 +26,13 @@ from .. import views as at
 from ..calendar import free_slot
 from ..hooks import caller
 from ..jit import called, inlined
-from . import on_off, tfrc, tfrc_ns2
+from . import mtcp, on_off, tfrc, tfrc_ns2
 
 #: Name -> rule book -> the file with its hooks. "cbr" and "poisson" are of the loop, but with periods or steps.
 PACED: dict[str, dict[str, ModuleType]] = {
     "tfrc": {"ns2": tfrc_ns2, "rfc": tfrc},
     "on_off": {"ns2": on_off, "rfc": on_off},
+    "mtcp": {"ns2": mtcp, "rfc": mtcp},
 }
 
 #: Hook -> its shape; the places of the addresses in a row of `paced_hooks`.
@@ -37,8 +42,9 @@ HOOKS = {
     "on_receipt": "count(world, flow, count, count)",
     "on_report_timer": "count(world, flow, count, count)",
     "on_feedback": "void(world, flow, count, count)",
+    "is_new": "count(world, flow, count, count)",
 }
-ON_TIMER, ON_SEND, ON_RECEIPT, ON_REPORT_TIMER, ON_FEEDBACK = range(5)
+ON_TIMER, ON_SEND, ON_RECEIPT, ON_REPORT_TIMER, ON_FEEDBACK, IS_NEW = range(6)
 
 _call = caller("void(world, flow, count, count)")
 _ask = caller("count(world, flow, count, count)")
@@ -56,6 +62,13 @@ def note(w: Any, f: Any, i: Any, slot: Any) -> None:
     address = at.paced_hooks(w)[f.paced, ON_SEND]
     if address:
         _call(address, w, f, i, slot)
+
+
+@called
+def is_new(w: Any, f: Any, i: Any, slot: Any) -> Any:
+    """Is a packet that is at its receiver the first with its number?"""
+    address = at.paced_hooks(w)[f.paced, IS_NEW]
+    return address == 0 or _ask(address, w, f, i, slot) != 0
 
 
 @called

@@ -34,17 +34,17 @@ def launch(w: Any, f: Any, i: Any, slot: Any, seq: Any, kind: Any) -> Any:
         e.mark = _marks(f, seq, kind)
     e.sent = w.now
     e.length = f.ack_size if seq == 0 and f.handshake else f.packet_size
-    e.hop = f.forward_hop
+    e.hop = f.out_hop
     e.on = -1
     e.ack = 0
     if w.drops:
         e.ack = _transmission(w, i, seq, kind)
-    arrival = w.now + f.access
-    hop = at.hop(w, f.forward_hop)
+    arrival = w.now + f.out_access
+    hop = at.hop(w, f.out_hop)
     if hop.jitter > 0.0:
         arrival = delayed_arrival(w, f, hop, arrival)
         e.mark |= DELAYED
-    elif f.access <= 0.0 and not hop.through:
+    elif f.out_access <= 0.0 and not hop.through:
         return True
     e.what = ARRIVE
     e.time = arrival

@@ -7,15 +7,21 @@ from typing import Any
 
 from ..calendar import schedule
 from ..jit import called, inlined
-from ..records import CBR, POISSON, REPEAT, TICK
+from ..records import CBR, MTCP, POISSON, REPEAT, TICK
 from ..streams import ONE, on_grid, uniform
 from .common import emit
 
 
 @inlined
 def is_open_loop(f: Any) -> Any:
-    """Does the flow send without acknowledgements?"""
+    """Does the flow send without acknowledgements, or with those of a sender of its own (`paced`)?"""
     return f.algorithm >= CBR
+
+
+@inlined
+def repeats(f: Any) -> Any:
+    """Does the flow send again what was lost, so that it is done when all is acknowledged?"""
+    return f.algorithm < CBR or f.algorithm == MTCP
 
 
 @called

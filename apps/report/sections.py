@@ -1,0 +1,42 @@
+"""Sections of the report on mechanisms of the papers: each is a function in a file of its own, and a line in the table.
+
+`section(quick, tell)` simulates, compares, and gives the `Section` that its template `report_<name>.html.j2` makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page under the anchor of its name in the table, and one sentence that says what came out."""
+
+    title: str
+    answer: str
+    html: Markup
+
+
+def section_of(
+    name: str, title: str, answer: str, figures: Mapping[str, go.Figure], **context: Any
+) -> Section:
+    """The section that the template `report_<name>.html.j2` makes of figures by name, and more."""
+    import jinja2
+    from markupsafe import Markup
+
+    text = resources.files("tcpdynamics.apps.report.templates").joinpath(f"report_{name}.html.j2")
+    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
+        text.read_text(encoding="utf-8")
+    )
+    html = {
+        key: Markup(figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{key}"))
+        for key, figure in figures.items()
+    }
+    return Section(title, answer, Markup(template.render(answer=answer, figures=html, **context)))
