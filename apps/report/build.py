@@ -193,7 +193,7 @@ def _packets(
         rest = [pool.submit(run, figure, comparison) for _, figure, comparison in reversed(others)]
         judged = pool.submit(_against_ns2, quick, tell)
         parts = pool.submit(mechanisms, quick, tell)
-        sections = {name: pool.submit(section, quick, tell) for name, section in SECTIONS.items()}
+        sections = {name: pool.submit(section, tell) for name, section in SECTIONS.items() if not quick}
         titles = [title for title, _, _ in others]
         return (
             first.result(),

@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 LOCK_OUT_STEP, PRIORITY_STEP = "comparing what locks flows out", "comparing priority of retransmissions"
 
 
-def section(quick: bool, tell: Tell) -> Section:
+def section(tell: Tell) -> Section:
     """Simulate both comparisons."""
     with step(LOCK_OUT_STEP, tell):
-        locked = LockOut(**LockOut.quick if quick else {}).run()
+        locked = LockOut(**LockOut.quick).run()
     with step(PRIORITY_STEP, tell):
-        own = RetransmissionPriorityVsPackets.quick if quick else {}
-        priority = RetransmissionPriorityVsPackets(**own).run()
+        priority = RetransmissionPriorityVsPackets(**RetransmissionPriorityVsPackets.quick).run()
     return section_of(
         "retransmissions", "Lost retransmissions", answer(locked, priority),
         {"locked": LockOut.figure(locked), "priority": RetransmissionPriorityVsPackets.figure(priority)},

@@ -15,13 +15,10 @@ if TYPE_CHECKING:
 
 STEP = "comparing a T-REFWA router with its models"
 
-#: Shorter than by default: OC12 takes as long as all else.
-SETTINGS: dict[str, Any] = {"links": ("T3", "OC3"), "replications": 4}
 
-
-def section(quick: bool, tell: Tell) -> Section:
+def section(tell: Tell) -> Section:
     """Simulate and compare."""
-    comparison = TRefwaVsPackets(**(TRefwaVsPackets.quick if quick else SETTINGS))
+    comparison = TRefwaVsPackets(**TRefwaVsPackets.quick)
     with step(STEP, tell):
         result = comparison.run()
     return section_of(

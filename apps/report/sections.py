@@ -1,6 +1,7 @@
 """Sections of the report on mechanisms of the papers: each is a function in a file of its own, and a line in the table.
 
-`section(quick, tell)` simulates, compares, and gives the `Section` that its template `report_<name>.html.j2` makes.
+`section(tell)` simulates and compares for some seconds (`tcpdynamics validate` does it at length), and gives the
+`Section` that its template `report_<name>.html.j2` makes. A quick report has none of them.
 """
 
 from __future__ import annotations
