@@ -39,6 +39,10 @@ _COMPARISONS = {
     ),
     "misra": ("MisraVsLinearisation", "Fluid TCP on a marking link against two linearisations."),
     "leap": ("LeapVsPackets", "LEAP in packets against its closed forms and its paper's numbers."),
+    "lotka-volterra-packets": (
+        "LotkaVolterraVsPackets",
+        "Logistic control in packets: its models, and what its paper says of it.",
+    ),
     "window-rules": (
         "WindowRulesVsLaws",
         "HighSpeed, Scalable, CUBIC and Reno in packets against their laws.",

@@ -34,7 +34,7 @@ from tcpdynamics.validation.comparisons.sub_packet import (
 from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsLaws
 from tcpdynamics.validation.packet import simulate
 
-from . import leap, mtcp, retransmissions, routers
+from . import leap, logistic_packets, mtcp, retransmissions, routers
 from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
@@ -52,7 +52,8 @@ SILENCE = 16
 QUICK_SEEDS = 4
 #: Anchor -> what makes a section on a mechanism of the papers; a quick report leaves them out.
 SECTIONS = {
-    "leap": leap.section, "mtcp": mtcp.section, "retransmissions": retransmissions.section, "routers": routers.section,
+    "leap": leap.section, "logistic_packets": logistic_packets.section, "mtcp": mtcp.section,
+    "retransmissions": retransmissions.section, "routers": routers.section,
 }  # fmt: skip
 _VERSIONS = ("numpy", "scipy", "sympy", "numba", "xarray", "jax", "plotly")
 

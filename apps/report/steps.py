@@ -25,6 +25,7 @@ SECONDS = {
     "comparing what locks flows out": (4, 0),
     "comparing priority of retransmissions": (2, 0),
     "comparing M/TCP with its paper": (8, 0),
+    "comparing logistic control in packets with its models": (4, 0),
     "drawing the papers' figures and charts": (2, 2),
     "comparing with fluids: logistic control": (1, 1),
     "comparing with fluids: Lotka-Volterra control": (6, 2),

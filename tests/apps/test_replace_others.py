@@ -55,6 +55,7 @@ COMMANDS = {
     "comparison LogisticVsFluid": ("validate", "logistic", "--quick", "--output"),
     "comparison LotkaVolterraVsFluid": ("validate", "lotka-volterra", "--quick", "--output"),
     "comparison LeapVsPackets": ("validate", "leap", "--quick", "--output"),
+    "comparison LotkaVolterraVsPackets": ("validate", "lotka-volterra-packets", "--quick", "--output"),
     "comparison WindowRulesVsLaws": ("validate", "window-rules", "--quick", "--output"),
     "comparison LockOut": ("validate", "lock-out", "--quick", "--output"),
     "comparison RetransmissionPriorityVsPackets": (

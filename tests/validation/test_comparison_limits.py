@@ -110,6 +110,8 @@ def test_the_bound_of_a_fluid_comparison_is_the_environments(
         ("TRefwaMapVsFluid", "lags"),
         ("TRefwaVsPackets", "links"),
         ("TRefwaVsPackets", "means"),
+        ("LotkaVolterraVsPackets", "rates"),
+        ("LotkaVolterraVsPackets", "flows"),
         ("WindowRulesVsLaws", "loss"),
         ("WindowRulesVsLaws", "rules"),
         ("LockOut", "runs"),

@@ -174,6 +174,9 @@ def scenarios():
             made[f"{control}, {book}"] = crowd(
                 "sack", book, control=control, parameters=few, ecn=control == "dctcp", delayed_ack=0.1
             )
+    for book in ("ns2", "rfc"):
+        law = {"error": 0.3, "staleness": 0.5, "interval": 0.5, "offered": int(book == "rfc"), "epsilon": 4.0}
+        made[f"logistic, {book}"] = crowd("sack", book, control="logistic", parameters=law)
     made["alone"] = Scenario(
         (Flows(rules="rfc"),), Bottleneck(2e5, 8), duration=5.0, warm_up=1.0, record=EVERYTHING
     )

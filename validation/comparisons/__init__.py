@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .lock_out import LockOut as LockOut
     from .logistic import LogisticVsFluid as LogisticVsFluid
     from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
+    from .lotka_volterra_packets import LotkaVolterraVsPackets as LotkaVolterraVsPackets
     from .mtcp import MtcpVsPackets as MtcpVsPackets
     from .packets_vs_ns2 import PacketsVsNs2 as PacketsVsNs2
     from .prediction import PredictionVsPackets as PredictionVsPackets
@@ -23,6 +24,7 @@ _HOME_OF = {
     "LockOut": "lock_out",
     "LogisticVsFluid": "logistic",
     "LotkaVolterraVsFluid": "lotka_volterra",
+    "LotkaVolterraVsPackets": "lotka_volterra_packets",
     "MisraVsLinearisation": "fluid_tcp",
     "MtcpVsPackets": "mtcp",
     "PacketsVsNs2": "packets_vs_ns2",

@@ -120,7 +120,7 @@ def take_checkpoint(sim: k.Sim, part: int) -> Checkpoint:
 def _bits_sent(sim: k.Sim, now: float) -> NDArray[np.float64]:
     """What links whose rate changes have sent by now [bit], what is left of the packet being sent not included."""
     sent = np.zeros(len(sim.links))
-    for i in np.flatnonzero(sim.links["departs"]):
+    for i in changes.links_that_change(sim.links):
         link = sim.links[i]
         state, table = changes.state_of(link, sim.queue_state), changes.table_of(link, sim.queue_state)
         left = 0.0

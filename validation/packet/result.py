@@ -211,7 +211,7 @@ def of_links(run: Run, measured: float) -> Variables:
     """What each link carried and lost; the busiest by itself."""
     links, utilisation = run.links, run.links["work"] / measured
     queue = links["wait"] / measured
-    for i in np.flatnonzero(run.sim.links["departs"]):
+    for i in changes.links_that_change(run.sim.links):
         table = changes.table_of(run.sim.links[i], run.sim.queue_state)
         carried = integral(table, run.stopped - measured, run.stopped)
         utilisation[i] = links["bits"][i] / carried if carried > 0.0 else np.nan

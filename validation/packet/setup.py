@@ -20,6 +20,7 @@ from .kernel.streams import first_draw, stream
 from .kernel.views import bind
 from .kernel.windows import DEFAULT
 from .losses_and_changes import fill_ways
+from .meters import fill_meters
 from .paced import fill_paced
 from .routers import fill_routers
 from .scenario.flows import Flows
@@ -38,6 +39,7 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     queue_hooks, queue_state = fill_queues(scenario, seed, links)
     queue_state = fill_ways(scenario, seed, links, queue_state)
     routing, queue_state = fill_routers(scenario, flows, hops, links, queue_state)
+    queue_state = fill_meters(scenario, seed, flows, hops, links, queue_state)
     paced_hooks, paced_state = fill_paced(scenario, flows, hops, links, several)
     mark_through(scenario, flows, hops, links, drops, several)
     # About one event in a bucket; a factor of four either way costs nothing.

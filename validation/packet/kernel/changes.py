@@ -79,6 +79,11 @@ def depart(w: Any, line: Any, slot: Any) -> Any:
     return tx
 
 
+def links_that_change(links: Any) -> Any:
+    """Which links do, from outside the loop; a meter has the same hook (`meters`)."""
+    return np.flatnonzero((links["departs"] != 0) & (links["course"] >= 0))
+
+
 def state_of(link: Any, memory: Any) -> Any:
     """What a link remembers, from outside the loop; `memory` is `queue_state`."""
     return memory[link["course"] :][: STATE.itemsize].view(STATE)[0]

@@ -34,7 +34,7 @@ NO_ACTION, AFTER_DUPACK, AFTER_TIMEOUT, AFTER_EXIT, AFTER_MARK = range(5)
 
 # Random streams: one per (seed, purpose, flow or link). The numbers are part of what a seed means: append, never
 # renumber.
-STARTING, JITTER, LOSS, CLOCK, HOLDING, GAPS, ENDS, SIZES, QUEUEING, THINKING, CHANNEL = range(11)
+STARTING, JITTER, LOSS, CLOCK, HOLDING, GAPS, ENDS, SIZES, QUEUEING, THINKING, CHANNEL, MEASURING = range(12)
 
 # Columns of `counts`.
 SENT, ARRIVED, DROPPED, RECEIVED, ACKS_SENT, ACKS_DROPPED, ACKS_BACK, TIMEOUTS, RECOVERIES, SAMPLES, TIMED = (
@@ -174,6 +174,8 @@ LINK = np.dtype(
         # of routers: hooks' addresses, 0 without; the link whose router the acknowledgements that pass here belong to;
         # where state, groups and members are in `queue_state`
         *_fields(np.int64, "on_data on_ack on_interval answers router router_groups router_members"),
+        # of a link that measures for flows: where records and estimates are in `queue_state`, see `meters`
+        *_fields(np.int64, "meters estimates"),
     ]
 )
 

@@ -44,7 +44,7 @@ class Flows:
         `docs/senders.md` lists the differences. (`compat`, its earlier name, is understood too.)
     control : str
         Congestion control: "reno" (slow start, AIMD), "hstcp", "scalable", "westwood", "vegas", "cubic", "dctcp" (needs
-        `ecn`), or the name of a rule of one's own made with `@congestion_control`.
+        `ecn`), "logistic" (which measures), or the name of a rule of one's own made with `@congestion_control`.
     parameters : tuple of float, or mapping of a name to a float
         At most 8 numbers for the rule, its `f.p0` to `f.p7`; of a built-in rule by name, such as `{"b": 0.1}`. Of
         senders "tfrc" and "mtcp" their own, by name.
@@ -517,6 +517,15 @@ class Flows:
     def echoes_each(self) -> bool:
         """Whether the receiver tells of each mark by itself, as the window rule wants it (RFC 8257)."""
         return bool(getattr(RULES.get(self.control), "ECHOES_EACH", False))
+
+    @property
+    def measures(self) -> bool:
+        """Whether the window rule needs to know the bandwidth that is available (`kernel.meters`)."""
+        return (
+            not self.windowless
+            and not self.paced
+            and bool(getattr(RULES.get(self.control), "MEASURES", False))
+        )
 
     def rule_parameters(self) -> tuple[float, ...]:
         """The numbers of the window rule, `f.p0` and so on, with the defaults of a built-in rule filled in."""

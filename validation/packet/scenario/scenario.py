@@ -240,11 +240,29 @@ class Scenario:
                 f'flows.control = "{group.control}" needs a queue that marks on its way; give a link or the bottleneck '
                 f'queue = "step", or one of {", ".join(marking())}'
             )
+        if group.measures:
+            self._check_measured(group)
 
     def may_mark(self, group: Flows) -> bool:
         """Whether a queue marks packets of a group on one of its ways."""
         ways = self.routes_of(group) if self.links else [((0,), ())]
         return any(self.ways[i].queue in marking() for there, _ in ways for i in there)
+
+    def _check_measured(self, group: Flows) -> None:
+        """What measures needs a link that has something to say."""
+        for there, _ in self.routes_of(group) or [((0,), ())]:
+            rated = [self.ways[i] for i in there if self.ways[i].rate is not None]
+            if not rated:
+                raise ScenarioError(
+                    f'flows.control = "{group.control}": no link on the way has a rate, so that there is no available '
+                    "bandwidth to measure; give one links.rate"
+                )
+            for way in rated:
+                if way.service == "analytic":
+                    raise ScenarioError(
+                        f'links.service must not be "analytic" on the way of a flow with control "{group.control}", '
+                        "which measures there; leave it out"
+                    )
 
     def _check_round_trip(self, group: Flows, there: tuple[int, ...], back: tuple[int, ...]) -> None:
         """Time must pass on the way, or packets would go round for ever at one instant."""

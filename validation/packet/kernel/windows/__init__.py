@@ -16,12 +16,12 @@ from .. import views as at
 from ..hooks import caller
 from ..jit import inlined
 from ..records import TAHOE
-from . import cubic, dctcp, hstcp, reno, scalable, vegas, westwood
+from . import cubic, dctcp, hstcp, logistic, reno, scalable, vegas, westwood
 
 #: Name -> the file with its hooks.
 RULES: dict[str, ModuleType] = {
     "reno": reno, "hstcp": hstcp, "scalable": scalable, "westwood": westwood, "vegas": vegas, "cubic": cubic,
-    "dctcp": dctcp,
+    "dctcp": dctcp, "logistic": logistic,
 }  # fmt: skip
 
 #: The rule in the loop, whose addresses are 0.

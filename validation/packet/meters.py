@@ -1,0 +1,58 @@
+"""Meters of a run: which link measures for which flow, records, random streams, the hook's address."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernel import hooks
+from .kernel import meters as kernel
+from .kernel import records as k
+from .kernel.streams import stream
+from .scenario.scenario import Scenario, refuse_above
+
+
+def fill_meters(
+    scenario: Scenario, seed: int, flows: Any, hops: Any, links: Any, memory: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """Append to `memory` the records of meters, if a flow needs one, and write where they are.
+
+    A flow is measured for at the slowest link on its way that carries packets of others, or else at the slowest. Where
+    its K was left out, it is the rate of the slowest link.
+    """
+    if not any(group.measures for group in scenario.flows):
+        return memory
+    refuse_above(
+        float((kernel.METER.itemsize + kernel.WAITING * kernel.ESTIMATE.itemsize) * len(flows)),
+        "meters",
+        "take fewer flows",
+    )
+    word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+    meters = k.zeroed(len(flows) + len(links), kernel.METER)
+    meters["link"] = -1
+    meters["begun"] = -1.0
+    shared = np.bincount(hops["link"], minlength=len(links)) > 1
+    i = 0
+    for group in scenario.flows:
+        for _ in range(group.count):
+            if group.measures:
+                way = hops["link"][flows["forward_hop"][i] : flows["forward_end"][i]]
+                way = way[np.isfinite(links["rate"][way])]
+                if not flows["p2"][i]:
+                    flows["p2"][i] = links["rate"][way].min()
+                crowded = way[shared[way]] if shared[way].any() else way
+                meters["link"][i] = crowded[np.argmin(links["rate"][crowded])]
+                meters["key"][i] = stream(word, k.MEASURING, i)
+            i += 1
+    used = np.unique(meters["link"][: len(flows)])
+    used = used[used >= 0]
+    links["departs"][used] = hooks.addresses([kernel], kernel.HOOKS)[0, 0]
+    links["served"][used] = 1
+    links["capacity"][used] = 0  # a served link has a list, not a ring
+    links["course"][used] = [links["course"][i] if scenario.ways[i].changes else -1 for i in used]
+    links["meters"] = memory.nbytes
+    links["estimates"] = memory.nbytes + meters.nbytes
+    waiting = np.zeros(len(flows) * kernel.WAITING * kernel.ESTIMATE.itemsize, np.uint8)
+    return np.concatenate([memory, np.frombuffer(meters.tobytes(), np.uint8), waiting])
