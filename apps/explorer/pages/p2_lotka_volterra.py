@@ -54,10 +54,12 @@ BOUNDED = ("delayed", "cross-delayed", "map", "stale", "held")
 FIRST, LAST = 0.02, 0.3
 #: Times that a trajectory is drawn at.
 TIMES = 400
-#: The chart of exact roots: the gains' end and how many values stand on an axis.
-HIGHEST_GAIN, GRID = 4.0, 31
+#: The chart of exact roots: the gains' ends, how many they are, and how many values stand on the other axis.
+LEAST_GAIN, HIGHEST_GAIN, GAINS, GRID = 0.05, 4.0, 21, 31
 #: How exact a crossing is, in steps of the grid: a thousandth of what a picture shows.
-DRAWN = 1e-5
+DRAWN = 1e-4
+#: Products of gain and delay at which roots are sought, and points of a curve.
+PRODUCTS, POINTS = 31, 60
 GRIDS = {"delay": np.linspace(0.02, 3.0, GRID), "gamma": np.linspace(0.0, 0.98, GRID)}
 #: What each reading measures, and when.
 MEANINGS = {
@@ -219,15 +221,34 @@ def _settling(reading: str, flows: float) -> ODE | DDE | Map:
 @lru_cache(maxsize=256)
 def _exact_boundary(across: str, items: tuple[tuple[str, Any], ...]) -> list[Any]:
     values = dict(items)
+    gains, rates = np.linspace(LEAST_GAIN, HIGHEST_GAIN, GAINS), enumerate(_capacities(values))
     fields: dict[str, Any] = {k: values[k] for k in ("gamma", "delay", "link") if k in values}
-    fields |= {"epsilon": np.linspace(0.05, HIGHEST_GAIN, GRID), across: GRIDS[across]}
-    fields |= {f"capacity[{i + 1}]": k for i, k in enumerate(_capacities(values))}
-    motion = _settling(values["reading"], values["flows"]).at(**fields)
-    chart = stability_chart(motion, tolerance=DRAWN)
+    fields |= {"epsilon": gains, across: GRIDS[across]} | {f"capacity[{i + 1}]": k for i, k in rates}
+    motion = _settling(values["reading"], values["flows"])
+    if across == "delay":
+        return _along_delay(motion, fields)
+    chart = stability_chart(motion.at(**fields), tolerance=DRAWN)
     return [
         [np.round(curve[f"boundary_{name}"].values, 6).tolist() for name in (across, "epsilon")]
         for curve in boundary_curves(chart)
     ]
+
+
+def _along_delay(motion: ODE | DDE | Map, fields: dict[str, Any]) -> list[Any]:
+    """The boundary over the delay. The gain is a factor of the whole right-hand side: in units of 1/epsilon of time only
+    the product of gain and delay is left, so the roots along one line tell all.
+    """
+    delays = GRIDS["delay"]
+    products = np.linspace(LEAST_GAIN * delays[0], HIGHEST_GAIN * delays[-1], PRODUCTS)
+    chart = stability_chart(
+        motion.at(**fields | {"epsilon": products, "delay": 1.0}), tolerance=DRAWN / PRODUCTS
+    )
+    curves = []
+    for product in np.sort(chart["boundary_epsilon"].values):
+        ends = np.clip(product / np.array([HIGHEST_GAIN, LEAST_GAIN]), delays[0], delays[-1])
+        places = np.geomspace(*ends, POINTS)
+        curves.append([np.round(places, 6).tolist(), np.round(product / places, 6).tolist()])
+    return curves
 
 
 def _across(values: Values) -> str:
