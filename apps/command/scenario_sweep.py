@@ -71,9 +71,10 @@ def sweep(
     result = _run(base, grid, count, quantities, store, processes).assign_attrs(settings=mark)
 
     def draw() -> go.Figure:
-        from tcpdynamics.charts.sweeps import sweep_figure
+        from tcpdynamics.charts.sweeps import quantities_of, sweep_figure
 
-        return sweep_figure(result, [n for n in quantities if f"{n}_mean" in result])
+        known = quantities_of(result)
+        return sweep_figure(result, [name for name in quantities if name in known])
 
     title = f"{result.attrs['model']}: means over {count} replications" + (
         " and 95 % intervals" if count > 1 else ""

@@ -223,6 +223,28 @@ def test_a_figure_for_one_and_two_keys():
     assert {trace.name for trace in plot(words).data} == {"sack", "reno"}
 
 
+def test_a_figure_draws_every_quantity_that_was_asked_for():
+    from tcpdynamics.charts import plot
+
+    asked = ["group_share", "mean_wait", "loss_rate", "utilisation", "longest_hang", "goodput"]
+    result = sweep_scenarios(BASE, {"bottleneck.buffer": [5, 20]}, seeds=2, quantities=asked)
+    titles = [axis.title.text.replace("<br>", " ") for axis in plot(result).select_yaxes()]
+    assert titles == [
+        "share of the goodput of all flows that a group has",
+        "time that a packet waits at the busiest link (mean) [s]",
+        "loss rate",
+        "utilisation of the busiest link",
+        "longest hang of a user (mean over users) [s]",
+        "different packets received [packets]",
+    ]
+    assert (
+        "Jain"
+        in plot(sweep_scenarios(BASE, {"duration": [8, 9]}, seeds=1), "fairness").layout.yaxis.title.text
+    )
+    with pytest.raises(ValueError, match="did you mean 'mean_wait'"):
+        plot(result, "mean_wai")
+
+
 def test_paths_and_tables_are_scenarios():
     path = Path(ready_scenarios()["one_loss"])
     result = sweep_scenarios(path, {"duration": ["5s", "10s"]}, seeds=[1], quantities=["timeouts"])

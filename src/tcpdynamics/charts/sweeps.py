@@ -21,13 +21,22 @@ _FIRST = ("loss_rate", "goodput_bits", "fairness", "utilisation", "mean_queue", 
 
 
 def quantities_of(result: xr.Dataset) -> list[str]:
-    """Quantities of a sweep that have one number a replication, or one for each group of flows."""
-    dims = {*_dims(result), "replication", "group"}
+    """Quantities of a sweep that have one number a replication, or one for each group of flows, flow or link."""
+    dims = {*_dims(result), "replication"}
     return [
         str(name)
         for name, values in result.data_vars.items()
-        if f"{name}_mean" in result and set(values.dims) <= dims
+        if f"{name}_mean" in result and len(set(values.dims) - dims) < 2
     ]
+
+
+def _chosen(result: xr.Dataset, known: list[str]) -> list[str]:
+    """What is drawn where nobody says what: all that somebody chose to keep, or the usual ones of a whole sweep."""
+    from tcpdynamics.validation.packet.measures import MEASURES
+
+    if known and not set(MEASURES) <= set(known):
+        return known
+    return [name for name in _FIRST if name in known]
 
 
 def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figure:
@@ -40,7 +49,8 @@ def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figur
     result : Dataset
         Of `sweep_scenarios`; of a store that was opened again, what `with_intervals` gives.
     quantities : sequence of str, optional
-        By default loss, goodput, fairness, utilisation, queue and timeouts; those that were kept, if others were.
+        By default those that the sweep was asked for; if it was asked for none, loss, goodput, fairness, utilisation,
+        queue and timeouts.
 
     Raises
     ------
@@ -59,7 +69,7 @@ def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figur
         raise ValueError(
             f"the figure of a sweep shows one or two swept keys, got {len(keys)}; choose values with result.isel"
         )
-    names = list(quantities) or [name for name in _FIRST if name in known] or known[:6]
+    names = list(quantities) or _chosen(result, known)
     if not names:
         raise ValueError("the sweep has no quantity with means; with_intervals(result) makes them")
     columns = min(2, len(names))
