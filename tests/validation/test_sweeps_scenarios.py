@@ -99,6 +99,24 @@ def test_a_store_goes_on_and_refuses_another_scenario(tmp_path):
         sweep_scenarios(BASE, GRID, seeds=[1, 2], store=store)
 
 
+def test_words_are_words_in_a_store_that_is_opened_again(tmp_path):
+    from tcpdynamics.apps.files import write_netcdf
+    from tcpdynamics.charts import plot
+    from tcpdynamics.solvers.sweeps.explain import explain
+
+    stores, grid = [tmp_path / name for name in ("x.zarr", "x.nc")], {"flows.0.sender": ["sack", "newreno"]}
+    first = sweep_scenarios(BASE, {"bottleneck.buffer": [5, 20], **grid}, seeds=2, store=stores[0])
+    write_netcdf(stores[1], first)
+    opened = with_intervals(xr.open_zarr(stores[0], consolidated=True))
+    assert list(opened["flows.0.sender"].values) == ["sack", "newreno"]
+    chosen = {"flows.0.sender": "newreno", "bottleneck.buffer": 20}
+    assert opened.loss_rate_mean.sel(chosen) == first.loss_rate_mean.sel(chosen)
+    assert plot(opened).to_dict() == plot(first).to_dict()
+    for store in stores:
+        assert explain(store).parameters["flows.0.sender"] == "sack, newreno"
+    assert "flows.0.sender = sack, newreno\n" in str(explain(stores[0]))
+
+
 _SWEEP = """
 import sys
 from tcpdynamics.validation.packet import load_scenario, ready_scenarios, sweep_scenarios
