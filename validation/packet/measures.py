@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,8 @@ MEASURES: dict[str, tuple[str, str]] = {
     "marked_packets": ("packets", "packets marked instead of lost"),
     "finished": ("1", "flows that finished"),
     "completion": ("s", "completion time of flows that finished (mean)"),
-    "connections": ("1", "connections that finished"),
-    "connection_time": ("s", "completion time of connections (mean)"),
+    "connections": ("1", "connections that finished after the warm-up"),
+    "connection_time": ("s", "completion time of connections that finished after the warm-up (mean)"),
     "longest_hang": ("s", "longest hang of a user (mean over users)"),
     "phase_warning": ("1", "share of runs that bear marks of phase effects"),
 }
@@ -83,9 +84,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "finished": np.isfinite(v["finish"]).sum(),
         "completion": _mean(v["completion_time"]),
         "connections": v["connections_finished"].sum() if "connections_finished" in v else 0,
-        "connection_time": _mean(np.asarray(result["connection_time"].values))
-        if "connection_time" in result
-        else np.nan,
+        "connection_time": _connection_time(result),
         "longest_hang": v["longest_hang"].mean() if "longest_hang" in v else np.nan,
         "phase_warning": bool(result.attrs["warning"]),
     }
@@ -103,6 +102,13 @@ _USED = (
     "goodput_rate", "slice_jain", "slice_starved", "utilisation", "mean_queue", "mean_wait", "mean_rtt", "sent_by_kind",
     "timeouts", "link_marked", "finish", "completion_time", "connections_finished", "longest_hang",
 )  # fmt: skip
+
+
+def _connection_time(result: xr.Dataset) -> float:
+    if "connection_time" not in result:
+        return np.nan
+    begin = json.loads(result.attrs["scenario"])["warm_up"]
+    return _mean(result.connection_time.values[result.connection_finish.values >= begin])
 
 
 def _by_group(values: Any, groups: Any, total: int) -> Any:
