@@ -263,6 +263,25 @@ def test_a_figure_draws_every_quantity_that_was_asked_for():
         plot(result, "mean_wai")
 
 
+def test_legends_name_groups_and_nothing_else():
+    from tcpdynamics.charts import plot
+
+    asked = ["mean_wait", "group_share", "group_loss"]
+    scenario = changed(BASE, {"flows.0.sender": "tfrc", "flows.1.sender": "sack"})
+    result = sweep_scenarios(scenario, {"bottleneck.buffer": [5, 20]}, seeds=2, quantities=asked)
+    figure = plot(result)
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["group 0 (tfrc)", "group 1 (sack)"]
+    assert figure.layout.showlegend and not plot(result, "mean_wait").layout.showlegend
+    rules = sweep_scenarios(scenario, {"flows.1.control": ["reno", "cubic"]}, seeds=1, quantities=asked[1:])
+    assert [t.name for t in plot(rules).data if t.showlegend] == ["group 0 (tfrc)", "group 1 (sack)"]
+    grid = {"bottleneck.buffer": [5, 20], "bottleneck.rate": [1e6, 2e6]}
+    maps = plot(sweep_scenarios(scenario, grid, seeds=1, quantities=asked))
+    assert [title.text.rpartition("group ")[2] for title in maps.layout.annotations[1:]] == [
+        "0 (tfrc)",
+        "1 (sack)",
+    ] * 2
+
+
 def test_paths_and_tables_are_scenarios():
     path = Path(ready_scenarios()["one_loss"])
     result = sweep_scenarios(path, {"duration": ["5s", "10s"]}, seeds=[1], quantities=["timeouts"])

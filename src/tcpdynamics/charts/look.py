@@ -115,6 +115,24 @@ def titled(figure: go.Figure, text: str) -> go.Figure:
     )
 
 
+def words_of_groups(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What tells groups of flows apart: sender, and window rule where rules differ or one is not the usual.
+
+    >>> words_of_groups([{"sender": "tfrc"}, {"sender": "sack"}])
+    ['tfrc', 'sack']
+    >>> words_of_groups([{"sender": "sack", "control": "cubic"}, {"sender": "sack", "control": "reno"}])
+    ['sack, cubic', 'sack, reno']
+    """
+    senders = [str(group.get("sender", "")) for group in groups]
+    rules = [str(group.get("control", "reno")) for group in groups]
+    own = [sender in ("tfrc", "cbr", "poisson") for sender in senders]  # they have no window rule
+    named = any(rule not in ("reno", "") and not it for rule, it in zip(rules, own, strict=True))
+    return [
+        sender if it or not named or not rule else f"{sender}, {rule}".removeprefix(", ")
+        for sender, rule, it in zip(senders, rules, own, strict=True)
+    ]
+
+
 def swept_dims(result: xr.Dataset) -> tuple[str, ...]:
     """Dimensions of the parameters: those of the status, or those that all quantities have."""
     if "status" in result:
