@@ -160,8 +160,8 @@ def csv_lines(result: xr.Dataset) -> Iterator[str]:
     columns = {}
     for name, index, label in _csv_quantities(result):
         for part in ("mean", "low", "high"):
-            values = result[f"{name}_{part}"].transpose(*keys_of(result), ...).values
-            columns[f"{label}_{part}"] = values if index is None else values[..., index]
+            column = result[f"{name}_{part}"].transpose(*keys_of(result), ...).values
+            columns[f"{label}_{part}"] = column if index is None else column[..., index]
     yield f"{files.SWEEP_TABLE}{','.join(map(_quoted, [*keys_of(result), *columns]))}\n"
     for number, point in enumerate(_points(result)):
         values = [_quoted(_value(result, key, i)) for key, i in point.items()]
