@@ -10,7 +10,7 @@ import xarray as xr
 
 from tcpdynamics.errors import ScenarioError, suggestion
 
-from .phases import jain
+from .phases import is_of_phases, jain
 
 #: Name -> (unit, meaning).
 MEASURES: dict[str, tuple[str, str]] = {
@@ -86,7 +86,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "connections": v["connections_finished"].sum() if "connections_finished" in v else 0,
         "connection_time": _connection_time(result),
         "longest_hang": v["longest_hang"].mean() if "longest_hang" in v else np.nan,
-        "phase_warning": bool(result.attrs["warning"]),
+        "phase_warning": is_of_phases(result.attrs["warning"]),
     }
     goodput = _by_group(v["goodput_rate"], groups, total)
     return {
