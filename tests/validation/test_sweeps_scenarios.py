@@ -282,6 +282,21 @@ def test_legends_name_groups_and_nothing_else():
     ] * 2
 
 
+def test_ticks_stand_at_the_points_and_groups_are_lines():
+    from tcpdynamics.charts import plot
+
+    result = sweep_scenarios(BASE, {"bottleneck.buffer": [5, 20, 45]}, seeds=2)
+    axis = plot(result).layout.xaxis
+    assert axis.ticktext == ("5", "20", "45") and axis.tickvals == (5, 20, 45)
+    figure = plot(result.group_share_mean)
+    assert [trace.type for trace in figure.data] == ["scatter"] * 2
+    assert [trace.name.rpartition(", ")[2].partition(":")[0] for trace in figure.data] == [
+        "group 0",
+        "group 1",
+    ]
+    assert plot(result.loss_rate_mean).layout.xaxis.title.text == "bottleneck.buffer [packets]"
+
+
 def test_paths_and_tables_are_scenarios():
     path = Path(ready_scenarios()["one_loss"])
     result = sweep_scenarios(path, {"duration": ["5s", "10s"]}, seeds=[1], quantities=["timeouts"])

@@ -11,7 +11,17 @@ import numpy as np
 
 from tcpdynamics.errors import shown, suggestion
 
-from .look import COLOURS, FEW, LAYOUT, MAX_LINES, axis_scale, axis_title, break_lines, words_of_groups
+from .look import (
+    COLOURS,
+    FEW,
+    LAYOUT,
+    MAX_LINES,
+    axis_scale,
+    axis_ticks,
+    axis_title,
+    break_lines,
+    words_of_groups,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -92,7 +102,7 @@ def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figur
             _lines(figure, result, name, along, place, colours)
         figure.update_xaxes(title_text=axis_title(along, result[along].attrs), **place)
         if result[along].dtype.kind not in "OUT":
-            figure.update_xaxes(**axis_scale(result[along].values), **place)
+            figure.update_xaxes(**_scale(result[along].values), **place)
     return figure.update_layout(**LAYOUT | {"height": 60 + 300 * rows}, showlegend=bool(colours))
 
 
@@ -105,6 +115,10 @@ def _keys(result: xr.Dataset) -> list[str]:
 def _dims(result: xr.Dataset) -> list[str]:
     first = result["status"] if "status" in result else next(iter(result.data_vars.values()))
     return [str(d) for d in first.dims]
+
+
+def _scale(values: Any) -> dict[str, Any]:
+    return {**axis_scale(values), **axis_ticks(values)}
 
 
 def _title(values: xr.DataArray, more: str = "") -> str:
@@ -187,4 +201,4 @@ def _map(figure: Any, mean: xr.DataArray, result: xr.Dataset, keys: list[str], p
     figure.add_heatmap(
         x=result[x].values, y=result[y].values, z=z, colorscale="Cividis", colorbar=bar, **place
     )
-    figure.update_yaxes(title_text=axis_title(y, result[y].attrs), **axis_scale(result[y].values), **place)
+    figure.update_yaxes(title_text=axis_title(y, result[y].attrs), **_scale(result[y].values), **place)
