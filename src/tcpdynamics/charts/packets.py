@@ -203,7 +203,7 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
 
 
 def throughput_figure(
-    result: xr.Dataset, width: float = 1.0, unit: str = "packets/s", flows: Sequence[int] | None = None
+    result: xr.Dataset, width: float = 1.0, unit: str = "", flows: Sequence[int] | None = None
 ) -> go.Figure:
     """What is received per second against time: of 6 flows, of each group in turn, and of all together.
 
@@ -217,7 +217,8 @@ def throughput_figure(
     width : float
         Of a bin [s].
     unit : {"packets/s", "Mbit/s"}
-        Mbit/s count headers too; a handshake is as small as it is, but in slices as large as a data packet.
+        Mbit/s, the default where the result knows its packets' sizes, count headers too; a handshake is as small as it
+        is, but in slices as large as a data packet.
     flows : sequence of int, optional
         Those drawn one by one. Default: 6, of each group in turn.
 
@@ -229,6 +230,8 @@ def throughput_figure(
     """
     _check_width(width)
     chosen = _choose(flows, _in_turn(result, _flows(result)), "flows")
+    sized = all("packet_size" in group for group in _scenario(result).get("flows", [{}]))
+    unit = unit or ("Mbit/s" if sized else "packets/s")
     if unit not in ("packets/s", "Mbit/s"):
         raise ValueError(f"unit must be 'packets/s' or 'Mbit/s', got {unit!r}")
     size = 1e-6 * _packet_bits(result) if unit == "Mbit/s" else None
@@ -246,7 +249,7 @@ def throughput_figure(
             "result has no receives and no whole slice; set record.receives = true or shorten slice"
         )
     missing = _of_all(chosen, _flows(result), flows, "flows")
-    figure = _figure(f"Throughput ({what}): {_title(result)}{missing}", unit)
+    figure = _figure(f"Throughput ({what}): {_title(result)}{missing}", f"throughput [{unit}]")
     _steps(figure, edges, rates)
     return figure
 
