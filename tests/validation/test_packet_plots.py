@@ -281,3 +281,12 @@ def test_a_sender_without_a_window_has_none_in_the_picture() -> None:
     )
     names = [trace.name for trace in plots.window_figure(simulate(scenario)).data]
     assert names == ["flow 0 (tfrc): rate times RTT", "flow 2 (sack): cwnd", "flow 2 (sack): ssthresh"]
+
+
+def test_legends_name_the_way_of_repair_and_the_rule() -> None:
+    flows = (Flows(1, "sack", control="cubic"), Flows(1, "sack"), Flows(1, "cbr", rate=1e5))
+    record = Record(windows=0.5, receives=True)
+    run = simulate(Scenario(flows, Bottleneck(2e6, 20), 5.0, 1.0, record=record))
+    names = [trace.name.partition(":")[0] for trace in plots.window_figure(run).data]
+    assert names == ["flow 0 (sack, cubic)"] * 2 + ["flow 1 (sack, reno)"] * 2
+    assert "flow 2 (cbr)" in traces(plots.throughput_figure(run))

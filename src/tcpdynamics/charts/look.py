@@ -135,7 +135,7 @@ def titled(figure: go.Figure, text: str) -> go.Figure:
 
 
 def words_of_groups(groups: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What tells groups of flows apart: sender, and window rule where rules differ or one is not the usual.
+    """What tells groups of flows apart: how they repair, and their window rule where one is not Reno's.
 
     >>> words_of_groups([{"sender": "tfrc"}, {"sender": "sack"}])
     ['tfrc', 'sack']
@@ -143,13 +143,13 @@ def words_of_groups(groups: Sequence[Mapping[str, Any]]) -> list[str]:
     ['sack, cubic', 'sack, reno']
     """
     senders = [str(group.get("sender", "")) for group in groups]
-    rules = [str(group.get("control", "reno")) for group in groups]
-    own = [sender in ("tfrc", "cbr", "poisson") for sender in senders]  # they have no window rule
-    named = any(rule not in ("reno", "") and not it for rule, it in zip(rules, own, strict=True))
-    return [
-        sender if it or not named or not rule else f"{sender}, {rule}".removeprefix(", ")
-        for sender, rule, it in zip(senders, rules, own, strict=True)
-    ]
+    rules = [
+        "" if sender in ("tfrc", "cbr", "poisson") else str(group.get("control", "reno"))
+        for group, sender in zip(groups, senders, strict=True)
+    ]  # those without a window have no rule
+    if set(rules) <= {"reno", ""}:
+        return senders
+    return [", ".join(filter(None, words)) for words in zip(senders, rules, strict=True)]
 
 
 def swept_dims(result: xr.Dataset) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tcpdynamics.errors import shown
 
-from .look import BLUE, COLOURS, GREEN, LEGEND_BELOW, ORANGE, PURPLE, RED, SKY
+from .look import BLUE, COLOURS, GREEN, LEGEND_BELOW, ORANGE, PURPLE, RED, SKY, words_of_groups
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -443,24 +443,24 @@ def _flows(result: xr.Dataset) -> list[int]:
 
 def _group_words(result: xr.Dataset) -> dict[int, str]:
     """Names of the groups of flows by their numbers, with their rule or sender."""
-    groups = _scenario(result).get("flows", [])
-    rules = [g.get("control", "reno") for g in groups]
-    return {
-        i: f"group {i}: {rule if rule != 'reno' else g.get('sender', '')}"
-        for i, (g, rule) in enumerate(zip(groups, rules, strict=True))
-    }
+    return {i: f"group {i}: {word}" for i, word in enumerate(words_of_groups(_groups(result)))}
+
+
+def _groups(result: xr.Dataset) -> list[dict[str, str]]:
+    """Sender and rule of each group of flows."""
+    return [
+        {"sender": str(group.get("sender", "")), "control": str(group.get("control", "reno"))}
+        for group in _scenario(result).get("flows", [])
+    ]
 
 
 def _flow_names(result: xr.Dataset) -> dict[int, str]:
-    """Names of the flows of a result by their number, with what tells groups apart: rule, sender, or the group."""
-    groups = _scenario(result).get("flows", [])
-    words = [
-        g.get("control", "reno") if g.get("control", "reno") != "reno" else g.get("sender", "")
-        for g in groups
-    ]
+    """Names of the flows of a result by their number, with what tells groups apart: sender and rule, or the group."""
+    groups = _groups(result)
+    words = words_of_groups(groups)
+    own_rule = any(group["control"] != "reno" for group in groups)
     if len(groups) > 1 and len(set(words)) == 1:
         words = [f"group {i}" for i in range(len(groups))]
-    own_rule = any(g.get("control", "reno") != "reno" for g in groups)
     if "group" not in result.coords or not (len(groups) > 1 or own_rule):
         return {i: f"flow {i}" for i in _flows(result)}
     which = np.atleast_1d(result["group"].values).astype(int)
