@@ -55,6 +55,22 @@ def test_each_replication_is_the_simulation_of_its_values_and_seed():
     assert result.goodput_bits_mean.attrs["units"] == "bit/s"
 
 
+def test_rates_vary_as_their_slices_say():
+    late = changed(BASE, {"slice": 1.0, "flows.0.stop": 3.5, "flows.1.start": 2.5})
+    result = sweep_scenarios(
+        late, {"bottleneck.buffer": [5]}, seeds=[3], quantities=["rate_variation", "group_rate_variation"]
+    )
+    single = simulate(changed(late, {"bottleneck.buffer": 5}), 3)
+    own = single.slice_goodput.isel(flow=3).sel(slice=slice(3.0, None)).values
+    assert result.group_rate_variation.values[0, 0, 1] == pytest.approx(own.std() / own.mean())
+    short = simulate(changed(late, {"slice": 7.0}), 3)
+    assert np.isnan(measure(short)["rate_variation"])  # one slice does not vary
+    smooth = Scenario(
+        (Flows(2, "cbr", rate=1e5, packet_size=125),), Bottleneck(1e6), duration=12.0, warm_up=2.0, slice=1.0
+    )
+    assert measure(simulate(smooth))["rate_variation"] < 0.02
+
+
 def test_variables_of_simulate_may_be_kept():
     result = sweep_scenarios(
         BASE, {"bottleneck.buffer": [5, 20]}, seeds=[3, 7], quantities=["goodput", "link_dropped"]

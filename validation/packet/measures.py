@@ -21,6 +21,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "fairness": ("1", "Jain's index of the goodput of all flows"),
     "slice_fairness": ("1", "Jain's index of the goodput in a slice (mean)"),
     "starved": ("1", "share of flows without goodput in a slice (mean)"),
+    "rate_variation": ("1", "coefficient of variation of a flow's goodput over slices (mean over flows)"),
     "utilisation": ("1", "utilisation of the busiest link"),
     "mean_queue": ("packets", "packets waiting at the busiest link (mean)"),
     "mean_wait": (
@@ -44,6 +45,10 @@ OF_GROUPS: dict[str, tuple[str, str]] = {
     "group_goodput": ("bit/s", "goodput of a group of flows"),
     "group_share": ("1", "share of the goodput of all flows that a group has"),
     "group_loss": ("1", "loss rate of a group of flows"),
+    "group_rate_variation": (
+        "1",
+        "coefficient of variation of goodput over slices of the flows of a group (mean)",
+    ),
 }
 
 
@@ -65,6 +70,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
     )
     known = (arrived > 0) & (arrived >= dropped)
     sent = v["sent"].sum()
+    variation = rate_variation(result)
     scalars = {
         "loss_rate": v["loss_rate"],
         "loss_rate_timeout": v["loss_rate_timeout"],
@@ -73,6 +79,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "fairness": jain(v["goodput_rate"]),
         "slice_fairness": _mean(v["slice_jain"]),
         "starved": _mean(v["slice_starved"]),
+        "rate_variation": _mean(variation),
         "utilisation": v["utilisation"],
         "mean_queue": v["mean_queue"],
         "mean_wait": v["mean_wait"],
@@ -94,7 +101,35 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "group_goodput": goodput,
         "group_share": np.divide(goodput, goodput.sum(), out=np.full(total, np.nan), where=goodput.sum() > 0),
         "group_loss": np.divide(dropped, arrived, out=np.full(total, np.nan), where=known),
+        "group_rate_variation": np.array([_mean(variation[groups == group]) for group in range(total)]),
     }
+
+
+def rate_variation(result: xr.Dataset) -> Any:
+    """(flows,) standard deviation over mean of a flow's goodput in the slices of which it saw all.
+
+    NaN of a flow with fewer than two such slices, or without goodput.
+
+    Examples
+    --------
+    >>> import json
+    >>> slices = xr.Dataset(
+    ...     {"slice_goodput": (("slice", "flow"), [[1, 2], [3, 2]]), "start": ("flow", [0.0, 0.0]),
+    ...      "finish": ("flow", [np.nan, np.nan])},
+    ...     {"slice": [5.0, 7.0]}, {"scenario": json.dumps({"slice": 2.0})},
+    ... )
+    >>> rate_variation(slices)
+    array([0.5, 0. ])
+    """
+    begin = result["slice"].values[:, None]
+    end = begin + json.loads(result.attrs["scenario"])["slice"]
+    start, finish = result["start"].values, result["finish"].values
+    there = (start <= begin) & ~(finish < end)  # a flow that has not finished has no finish
+    count = there.sum(0)
+    goodput = np.where(there, result["slice_goodput"].transpose("slice", "flow").values, 0.0)
+    mean = np.divide(goodput.sum(0), count, out=np.full(len(start), np.nan), where=count > 1)
+    spread = np.sqrt((np.where(there, goodput - mean, 0.0) ** 2).sum(0) / np.maximum(count, 1))
+    return np.divide(spread, mean, out=np.full(len(start), np.nan), where=mean > 0)
 
 
 _USED = (
