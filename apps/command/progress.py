@@ -30,7 +30,8 @@ _FIRST = 2.0
 
 #: What is compiled when it is first used: the beginning of a module's name, a name, and seconds on one free core.
 _COMPILED = {
-    "tcpdynamics.validation.packet": ("the packet simulator", 11),
+    "tcpdynamics.validation.packet.kernel.loop": ("the packet simulator", 11),
+    "tcpdynamics.validation.packet": ("a further mechanism of the packet simulator", 2),
     "tcpdynamics.solvers.trajectories": ("the integrator of trajectories", 14),
     "tcpdynamics.solvers.markov": ("the solver of Markov chains", 10),
     "tcpdynamics.solvers.stability": ("the solvers of stability", 20),
@@ -177,9 +178,12 @@ def announce_compilation() -> None:
     announced: set[str] = set()
 
     def announce(module: str) -> None:
-        for start, (name, seconds) in _COMPILED.items():
-            if module.startswith(start) and name not in announced:
-                announced.add(name)
-                click.echo(f"compiling {name}: about {seconds} s, only this first time", err=True)
+        start = next((start for start in _COMPILED if module.startswith(start)), "")
+        # The loop calls functions of other files, which are compiled with it.
+        if not start or any(known.startswith(start) for known in announced):
+            return
+        announced.add(start)
+        name, seconds = _COMPILED[start]
+        click.echo(f"compiling {name}: about {seconds} s, only this first time", err=True)
 
     compiled.announce = announce

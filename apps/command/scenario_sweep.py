@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 #: Replications at each point where nobody says how many, and rows of a printed table.
 REPLICATIONS = 5
 ROWS = 50
-#: Groups of flows that have columns.
+#: Groups of flows that have columns, and numbers of one quantity that have columns in a file.
 GROUPS = 6
+CSV_COLUMNS = 100
 #: Columns of a printed table where no quantity is chosen, and their heads.
 _COLUMNS = {
     "loss_rate": "loss", "goodput_bits": "goodput [bit/s]", "fairness": "Jain", "utilisation": "utilisation",
@@ -71,9 +72,10 @@ def sweep(
     result = _run(base, grid, count, quantities, store, processes).assign_attrs(settings=mark)
 
     def draw() -> go.Figure:
-        from tcpdynamics.charts.sweeps import sweep_figure
+        from tcpdynamics.charts.sweeps import quantities_of, sweep_figure
 
-        return sweep_figure(result, [n for n in quantities if f"{n}_mean" in result])
+        known = quantities_of(result)
+        return sweep_figure(result, [name for name in quantities if name in known])
 
     title = f"{result.attrs['model']}: means over {count} replications" + (
         " and 95 % intervals" if count > 1 else ""
@@ -82,6 +84,10 @@ def sweep(
     for path in tables:
         files.write_text(path, "".join(csv_lines(result)))
         wrote(path)
+        if missing := _left_out(result):
+            click.echo(
+                f"without {', '.join(missing)}: too many numbers a run; x.nc and x.zarr have them", err=True
+            )
     if in_json:
         click.echo(json.dumps(_document(result), allow_nan=False))
     else:
@@ -147,15 +153,42 @@ def _value(result: xr.Dataset, key: str, index: int) -> str:
 
 
 def csv_lines(result: xr.Dataset) -> Iterator[str]:
-    """A row for each point: its values, then mean and limits of each quantity that is one number a run."""
-    names, keys = _scalars(result), keys_of(result)
-    columns = [f"{name}_{part}" for name in names for part in ("mean", "low", "high")]
-    yield f"{files.SWEEP_TABLE}{','.join([*map(_quoted, keys), *columns])}\n"
-    loaded = {column: result[column].values for column in columns}
+    """A row for each point: its values, then mean and limits of each quantity.
+
+    A quantity with a number for each group, flow or link has columns for each, such as `group_share_0_mean`.
+    """
+    columns = {}
+    for name, index, label in _csv_quantities(result):
+        for part in ("mean", "low", "high"):
+            column = result[f"{name}_{part}"].transpose(*keys_of(result), ...).values
+            columns[f"{label}_{part}"] = column if index is None else column[..., index]
+    yield f"{files.SWEEP_TABLE}{','.join(map(_quoted, [*keys_of(result), *columns]))}\n"
     for number, point in enumerate(_points(result)):
         values = [_quoted(_value(result, key, i)) for key, i in point.items()]
-        numbers = [f"{loaded[column][tuple(point.values())]:.15g}" for column in columns]
+        numbers = [f"{column[tuple(point.values())]:.15g}" for column in columns.values()]
         yield f"{number},{','.join([*values, *numbers])}\n"
+
+
+def _csv_quantities(result: xr.Dataset) -> Iterator[tuple[str, int | None, str]]:
+    """Name, index in its further dimension, and label of what a table has a column for."""
+    keys = {*keys_of(result)}
+    for mean in map(str, result.data_vars):
+        name = mean.removesuffix("_mean")
+        more = [str(d) for d in result[mean].dims if d not in keys]
+        if name == mean or name not in result or len(more) > 1:
+            continue
+        if not more:
+            yield name, None, name
+        elif (size := result.sizes[more[0]]) <= CSV_COLUMNS:
+            words = result[more[0]].values.tolist() if more[0] in result.coords else range(size)
+            yield from ((name, index, f"{name}_{word}") for index, word in enumerate(words))
+
+
+def _left_out(result: xr.Dataset) -> list[str]:
+    """Quantities that a table has no columns for."""
+    there = {name for name, _, _ in _csv_quantities(result)}
+    names = [str(name).removesuffix("_mean") for name in result.data_vars if str(name).endswith("_mean")]
+    return [name for name in names if name in result and name not in there]
 
 
 def _quoted(text: str) -> str:

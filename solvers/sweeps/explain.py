@@ -32,8 +32,9 @@ _MARKS = {
     "comparison": {"comparison", "parameters"},
 }
 
-#: Damaged blocks that the text lists.
+#: Damaged blocks that the text lists, and words of a parameter.
 _NAMED = 10
+_LISTED = 12
 
 
 @dataclass(frozen=True)
@@ -242,6 +243,8 @@ def _parameters(path: Path, contents: Contents) -> dict[str, str]:
             if array.dtype is None:
                 size = math.prod(array.shape)
                 text = f"{size:,} labels" if array.shape else _plain(read_array(path, name, array).item())
+            elif len(words := _flags(array.attrs)) == math.prod(array.shape) > 0:
+                text = _listed(words)
             elif array.shape and array.dtype.kind in "iuf":
                 least, largest = ends(path, name, array)
                 text = f"{least:g} to {largest:g}, {math.prod(array.shape):,} values"
@@ -404,9 +407,23 @@ def value_or_range(values: Any, attrs: Mapping[str, Any]) -> str:
     return _range(values) + _unit(attrs)
 
 
+def _flags(attrs: Mapping[str, Any]) -> list[str]:
+    """Words that stand behind the numbers of a coordinate."""
+    return str(attrs.get("flag_meanings", "")).split()
+
+
+def _listed(words: Sequence[Any]) -> str:
+    """A few words one by one, many by their number."""
+    if len(words) > _LISTED:
+        return f"{_plain(words[0], 60)}, {_plain(words[1], 60)}, ..., {len(words):,} labels"
+    return ", ".join(_plain(word, 60) for word in words)
+
+
 def _range(values: Any) -> str:
     if values.ndim == 0:
         return _plain(values.item()) if values.dtype.kind not in "f" else f"{values.item():g}"
+    if values.dtype.kind in "OUT" and values.ndim == 1 and values.size:
+        return _listed(values.tolist())
     if values.dtype.kind not in "iuf" or not values.size:
         return f"{values.size:,} labels"
     return f"{values.min():g} to {values.max():g}, {values.size:,} values"

@@ -403,7 +403,7 @@ def test_pictures_and_tables_are_the_librarys() -> None:
     np.testing.assert_allclose(columns["goodput [Mbit/s]"], 1e-6 * result.goodput_rate)
     np.testing.assert_allclose(columns["lost [packets]"], result.dropped)
     throughput = shown["pictures"]["throughput"]
-    assert throughput["yTitle"] == "Mbit/s"
+    assert throughput["yTitle"] == "throughput [Mbit/s]"
     both = throughput["lines"][0]
     received = np.dot(both["y"][:-1], np.diff(both["x"])) * 1e6 / 8
     with xr.open_dataset(content) as kept:

@@ -86,11 +86,31 @@ def test_groups_of_flows_have_columns_and_shares_that_add_up_to_one():
         "bottleneck.buffer=5,20",
     )
     done = run(*words, "--replications", 2, "--quantity", "group_share", "--quantity", "mean_wait")
-    head, *rows = done.output.splitlines()[1:4]
+    head, *rows = done.stdout.splitlines()[1:4]
     assert "group 0: share" in head and "group 1: share" in head and "mean_wait [s]" in head
     for row in rows:
         _, first, _, _, second, *_ = row.split()
         assert float(first) + float(second) == pytest.approx(1.0, abs=2e-3)
+
+
+def test_a_table_has_columns_for_each_group_and_flow(tmp_path):
+    words = "tfrc_beside_sack --set duration=10s --set warm_up=2s --set slice=2s --set bottleneck.buffer=5,20"
+    path, kept = tmp_path / "x.csv", ["group_share", "loss_rate", "sent", "link_dropped", "slice_goodput"]
+    done = run(
+        *words.split(),
+        "--replications",
+        2,
+        "--output",
+        path,
+        *(word for name in kept for word in ("--quantity", name)),
+    )
+    assert "without slice_goodput" in done.output
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert sum(float(rows[1][f"group_share_{i}_mean"]) for i in range(2)) == pytest.approx(1.0)
+    base = load_scenario(ready_scenarios()["tfrc_beside_sack"])
+    single = replicate(changed(base, {"duration": 10.0, "warm_up": 2.0, "bottleneck.buffer": 20}), 2)
+    assert float(rows[1]["sent_1_mean"]) == pytest.approx(single.sent.mean("replication").values[1])
+    assert {"loss_rate_low", "link_dropped_bottleneck_high"} <= set(rows[0])
 
 
 @pytest.mark.parametrize(

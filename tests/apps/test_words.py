@@ -269,3 +269,22 @@ def test_the_first_compilation_is_announced_once(
         compiled.announce(module)
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and "Markov chains" in err
+
+
+def test_a_further_mechanism_is_not_the_simulator_once_more(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tcpdynamics import compiled
+
+    monkeypatch.setattr(compiled, "announce", None)
+    kernel = "tcpdynamics.validation.packet.kernel"
+    for modules, says in (
+        (("paced.tfrc_ns2", "queues.red"), "a further mechanism of the packet simulator: about 2 s"),
+        (("loop", "calendar"), "the packet simulator: about 11 s"),
+    ):
+        progress.announce_compilation()
+        assert compiled.announce is not None
+        for module in modules:
+            compiled.announce(f"{kernel}.{module}")
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1 and f"compiling {says}" in err

@@ -121,9 +121,10 @@ def test_the_scenario_and_the_python_of_queues_run():
 def test_the_sweeps_page_runs_and_tells_every_quantity(capsys):
     from tcpdynamics.validation.packet.measures import MEASURES, OF_GROUPS
 
-    (code,) = blocks("sweeps.md", "python")
     namespace = {}
-    exec(compile(code, "sweeps.md", "exec"), namespace)
+    for code in blocks("sweeps.md", "python"):
+        exec(compile(code, "sweeps.md", "exec"), namespace)
+    assert list(namespace["both"]["bottleneck.queue"].values) == ["red", "codel"]
     assert "False" not in capsys.readouterr().out and namespace["figure"].data
     told = re.findall(r"^\| `(\w+)` \| ([^ ]+) \| (.*) \|$", page("sweeps.md"), re.MULTILINE)
     assert {name: (unit, text) for name, unit, text in told} == {**MEASURES, **OF_GROUPS}

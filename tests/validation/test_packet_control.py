@@ -19,6 +19,7 @@ from tcpdynamics.validation.packet import (
     replicate,
     simulate,
 )
+from tcpdynamics.validation.packet.engine import execute
 from tcpdynamics.validation.packet.kernel import jit, queues, senders, windows
 from tcpdynamics.validation.packet.kernel.records import FLOW, WORLD
 from tcpdynamics.validation.packet.user_rules import RuleError, congestion_control, known_rules
@@ -188,6 +189,19 @@ def test_several_rules_in_one_run():
     result = simulate(Scenario(groups, Bottleneck(1e9), duration=21.0, warm_up=3.0, epoch=0.1, slice=1.0))
     per_round = result["sent"].values / 180
     np.testing.assert_allclose(per_round, [2, 2, 50, 50, 5, 5, 2, 2], rtol=0.02)
+
+
+def test_a_window_may_be_acknowledged_at_once():
+    """What the table of docs/your_own_congestion_control.md says of `acked`."""
+
+    @congestion_control("adds_acked")
+    def on_ack(f, now, acked):
+        f.x0 = max(f.x0, acked)
+        f.cwnd += acked
+
+    flow = Flows(1, "reno", "rfc", rtt=0.1, control="adds_acked", window_limit=64)
+    run = execute(Scenario((flow,), Bottleneck(1e6, 20), duration=60.0, warm_up=1.0), 1)
+    assert 20 < run.sim.flows["x0"][0] <= 64
 
 
 def fixed(window):

@@ -128,7 +128,12 @@ def test_segments_mark_repeats_losses_and_receipts() -> None:
 def test_axes_have_units_and_figures_titles(make: object) -> None:
     figure = make(recorded())  # type: ignore[operator]
     assert figure.layout.xaxis.title.text == "time [s]"
-    assert figure.layout.yaxis.title.text in ("window [packets]", "waiting [packets]", "packets/s", "segment")
+    assert figure.layout.yaxis.title.text in (
+        "window [packets]",
+        "waiting [packets]",
+        "throughput [packets/s]",
+        "segment",
+    )
     assert figure.layout.title.text.endswith("by hand, seed 7")
     assert figure.layout.showlegend
 
@@ -168,7 +173,8 @@ def test_a_real_run_draws_all_four() -> None:
     windows = traces(plots.window_figure(result))
     assert len(windows) == 6
     assert 1 <= min(windows["flow 0: cwnd"][1]) < max(windows["flow 0: cwnd"][1])
-    x, y = traces(plots.throughput_figure(result))["all flows"]
+    assert plots.throughput_figure(result).layout.yaxis.title.text == "throughput [Mbit/s]"
+    x, y = traces(plots.throughput_figure(result, unit="packets/s"))["all flows"]
     assert float(np.dot(y[:-1], np.diff(x))) == pytest.approx(result.sizes["receive"])
     assert 0 < max(traces(plots.queue_figure(result)).popitem()[1][1]) <= 10
     segments = traces(plots.sequence_figure(result))
@@ -200,7 +206,7 @@ def test_selected_flows_are_drawn_and_no_others(record: dict[str, float]) -> Non
 
 def test_a_selection_of_flows_counts_its_own_packets() -> None:
     run = two_groups(receives=True)
-    x, y = traces(plots.throughput_figure(run.sel(flow=[3, 9])))["these flows together"]
+    x, y = traces(plots.throughput_figure(run.sel(flow=[3, 9]), unit="packets/s"))["these flows together"]
     assert float(np.dot(y[:-1], np.diff(x))) == pytest.approx(np.isin(run.receive_flow, [3, 9]).sum())
     np.testing.assert_allclose(
         plots.epochs_figure(run.sel(flow=9)).data[0].y, run.epochs.sel(flow=9) / run.epochs.sel(flow=9).sum()
@@ -275,3 +281,12 @@ def test_a_sender_without_a_window_has_none_in_the_picture() -> None:
     )
     names = [trace.name for trace in plots.window_figure(simulate(scenario)).data]
     assert names == ["flow 0 (tfrc): rate times RTT", "flow 2 (sack): cwnd", "flow 2 (sack): ssthresh"]
+
+
+def test_legends_name_the_way_of_repair_and_the_rule() -> None:
+    flows = (Flows(1, "sack", control="cubic"), Flows(1, "sack"), Flows(1, "cbr", rate=1e5))
+    record = Record(windows=0.5, receives=True)
+    run = simulate(Scenario(flows, Bottleneck(2e6, 20), 5.0, 1.0, record=record))
+    names = [trace.name.partition(":")[0] for trace in plots.window_figure(run).data]
+    assert names == ["flow 0 (sack, cubic)"] * 2 + ["flow 1 (sack, reno)"] * 2
+    assert "flow 2 (cbr)" in traces(plots.throughput_figure(run))

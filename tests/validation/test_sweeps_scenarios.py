@@ -55,6 +55,22 @@ def test_each_replication_is_the_simulation_of_its_values_and_seed():
     assert result.goodput_bits_mean.attrs["units"] == "bit/s"
 
 
+def test_rates_vary_as_their_slices_say():
+    late = changed(BASE, {"slice": 1.0, "flows.0.stop": 3.5, "flows.1.start": 2.5})
+    result = sweep_scenarios(
+        late, {"bottleneck.buffer": [5]}, seeds=[3], quantities=["rate_variation", "group_rate_variation"]
+    )
+    single = simulate(changed(late, {"bottleneck.buffer": 5}), 3)
+    own = single.slice_goodput.isel(flow=3).sel(slice=slice(3.0, None)).values
+    assert result.group_rate_variation.values[0, 0, 1] == pytest.approx(own.std() / own.mean())
+    short = simulate(changed(late, {"slice": 7.0}), 3)
+    assert np.isnan(measure(short)["rate_variation"])  # one slice does not vary
+    smooth = Scenario(
+        (Flows(2, "cbr", rate=1e5, packet_size=125),), Bottleneck(1e6), duration=12.0, warm_up=2.0, slice=1.0
+    )
+    assert measure(simulate(smooth))["rate_variation"] < 0.02
+
+
 def test_variables_of_simulate_may_be_kept():
     result = sweep_scenarios(
         BASE, {"bottleneck.buffer": [5, 20]}, seeds=[3, 7], quantities=["goodput", "link_dropped"]
@@ -97,6 +113,24 @@ def test_a_store_goes_on_and_refuses_another_scenario(tmp_path):
         sweep_scenarios(BASE, {**GRID, "flows.0.sender": ["sack", "tahoe"]}, seeds=2, store=store)
     with pytest.raises(StoreError, match="holds another sweep"):
         sweep_scenarios(BASE, GRID, seeds=[1, 2], store=store)
+
+
+def test_words_are_words_in_a_store_that_is_opened_again(tmp_path):
+    from tcpdynamics.apps.files import write_netcdf
+    from tcpdynamics.charts import plot
+    from tcpdynamics.solvers.sweeps.explain import explain
+
+    stores, grid = [tmp_path / name for name in ("x.zarr", "x.nc")], {"flows.0.sender": ["sack", "newreno"]}
+    first = sweep_scenarios(BASE, {"bottleneck.buffer": [5, 20], **grid}, seeds=2, store=stores[0])
+    write_netcdf(stores[1], first)
+    opened = with_intervals(xr.open_zarr(stores[0], consolidated=True))
+    assert list(opened["flows.0.sender"].values) == ["sack", "newreno"]
+    chosen = {"flows.0.sender": "newreno", "bottleneck.buffer": 20}
+    assert opened.loss_rate_mean.sel(chosen) == first.loss_rate_mean.sel(chosen)
+    assert plot(opened).to_dict() == plot(first).to_dict()
+    for store in stores:
+        assert explain(store).parameters["flows.0.sender"] == "sack, newreno"
+    assert "flows.0.sender = sack, newreno\n" in str(explain(stores[0]))
 
 
 _SWEEP = """
@@ -221,6 +255,62 @@ def test_a_figure_for_one_and_two_keys():
     assert line.data[0].error_y.array is not None and "buffer" in line.layout.xaxis.title.text
     words = sweep_scenarios(BASE, GRID, seeds=2)
     assert {trace.name for trace in plot(words).data} == {"sack", "reno"}
+
+
+def test_a_figure_draws_every_quantity_that_was_asked_for():
+    from tcpdynamics.charts import plot
+
+    asked = ["group_share", "mean_wait", "loss_rate", "utilisation", "longest_hang", "goodput"]
+    result = sweep_scenarios(BASE, {"bottleneck.buffer": [5, 20]}, seeds=2, quantities=asked)
+    titles = [axis.title.text.replace("<br>", " ") for axis in plot(result).select_yaxes()]
+    assert titles == [
+        "share of the goodput of all flows that a group has",
+        "time that a packet waits at the busiest link (mean) [s]",
+        "loss rate",
+        "utilisation of the busiest link",
+        "longest hang of a user (mean over users) [s]",
+        "different packets received [packets]",
+    ]
+    assert (
+        "Jain"
+        in plot(sweep_scenarios(BASE, {"duration": [8, 9]}, seeds=1), "fairness").layout.yaxis.title.text
+    )
+    with pytest.raises(ValueError, match="did you mean 'mean_wait'"):
+        plot(result, "mean_wai")
+
+
+def test_legends_name_groups_and_nothing_else():
+    from tcpdynamics.charts import plot
+
+    asked = ["mean_wait", "group_share", "group_loss"]
+    scenario = changed(BASE, {"flows.0.sender": "tfrc", "flows.1.sender": "sack"})
+    result = sweep_scenarios(scenario, {"bottleneck.buffer": [5, 20]}, seeds=2, quantities=asked)
+    figure = plot(result)
+    assert [trace.name for trace in figure.data if trace.showlegend] == ["group 0 (tfrc)", "group 1 (sack)"]
+    assert figure.layout.showlegend and not plot(result, "mean_wait").layout.showlegend
+    rules = sweep_scenarios(scenario, {"flows.1.control": ["reno", "cubic"]}, seeds=1, quantities=asked[1:])
+    assert [t.name for t in plot(rules).data if t.showlegend] == ["group 0 (tfrc)", "group 1 (sack)"]
+    grid = {"bottleneck.buffer": [5, 20], "bottleneck.rate": [1e6, 2e6]}
+    maps = plot(sweep_scenarios(scenario, grid, seeds=1, quantities=asked))
+    assert [title.text.rpartition("group ")[2] for title in maps.layout.annotations[1:]] == [
+        "0 (tfrc)",
+        "1 (sack)",
+    ] * 2
+
+
+def test_ticks_stand_at_the_points_and_groups_are_lines():
+    from tcpdynamics.charts import plot
+
+    result = sweep_scenarios(BASE, {"bottleneck.buffer": [5, 20, 45]}, seeds=2)
+    axis = plot(result).layout.xaxis
+    assert axis.ticktext == ("5", "20", "45") and axis.tickvals == (5, 20, 45)
+    figure = plot(result.group_share_mean)
+    assert [trace.type for trace in figure.data] == ["scatter"] * 2
+    assert [trace.name.rpartition(", ")[2].partition(":")[0] for trace in figure.data] == [
+        "group 0",
+        "group 1",
+    ]
+    assert plot(result.loss_rate_mean).layout.xaxis.title.text == "bottleneck.buffer [packets]"
 
 
 def test_paths_and_tables_are_scenarios():

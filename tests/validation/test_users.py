@@ -23,6 +23,7 @@ from tcpdynamics.validation.packet import (
     replicate,
     simulate,
 )
+from tcpdynamics.validation.packet.measures import measure
 from tcpdynamics.validation.statistics import two_sample
 
 LARGE = {"packet_size": 1000, "window_limit": 1000}
@@ -166,10 +167,22 @@ def test_books_balance_and_lists_of_events_agree(clock):
     assert result.sizes["connection"] > 20 and digest(result) == digest(simulate(crowd(clock)))
     assert digest(result) == digest(simulate(crowd(clock, "heap")))
     done = result.connection_finish.notnull()
-    assert int(done.sum()) == int(result.connections_finished.sum())
+    assert int((result.connection_finish >= 2.0).sum()) == int(result.connections_finished.sum())
     assert (result.connection_time.values[done] > 0).all()
     late = result.connection_start.values[np.isin(result.connection_flow.values, [12, 13])]
     assert (late < 6.0).all()  # nothing begins after `stop`
+
+
+def test_connections_are_counted_after_the_warm_up():
+    result = simulate(crowd("grid"))
+    late = result.connection_finish.values >= 2.0
+    measures = measure(result)
+    assert 0 < measures["connections"] == late.sum() < result.connection_finish.notnull().sum()
+    assert measures["connection_time"] == result.connection_time.values[late].mean()
+    of_flow = result.connection_flow.values
+    some = np.unique(of_flow[late])
+    mean = [result.connection_time.values[late & (of_flow == i)].mean() for i in some]
+    assert np.allclose(result.mean_connection_time.values[some], mean)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import xarray as xr
 
 from tcpdynamics.errors import ScenarioError, suggestion
 
-from .phases import jain
+from .phases import is_of_phases, jain
 
 #: Name -> (unit, meaning).
 MEASURES: dict[str, tuple[str, str]] = {
@@ -20,6 +21,7 @@ MEASURES: dict[str, tuple[str, str]] = {
     "fairness": ("1", "Jain's index of the goodput of all flows"),
     "slice_fairness": ("1", "Jain's index of the goodput in a slice (mean)"),
     "starved": ("1", "share of flows without goodput in a slice (mean)"),
+    "rate_variation": ("1", "coefficient of variation of a flow's goodput over slices (mean over flows)"),
     "utilisation": ("1", "utilisation of the busiest link"),
     "mean_queue": ("packets", "packets waiting at the busiest link (mean)"),
     "mean_wait": (
@@ -33,8 +35,8 @@ MEASURES: dict[str, tuple[str, str]] = {
     "marked_packets": ("packets", "packets marked instead of lost"),
     "finished": ("1", "flows that finished"),
     "completion": ("s", "completion time of flows that finished (mean)"),
-    "connections": ("1", "connections that finished"),
-    "connection_time": ("s", "completion time of connections (mean)"),
+    "connections": ("1", "connections that finished after the warm-up"),
+    "connection_time": ("s", "completion time of connections that finished after the warm-up (mean)"),
     "longest_hang": ("s", "longest hang of a user (mean over users)"),
     "phase_warning": ("1", "share of runs that bear marks of phase effects"),
 }
@@ -43,6 +45,10 @@ OF_GROUPS: dict[str, tuple[str, str]] = {
     "group_goodput": ("bit/s", "goodput of a group of flows"),
     "group_share": ("1", "share of the goodput of all flows that a group has"),
     "group_loss": ("1", "loss rate of a group of flows"),
+    "group_rate_variation": (
+        "1",
+        "coefficient of variation of goodput over slices of the flows of a group (mean)",
+    ),
 }
 
 
@@ -64,6 +70,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
     )
     known = (arrived > 0) & (arrived >= dropped)
     sent = v["sent"].sum()
+    variation = rate_variation(result)
     scalars = {
         "loss_rate": v["loss_rate"],
         "loss_rate_timeout": v["loss_rate_timeout"],
@@ -72,6 +79,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "fairness": jain(v["goodput_rate"]),
         "slice_fairness": _mean(v["slice_jain"]),
         "starved": _mean(v["slice_starved"]),
+        "rate_variation": _mean(variation),
         "utilisation": v["utilisation"],
         "mean_queue": v["mean_queue"],
         "mean_wait": v["mean_wait"],
@@ -83,11 +91,9 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "finished": np.isfinite(v["finish"]).sum(),
         "completion": _mean(v["completion_time"]),
         "connections": v["connections_finished"].sum() if "connections_finished" in v else 0,
-        "connection_time": _mean(np.asarray(result["connection_time"].values))
-        if "connection_time" in result
-        else np.nan,
+        "connection_time": _connection_time(result),
         "longest_hang": v["longest_hang"].mean() if "longest_hang" in v else np.nan,
-        "phase_warning": bool(result.attrs["warning"]),
+        "phase_warning": is_of_phases(result.attrs["warning"]),
     }
     goodput = _by_group(v["goodput_rate"], groups, total)
     return {
@@ -95,7 +101,35 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "group_goodput": goodput,
         "group_share": np.divide(goodput, goodput.sum(), out=np.full(total, np.nan), where=goodput.sum() > 0),
         "group_loss": np.divide(dropped, arrived, out=np.full(total, np.nan), where=known),
+        "group_rate_variation": np.array([_mean(variation[groups == group]) for group in range(total)]),
     }
+
+
+def rate_variation(result: xr.Dataset) -> Any:
+    """(flows,) standard deviation over mean of a flow's goodput in the slices of which it saw all.
+
+    NaN of a flow with fewer than two such slices, or without goodput.
+
+    Examples
+    --------
+    >>> import json
+    >>> slices = xr.Dataset(
+    ...     {"slice_goodput": (("slice", "flow"), [[1, 2], [3, 2]]), "start": ("flow", [0.0, 0.0]),
+    ...      "finish": ("flow", [np.nan, np.nan])},
+    ...     {"slice": [5.0, 7.0]}, {"scenario": json.dumps({"slice": 2.0})},
+    ... )
+    >>> rate_variation(slices)
+    array([0.5, 0. ])
+    """
+    begin = result["slice"].values[:, None]
+    end = begin + json.loads(result.attrs["scenario"])["slice"]
+    start, finish = result["start"].values, result["finish"].values
+    there = (start <= begin) & ~(finish < end)  # a flow that has not finished has no finish
+    count = there.sum(0)
+    goodput = np.where(there, result["slice_goodput"].transpose("slice", "flow").values, 0.0)
+    mean = np.divide(goodput.sum(0), count, out=np.full(len(start), np.nan), where=count > 1)
+    spread = np.sqrt((np.where(there, goodput - mean, 0.0) ** 2).sum(0) / np.maximum(count, 1))
+    return np.divide(spread, mean, out=np.full(len(start), np.nan), where=mean > 0)
 
 
 _USED = (
@@ -103,6 +137,13 @@ _USED = (
     "goodput_rate", "slice_jain", "slice_starved", "utilisation", "mean_queue", "mean_wait", "mean_rtt", "sent_by_kind",
     "timeouts", "link_marked", "finish", "completion_time", "connections_finished", "longest_hang",
 )  # fmt: skip
+
+
+def _connection_time(result: xr.Dataset) -> float:
+    if "connection_time" not in result:
+        return np.nan
+    begin = json.loads(result.attrs["scenario"])["warm_up"]
+    return _mean(result.connection_time.values[result.connection_finish.values >= begin])
 
 
 def _by_group(values: Any, groups: Any, total: int) -> Any:

@@ -218,6 +218,11 @@ def _kind(group: Flows) -> Any:
     return (*same, group.rule_parameters())
 
 
+def is_of_phases(warning: str) -> bool:
+    """Whether the warning of a run is about phase effects."""
+    return TEXT in warning
+
+
 def phase_warning(scenario: Scenario, run: Run) -> str:
     """What in a run bears the marks of phase effects, in words; empty if nothing does."""
     if run.interrupted or scenario.count < 2:

@@ -18,6 +18,7 @@ from .kernel import records as k
 from .kernel.paced import mtcp
 from .kernel.queues import MECHANISMS
 from .kernel.routers import ROUTERS
+from .overshoot import overshoot_warning
 from .phases import jain, phase_warning
 from .scenario.scenario import Scenario
 from .users import of_users, transferred_before
@@ -92,7 +93,8 @@ def dataset(scenario: Scenario, seed: int, run: Run) -> xr.Dataset:
         "seed": str(seed),
         "version": __version__,
         "what_you_ran": json.dumps(what_you_ran(scenario, seed)),
-        "warning": phase_warning(scenario, run),
+        # What is measured of phase effects is said after all else.
+        "warning": ". ".join(filter(None, (overshoot_warning(scenario, run), phase_warning(scenario, run)))),
     }
     if run.interrupted:
         attrs["interrupted_at"] = repr(run.stopped)

@@ -14,6 +14,7 @@ import xarray as xr
 from tcpdynamics.errors import ScenarioError, check
 
 from .engine import Run, execute
+from .phases import is_of_phases
 from .remedies import measured_remedy
 from .result import dataset
 from .scenario.fields import warn_of_unusual_values
@@ -85,7 +86,7 @@ def simulate(
     run, result = _once(scenario, seed, progress, None)
     if run.interrupted:
         raise Interrupted(result)
-    if result.attrs["warning"]:
+    if is_of_phases(result.attrs["warning"]):
         result.attrs["warning"] += measured_remedy(scenario, int(result.attrs["seed"]), run)
     return result
 

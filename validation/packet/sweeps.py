@@ -387,6 +387,9 @@ def check_points(work: ScenarioWork, stored: bool, workers: int) -> float:
 def with_intervals(data: xr.Dataset) -> xr.Dataset:
     """A sweep with mean and 95 % interval of each quantity over its replications, as of a store opened again.
 
+    A store holds numbers in place of words (`flag_values` and `flag_meanings`, as in the CF conventions); they become
+    words again.
+
     Examples
     --------
     >>> data = xr.Dataset({"loss_rate": (("buffer", "replication"), [[0.1, 0.2, 0.3]], {"units": "1"})})
@@ -412,7 +415,24 @@ def with_intervals(data: xr.Dataset) -> xr.Dataset:
             more[f"{name}_{part}"] = interval[part].assign_attrs(
                 {**attrs, "long_name": words.format(meaning)}
             )
-    return data.assign(more)
+    return data.assign(more).assign_coords(_words(data))
+
+
+def _words(data: xr.Dataset) -> dict[str, Any]:
+    """Axes whose numbers stand for words, as words."""
+    out = {}
+    for name, column in data.coords.items():
+        words = np.array(str(column.attrs.get("flag_meanings", "")).split())
+        flags = np.atleast_1d(column.attrs.get("flag_values", []))
+        if column.dims != (name,) or not words.size or len(words) != len(flags):
+            continue
+        places = np.argmax(column.values[:, None] == flags, axis=1)
+        if np.array_equal(flags[places], column.values):
+            kept = {
+                k: v for k, v in column.attrs.items() if k not in ("flag_values", "flag_meanings", "units")
+            }
+            out[str(name)] = (name, words[places], kept)
+    return out
 
 
 def _labelled(data: xr.Dataset, work: ScenarioWork) -> xr.Dataset:

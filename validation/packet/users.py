@@ -67,6 +67,7 @@ def of_users(scenario: Scenario, run: Any) -> dict[str, Any]:
     bits = 8.0 * table[:, 3] * flows["packet_size"][of_flow]
     rate = np.divide(bits, took, out=np.full(len(took), np.nan), where=took > 0)
     longest, counts = _hangs(run)
+    rows = rows[rows[:, 2] >= scenario.warm_up]  # sums are of the measured time, as all others
     done = np.bincount(rows[:, 0].astype(np.int64), minlength=scenario.count)
     return {
         "connection_flow": ("connection", of_flow, "1", "flow of a connection"),
@@ -76,9 +77,10 @@ def of_users(scenario: Scenario, run: Any) -> dict[str, Any]:
         "connection_time": ("connection", took, "s", "completion time of a connection"),
         "connection_segments": ("connection", table[:, 3], "packets", "segments of a connection; none without an end"),
         "connection_goodput": ("connection", rate, "bit/s", "size over completion time, headers included"),
-        "connections_finished": ("flow", done, "1", "connections that finished"),
+        "connections_finished": ("flow", done, "1", "connections that finished after the warm-up"),
         "mean_connection_time": (
-            "flow", _mean_times(rows, scenario.count), "s", "completion time of finished connections (mean)",
+            "flow", _mean_times(rows, scenario.count), "s",
+            "completion time of connections that finished after the warm-up (mean)",
         ),
         "longest_hang": ("user", longest, "s", "longest time without data while a connection was open"),
         "hangs": (("user", "hang_length"), counts, "1", "hangs of this length or more"),

@@ -58,6 +58,7 @@ def plot(result: xr.Dataset | xr.DataArray, what: str = "") -> go.Figure:
     what : str
         Of one simulation: "windows", "queues", "throughput", "drops", "segments" or "epochs", as far as it was
         recorded. By default what comes first in this order; `simulate --output x.html` draws several.
+        Of a sweep of scenarios: one of its quantities. By default those that it was asked for.
 
     Returns
     -------
@@ -85,9 +86,14 @@ def plot(result: xr.Dataset | xr.DataArray, what: str = "") -> go.Figure:
     if "what_you_ran" in attrs:
         drawn = import_module(f"{__name__}.packets").simulation_figure(result, what)
         return drawn
-    if what:
-        raise ValueError(f"what = {what!r} belongs to a simulation, and result is none; leave it out")
     kind = attrs.get("solver")
+    if what and kind == "sweep_scenarios":
+        drawn = import_module(f"{__name__}.sweeps").sweep_figure(result, [what])
+        return _with_fixed(drawn, result)
+    if what:
+        raise ValueError(
+            f"what = {what!r} belongs to a simulation or a sweep of scenarios, and result is neither; leave it out"
+        )
     look = import_module(f"{__name__}.look")
     own = hasattr(result, "dims") and not hasattr(result, "data_vars")
     if kind not in _FIGURES and own:

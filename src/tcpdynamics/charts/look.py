@@ -31,6 +31,8 @@ LAYOUT: dict[str, Any] = {
 LEGEND_BELOW: dict[str, Any] = {"orientation": "h", "y": -0.22}
 #: Lines of one panel.
 MAX_LINES = 10
+#: Points of a parameter that have a tick each.
+MAX_TICKS = 10
 #: Values that a line joins whose places are shown.
 FEW = 20
 _GREEK = {
@@ -95,6 +97,23 @@ def axis_scale(values: Any) -> dict[str, Any]:
     return {"type": "log", "exponentformat": "power"} if even else {}
 
 
+def axis_ticks(values: Any) -> dict[str, Any]:
+    """Ticks at the values themselves where they are few and apart.
+
+    >>> axis_ticks([5, 20, 80])
+    {'tickvals': [5, 20, 80], 'ticktext': ['5', '20', '80']}
+    >>> axis_ticks([5, 5.1, 80])
+    {}
+    """
+    x = np.asarray(values)
+    if x.dtype.kind not in "iuf" or not 1 < x.size <= MAX_TICKS or not np.isfinite(x).all():
+        return {}
+    places = np.sort(np.log(x) if axis_scale(x) else x.astype(float))
+    if np.diff(places).min() < np.ptp(places) / (2 * MAX_TICKS):  # their words would overlap
+        return {}
+    return {"tickvals": x.tolist(), "ticktext": [f"{value:.6g}" for value in x.tolist()]}
+
+
 def axis_range(values: Any, edge: float = 0.0) -> list[float]:
     """From the least to the largest value, in the units of the axis that `axis_scale` gives, and a share more."""
     x = np.log10(values) if axis_scale(values) else np.asarray(values, float)
@@ -113,6 +132,24 @@ def titled(figure: go.Figure, text: str) -> go.Figure:
         margin={"t": LAYOUT["margin"]["t"] + more},
         height=(figure.layout.height or LAYOUT["height"]) + more,
     )
+
+
+def words_of_groups(groups: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What tells groups of flows apart: how they repair, and their window rule where one is not Reno's.
+
+    >>> words_of_groups([{"sender": "tfrc"}, {"sender": "sack"}])
+    ['tfrc', 'sack']
+    >>> words_of_groups([{"sender": "sack", "control": "cubic"}, {"sender": "sack", "control": "reno"}])
+    ['sack, cubic', 'sack, reno']
+    """
+    senders = [str(group.get("sender", "")) for group in groups]
+    rules = [
+        "" if sender in ("tfrc", "cbr", "poisson") else str(group.get("control", "reno"))
+        for group, sender in zip(groups, senders, strict=True)
+    ]  # those without a window have no rule
+    if set(rules) <= {"reno", ""}:
+        return senders
+    return [", ".join(filter(None, words)) for words in zip(senders, rules, strict=True)]
 
 
 def swept_dims(result: xr.Dataset) -> tuple[str, ...]:
@@ -223,7 +260,9 @@ def _lines(values: xr.DataArray, x: str) -> list[tuple[str, Any]]:
 
 
 def _label(dim: str, value: Any) -> str:
-    return str(value) if isinstance(value, str) else f"{dim} = {float(value):.4g}"
+    if isinstance(value, str):
+        return str(value)
+    return f"{dim} {value}" if dim in ("group", "link") else f"{dim} = {float(value):.4g}"
 
 
 def image_figure(result: xr.Dataset, name: str, x: str, y: str) -> go.Figure:
@@ -264,7 +303,9 @@ def quantity_figure(result: xr.Dataset) -> go.Figure:
 
 
 def array_figure(values: xr.DataArray) -> go.Figure:
-    """A labelled quantity: a line over one dimension, an image over two; lines where one of the two holds words.
+    """A labelled quantity: a line over one dimension, an image over two.
+
+    Lines where one of the two holds words, or has no coordinate and at most 10 members, such as groups of flows.
 
     Raises
     ------
@@ -286,13 +327,27 @@ def array_figure(values: xr.DataArray) -> go.Figure:
         )
     name = str(values.name or "value")
     result = values.drop_vars("status", errors="ignore").to_dataset(name=name)
-    words = [d for d in values.dims if np.asarray(coordinate(result, str(d))).dtype.kind in "OUT"]
+    words = [
+        d
+        for d in values.dims
+        if np.asarray(coordinate(result, str(d))).dtype.kind in "OUT" or _is_list(values, str(d))
+    ]
     if values.ndim == 2 and not words:
         return image_figure(result, name, *(str(d) for d in values.dims))
     if values.ndim == 0:
         return point_figure(result, [name])
     along = next((d for d in values.dims if d not in words), values.dims[0])
     return panel_figure(result, [name], str(along))
+
+
+def _is_list(values: xr.DataArray, dim: str) -> bool:
+    """Whether a dimension only numbers a few things, such as groups of flows, beside one that is a scale."""
+    others = [d for d in values.dims if d != dim]
+    return (
+        dim not in values.coords
+        and values.sizes[dim] <= MAX_LINES
+        and all(d in values.coords for d in others)
+    )
 
 
 def point_figure(result: xr.Dataset, names: Sequence[str]) -> go.Figure:

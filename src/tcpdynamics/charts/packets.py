@@ -10,7 +10,7 @@ import numpy as np
 
 from tcpdynamics.errors import shown
 
-from .look import BLUE, COLOURS, GREEN, LEGEND_BELOW, ORANGE, PURPLE, RED, SKY
+from .look import BLUE, COLOURS, GREEN, LEGEND_BELOW, ORANGE, PURPLE, RED, SKY, words_of_groups
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -203,7 +203,7 @@ def queue_figure(result: xr.Dataset, links: Sequence[int | str] | None = None) -
 
 
 def throughput_figure(
-    result: xr.Dataset, width: float = 1.0, unit: str = "packets/s", flows: Sequence[int] | None = None
+    result: xr.Dataset, width: float = 1.0, unit: str = "", flows: Sequence[int] | None = None
 ) -> go.Figure:
     """What is received per second against time: of 6 flows, of each group in turn, and of all together.
 
@@ -217,7 +217,8 @@ def throughput_figure(
     width : float
         Of a bin [s].
     unit : {"packets/s", "Mbit/s"}
-        Mbit/s count headers too; a handshake is as small as it is, but in slices as large as a data packet.
+        Mbit/s, the default where the result knows its packets' sizes, count headers too; a handshake is as small as it
+        is, but in slices as large as a data packet.
     flows : sequence of int, optional
         Those drawn one by one. Default: 6, of each group in turn.
 
@@ -229,6 +230,8 @@ def throughput_figure(
     """
     _check_width(width)
     chosen = _choose(flows, _in_turn(result, _flows(result)), "flows")
+    sized = all("packet_size" in group for group in _scenario(result).get("flows", [{}]))
+    unit = unit or ("Mbit/s" if sized else "packets/s")
     if unit not in ("packets/s", "Mbit/s"):
         raise ValueError(f"unit must be 'packets/s' or 'Mbit/s', got {unit!r}")
     size = 1e-6 * _packet_bits(result) if unit == "Mbit/s" else None
@@ -246,7 +249,7 @@ def throughput_figure(
             "result has no receives and no whole slice; set record.receives = true or shorten slice"
         )
     missing = _of_all(chosen, _flows(result), flows, "flows")
-    figure = _figure(f"Throughput ({what}): {_title(result)}{missing}", unit)
+    figure = _figure(f"Throughput ({what}): {_title(result)}{missing}", f"throughput [{unit}]")
     _steps(figure, edges, rates)
     return figure
 
@@ -440,24 +443,24 @@ def _flows(result: xr.Dataset) -> list[int]:
 
 def _group_words(result: xr.Dataset) -> dict[int, str]:
     """Names of the groups of flows by their numbers, with their rule or sender."""
-    groups = _scenario(result).get("flows", [])
-    rules = [g.get("control", "reno") for g in groups]
-    return {
-        i: f"group {i}: {rule if rule != 'reno' else g.get('sender', '')}"
-        for i, (g, rule) in enumerate(zip(groups, rules, strict=True))
-    }
+    return {i: f"group {i}: {word}" for i, word in enumerate(words_of_groups(_groups(result)))}
+
+
+def _groups(result: xr.Dataset) -> list[dict[str, str]]:
+    """Sender and rule of each group of flows."""
+    return [
+        {"sender": str(group.get("sender", "")), "control": str(group.get("control", "reno"))}
+        for group in _scenario(result).get("flows", [])
+    ]
 
 
 def _flow_names(result: xr.Dataset) -> dict[int, str]:
-    """Names of the flows of a result by their number, with what tells groups apart: rule, sender, or the group."""
-    groups = _scenario(result).get("flows", [])
-    words = [
-        g.get("control", "reno") if g.get("control", "reno") != "reno" else g.get("sender", "")
-        for g in groups
-    ]
+    """Names of the flows of a result by their number, with what tells groups apart: sender and rule, or the group."""
+    groups = _groups(result)
+    words = words_of_groups(groups)
+    own_rule = any(group["control"] != "reno" for group in groups)
     if len(groups) > 1 and len(set(words)) == 1:
         words = [f"group {i}" for i in range(len(groups))]
-    own_rule = any(g.get("control", "reno") != "reno" for g in groups)
     if "group" not in result.coords or not (len(groups) > 1 or own_rule):
         return {i: f"flow {i}" for i in _flows(result)}
     which = np.atleast_1d(result["group"].values).astype(int)
