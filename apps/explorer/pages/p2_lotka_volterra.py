@@ -235,8 +235,10 @@ def _exact_boundary(across: str, items: tuple[tuple[str, Any], ...]) -> list[Any
 
 
 def _along_delay(motion: ODE | DDE | Map, fields: dict[str, Any]) -> list[Any]:
-    """The boundary over the delay. The gain is a factor of the whole right-hand side: in units of 1/epsilon of time only
-    the product of gain and delay is left, so the roots along one line tell all.
+    """The boundary over the delay.
+
+    The gain is a factor of the whole right-hand side: with 1/epsilon as the unit of time, only the product of gain and
+    delay is left, so the roots along one line tell all.
     """
     delays = GRIDS["delay"]
     products = np.linspace(LEAST_GAIN * delays[0], HIGHEST_GAIN * delays[-1], PRODUCTS)
