@@ -471,7 +471,6 @@ def test_dctcp_without_marks_is_refused():
 @pytest.mark.parametrize(
     ("bottleneck", "flow", "says"),
     [
-        ({}, {"ecn": True}, "flows.ecn = true changes nothing"),
         ({"buffer_bytes": 100}, {"packet_size": 500}, "has no room for a packet of 500 B"),
     ],
 )

@@ -248,7 +248,7 @@ def _along_delay(motion: ODE | DDE | Map, fields: dict[str, Any]) -> list[Any]:
     curves = []
     for product in np.sort(chart["boundary_epsilon"].values):
         ends = np.clip(product / np.array([HIGHEST_GAIN, LEAST_GAIN]), delays[0], delays[-1])
-        places = np.geomspace(*ends, POINTS)
+        places = np.geomspace(float(ends[0]), float(ends[1]), POINTS)
         curves.append([np.round(places, 6).tolist(), np.round(product / places, 6).tolist()])
     return curves
 

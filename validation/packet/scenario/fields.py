@@ -82,8 +82,6 @@ def _unusual_values(scenario: Scenario) -> Iterator[str]:
         yield from _long(f"{place}.overhead", group.overhead)
         if group.rate is not None:
             yield from _slow(f"{place}.rate", group.rate)
-        if group.ecn and not scenario.may_mark(group):
-            yield f"{place}.ecn = true changes nothing: no queue on the way marks packets; give one such as red"
     smallest = min(group.packet_size for group in scenario.flows)
     for way in scenario.ways:
         if way.buffer_bytes is not None and way.buffer_bytes < smallest:
