@@ -134,6 +134,10 @@ def titled(figure: go.Figure, text: str) -> go.Figure:
     )
 
 
+#: Senders that take a window rule; "": one that differs from point to point of a sweep.
+_WITH_RULES = ("tahoe", "reno", "newreno", "sack", "")
+
+
 def words_of_groups(groups: Sequence[Mapping[str, Any]]) -> list[str]:
     """What tells groups of flows apart: how they repair, and their window rule where one is not Reno's.
 
@@ -144,9 +148,9 @@ def words_of_groups(groups: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     senders = [str(group.get("sender", "")) for group in groups]
     rules = [
-        "" if sender in ("tfrc", "cbr", "poisson") else str(group.get("control", "reno"))
+        str(group.get("control", "reno")) if sender in _WITH_RULES else ""
         for group, sender in zip(groups, senders, strict=True)
-    ]  # those without a window have no rule
+    ]
     if set(rules) <= {"reno", ""}:
         return senders
     return [", ".join(filter(None, words)) for words in zip(senders, rules, strict=True)]
