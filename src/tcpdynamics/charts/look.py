@@ -102,6 +102,8 @@ def axis_ticks(values: Any) -> dict[str, Any]:
 
     >>> axis_ticks([5, 20, 80])
     {'tickvals': [5, 20, 80], 'ticktext': ['5', '20', '80']}
+    >>> axis_ticks([1e6, 2e6])  # Plotly writes these better
+    {'tickvals': [1000000.0, 2000000.0]}
     >>> axis_ticks([5, 5.1, 80])
     {}
     """
@@ -111,7 +113,9 @@ def axis_ticks(values: Any) -> dict[str, Any]:
     places = np.sort(np.log(x) if axis_scale(x) else x.astype(float))
     if np.diff(places).min() < np.ptp(places) / (2 * MAX_TICKS):  # their words would overlap
         return {}
-    return {"tickvals": x.tolist(), "ticktext": [f"{value:.6g}" for value in x.tolist()]}
+    words = [f"{value:.6g}" for value in x.tolist()]
+    short = not any("e" in word for word in words)
+    return {"tickvals": x.tolist()} | ({"ticktext": words} if short else {})
 
 
 def axis_range(values: Any, edge: float = 0.0) -> list[float]:
