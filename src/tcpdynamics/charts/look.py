@@ -102,6 +102,8 @@ def axis_ticks(values: Any) -> dict[str, Any]:
 
     >>> axis_ticks([5, 20, 80])
     {'tickvals': [5, 20, 80], 'ticktext': ['5', '20', '80']}
+    >>> axis_ticks([1e6, 2e6])  # Plotly writes these better
+    {'tickvals': [1000000.0, 2000000.0]}
     >>> axis_ticks([5, 5.1, 80])
     {}
     """
@@ -111,7 +113,9 @@ def axis_ticks(values: Any) -> dict[str, Any]:
     places = np.sort(np.log(x) if axis_scale(x) else x.astype(float))
     if np.diff(places).min() < np.ptp(places) / (2 * MAX_TICKS):  # their words would overlap
         return {}
-    return {"tickvals": x.tolist(), "ticktext": [f"{value:.6g}" for value in x.tolist()]}
+    words = [f"{value:.6g}" for value in x.tolist()]
+    short = not any("e" in word for word in words)
+    return {"tickvals": x.tolist()} | ({"ticktext": words} if short else {})
 
 
 def axis_range(values: Any, edge: float = 0.0) -> list[float]:
@@ -134,6 +138,10 @@ def titled(figure: go.Figure, text: str) -> go.Figure:
     )
 
 
+#: Senders that take a window rule; "": one that differs from point to point of a sweep.
+_WITH_RULES = ("tahoe", "reno", "newreno", "sack", "")
+
+
 def words_of_groups(groups: Sequence[Mapping[str, Any]]) -> list[str]:
     """What tells groups of flows apart: how they repair, and their window rule where one is not Reno's.
 
@@ -144,9 +152,9 @@ def words_of_groups(groups: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     senders = [str(group.get("sender", "")) for group in groups]
     rules = [
-        "" if sender in ("tfrc", "cbr", "poisson") else str(group.get("control", "reno"))
+        str(group.get("control", "reno")) if sender in _WITH_RULES else ""
         for group, sender in zip(groups, senders, strict=True)
-    ]  # those without a window have no rule
+    ]
     if set(rules) <= {"reno", ""}:
         return senders
     return [", ".join(filter(None, words)) for words in zip(senders, rules, strict=True)]

@@ -12,6 +12,7 @@ import numpy as np
 from tcpdynamics.errors import shown, suggestion
 
 from .look import (
+    BLACK,
     COLOURS,
     FEW,
     LAYOUT,
@@ -91,7 +92,11 @@ def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figur
     rows = math.ceil(len(panels) / columns)
     titles = [_panel_title(result, name, index) for name, index in panels] if as_map else None
     figure = make_subplots(
-        rows, columns, horizontal_spacing=0.16, vertical_spacing=0.3 / rows, subplot_titles=titles
+        rows,
+        columns,
+        horizontal_spacing=0.16,
+        vertical_spacing=(0.42 if as_map else 0.3) / rows,
+        subplot_titles=titles,
     )
     along = next((key for key in keys if key not in words), keys[0])
     colours: dict[str, str] = {}
@@ -104,7 +109,10 @@ def sweep_figure(result: xr.Dataset, quantities: Sequence[str] = ()) -> go.Figur
         figure.update_xaxes(title_text=axis_title(along, result[along].attrs), **place)
         if result[along].dtype.kind not in "OUT":
             figure.update_xaxes(**_scale(result[along].values), **place)
-    return figure.update_layout(**LAYOUT | {"height": 60 + 300 * rows}, showlegend=bool(colours))
+    if colours:  # lines that the legend does not name have none of its colours
+        figure.update_traces(line_color=BLACK, selector=lambda trace: trace.name not in colours)
+    height = 60 + (340 if as_map else 300) * rows
+    return figure.update_layout(**LAYOUT | {"height": height}, showlegend=bool(colours))
 
 
 def _keys(result: xr.Dataset) -> list[str]:
