@@ -31,6 +31,8 @@ _LINES = (
     ("goodput_bits", "goodput of all flows [bit/s]", 0),
     ("transfers_finished", "flows that finished", 0),
     ("completion", "their completion time (mean) [s]", 3),
+    ("connections_in_all", "connections that finished", 0),
+    ("connection_mean", "their completion time (mean) [s]", 3),
     ("sent_in_all", "data packets sent", 0),
     ("repeats_in_all", "of these retransmissions", 0),
     ("timeouts_in_all", "timeouts", 0),
@@ -132,7 +134,14 @@ def rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataA
     ).assign(goodput(result, scenario).data_vars)
     if "link_marked" in result:
         result = result.assign(marked_in_all=result.link_marked.sum("link"))
-    if any(group.segments is not None or group.stop is not None for group in scenario.flows):
+    if "connections_finished" in result:
+        result = result.assign(
+            connections_in_all=result.connections_finished.sum("flow"),
+            connection_mean=(result.mean_connection_time * result.connections_finished).sum("flow")
+            / result.connections_finished.sum("flow"),
+        )
+    once = [group for group in scenario.flows if group.think is None]
+    if any(group.segments is not None or group.stop is not None for group in once):
         result = result.assign(
             transfers_finished=result.finish.notnull().sum("flow"),
             completion=result.completion_time.mean("flow"),

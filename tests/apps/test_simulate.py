@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import re
 import signal
@@ -18,11 +19,20 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from tcpdynamics import plot
 from tcpdynamics.apps import packet_outputs
 from tcpdynamics.apps.command import progress
 from tcpdynamics.apps.command import simulate as cli_packets
 from tcpdynamics.apps.command.main import cli
-from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Scenario
+from tcpdynamics.validation.packet import (
+    Bottleneck,
+    Flows,
+    Link,
+    Record,
+    Scenario,
+    load_scenario,
+    ready_scenarios,
+)
 from tcpdynamics.validation.packet import simulate as run
 
 SCENARIO = """
@@ -572,3 +582,18 @@ def test_links_in_use_are_shown_without_losses() -> None:
     shown = [line for line in lines if line.startswith("link ")]
     assert [line.partition(":")[0] for line in shown] == ["link r->d", "link s->r"]
     assert "no losses on any of 4 links" in lines
+
+
+def test_web_users_are_summed_up_by_their_connections_and_drawn_below_the_frame():
+    words = ["web_users", "--set", "duration=60s", "--set", "warm_up=20s", "--set", "flows.0.count=40"]
+    done = click.testing.CliRunner().invoke(cli, ["simulate", *words])
+    assert "connections that finished" in done.output and "flows that finished" not in done.output
+    scenario = load_scenario(ready_scenarios()["web_users"])
+    few = dataclasses.replace(scenario.flows[0], count=40)
+    short = dataclasses.replace(
+        scenario, flows=(few,), duration=60.0, warm_up=20.0, record=Record(windows=0.1)
+    )
+    figure = plot(run(short), "windows")
+    top = figure.layout.yaxis.range[1]
+    dotted = [trace for trace in figure.data if trace.line.dash == "dot"]
+    assert dotted and all(np.nanmax(trace.y, initial=0.0) <= top for trace in dotted)

@@ -25,7 +25,7 @@ const explorer = (() => {
     return node;
   };
 
-  const GREEK = { varepsilon: "ε", epsilon: "ε", gamma: "γ", phi: "φ", psi: "ψ", tau: "τ", delta: "δ", kappa: "κ", Upsilon: "ϒ" };
+  const GREEK = { lambda: "λ", varepsilon: "ε", epsilon: "ε", gamma: "γ", phi: "φ", psi: "ψ", tau: "τ", delta: "δ", kappa: "κ", Upsilon: "ϒ" };
   const WORDS = new RegExp(`\\\\?\\b(${Object.keys(GREEK).join("|")})\\b`, "g");
   /** A text with its Greek letters, lower and upper places: "m_0", "p w^2", "\\tau", "gamma" in a sentence. */
   const maths = (text) => {
@@ -35,7 +35,7 @@ const explorer = (() => {
   };
   const shown = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(5))) : String(x));
   /** A number in a sentence or among facts: four digits; tables and files have more. */
-  const brief = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(4))) : String(x));
+  const brief = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(4))) : Number.isNaN(x) ? "none" : String(x));
   const title = (name, unit) => (unit && unit !== "1" ? `${name} [${unit}]` : name);
 
   // ---- functions that the library printed --------------------------------------------------------------------

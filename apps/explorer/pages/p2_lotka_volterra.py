@@ -375,7 +375,7 @@ def command(values: Values) -> str:
 
 PAGE = Page(
     slug="lotka-volterra",
-    title="Lotka-Volterra flows",
+    title="Lotka-Volterra",
     question="Do flows that react to each other's rates share a link fairly, and do they settle?",
     controls=(
         Choice("reading", "", "reading of the law", tuple(READINGS), MEANINGS),

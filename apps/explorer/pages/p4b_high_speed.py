@@ -68,7 +68,7 @@ def dataset(values: Values) -> Any:
 
 PAGE = Page(
     slug="high-speed",
-    title="HighSpeed and Scalable TCP",
+    title="HighSpeed, Scalable",
     question=(
         "How large a window can a TCP for fast, long paths keep at a given loss rate, and how fast does it recover?"
     ),

@@ -151,8 +151,13 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
         figure.add_scatter(
             y=result.window_ssthresh.values[rows], name=f"{name}: ssthresh", line=dots, **style
         )
-    # A first ssthresh without meaning (2^31, say) must not flatten everything else.
-    figure.update_yaxes(range=[0, 1.15 * max(highest, 1.0)])
+    # A first ssthresh without meaning (2^31, say) must neither flatten everything else nor, where connections begin
+    # again and again, fill the picture with lines that go up to it.
+    top = 1.15 * max(highest, 1.0)
+    for trace in figure.data:
+        if trace.line.dash == "dot":
+            trace.y = np.where(np.asarray(trace.y, float) <= top, trace.y, np.nan)
+    figure.update_yaxes(range=[0, top])
     return figure
 
 
