@@ -65,7 +65,7 @@ def test_a_little_jitter_does_not_silence_it():
 def test_no_false_alarm_where_chance_decides(count, sender, book, rtt, spread, steps, buffer, loss, seed):
     """Every packet is delayed at random by several sending times: what is left is chance, and the RTTs."""
     flows = Flows(count, sender, book, rtt=(rtt, rtt * spread), jitter=steps * 0.004, initial_window=2)
-    assert warning(flows, rate=1e6, buffer=buffer, seed=seed) == ""
+    assert "phase effect" not in warning(flows, rate=1e6, buffer=buffer, seed=seed)
 
 
 @pytest.mark.parametrize(

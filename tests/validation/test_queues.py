@@ -111,6 +111,9 @@ def _drawn(examples: int) -> settings:
     )
 
 
+@pytest.mark.filterwarnings(
+    "ignore::tcpdynamics.errors.UnusualValueWarning"
+)  # buffers without room for a packet
 def test_drawn_scenarios_keep_to_the_rules() -> None:
     @_drawn(25)
     @given(scenarios())
@@ -121,6 +124,7 @@ def test_drawn_scenarios_keep_to_the_rules() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::tcpdynamics.errors.UnusualValueWarning")
 def test_many_drawn_scenarios_keep_to_the_rules() -> None:
     @_drawn(10_000)
     @given(scenarios())

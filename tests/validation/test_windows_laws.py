@@ -247,7 +247,8 @@ def step(monkeypatch):
         return 1
 
     file.admits, file.put, file.take = admits, droptail.put, droptail.take
-    monkeypatch.setitem(queues.DISCIPLINES, "step_of_a_test", file)
+    for table in (queues.DISCIPLINES, queues.MECHANISMS):
+        monkeypatch.setitem(table, "step_of_a_test", file)
 
 
 def marked(flow, duration, rate=1e9, delay=2e-4, **queue):
