@@ -499,7 +499,8 @@ def test_recordings_are_bounded() -> None:
     for name in ready_scenarios():
         scenario = parse_scenario(ready(name))
         record = recordings(scenario)
-        assert record.windows and scenario.duration / record.windows * scenario.count <= 210_000
+        samples = scenario.duration / record.windows * scenario.count if record.windows else 0.0
+        assert samples <= 210_000 and (samples or scenario.count > 10_000)
         assert record.queues and not record.sends
     long = recordings(check_ready("sub_packet", {"duration": "1000000s", "slice": "10000s"}))
     assert not long.receives and not long.drops

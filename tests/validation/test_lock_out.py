@@ -182,3 +182,9 @@ def test_perfect_priority_moves_the_threshold_to_that_of_one_success_less() -> N
     assert collapse_threshold(2) == pytest.approx(0.2929, abs=5e-5)
     s = SubPacketExact(loss=collapse_threshold(2), retransmission_loss=0.0).repeat_probability()
     assert s == pytest.approx(0.5)
+
+
+def test_a_link_without_timeouts_is_refused_in_a_sentence():
+    few = LockOut(runs=("as in the paper", "no back-off"), flows=2, rate=1e7, duration=240.0, replications=2)
+    with pytest.raises(DomainError, match="flows = 2 never time out"):
+        few.run()

@@ -152,8 +152,8 @@ def test_two_hundred_drawn_cases(ns, cases):
     ],
 )
 def test_what_ns2_cannot_follow_is_refused(options, message):
-    queue = "red" if options["control"] == "dctcp" else "droptail"
-    link = Link("s", "d", 1e6, 0.01, buffer=20, queue=queue)
+    marks = {"queue": "red", "queue_parameters": {"ns2": 1}} if options["control"] == "dctcp" else {}
+    link = Link("s", "d", 1e6, 0.01, buffer=20, **marks)
     scenario = Scenario((Flows(source="s", target="d", **options),), links=(link,))
     with pytest.raises(ScenarioError, match=message):
         tcl(scenario)

@@ -149,6 +149,11 @@ class LockOut(Comparison):
         elif run == "no back-off":
             assert paper is not None
             first = float((paper.rto_over_rtt * paper.mean_rtt.mean("flow")).mean())
+            if not np.isfinite(first):
+                raise DomainError(
+                    f"flows = {self.flows} never time out at rate {self.rate:g} bit/s, so that nobody is locked out; "
+                    "give more flows, or a lower rate"
+                )
             longest = np.ceil(10 * first) / 10 + sending / 3
             flow = replace(flow, max_rto=longest, initial_rto=longest)
         elif run == INDEPENDENT:

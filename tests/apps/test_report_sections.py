@@ -1,0 +1,47 @@
+"""The report's sections on mechanisms of the papers, from comparisons that are shorter still."""
+
+import html
+
+import pytest
+
+from tcpdynamics.apps.report import leap
+from tcpdynamics.apps.report.build import SECTIONS
+from tcpdynamics.apps.report.steps import SECONDS
+from tcpdynamics.validation.comparisons import LockOut, MtcpVsPackets, RetransmissionPriorityVsPackets
+
+#: What stands in each section, beside its figure, and in the sentence at its top.
+WORDS = {
+    "leap": ("fewer duplicates", "statements of the paper"),
+    "logistic_packets": ("Fig. 7, fairness", "statements of its paper"),
+    "mtcp": ("0.80", "statements on Table 4 hold"),
+    "retransmissions": ("Split: 5 of the places", "changes Jain"),
+    "routers": ("Table", "agree with the models"),
+}
+
+
+@pytest.fixture
+def shorter(monkeypatch):
+    """Less than the page has."""
+    star = {"density": (2.5, 3.5), "senders": ("reno",), "replications": 2, "duration": 300.0}
+    monkeypatch.setattr(leap, "SETTINGS", {"loss": (0.1,), "transfers": 30} | star)
+    monkeypatch.setattr(MtcpVsPackets, "quick", {"rates": (1e6,), "replications": 3})
+    monkeypatch.setattr(LockOut, "quick", {"duration": 240.0, "replications": 2})
+    monkeypatch.setattr(
+        RetransmissionPriorityVsPackets, "quick", {"flows": (25,), "duration": 240.0, "replications": 2}
+    )
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_section_has_its_anchor_its_figures_its_words_and_its_steps(name, shorter):
+    steps = []
+    made = SECTIONS[name](lambda step, share: steps.append(step))
+    text = made.html.split("<script")[0] + made.html.split("</script>")[-1]
+    inside, above = WORDS[name]
+    assert f'id="{name}"' in made.html and made.title and steps and set(steps) <= set(SECONDS)
+    assert "plotly-graph-div" in made.html
+    assert inside in made.html and above in made.answer and made.answer in html.unescape(str(made.html))
+    assert "nan" not in text.lower() and "tcpdynamics validate" in text
+
+
+def test_every_section_is_told_of():
+    assert set(WORDS) == set(SECTIONS)
