@@ -197,7 +197,7 @@ explorer.page("packets", {
         const here = rows.filter((row) => row.key in group.values || group.place + row.key in this.changes);
         const more = rows.filter((row) => !here.includes(row));
         return element("fieldset", {}, element("legend", {}, group.title), ...here.map((row) => this.field(group, row)),
-          ...(more.length ? [element("details", {}, element("summary", {}, "more keys"), ...more.map((row) => this.field(group, row)))] : []));
+          ...(more.length ? [element("details", {}, element("summary", {}, "more keys"), element("div", { class: "fields" }, ...more.map((row) => this.field(group, row))))] : []));
       }
 
       field(group, row) {
@@ -209,17 +209,21 @@ explorer.page("packets", {
         };
         const enter = (event) => {
           if (event.key !== "Enter") return;
+          event.preventDefault();
           change(input.value.trim());
           this.start();
         };
         const value = this.changes[key] ?? own;
+        // A table, of losses or of changes, is longer than a line.
+        const box = { id, maxlength: "200", placeholder: "default", autocomplete: "off", spellcheck: "false", onchange: () => change(input.value.trim()), onkeydown: enter };
         const input = row.choices.length
           ? element("select", { id, onchange: () => change(input.value) }, ...(own ? [] : [element("option", { value: "" }, "default")]),
             ...row.choices.map((word) => element("option", { value: word, selected: word === value }, word)))
-          : element("input", { id, type: "text", value, maxlength: "200", placeholder: "default", autocomplete: "off", spellcheck: "false", onchange: () => change(input.value.trim()), onkeydown: enter });
+          : value.length > 30 ? element("textarea", { ...box, rows: String(Math.min(8, Math.ceil(value.length / 60))) }, value)
+            : element("input", { ...box, type: "text", value });
         const help = element("small", { id: `${id}-help` }, row.meaning);
         if (row.meaning) input.setAttribute("aria-describedby", `${id}-help`);
-        return element("div", { class: "field" }, element("label", { for: id }, row.key, ...(row.unit ? [` [${row.unit}]`] : [])), input, help);
+        return element("div", { class: input.tagName === "TEXTAREA" ? "field table" : "field" }, element("label", { for: id }, row.key, ...(row.unit ? [` [${row.unit}]`] : [])), input, help);
       }
 
       /** A scenario that a file describes: its text is read here, and checked by the library's own reader. */
