@@ -79,7 +79,7 @@ class LockOut(Comparison):
 
     Examples
     --------
-    >>> quick = LockOut(runs=("as in the paper", "priority"), duration=200.0, replications=3)
+    >>> quick = LockOut(runs=("as in the paper", "priority"), duration=300.0, replications=3)
     >>> result = quick.run()
     >>> bool(result.locked_out.sel(run="priority") < 0.5 * result.locked_out.sel(run="as in the paper"))
     True

@@ -56,7 +56,7 @@ class RetransmissionPriorityVsPackets(Comparison):
 
     Examples
     --------
-    >>> quick = RetransmissionPriorityVsPackets(flows=(50,), duration=200.0, replications=3)
+    >>> quick = RetransmissionPriorityVsPackets(flows=(50,), duration=300.0, replications=3)
     >>> result = quick.run()
     >>> result.gain.sel(queue="droptail", priority="split").item() > 0.05
     True

@@ -123,7 +123,7 @@ class TRefwaVsPackets(Comparison):
     >>> result = TRefwaVsPackets(links=("T3",), means=("90 ms",), duration=10.0, paper_duration=10.0,
     ...     replications=2).run()
     >>> result.sizes["case"], result.utilisation.dims
-    (16, ('mean', 'link', 'protocol'))
+    (18, ('mean', 'link', 'protocol'))
     """
 
     rule: ClassVar[str] = f"agrees: the interval lies within {TOLERANCE:g}; differs: beyond; else undecided"

@@ -154,7 +154,7 @@ def window_figure(result: xr.Dataset, flows: Sequence[int] | None = None) -> go.
     # A first ssthresh without meaning (2^31, say) must neither flatten everything else nor, where connections begin
     # again and again, fill the picture with lines that go up to it.
     top = 1.15 * max(highest, 1.0)
-    for trace in figure.data:
+    for trace in figure.data if "connection_flow" in result else ():
         if trace.line.dash == "dot":
             trace.y = np.where(np.asarray(trace.y, float) <= top, trace.y, np.nan)
     figure.update_yaxes(range=[0, top])
