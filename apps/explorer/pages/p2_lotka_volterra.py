@@ -55,7 +55,7 @@ FIRST, LAST = 0.02, 0.3
 #: Times that a trajectory is drawn at.
 TIMES = 400
 #: The chart of exact roots: the gains' ends, how many they are, and how many values stand on the other axis.
-LEAST_GAIN, HIGHEST_GAIN, GAINS, GRID = 0.05, 4.0, 21, 31
+LEAST_GAIN, HIGHEST_GAIN, GAINS, GRID = 0.05, 4.0, 21, 27
 #: How exact a crossing is, in steps of the grid: a thousandth of what a picture shows.
 DRAWN = 1e-4
 #: Products of gain and delay at which roots are sought, and points of a curve.
