@@ -87,7 +87,7 @@ class LeapTimeout(Model):
     def ack_share(self) -> Value:
         """Probability that a timeout is ACK-caused [1]."""
         ours = self.ack_caused()
-        return _plain(ours / (ours + self.data_caused()))
+        return _share(ours, ours + self.data_caused())
 
     def leap_probability(self) -> Value:
         """Probability that nothing comes back, so that LEAP leaps [1]."""
@@ -96,7 +96,7 @@ class LeapTimeout(Model):
 
     def suspicion_right(self) -> Value:
         """Probability that acknowledgements were lost where nothing came back [1]: that LEAP is right to leap."""
-        return _plain(self.ack_caused() / self.leap_probability())
+        return _share(self.ack_caused(), self.leap_probability())
 
     def closed_forms(self) -> xr.Dataset:
         """All of the above, labelled."""
@@ -168,7 +168,7 @@ class LeapTransfer(Model):
         p, a = self._losses()
         u, received = _missing(p, a), (1 - p) * a
         again = p / (1 - p**2)
-        return _plain(received * (1 + again * (u + p)) / (u * (1 + again * u)))
+        return _share(received * (1 + again * (u + p)), u * (1 + again * u))
 
     def saving(self) -> Value:
         """Transmissions without LEAP over those with it [1]."""
@@ -281,6 +281,14 @@ class OverloadedStar(Model):
 def _missing(p: Any, a: Any) -> Any:
     """Probability u that a segment sent alone is not acknowledged."""
     return p + a * (1 - p)
+
+
+def _share(part: Any, whole: Any) -> Value:
+    """A share of what happens; NaN where it never happens."""
+    part, whole = (x.to_base_units().magnitude if is_quantity(x) else x for x in (part, whole))
+    if isinstance(whole, int | float) and whole == 0:
+        return float("nan")
+    return _plain(part / whole)
 
 
 def _plain(value: Any) -> Value:

@@ -173,3 +173,10 @@ def test_closed_forms_are_labelled_over_the_grid():
     assert table.saving.dims == ("data_loss", "ack_loss") and table.saving.attrs["units"] == "1"
     assert (table.duplicates_plain.sel(ack_loss=0.0) == 0).all()
     assert OverloadedStar(density=2.0).closed_forms().finished.item() == 1.0
+
+
+def test_shares_of_what_never_happens_are_nan():
+    """A point and a grid say the same where nothing is lost."""
+    assert np.isnan(LeapTransfer(data_loss=0.0, ack_loss=0.0).leaps_right())
+    timeout = LeapTimeout(data_loss=0.0, ack_loss=0.0)
+    assert np.isnan(timeout.ack_share()) and np.isnan(timeout.suspicion_right())

@@ -273,7 +273,7 @@ def scenario_work(
     if first.record.anything:
         raise ScenarioError(
             f"record must be empty in a sweep, whose recordings differ in length, got {', '.join(first.record.names)}; "
-            "leave record out"
+            "leave record out, or set record={}"
         )
     several = spawn_seeds(first.seed, seeds) if isinstance(seeds, int) else [int(seed) for seed in seeds]
     for seed in several:

@@ -390,5 +390,7 @@ def _check_priority(link: Link | Bottleneck, key: str, at: str) -> None:
             f"{key}.priority_buffer{at} is a part of {key}.buffer, which is not given; give it, or leave "
             "priority_buffer out"
         )
+    if link.buffer < 2:
+        raise ScenarioError(f"{key}.priority_buffer{at} needs {key}.buffer of 2 at least, got {link.buffer}")
     advice = f"places of {key}.buffer = {link.buffer} for retransmissions; one at least is new data's"
     check(f"{key}.priority_buffer{at}", places, 1, link.buffer - 1, advice, whole=True)
