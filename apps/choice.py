@@ -43,6 +43,7 @@ SEVERAL: dict[str, tuple[str, Callable[[float], float]]] = {
 #: Fields that are true or false.
 SWITCHES = {
     "early_retransmit": "windows of 2 and 3 repair one loss too (RFC 5827)",
+    "suffix_losses": "a loss takes what follows it in its window too",
     "delayed_acks": "the receiver acknowledges every second segment",
 }
 

@@ -304,11 +304,18 @@ def units_of(chosen: Chosen) -> dict[str, str]:
 
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_SIZE = (1100, 700)
+#: Width and height of a picture [px].
+SIZE = (1100, 700)
 
 
-def page(figure: go.Figure, title: str, what: str = "", *, tools: bool = True) -> str:
-    """A page with one figure that needs no network, with or without the tools above it."""
+_BELOW = (
+    '<main style="margin: 0 2rem 2rem; max-width: 70rem"><style>td, th {{ text-align: left; vertical-align: top; '
+    "padding: .2rem .8rem .2rem 0 }} pre {{ overflow-x: auto }}</style>{}</main>"
+)
+
+
+def page(figure: go.Figure, title: str, what: str = "", *, tools: bool = True, below: str = "") -> str:
+    """A page with one figure that needs no network, with or without the tools above it; `below` is HTML."""
     from plotly.io import to_html
     from plotly.offline import get_plotlyjs
 
@@ -322,26 +329,26 @@ def page(figure: go.Figure, title: str, what: str = "", *, tools: bool = True) -
     return (
         f'{files.page_start(what)}<meta charset="utf-8"><title>{html.escape(title)}</title>\n'
         f'<script>{get_plotlyjs()}</script></head>\n<body style="font-family: sans-serif; margin: 0">\n{body}\n'
-        "</body></html>\n"
+        f"{_BELOW.format(below) if below else ''}</body></html>\n"
     )
 
 
 def write_png(path: Path, figure: go.Figure, what: str) -> None:
     """Write a picture, by kaleido where it is installed, else by a browser without a window."""
     kaleido = _kaleido()
-    height = figure.layout.height or _SIZE[1]
+    height = figure.layout.height or SIZE[1]
     if kaleido is not None:
         content = kaleido(figure, height)
     else:
-        still = page(figure.update_layout(width=_SIZE[0]), path.stem, tools=False)
-        content = _photograph(still, height, _browser(path))
+        still = page(figure.update_layout(width=SIZE[0]), path.stem, tools=False)
+        content = _photograph(still, height, find_browser(path))
     files.write_whole(path, [files.marked_picture(content, what)])
 
 
 def check_png(path: Path) -> None:
     """Raise OutputError now if there is nothing to draw with."""
     if _kaleido() is None:
-        _browser(path)
+        find_browser(path)
 
 
 def _kaleido() -> Callable[[go.Figure, float], bytes] | None:
@@ -352,7 +359,7 @@ def _kaleido() -> Callable[[go.Figure, float], bytes] | None:
 
     def draw(figure: go.Figure, height: float) -> bytes:
         try:
-            content: bytes = figure.to_image("png", width=_SIZE[0], height=height, scale=2)
+            content: bytes = figure.to_image("png", width=SIZE[0], height=height, scale=2)
         except (RuntimeError, ValueError, OSError) as error:  # no browser for it, or one that does not start
             text = " ".join(str(error).split())[:200]
             raise OutputError(f"cannot draw a PNG: kaleido says {text}; write x.html instead") from None
@@ -361,7 +368,8 @@ def _kaleido() -> Callable[[go.Figure, float], bytes] | None:
     return draw
 
 
-def _browser(path: Path) -> str:
+def find_browser(path: Path) -> str:
+    """A Chromium that can be run; raises OutputError where there is none."""
     places = (os.environ.get("BROWSER_PATH"), *map(shutil.which, _BROWSERS))
     browser = next((b for b in places if b and os.access(b, os.X_OK)), None)
     if browser is None:
@@ -371,19 +379,25 @@ def _browser(path: Path) -> str:
     return browser
 
 
+def browser_command(browser: str, folder: Path) -> list[str]:
+    """How a browser without a window is started, with its profile in a folder."""
+    # Chromium refuses its sandbox to root; the page is our own.
+    root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    return [
+        browser, "--headless", *root, "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        f"--user-data-dir={folder / 'profile'}",
+    ]  # fmt: skip
+
+
 def _photograph(text: str, height: float, browser: str) -> bytes:
     """The page as a browser without a window shows it."""
     with tempfile.TemporaryDirectory(prefix="tcpdynamics") as folder:
         source, target = Path(folder, "page.html"), Path(folder, "page.png")
         source.write_text(text, encoding="utf-8")
-        # Chromium refuses its sandbox to root; the page is our own.
-        root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         command = [
-            browser, "--headless", *root, "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            f"--user-data-dir={Path(folder, 'profile')}", "--virtual-time-budget=8000",
-            "--force-device-scale-factor=2", f"--window-size={_SIZE[0]},{int(height)}", f"--screenshot={target}",
-            source.as_uri(),
+            *browser_command(browser, Path(folder)), "--virtual-time-budget=8000", "--force-device-scale-factor=2",
+            f"--window-size={SIZE[0]},{int(height)}", f"--screenshot={target}", source.as_uri(),
         ]  # fmt: skip
         try:
             done = subprocess.run(command, capture_output=True, timeout=120, check=False)

@@ -115,12 +115,12 @@ class MtcpThroughput(Model):
         return self._law(self.routes, broadcast(self)["ack_loss"] ** self.routes)
 
     def immediate_factor(self) -> Value:
-        """About the share of the throughput that immediate acknowledgements keep, sqrt(1 - q) [1]."""
-        return _plain((1.0 - broadcast(self)["ack_loss"]) ** 0.5)
+        """Share of the throughput that immediate acknowledgements keep [1]; sqrt(1 - q) where the root law holds."""
+        return _plain(self.immediate() / self._law(self.routes, 0.0 * broadcast(self)["ack_loss"]))
 
     def duplicated_factor(self) -> Value:
-        """About the share of the throughput that duplicated acknowledgements keep, sqrt(1 - q^n) [1]."""
-        return _plain((1.0 - broadcast(self)["ack_loss"] ** self.routes) ** 0.5)
+        """Share of the throughput that duplicated acknowledgements keep [1]; sqrt(1 - q^n) where the root law holds."""
+        return _plain(self.duplicated() / self._law(self.routes, 0.0 * broadcast(self)["ack_loss"]))
 
     def closed_forms(self) -> xr.Dataset:
         """All of the above, labelled."""

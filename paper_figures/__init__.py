@@ -1,22 +1,25 @@
-"""The papers' figures and statements, produced again from the models.
+"""The papers' figures and claims, produced again: by models, and in packets.
 
 Examples
 --------
 >>> from tcpdynamics import paper_figures
->>> [name for name in paper_figures.figures() if ".fig" in name]
-['sub_packet.fig9', 'logistic.fig1', 'logistic.fig2', 'logistic.fig8']
+>>> [name for name in paper_figures.figures() if ".fig" in name][:3]
+['sub_packet.fig2', 'sub_packet.fig3', 'sub_packet.fig4']
 >>> page = paper_figures.figures()["logistic.fig1"]()  # a plotly figure
 >>> coarse = paper_figures.figures()["logistic.fig8"](points=11)  # its `parameters` may be changed
->>> [claim.verdict for claim in paper_figures.claims("sub_packet")][:2]
-['holds', 'does not hold']
+>>> paper_figures.decide("sub_packet.eq8.idle_time").verdict  # a claim of the ledger, decided now
+'holds'
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .ledger import Claim, Statement
+    from .deciding import Decision
+    from .findings import Finding
+    from .ledger import Claim
     from .registry import PaperFigure
 
 
@@ -27,52 +30,63 @@ def figures() -> dict[str, PaperFigure]:
     return registry.figures()
 
 
-def statements() -> dict[str, Statement]:
-    """All statements of the papers by name, such as "logistic.eq9", in the order of the papers. Calling one decides it.
-
-    Examples
-    --------
-    >>> statements()["sub_packet.idle_time"].where
-    'eq. (8)'
-    """
-    from importlib import import_module
-
-    from .registry import PAPERS
-
-    modules = [import_module(f".{paper}.claims", __package__) for paper in PAPERS]
-    return {one.name: one for module in modules for one in module.STATEMENTS}
-
-
-def claims(paper: str) -> list[Claim]:
-    """The statements of a paper ("sub_packet", "logistic" or "t_refwa"), each decided now.
+def claims(paper: str = "") -> dict[str, Claim]:
+    """All claims of the ledger by id, or those of one paper.
 
     Raises
     ------
     DomainError
         There is no such paper.
     """
-    from tcpdynamics.errors import DomainError, shown
+    from . import ledger
 
-    from .registry import PAPERS
-
-    if paper not in PAPERS:
-        raise DomainError(f"paper must be one of {', '.join(PAPERS)}, got {shown(paper)}")
-    return [decide() for decide in statements().values() if decide.paper == paper]
+    return ledger.claims(paper)
 
 
-def get_statement(name: str) -> Statement:
-    """The statement of that name.
+def decide(claim: str, setting: str = "quick") -> Decision:
+    """Decide a claim by its rule, now.
+
+    Parameters
+    ----------
+    claim : str      Its id, such as "leap.table1.reno.2_50".
+    setting : str    "tiny", "quick" or "full": how long its experiment runs.
 
     Raises
     ------
     DomainError
-        There is none; the message names one that is close, or how to list them.
+        There is no such claim or setting.
+    """
+    from . import deciding, ledger
+
+    return deciding.decide(ledger.get_claim(claim), setting)
+
+
+def all_findings() -> dict[str, Finding]:
+    """What solving our models says about statements of the papers, by name, such as "logistic.eq9"; calling one solves.
+
+    Examples
+    --------
+    >>> all_findings()["sub_packet.idle_time"].where
+    'eq. (8)'
+    """
+    from .registry import PAPERS
+
+    modules = [import_module(f".{paper}.findings", __package__) for paper in PAPERS]
+    return {one.name: one for module in modules for one in module.FINDINGS}
+
+
+def get_finding(name: str) -> Finding:
+    """The finding of that name.
+
+    Raises
+    ------
+    DomainError
+        There is none; the message names one that is close.
     """
     from tcpdynamics.errors import DomainError, shown, suggestion
 
-    known = statements()
+    known = all_findings()
     name = name.replace("-", "_")
     if name not in known:
-        close = suggestion(name, tuple(known))
-        raise DomainError(f"there is no statement {shown(name)}{close}; `tcpdynamics claims` lists them all")
+        raise DomainError(f"there is no finding {shown(name)}{suggestion(name, tuple(known))}")
     return known[name]

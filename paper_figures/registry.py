@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,14 +13,10 @@ from tcpdynamics.errors import DomainError, shown, suggestion
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    import xarray as xr
 
-#: Papers that have figures, and what pages call them; each is a folder with modules `figures`, `evidence` and `claims`.
-TITLES = {
-    "sub_packet": "TCP in sub-packet regimes (Chen et al.)",
-    "logistic": "Logistic and Lotka-Volterra control (Iguchi et al.)",
-    "t_refwa": "T-REFWA (Taleb et al.)",
-}
-PAPERS = tuple(TITLES)
+#: The papers, in the order of pages: each a folder with modules `experiments`, `findings`, `figures` and `values`.
+PAPERS = ("sub_packet", "logistic", "t_refwa", "leap", "mtcp")
 
 Draw = TypeVar("Draw", bound="Callable[[Any], go.Figure]")
 
@@ -35,6 +32,7 @@ class PaperFigure:
     solve : callable(**parameters)   The numbers; its parameters are those that a user may change.
     draw : callable(numbers) -> plotly figure
     takes : dataclass, optional      Its fields are further parameters of `solve`.
+    experiment : str                 The experiment whose result it shows, if it shows one.
     """
 
     name: str
@@ -42,6 +40,7 @@ class PaperFigure:
     solve: Callable[..., Any]
     draw: Callable[[Any], go.Figure]
     takes: Any = None
+    experiment: str = ""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -61,6 +60,14 @@ class PaperFigure:
         """Whether packets are simulated for it, so that `quick=True` shortens it and `progress=` says how far it is."""
         return "quick" in signature(self.solve).parameters
 
+    def check(self, parameters: Mapping[str, Any]) -> None:
+        """Refuse names that are none of the `parameters`. Raises DomainError."""
+        for name in parameters:
+            if name not in (*self.parameters, *(["quick", "progress"] if self.simulates else [])):
+                close = suggestion(name, self.parameters)
+                there = f"it has {', '.join(self.parameters)}" if self.parameters else "it has none"
+                raise DomainError(f"{self.name} has no parameter {shown(name, 60)}{close}; {there}")
+
     def __call__(self, **parameters: Any) -> go.Figure:
         """Solve and draw.
 
@@ -69,11 +76,7 @@ class PaperFigure:
         DomainError
             A name that is none of the `parameters`, or a value that is refused.
         """
-        for name in parameters:
-            if name not in (*self.parameters, *(["quick", "progress"] if self.simulates else [])):
-                close = suggestion(name, self.parameters)
-                there = f"it has {', '.join(self.parameters)}" if self.parameters else "it has none"
-                raise DomainError(f"{self.name} has no parameter {shown(name, 60)}{close}; {there}")
+        self.check(parameters)
         return self.draw(self.solve(**parameters))
 
 
@@ -90,19 +93,36 @@ def figure(name: str, caption: str, solve: Callable[..., Any], takes: Any = None
     return register
 
 
+def figure_of(name: str, caption: str, experiment: str) -> Callable[[Draw], Draw]:
+    """Register the function that draws the result of an experiment."""
+
+    def solve(quick: bool = True, progress: Callable[[float], None] | None = None) -> xr.Dataset:
+        from .experiments import run
+
+        return run(experiment, "quick" if quick else "full", progress=progress)
+
+    def register(draw: Draw) -> Draw:
+        _FIGURES[name] = PaperFigure(name, caption, solve, draw, experiment=experiment)
+        return draw
+
+    return register
+
+
 def figures() -> dict[str, PaperFigure]:
     """All figures by name, in the order of the papers: a paper's own, then those that decide its statements.
 
     Examples
     --------
     >>> list(figures())[:2]
-    ['sub_packet.fig9', 'sub_packet.idle']
+    ['sub_packet.fig2', 'sub_packet.fig3']
     >>> figures()["logistic.fig8"](points=6).layout.xaxis.title.text
     'bottleneck BW [Mbit/s]'
     """
     for paper in PAPERS:
         import_module(f".{paper}.figures", __package__)
-        import_module(f".{paper}.evidence", __package__)
+        for more in ("packets", "evidence"):
+            if find_spec(f".{paper}.{more}", __package__):
+                import_module(f".{paper}.{more}", __package__)
     own_first = sorted(_FIGURES.items(), key=lambda item: item[1].solve.__module__.endswith(".evidence"))
     return {n: f for paper in PAPERS for n, f in own_first if n.split(".")[0] == paper}
 

@@ -1,55 +1,50 @@
-"""`tcpdynamics claims`: what the papers say, and whether it holds."""
+"""`tcpdynamics claims`: what the papers say, and whether it holds, as recorded when all claims were decided last."""
 
 from __future__ import annotations
 
 import json
-import textwrap
 
 import click
-
-from .progress import working
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the numbers that decide.")
 def claims(names: tuple[str, ...], as_json: bool) -> None:
-    """List what the papers say, or decide it again: each statement is solved now.
+    """List what the papers say and what came out; what does not hold stands on top of its paper.
 
-    A name is that of a statement, or of a paper for all of its statements.
+    A name is that of a claim, or of a paper for all of its claims. `tcpdynamics figures NAME --decide` decides one
+    again.
 
     \b
     tcpdynamics claims
-    tcpdynamics claims logistic.eq9
+    tcpdynamics claims leap.table1.reno.2_50
     tcpdynamics claims t-refwa --json
     """
-    from tcpdynamics import paper_figures
+    from tcpdynamics.paper_figures import ledger
 
-    known = paper_figures.statements()
-    if not names:
-        if as_json:
-            rows = [{"name": s.name, "where": s.where, "published": s.published} for s in known.values()]
-            click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
-            return
-        for one in known.values():
-            click.echo(f"{one.name:32} {one.where}: {one.published}")
-        return
-    chosen = []
+    from .. import ledger_rows
+    from .figures import lines_of
+
+    recorded, summaries = ledger.recorded()["rows"], ledger.summaries()
+    known = [name for summary in summaries.values() for name in summary.order]
+    chosen: list[str] = []
     for name in names:
-        whole = [s for s in known.values() if s.paper == name.replace("-", "_")]
-        chosen += whole or [paper_figures.get_statement(name)]
-    rows = []
-    for one in chosen:
-        with working(f"deciding {one.name}"):
-            claim = one()
-        rows.append({"name": one.name} | claim.document())
-        if not as_json:
-            lines = {"where": one.where, "the paper says": one.published, "answer": claim.answer,
-                     "computed": claim.computed, "verdict": claim.verdict}  # fmt: skip
-            click.echo(one.name)
-            for word, text in lines.items():
-                click.echo(
-                    textwrap.fill(text, 110, initial_indent=f"  {word:16}", subsequent_indent=" " * 18)
-                )
+        paper = summaries.get(name.replace("-", "_"))
+        chosen += paper.order if paper else [ledger.get_claim(name).id]
     if as_json:
+        rows = [
+            ledger_rows.row(ledger.get_claim(name), recorded.get(name)) | {"decision": recorded.get(name)}
+            for name in chosen or known
+        ]
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+    elif names:
+        for name in chosen:
+            click.echo("\n".join(lines_of(ledger_rows.row(ledger.get_claim(name), recorded.get(name)))))
+    else:
+        for summary in summaries.values():
+            click.echo(f"{summary.title}: {ledger.in_words(v for v in summary.verdicts.values() if v)}")
+            for name in summary.order:
+                one = ledger.get_claim(name)
+                verdict = summary.verdicts[name] or "not decided yet"
+                click.echo(f"  {name:44} {verdict:22} {one.published_text:14} {one.place}: {one.quantity}")

@@ -21,22 +21,20 @@ from .progress import working
 @click.option("--export", "folder", metavar="DIR",
               help="Write the pages as files that open from disk, and end.")  # fmt: skip
 @click.option(
-    "--verdicts", is_flag=True, help="With --export: decide all claims now, and write their figures."
+    "--figures", is_flag=True, help="With --export: also draw the figures of the claims; half a minute."
 )
-def explore(host: str, port: int, open_to_others: bool, folder: str | None, verdicts: bool) -> None:
+def explore(host: str, port: int, open_to_others: bool, folder: str | None, figures: bool) -> None:
     """Open the interactive explorer in a browser: sliders, and pictures that follow them."""
-    if verdicts and folder is None:
-        raise click.UsageError(
-            "--verdicts is for --export; pages of a server decide a claim when it is opened"
-        )
+    if figures and folder is None:
+        raise click.UsageError("--figures is for --export; pages of a server draw a figure when it is opened")
     if folder is not None:
         if not folder:
             raise click.UsageError("--export needs the name of a folder, got ''")
         from tcpdynamics.apps.explorer.export import export
 
         try:
-            with working("deciding all claims") if verdicts else nullcontext():
-                files = export(Path(folder), verdicts)
+            with working("drawing the figures of the claims") if figures else nullcontext():
+                files = export(Path(folder), figures)
         except FileExistsError as error:
             raise click.UsageError(str(error)) from None
         except OSError as error:

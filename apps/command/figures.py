@@ -1,7 +1,8 @@
-"""`tcpdynamics figures`: the papers' figures, listed or drawn."""
+"""`tcpdynamics figures`: the papers' figures and claims, listed, drawn, decided, certified."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,48 @@ from tcpdynamics.errors import OutputError
 from ..files import check_replaceable, check_writable, marked, write_text
 from ..outputs import check_png, page, write_png
 from ..overrides import override
-from .options import asked, force_option
-from .progress import working
+from .options import asked, force_option, wrote
+from .progress import progress_line, working
 
 _ENDS = (".html", ".png")
 
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="Draw it: x.html or x.png.")
-@click.option("--quick", is_flag=True, help="Of figures with simulations: fewer, shorter runs.")
+@click.option("--list", "listing", is_flag=True, help="List the figures; also without any word.")
+@click.option(
+    "--all", "every", is_flag=True, help="All figures and the whole ledger, into the folder of --output."
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="PLACE",
+    help="x.html or x.png for the figure; or a folder for its page, its data as NetCDF, and PNG and SVG where a "
+    "Chromium is there.",
+)
+@click.option(
+    "--quick/--full",
+    "quick",
+    default=True,
+    help="How long simulations run.  [default: --quick, seconds to a minute; all together minutes, --full hours]",
+)
+@click.option("--decide", "deciding", is_flag=True, help="NAME is a claim: decide it by its rule, now.")
+@click.option("--json", "as_json", is_flag=True, help="With --decide: print JSON.")
+@click.option(
+    "--ns2", is_flag=True, help="With --all: run ns-2 beside, where it is installed and has the protocol."
+)
+@click.option(
+    "--processes", type=click.IntRange(1, 1024), metavar="N", help="With --all: share the work among N."
+)
+@click.option(
+    "--certificate", is_flag=True, help="Hash the outputs in --output, chained, with what made them."
+)
+@click.option(
+    "--check",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Verify a certificate and the files beside it.",
+)
 @click.option(
     "--set",
     "settings",
@@ -32,39 +65,191 @@ _ENDS = (".html", ".png")
 )
 @force_option
 def figures(
-    name: str | None, output: Path | None, quick: bool, settings: tuple[str, ...], force: bool
-) -> None:
-    """List the papers' figures, or draw one.
+    name: str | None, listing: bool, every: bool, output: Path | None, quick: bool, deciding: bool, as_json: bool,
+    ns2: bool, processes: int | None, certificate: bool, check: Path | None, settings: tuple[str, ...], force: bool,
+) -> None:  # fmt: skip
+    """List the papers' figures, draw one or all, or decide a claim.
 
     \b
     tcpdynamics figures
     tcpdynamics figures logistic.fig8 --output fig8.html
-    tcpdynamics figures sub_packet.fig9 --quick --set w_max=8 --output fig9.html
+    tcpdynamics figures leap.table1 --output DIR
+    tcpdynamics figures sub_packet.fig9 --set w_max=8 --output fig9.html
+    tcpdynamics figures leap.table1.reno.2_50 --decide
+    tcpdynamics figures --all --output DIR
+    tcpdynamics figures --certificate --output DIR
+    tcpdynamics figures --check DIR
     """
+    asks = [word for word, there in (
+        ("--all", every), ("--decide", deciding), ("--certificate", certificate), ("--check", check is not None),
+    ) if there]  # fmt: skip
+    if len(asks) > 1:
+        raise click.UsageError(f"{' and '.join(asks)} are different requests; give one")
+    if name is not None and (every or certificate or check is not None):
+        raise click.UsageError(f"{asks[0]} takes no name, got {name}")
+    if check is not None:
+        _check(check)
+    elif certificate:
+        _certify(output)
+    elif every:
+        _all(output, quick, ns2, processes)
+    elif name is None or listing:
+        _list()
+    elif deciding:
+        _decide(name, quick, as_json)
+    else:
+        _draw(name, output, quick, settings, force)
+
+
+def _list() -> None:
     from tcpdynamics.paper_figures import registry
 
-    if name is None:
-        for known in registry.figures().values():
-            click.echo(f"{known.name:20} {known.caption}")
-        return
+    for known in registry.figures().values():
+        click.echo(f"{known.name:24} {known.caption}")
+
+
+def _draw(name: str, output: Path | None, quick: bool, settings: tuple[str, ...], force: bool) -> None:
+    from tcpdynamics.paper_figures import ledger, registry
+
+    if name.replace("-", "_") in ledger.claims():
+        raise click.UsageError(f"{name} is a claim; add --decide, or name a figure")
     chosen = registry.get_figure(name)
     if output is None:
-        raise click.UsageError(f"--output is missing; give a file for {name}, such as --output {name}.html")
-    if output.suffix.lower() not in _ENDS:
-        raise OutputError(f"cannot write {output}: give a name that ends in {' or '.join(_ENDS)}")
-    check_writable(output)
+        raise click.UsageError(
+            f"--output is missing; give a folder or a file for {name}, such as --output {name}.html"
+        )
+    suffix = output.suffix.lower()
+    folder = output.is_dir() or not suffix
+    if not folder and suffix not in _ENDS:
+        raise OutputError(
+            f"cannot write {output}: give a folder, or a name that ends in {' or '.join(_ENDS)}"
+        )
     holds = marked(f"figure {chosen.name}", asked())
-    check_replaceable(output, force, holds)
-    if output.suffix.lower() == ".png":
+    if not folder:
+        check_writable(output)
+        check_replaceable(output, force, holds)
+    if suffix == ".png":
         check_png(output)
     parameters: dict[str, Any] = {}
     for setting in settings:
         override(parameters, setting, "w_max=8")
-    short = {"quick": True} if quick and chosen.simulates else {}
+    chosen.check(parameters)
+    if folder:
+        _make(output)
+    short = {"quick": quick} if chosen.simulates else {}
     with working(f"computing {chosen.name}"):
-        drawing = chosen(**(parameters | short))
-    if output.suffix.lower() == ".png":
+        numbers = chosen.solve(**(parameters | short))
+    if folder:
+        from ..paper_outputs import again, write_figure, write_pictures
+
+        how = again(chosen.name, quick) + "".join(f" --set {setting}" for setting in settings)
+        drawing = write_figure(output, chosen, numbers, how, wrote)
+        if not write_pictures(output, {chosen.name: drawing}, wrote):
+            click.echo("no PNG and SVG: they need a Chromium", err=True)
+        return
+    drawing = chosen.draw(numbers)
+    if suffix == ".png":
         write_png(output, drawing, holds)
     else:
         write_text(output, page(drawing, chosen.caption, holds))
-    click.echo(f"wrote {output}")
+    wrote(output)
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write into {folder}: {error.strerror or error}") from None
+
+
+def _all(output: Path | None, quick: bool, ns2: bool, processes: int | None) -> None:
+    from concurrent.futures import ProcessPoolExecutor
+    from contextlib import nullcontext
+    from multiprocessing import get_context
+
+    from tcpdynamics.interrupts import advising
+    from tcpdynamics.paper_figures.whole import decide_all
+
+    from ..paper_outputs import write_all
+
+    if output is None:
+        raise click.UsageError("--output is missing; give a folder, such as --output papers")
+    _make(output)
+    pool = ProcessPoolExecutor(processes, get_context("spawn")) if processes else nullcontext()
+    kept = f"what has run is kept in {output / 'stores'}; the same command goes on there"
+    with advising(lambda: kept), pool as executor, progress_line("deciding") as line:
+
+        def at(name: str, share: float) -> None:
+            line.say(name)
+            line(share)
+
+        whole = decide_all(
+            "quick" if quick else "full", stores=output / "stores", ns2=ns2, executor=executor,
+            progress=lambda name, share: at(name, 0.9 * share),
+        )  # fmt: skip
+        write_all(output, whole, quick, progress=lambda name, share: at(name, 0.9 + 0.1 * share))
+    from tcpdynamics.paper_figures.ledger import in_words, summaries
+
+    for summary in summaries(whole.document()["rows"]).values():
+        click.echo(f"{summary.title}: {in_words(summary.verdicts.values())}")
+    click.echo(f"wrote {output}: open {output / 'index.html'}")
+
+
+def _decide(name: str, quick: bool, as_json: bool) -> None:
+    from tcpdynamics.paper_figures import deciding, ledger
+
+    from .. import ledger_rows
+
+    claim = ledger.get_claim(name)
+    with working(f"deciding {claim.id}"):
+        came = deciding.decide(claim, "quick" if quick else "full").document()
+    if as_json:
+        click.echo(json.dumps({"claim": claim.id, **came}, ensure_ascii=False))
+        return
+    click.echo("\n".join(lines_of(ledger_rows.row(claim, came))))
+
+
+def lines_of(row: dict[str, Any]) -> list[str]:
+    """A row of the ledger for a terminal."""
+    import textwrap
+
+    shown = {
+        "where": row["place"], "quantity": row["quantity"], "published": row["published"], "model": row["model"],
+        "packets": row["packets"], "rule": row["rule"], "decided by": row["experiment"], "ours": row["finding"],
+        "verdict": row["verdict"] + (f" ({row['readings']})" if row["readings"] else ""), "reason": row["reason"],
+    }  # fmt: skip
+    lines = [row["id"]]
+    for word, text in shown.items():
+        if text and text != "\N{EM DASH}":
+            lines += textwrap.wrap(text, 110, initial_indent=f"  {word:12}", subsequent_indent=" " * 14)
+    return lines
+
+
+def _certify(output: Path | None) -> None:
+    from tcpdynamics.paper_figures.experiments import experiments
+    from tcpdynamics.paper_figures.whole import made
+
+    from .. import certificate
+
+    if output is None:
+        raise click.UsageError("--output is missing; give the folder that figures --all wrote")
+    ledger = output / "ledger.json"
+    setting = (
+        json.loads(ledger.read_text(encoding="utf-8"))["made"]["setting"] if ledger.is_file() else "none"
+    )
+    seeds = {name: one.seed for name, one in experiments().items()}
+    path = certificate.certify(output, made(setting, 0.0), seeds)
+    wrote(path)
+    last = json.loads(path.read_text(encoding="utf-8"))["outputs"][-1]["chain"]
+    click.echo(f"the chain ends in {last}: write it down elsewhere, and no number can change unnoticed")
+
+
+def _check(path: Path) -> None:
+    from .. import certificate
+
+    wrong = certificate.check(path)
+    for line in wrong:
+        click.echo(line, err=True)
+    if wrong:
+        raise click.exceptions.Exit(1)
+    click.echo("all files are as they were certified")

@@ -1,8 +1,8 @@
-"""What the claims page asks for: the papers' statements at once; verdicts and figures when somebody wants them.
+"""What the claims page asks for: the ledger as recorded; a claim decided again, or a figure, when somebody wants it.
 
-An answer takes a second or less, so a request waits for it: it is solved once, and kept for as long as the server runs;
-one at a time, since each takes a processor whole. The first of a fresh machine compiles, for half a minute. Figures
-with simulated packets take longer, and are jobs.
+A figure that a model draws takes a second, so a request waits for it: it is solved once, and kept for as long as the
+server runs; one at a time, since each takes a processor whole. The first of a fresh machine compiles, for half a
+minute. What simulates packets takes longer, and is a job.
 """
 
 from __future__ import annotations
@@ -10,75 +10,85 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from tcpdynamics import paper_figures
 from tcpdynamics.errors import DomainError
-from tcpdynamics.paper_figures import ledger
-from tcpdynamics.paper_figures.registry import TITLES, get_figure
+from tcpdynamics.paper_figures import deciding, ledger
+from tcpdynamics.paper_figures.registry import figures, get_figure
+from tcpdynamics.paper_figures.rules import VERDICTS
 from tcpdynamics.progress import listening
 
+from .. import ledger_rows
 from .jobs import JobKind, Parts, Progress
 
 #: A request waits as long for its turn [s]; then it is told to ask again.
 PATIENCE = 1.0
+#: Readings that a row lists.
+MOST_READINGS = 12
 #: Digits of a figure's numbers: more than a screen can show.
 DIGITS = 7
 
 _turn = threading.Lock()
-_answers: dict[tuple[str, str], Any] = {}
+_drawn: dict[str, Any] = {}
 
 
 def facts(whole: bool = False) -> dict[str, Any]:
-    """The papers and their statements.
+    """The papers and their claims, as recorded, what does not hold on top.
 
     Parameters
     ----------
     whole : bool
-        With all answers and figures, solved and drawn now: twenty seconds, and half a minute more where nothing is
-        compiled.
+        With all figures that models draw, solved now: twenty seconds, and half a minute more where nothing is compiled.
     """
-    packets = {n.partition(".")[0]: n for n, figure in paper_figures.figures().items() if figure.simulates}
-    rows: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "paper": one.paper,
-            "where": one.where,
-            "published": one.published,
-            "figure": one.figure,
-            "packets": packets.get(one.paper, ""),
-            "commands": commands(one),
-            "answer": decided(name) if whole else None,
-        }
-        for name, one in paper_figures.statements().items()
-    ]
-    figures = {name: drawn(name) for name in sorted({row["figure"] for row in rows} - {""}) if whole}
-    return {"papers": TITLES, "verdicts": ledger.VERDICTS, "rows": rows, "figures": figures}
+    known, tables = figures(), ledger_rows.tables()
+    rows = [claim_facts(row) for table in tables for row in table["rows"]]
+    papers = {table["id"]: f"{table['mark']} {table['title']}" for table in tables}
+    shown = {row["figure"] for row in rows if row["figure"] and not known[row["figure"]].simulates}
+    return {
+        "papers": papers,
+        "counts": {table["id"]: table["counts"] for table in tables},
+        "ours": {table["id"]: table["ours"] for table in tables},
+        "verdicts": VERDICTS,
+        "rows": rows,
+        "figures": {name: drawn(name) for name in sorted(shown)} if whole else {},
+    }
 
 
-def commands(one: ledger.Statement) -> list[str]:
-    """The commands that decide a statement again, and draw its figure."""
-    draw = [f"tcpdynamics figures {one.figure} --output figure.html"] if one.figure else []
-    return [f"tcpdynamics claims {one.name}", *draw]
+def claim_facts(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the ledger as the page has it."""
+    claim = ledger.get_claim(row["id"])
+    simulates = bool(row["figure"]) and get_figure(row["figure"]).simulates
+    draw = [f"tcpdynamics figures {row['figure']} --output figure.html"] if row["figure"] else []
+    return {
+        "name": row["id"], "paper": row["paper"], "where": row["place"],
+        "published": f"{row['quantity']}: {row['published']}",
+        "figure": "" if simulates else row["figure"], "packets": row["figure"] if simulates else "",
+        "commands": [row["command"], *draw], "scenario": ledger_rows.scenario_of(claim),
+        "answer": answer(row),
+    }  # fmt: skip
 
 
-def decided(name: str, patience: float = -1) -> dict[str, Any] | None:
-    """The answer to a statement, or None if others' answers kept the processor longer than `patience` [s].
-
-    Raises
-    ------
-    DomainError
-        There is no such statement.
-    """
-    answer: dict[str, Any] | None = _once("claim", name, paper_figures.get_statement(name), patience)
-    return answer
+def answer(row: dict[str, Any]) -> dict[str, Any] | None:
+    """What came out for a claim, in lines with heads; None where nothing is recorded."""
+    if not row["setting"]:
+        return None
+    ours = row["finding"] + (" (not borne out by this run)" if row["supported"] is False else "")
+    lines = {
+        **{head: row[key] for key, head in ledger_rows.COLUMNS.items() if row[key] != ledger_rows.NONE},
+        "readings": "; ".join([row["readings"], *(
+            f"{one['reading']}: {one['value']}, {one['verdict']}" for one in row["each_reading"][:MOST_READINGS]
+        )]) if row["readings"] else "",
+        "reason": row["reason"], "backed by": row["backed_by"], "our finding": ours, "rule": row["rule"],
+        "decided by": f"{row['experiment']}, {row['setting']} setting", "note": row["note"],
+    }  # fmt: skip
+    return {"verdict": row["verdict"], "lines": {head: text for head, text in lines.items() if text}}
 
 
 def drawn(name: str, patience: float = -1) -> dict[str, Any] | None:
-    """A figure of the papers as Plotly draws it, or None as of `decided`.
+    """A figure of the papers as Plotly draws it, or None if others kept the processor longer than `patience` [s].
 
     Raises
     ------
@@ -88,8 +98,16 @@ def drawn(name: str, patience: float = -1) -> dict[str, Any] | None:
     figure = get_figure(name)
     if figure.simulates:
         raise DomainError(f"{name} needs simulations of minutes; draw it with `tcpdynamics figures {name}`")
-    answer: dict[str, Any] | None = _once("figure", figure.name, figure, patience)
-    return answer
+    if name not in _drawn:
+        if not _turn.acquire(timeout=patience):
+            return None
+        try:
+            if name not in _drawn:
+                _drawn[name] = plain(figure())
+        finally:
+            _turn.release()
+    picture: dict[str, Any] = _drawn[name]
+    return picture
 
 
 def read_figure(words: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,18 +136,28 @@ def draw_with_packets(words: dict[str, Any], progress: Progress) -> Parts:
 WITH_PACKETS = JobKind("paper-figure", read_figure, draw_with_packets)
 
 
-def _once(kind: str, name: str, solve: Callable[[], Any], patience: float) -> Any:
-    key = kind, name
-    if key not in _answers:
-        if not _turn.acquire(timeout=patience):
-            return None
-        try:
-            if key not in _answers:
-                solved = solve()
-                _answers[key] = solved.document() if kind == "claim" else plain(solved)
-        finally:
-            _turn.release()
-    return _answers[key]
+def read_claim(words: Mapping[str, Any]) -> dict[str, Any]:
+    """The id of a claim that is to be decided again, from a browser.
+
+    Raises
+    ------
+    DomainError
+        There is no such claim.
+    """
+    name = words.get("name")
+    return {"name": ledger.get_claim(name if isinstance(name, str) else "").id}
+
+
+def decide_again(words: dict[str, Any], progress: Progress) -> Parts:
+    """Decide a claim at the quick setting: seconds to a minute."""
+    claim = ledger.get_claim(words["name"])
+    with listening(progress):
+        came = deciding.decide(claim, "quick", progress=progress).document()
+    return {"answer.json": json.dumps(answer(ledger_rows.row(claim, came))).encode()}
+
+
+#: A claim decided while somebody waits.
+AGAIN = JobKind("claim", read_claim, decide_again)
 
 
 def plain(figure: Any) -> dict[str, Any]:
@@ -156,22 +184,10 @@ def add_routes(server: Any) -> None:
     """Let a server answer the page."""
     from flask import Response, abort
 
-    def answered(ask: Callable[[str, float], dict[str, Any] | None], name: str) -> Response:
-        try:
-            answer = ask(name, PATIENCE)
-        except DomainError:
-            abort(404)
-        return Response(json.dumps(answer), 202 if answer is None else 200, mimetype="application/json")
-
-    @server.get("/claims/answers.json")  # type: ignore[untyped-decorator]
-    def claim_answers() -> Response:
-        ready = {name: answer for (kind, name), answer in list(_answers.items()) if kind == "claim"}
-        return Response(json.dumps(ready), mimetype="application/json")
-
-    @server.get("/claims/answers/<name>.json")  # type: ignore[untyped-decorator]
-    def claim_answer(name: str) -> Response:
-        return answered(decided, name)
-
     @server.get("/claims/figures/<name>.json")  # type: ignore[untyped-decorator]
     def claim_figure(name: str) -> Response:
-        return answered(drawn, name)
+        try:
+            figure = drawn(name, PATIENCE)
+        except DomainError:
+            abort(404)
+        return Response(json.dumps(figure), 202 if figure is None else 200, mimetype="application/json")

@@ -39,10 +39,11 @@ def loss_limit(kind: str) -> float:
 
 def link_of(values: Values) -> SharedLink:
     """The link that the users share."""
+    shape: dict[str, Any] = {k: int(values[k]) for k in SHAPES["exact"]}
     return SharedLink(
         flows=values["users"], capacity=1e6 * values["rate"], base_rtt=values["base_rtt"], buffer=values["buffer"],
         packet_size=values["packet_size"], base_timeout=values["base_timeout"],
-        **{k: int(values[k]) for k in SHAPES["exact"]},
+        **shape,
     )  # fmt: skip
 
 

@@ -45,8 +45,8 @@ def export(folder: Path, whole: bool = False) -> list[Path]:
     folder : Path
         New, or empty.
     whole : bool
-        Whether what a page could ask a server for is answered now and written, too: of the claims, all verdicts and
-        figures, which takes some twenty seconds.
+        Whether what a page could ask a server for is answered now and written, too: of the claims, the figures
+        that models draw, which takes some twenty seconds.
 
     Raises
     ------

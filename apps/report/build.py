@@ -19,7 +19,6 @@ from tcpdynamics import __version__
 from tcpdynamics.charts.chains import sent_against_loss
 from tcpdynamics.models import SubPacketExact, SubPacketFull
 from tcpdynamics.paper_figures import ledger
-from tcpdynamics.paper_figures.registry import TITLES
 from tcpdynamics.paper_figures.sub_packet import figures as paper
 from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import stationary
@@ -34,6 +33,7 @@ from tcpdynamics.validation.comparisons.sub_packet import (
 from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsLaws
 from tcpdynamics.validation.packet import simulate
 
+from .. import ledger_rows
 from . import leap, logistic_packets, mtcp, retransmissions, routers
 from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
@@ -86,8 +86,8 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         main = paper.fig9(quick)
         solved = _solve(main)
     result, others, (judged, tied, tied_exact), parts, sections = _packets(main, quick, tell)
-    (stability, stability_lines), claims = equations()
-    tables = [_claims(paper, rows) for paper, rows in claims.items()]
+    stability, stability_lines = equations()
+    tables = ledger_rows.tables()
     busiest = _nearest(result, 100)
     ran = simulate(main.scenario("drop-tail", busiest))
     answers = _answers(result, busiest, judged) | {
@@ -101,11 +101,14 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         "ns2": ns2.PacketsVsNs2.figure(judged),
         "rules": WindowRulesVsLaws.figure(parts.rules),
     }
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
-        resources.files("tcpdynamics.apps.report.templates")
-        .joinpath("report.html.j2")
-        .read_text(encoding="utf-8")
-    )
+    place = resources.files("tcpdynamics.apps.report.templates")
+    texts = {
+        name: place.joinpath(f"{name}.html.j2").read_text(encoding="utf-8")
+        for name in ("report", "ledger_tables")
+    }
+    template = jinja2.Environment(
+        loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined
+    ).get_template("report")
     from markupsafe import Markup
 
     html = {
@@ -132,7 +135,10 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         agrees=AGREES,
         close=CLOSE,
         verdicts=[_verdicts(title, r) for title, r in [("Fig. 9: 1 Mbit/s, 200 ms", result), *others]],
-        claims=tables,
+        papers=tables,
+        columns=ledger_rows.COLUMNS,
+        standalone=False,
+        recorded=ledger.recorded()["made"],
         summary=_summary(answers, stability_lines, tables),
         stability=Markup(stability),
         sections=sections,
@@ -324,26 +330,6 @@ def _verdicts(title: str, result: xr.Dataset) -> dict[str, Any]:
     return {"title": title, "flows": [int(n) for n in result.flows.values], "rows": rows}
 
 
-_COLOURS = {
-    ledger.HOLDS: "holds",
-    ledger.CONDITIONS: "conditions",
-    ledger.FAILS: "fails",
-    ledger.OPEN: "",
-    ledger.BEYOND: "",
-}
-
-
-def _claims(paper: str, rows: list[ledger.Claim]) -> dict[str, Any]:
-    """A paper's statements with their verdicts, and how many have which."""
-    return {
-        "id": paper,
-        "paper": TITLES[paper],
-        "rows": rows,
-        "counts": ledger.in_words(rows),
-        "colours": _COLOURS,
-    }
-
-
 def _answers(result: xr.Dataset, busiest: int, judged: xr.Dataset) -> dict[str, str]:
     """One sentence for each section on packets."""
     rows = {(row["link"], row["chain"]): row for row in summary(result)}
@@ -380,9 +366,9 @@ def _summary(
     """The page in ten lines: what each part says, and where it is."""
     lines = [
         {
-            "text": f"{table['paper']}: {table['counts']}.",
+            "text": f"{table['mark']} {table['title']}: {table['counts']}.",
             "anchor": f"claims-{table['id']}",
-            "more": "Statements",
+            "more": "Claims",
         }
         for table in tables
     ]

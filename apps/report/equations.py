@@ -15,27 +15,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
-from .steps import Tell, step
+from .steps import Tell
 
 if TYPE_CHECKING:
-    from tcpdynamics.paper_figures.ledger import Claim
-
     from .stability import Section
 
-#: The section on stability, and the statements of each paper.
-Equations: TypeAlias = "tuple[Section, dict[str, list[Claim]]]"
+#: The section on stability.
+Equations: TypeAlias = "Section"
 
 
 def equations(quick: bool, tell: Tell) -> Equations:
     """All that needs no packets."""
-    from tcpdynamics import paper_figures
-    from tcpdynamics.paper_figures.registry import PAPERS
-
     from .stability import section
 
-    stability = section(quick, tell)
-    with step("checking the papers' statements", tell):
-        return stability, {paper: paper_figures.claims(paper) for paper in PAPERS}
+    return section(quick, tell)
 
 
 @contextmanager

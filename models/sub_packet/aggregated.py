@@ -49,7 +49,7 @@ class SubPacketApproximate(SubPacketModel, reading="approximate"):
     def chain(self) -> MarkovChain:
         """Fig. 7, for any W."""
         p, p_r, m_0 = self._p(), self._p_r(), self._m_0()
-        moves = window_transitions(p, self.w_max, self.early_retransmit, self._timeout_to())
+        moves = window_transitions(p, *self._windows())
         moves |= {
             ("S1", "S2"): 1 - p_r,
             ("S1", "b*"): p_r,
@@ -103,7 +103,7 @@ class SubPacketFull(SubPacketModel, reading="full"):
     def chain(self) -> MarkovChain:
         """Fig. 8, for any W and R."""
         p, p_r, m_0, R = self._p(), self._p_r(), self._m_0(), self.stages
-        moves = window_transitions(p, self.w_max, self.early_retransmit, self._timeout_to())
+        moves = window_transitions(p, *self._windows())
         moves["b0", "S1(1r)"] = _one()
         if "b*" in self._silent():
             moves["b*", "S1(1r)"] = 1 / mean_wait(0, p_r, m_0)

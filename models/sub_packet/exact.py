@@ -60,7 +60,7 @@ class SubPacketExact(SubPacketModel, reading="exact"):
     def chain(self) -> MarkovChain:
         """The chain, with holding times in the silent states."""
         p, p_r, m_0, K = self._p(), self._p_r(), self._m_0(), self.backoff_cap
-        moves = window_transitions(p, self.w_max, self.early_retransmit, self._timeout_to())
+        moves = window_transitions(p, *self._windows())
         for k in range(K + 1):
             moves[f"b({k})", f"S1({k})"] = p**0
             for target, chance in self._after_retransmission(k, p, p_r).items():

@@ -20,7 +20,7 @@ from tcpdynamics.solvers.problems.numbers import dimensions
 
 from ..model import Model
 from ..parameters import Number, Value, as_parameter, broadcast, parameter, setting
-from .windows import timeout_chance, window_deliveries
+from .windows import before_a_loss, one_lost, timeout_chance, window_deliveries
 
 if TYPE_CHECKING:
     import sympy
@@ -55,6 +55,7 @@ class SubPacketModel(Model, family="sub-packet"):
     base_timeout: Number = timeout_parameter(low=1.0)
     retransmission_loss: Number | None = resent_loss_parameter(high=1.0)
     early_retransmit: bool = setting("RFC 5827: windows of 2 and 3 repair one loss too", False)
+    suffix_losses: bool = setting("a loss takes what follows it in the window of S2 ... SW too", False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,6 +105,10 @@ class SubPacketModel(Model, family="sub-packet"):
     def _timeout_to(self) -> dict[int, str]:
         raise NotImplementedError
 
+    def _windows(self) -> tuple[int, bool, dict[int, str], bool]:
+        """What windows.py asks of the windows S2 ... SW."""
+        return self.w_max, self.early_retransmit, self._timeout_to(), self.suffix_losses
+
     def _ladder_deliveries(self) -> dict[Edge, dict[int, sympy.Expr]]:
         raise NotImplementedError
 
@@ -115,7 +120,7 @@ class SubPacketModel(Model, family="sub-packet"):
 
     def delivered(self) -> Reward:
         """Packets that arrive per epoch, jointly with the next state."""
-        law = window_deliveries(self._p(), self.w_max, self.early_retransmit, self._timeout_to())
+        law = window_deliveries(self._p(), *self._windows())
         return Reward({**law, **self._ladder_deliveries()}, "packets delivered", "packet")
 
     def arrivals(self) -> dict[str, Value]:
@@ -132,8 +137,9 @@ class SubPacketModel(Model, family="sub-packet"):
         """
         p, p_r = self._p(), self._p_r()
         return {
-            s: 1 - p_r if n == 1 else (1 - p) * (n + self._copies(s, n, p)) for s, n in self.packets().items()
-        }
+            s: 1 - p_r if n == 1 else (1 - p) * (self._exposed(s, n, p) + self._copies(s, n, p))
+            for s, n in self.packets().items()
+        }  # fmt: skip
 
     def observe(self, result: xr.Dataset) -> xr.Dataset:
         """What a stationary distribution of this model's chain means on the wire.
@@ -166,12 +172,13 @@ class SubPacketModel(Model, family="sub-packet"):
             if self.retransmission_loss is None
             else self._beside(pi, dims, "retransmission_loss", self.retransmission_loss)
         )
-        window, copies, resent = 0 * mass[0], 0 * mass[0], 0 * mass[0]
+        window, exposed, copies, resent = (0 * mass[0] for _ in range(4))
         for state, n, share in zip(self.packets(), counts.tolist(), mass, strict=True):
             if n == 1:
                 resent = resent + share
             elif n:
                 window = window + n * share
+                exposed = exposed + self._exposed(state, n, p) * share
                 copies = copies + self._copies(state, n, p) * share
 
         def variable(values: NDArray[Any], units: str, name: str, *more: str) -> tuple[Any, ...]:
@@ -183,7 +190,7 @@ class SubPacketModel(Model, family="sub-packet"):
                 "packets_per_rtt": variable(window + resent, "packet", "packets sent per RTT"),
                 "fast_retransmitted": variable(copies, "packet", "fast retransmissions per RTT"),
                 "goodput": variable(
-                    (1 - p) * (window + copies) + (1 - p_r) * resent, "packet", "packets delivered per RTT"
+                    (1 - p) * (exposed + copies) + (1 - p_r) * resent, "packet", "packets delivered per RTT"
                 ),
                 "silent_fraction": variable(sent[..., 0], "1", "fraction of time without sending"),
             },
@@ -194,7 +201,15 @@ class SubPacketModel(Model, family="sub-packet"):
 
     def _copies(self, state: str, n: int, p: Value) -> Value:
         """Copies that fast retransmit sends per epoch of a state, for one loss in its window."""
-        return n * p * (1 - p) ** (n - 1) if self._repairs(state, n) else 0
+        return one_lost(n, p, self._in_suffixes(state)) if self._repairs(state, n) else 0
+
+    def _exposed(self, state: str, n: int, p: Value) -> Value:
+        """Packets of a state's window that are lost or not each by itself; what follows a suffix's first is lost."""
+        return before_a_loss(n, p, self._in_suffixes(state))
+
+    def _in_suffixes(self, state: str) -> bool:
+        """Not in the ladder: there a failure is a failure, and its two packets are lost independently."""
+        return self.suffix_losses and "(" not in state
 
     def _repairs(self, state: str, n: int) -> bool:
         return (n >= 4 or self.early_retransmit) and "(" not in state
@@ -234,7 +249,8 @@ class SubPacketModel(Model, family="sub-packet"):
             if n == 1:
                 chance[state] = p_r
             elif n > 1:
-                chance[state] = timeout_chance(n, p, self.early_retransmit and "(" not in state)
+                early = self.early_retransmit and "(" not in state
+                chance[state] = timeout_chance(n, p, early, self._in_suffixes(state))
         names = xr.Variable("state", np.array(list(chance)))
         timeout = xr.concat(
             [c.drop_attrs() for c in xr.broadcast(*map(xr.DataArray, chance.values()))],

@@ -18,10 +18,11 @@ import numpy as np
 
 from tcpdynamics.errors import shown
 from tcpdynamics.solvers.problems import DomainError, MarkovChain, Reward, RewardBalance
+from tcpdynamics.solvers.problems.numbers import dimensions
 
 from ..formulas import with_labels
 from ..model import Model
-from ..parameters import Number, Value, is_labelled, parameter
+from ..parameters import Number, Value, as_parameter, is_labelled, parameter, setting
 from .exact import SubPacketExact
 from .observed import check_structure
 
@@ -89,6 +90,7 @@ class SharedLink(Model):
         default=1.0,
         note="How much likelier the packet that a timeout resends is lost; 0 is a link that gives it priority",
     )
+    suffix_losses: bool = setting("a loss takes what follows it in the window of S2 ... SW too", False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,14 +116,25 @@ class SharedLink(Model):
         return with_labels(share, "share", "packet", "packets in pipe and buffer per flow")
 
     def flow(self, loss: Number = 0.1) -> SubPacketExact:
-        """The chain of one of the flows."""
+        """The chain of one of the flows at a loss rate, and at that of retransmissions that goes with it.
+
+        Examples
+        --------
+        >>> link = SharedLink(flows=100, capacity=1e6, base_rtt=0.2, buffer=50, retransmission_ratio=2)
+        >>> link.flow([0.1, 0.2]).repeat_probability().values.round(3)
+        array([0.352, 0.616])
+        """
+        # labelled, so that each loss has its own of retransmissions, and no grid of both
+        own: Any = as_parameter("loss", loss, "1", "") if dimensions(loss) else loss
+        again: Any = self.retransmission_ratio * own if self.retransmission_ratio else 0.0
         return SubPacketExact(
-            loss=loss,
+            loss=own,
             w_max=self.w_max,
             base_timeout=self.base_timeout,
             backoff_cap=self.backoff_cap,
             collapse=self.collapse,
-            retransmission_loss=None if self.retransmission_ratio == 1 else 0.0,
+            retransmission_loss=None if self.retransmission_ratio == 1 else again,
+            suffix_losses=self.suffix_losses,
         )
 
     def balance(self, flow: SubPacketExact | None = None) -> RewardBalance:
@@ -134,7 +147,7 @@ class SharedLink(Model):
             `early_retransmit`.
         """
         own = flow is None
-        flow = self.flow() if flow is None else flow
+        flow = self.flow(0.1 / max(self.retransmission_ratio, 1)) if flow is None else flow
         chain, delivered = flow.chain(), flow.delivered()
         if own and self.retransmission_ratio not in (0, 1):
             chain, delivered = _tie(chain, delivered, self.retransmission_ratio)

@@ -9,6 +9,10 @@ digit is lost however small p is:
   Early Retransmit;
 * timeout, the rest (eq. 3): 1 - a_n - f_n = p^2 (1 + 2q + 3q^2 + ... + n q^(n-1)) where there is a fast
   retransmission, and 1 - a_n = p (1 + q + ... + q^(n-1)) where there is none.
+
+Where losses come in bursts that take a suffix of the window, p is the chance that a packet is lost when all before it
+arrived, and what follows it is lost too. Then a_n is the same; exactly one is lost where that is the last, f_n = p q^n
+(a copy is sent for it, as for any other); the timeout is p (1 + q + ... + q^(n-2)) + p^2 q^(n-1).
 """
 
 from __future__ import annotations
@@ -43,7 +47,17 @@ def recovers(n: int, early_retransmit: bool) -> bool:
     return n >= 4 or (early_retransmit and n >= 2)
 
 
-def timeout_chance(n: int, p: Value, early_retransmit: bool = False) -> Value:
+def one_lost(n: int, p: Value, suffix: bool = False) -> Value:
+    """P(exactly one of n packets is lost); of losses that take a suffix, that is the last one."""
+    return (1 if suffix else n) * p * (1 - p) ** (n - 1)
+
+
+def before_a_loss(n: int, p: Value, suffix: bool = False) -> Value:
+    """Mean number of a window's packets whose loss is decided each by itself: all, or those up to the first lost."""
+    return sum((1 - p) ** j for j in range(n)) if suffix else n
+
+
+def timeout_chance(n: int, p: Value, early_retransmit: bool = False, suffix: bool = False) -> Value:
     """P(timeout | a window of n packets is sent), without cancellation.
 
     Examples
@@ -52,6 +66,8 @@ def timeout_chance(n: int, p: Value, early_retransmit: bool = False) -> Value:
     0.8125
     """
     q = 1 - p
+    if recovers(n, early_retransmit) and suffix:
+        return some_lost(n - 1, p) + p**2 * q ** (n - 1)
     if recovers(n, early_retransmit):
         return p**2 * sum(j * q ** (j - 1) for j in range(1, n + 1))
     return some_lost(n, p)
@@ -63,7 +79,7 @@ def some_lost(n: int, p: Value) -> Value:
 
 
 def window_transitions(
-    p: sympy.Expr, w_max: int, early_retransmit: bool, timeout_to: Mapping[int, str]
+    p: sympy.Expr, w_max: int, early_retransmit: bool, timeout_to: Mapping[int, str], suffix: bool = False
 ) -> dict[Edge, sympy.Expr]:
     """Transitions out of S_2 ... S_W; `timeout_to[n]` is the state that a timeout in S_n leads to."""
     q = 1 - p
@@ -74,8 +90,11 @@ def window_transitions(
         if n < w_max:
             moves[here, f"S{grows_to(n, w_max)}"] = q**n
         if recovers(n, early_retransmit) and halves_to(n) != n:
-            moves[here, f"S{halves_to(n)}"] = n * p * q**n
+            moves[here, f"S{halves_to(n)}"] = (1 if suffix else n) * p * q**n
         repaired = recovers(n, early_retransmit)
+        if suffix:
+            moves[here, timeout_to[n]] = timeout_chance(n, p, early_retransmit, suffix)
+            continue
         moves[here, timeout_to[n]] = p**2 * weighted[n - 1] if repaired else some_lost(n, p)
     return moves
 
@@ -101,7 +120,7 @@ def _partial_sums(terms: list[sympy.Expr]) -> list[sympy.Expr]:
 
 
 def window_deliveries(
-    p: sympy.Expr, w_max: int, early_retransmit: bool, timeout_to: Mapping[int, str]
+    p: sympy.Expr, w_max: int, early_retransmit: bool, timeout_to: Mapping[int, str], suffix: bool = False
 ) -> dict[Edge, dict[int, sympy.Expr]]:
     """Joint law of the next state and the packets that arrive, out of S_2 ... S_W.
 
@@ -118,12 +137,12 @@ def window_deliveries(
     for n in range(2, w_max + 1):
         here, out = f"S{n}", timeout_to[n]
         add(here, f"S{grows_to(n, w_max)}", n, q**n)
-        one_lost = n * p * q ** (n - 1)
+        last = one_lost(n, p, suffix)
         if recovers(n, early_retransmit):
-            add(here, f"S{halves_to(n)}", n, one_lost * q)
-            add(here, out, n - 1, one_lost * p)
+            add(here, f"S{halves_to(n)}", n, last * q)
+            add(here, out, n - 1, last * p)
         else:
-            add(here, out, n - 1, one_lost)
+            add(here, out, n - 1, last)
         for k in range(n - 1):
-            add(here, out, k, comb(n, k) * q**k * p ** (n - k))
+            add(here, out, k, p * q**k if suffix else comb(n, k) * q**k * p ** (n - k))
     return law

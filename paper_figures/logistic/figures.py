@@ -1,6 +1,6 @@
 """Iguchi, Hasegawa, Murata, *A New Congestion Control Mechanism of TCP with Inline Network Measurement*.
 
-Its first two figures and Fig. 8 are drawn again from solving the models; its statements are in `claims`.
+Its first two figures and Fig. 8 are drawn again from solving the models; those in packets are in `in_packets`.
 """
 
 from __future__ import annotations
@@ -206,3 +206,6 @@ def _laid_out(drawing: go.Figure, x: str, y: str, height: int) -> go.Figure:
     )  # fmt: skip
     drawing.update_yaxes(rangemode="tozero")
     return drawing
+
+
+from . import in_packets as in_packets  # noqa: E402  (registers its figures)

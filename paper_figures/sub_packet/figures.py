@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tcpdynamics.validation.comparisons import SubPacketChainVsPackets
 
 from ..registry import figure
+from . import packets as packets  # registers figures
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

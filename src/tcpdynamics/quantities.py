@@ -67,7 +67,9 @@ def quantity(text: str | float, unit: str, key: str) -> float:
     if not match[2]:
         return value
     scale = table[match[2]]
-    # Dividing by a whole number is exact where multiplying by 0.001 is not: "190ms" is 0.19.
+    if 1e-290 < abs(value) < 1e290:  # rounded once: "190ms" is 0.19, and "99.9%" is 0.999
+        exact = Fraction(match[1])
+        return float(exact / round(1 / scale) if scale < 1 else exact * round(scale))
     return value / round(1 / scale) if scale < 1 else value * scale
 
 

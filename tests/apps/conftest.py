@@ -16,11 +16,9 @@ import pytest
 from browser import chromium
 from click.testing import CliRunner
 
-from tcpdynamics import paper_figures
 from tcpdynamics.apps.command.main import cli, main
 from tcpdynamics.apps.report.build import build
 from tcpdynamics.interrupts import heard
-from tcpdynamics.paper_figures.ledger import Claim
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Dialog, Error, Page
@@ -42,12 +40,6 @@ def answer() -> Callable[..., str]:
 def quick_report() -> str:
     """The page of `report --quick`."""
     return build(quick=True)
-
-
-@pytest.fixture(scope="session")
-def ledger() -> dict[str, Claim]:
-    """Every statement of the papers, decided."""
-    return {name: decide() for name, decide in paper_figures.statements().items()}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The claims page: all statements at once, verdicts and figures on demand, state in the address, also from disk."""
+"""The claims page: all claims as recorded at once, figures on demand, state in the address, also from disk."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from explorer_tabs import PATIENCE, get, legible
+from explorer_tabs import PATIENCE, legible
 from playwright.sync_api import Page
 
-from tcpdynamics import paper_figures
+from tcpdynamics.apps import ledger_rows
 from tcpdynamics.apps.command.main import cli
 from tcpdynamics.apps.explorer import claims
 from tcpdynamics.errors import DomainError
-from tcpdynamics.paper_figures.ledger import VERDICTS, Claim
+from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures.registry import figures
+from tcpdynamics.paper_figures.rules import VERDICTS
 
-QUICK = "sub_packet.idle_time"
-#: Panels of the paper's Fig. 9.
-PANELS = {f"{n} packet{'s' * (n != 1)} sent" for n in range(6)}
+#: Claims in the order of the page.
+CLAIMS = [row["id"] for table in ledger_rows.tables() for row in table["rows"]]
+RECORDED = ledger.recorded()["rows"]
+#: One that a model decides, with a figure that needs no packets.
+QUICK = "sub_packet.eq8.idle_time"
+#: One whose figure needs packets.
+PACKETS = next(c.id for c in ledger.claims().values() if c.figure and figures()[c.figure].simulates)
 
 
 @pytest.fixture
@@ -31,66 +37,63 @@ def tab(tab: Page) -> Page:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page as a file, with all verdicts and figures."""
+    """The page as a file, with the figures of models."""
     folder = tmp_path_factory.mktemp("site") / "pages"
-    done = CliRunner().invoke(cli, ["explore", "--export", str(folder), "--verdicts"], catch_exceptions=False)
+    done = CliRunner().invoke(cli, ["explore", "--export", str(folder), "--figures"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return folder / "claims.html"
 
 
 def rows(tab: Page) -> list[str]:
-    """Names of the statements that are shown."""
+    """Names of the claims that are shown."""
     tab.wait_for_selector(".claim", state="attached")
-    return [row.get_attribute("id") or "" for row in tab.locator(".claim:not([hidden])").all()]
+    return tab.locator(".claim:not([hidden])").evaluate_all("(all) => all.map((one) => one.id)")  # type: ignore[no-any-return]
 
 
-def test_all_statements_are_there_at_once_and_undecided(tab: Page, server: str) -> None:
+def test_all_claims_are_there_at_once_with_what_was_recorded(tab: Page, server: str) -> None:
     tab.goto(f"{server}/claims")
-    assert rows(tab) == list(paper_figures.statements())
-    assert tab.locator(".counted").inner_text().startswith("40 of 40 statements")
-    for name, one in paper_figures.statements().items():
-        assert tab.locator(f"[id='{name}'] .published").inner_text() == one.published
+    assert rows(tab) == CLAIMS
+    assert tab.locator(".counted").inner_text().startswith(f"{len(CLAIMS)} of {len(CLAIMS)} claims")
+    shown = tab.locator(".verdict").all_inner_texts()
+    assert shown == [RECORDED[name]["verdict"] for name in CLAIMS]
+    papers = tab.locator(".papers > li").all_inner_texts()
+    for text, summary in zip(papers, ledger.summaries().values(), strict=True):
+        assert text.startswith(summary.title)
 
 
-def test_a_row_opens_its_verdict_its_figure_and_its_commands(tab: Page, server: str) -> None:
-    name = "logistic.eq9"
+def test_a_row_opens_its_numbers_its_figure_and_its_commands(tab: Page, server: str) -> None:
     tab.goto(f"{server}/claims")
-    tab.locator(f"[id='{name}'] summary").first.click()
-    tab.wait_for_selector(f"[id='{name}'] .plot .main-svg")
-    claim = paper_figures.statements()[name]()
-    assert tab.locator(f"[id='{name}'] .verdict").inner_text() == claim.verdict
-    assert claim.computed in tab.locator(f"[id='{name}'] dl").inner_text()
-    command = tab.locator(f"[id='{name}'] pre").inner_text().splitlines()
-    assert tab.url.endswith(f"?open={name}")
+    tab.locator(f"[id='{QUICK}'] summary").first.click()
+    tab.wait_for_selector(f"[id='{QUICK}'] .plot .main-svg")
+    row = ledger_rows.row(ledger.get_claim(QUICK), RECORDED[QUICK])
+    assert row["rule"] in tab.locator(f"[id='{QUICK}'] dl").first.inner_text()
+    command = tab.locator(f"[id='{QUICK}'] pre").first.inner_text().splitlines()
+    assert tab.url.endswith(f"?open={QUICK}")
     done = CliRunner().invoke(cli, command[0].split()[1:], catch_exceptions=False)
-    assert claim.verdict in done.output and command[1].startswith("tcpdynamics figures logistic.fig8")
+    assert row["verdict"] in done.output and command[1].startswith(f"tcpdynamics figures {row['figure']}")
     with tab.expect_download() as download:
-        tab.locator(f"[id='{name}']").get_by_text("CSV", exact=True).click()
-    assert (
-        Path(download.value.path())
-        .read_text()
-        .startswith('line,bottleneck BW [Mbit/s],rate [Mbit/s]\n"R1, connection 1",5,2.631579')
-    )
+        tab.locator(f"[id='{QUICK}']").get_by_text("CSV", exact=True).click()
+    assert Path(download.value.path()).read_text().startswith("line,packet-loss probability,mean idle time")
+
+
+def test_a_claim_is_decided_again_in_the_background(tab: Page, server: str) -> None:
+    tab.goto(f"{server}/claims?open={QUICK}")
+    tab.locator(f"[id='{QUICK}']").get_by_role("button", name="Decide it again").click()
+    tab.wait_for_function("(id) => document.getElementById(id).innerText.includes('Now: holds')", arg=QUICK)
 
 
 def test_a_link_restores_filters_and_the_open_row(tab: Page, server: str) -> None:
-    tab.goto(f"{server}/claims?paper=sub_packet&words=TIMEOUT+idle&open={QUICK}")
-    assert rows(tab) == [QUICK]
+    tab.goto(f"{server}/claims?paper=sub_packet&words=TIMEOUT+idle+series&open={QUICK}")
+    assert QUICK in rows(tab) and all(name.startswith("sub_packet.") for name in rows(tab))
     assert tab.locator("#filter-paper").input_value() == "sub_packet"
-    tab.wait_for_function(
-        "(id) => document.getElementById(id).querySelector('dd')?.textContent === 'correct as printed'",
-        arg=QUICK,
-    )
-    tab.locator("#filter-words").fill("web load")
-    assert rows(tab) == ["sub_packet.web_load"] and "words=web+load" in tab.url
+    assert tab.locator(f"[id='{QUICK}']").get_attribute("open") is not None
+    tab.locator("#filter-words").fill("no claim has such words")
+    assert rows(tab) == [] and "words=no+claim" in tab.url
 
 
-def test_a_verdict_in_the_filter_decides_what_is_open(tab: Page, server: str) -> None:
-    tab.goto(f"{server}/claims?paper=sub_packet&verdict=does+not+hold")
-    tab.wait_for_function(
-        "() => document.querySelector('.counted')?.textContent === '1 of 40 statements: 1 does not hold.'"
-    )
-    assert rows(tab) == ["sub_packet.repetitive_idle_time"]
+def test_a_verdict_in_the_filter_chooses(tab: Page, server: str) -> None:
+    tab.goto(f"{server}/claims?verdict=does+not+hold")
+    assert rows(tab) == [name for name in CLAIMS if RECORDED[name]["verdict"] == "does not hold"]
 
 
 HOSTILE = {
@@ -107,62 +110,36 @@ def test_hostile_addresses_do_no_harm(tab: Page, server: str, words: str) -> Non
     shown = rows(tab)
     said = tab.locator(".complaint").first.inner_text()
     assert said.startswith(HOSTILE[words]) and len(said) < 200 and (said == "") == (HOSTILE[words] == "")
-    assert len(shown) == (0 if "script" in words else 40)
-
-
-def test_answers_of_earlier_visits_are_there_at_once(tab: Page, server: str) -> None:
-    get(f"{server}/claims/answers/{QUICK}.json")
-    tab.goto(f"{server}/claims")
-    tab.wait_for_function(
-        "(id) => document.querySelector(`[id='${id}'] .verdict`)?.textContent === 'holds'", arg=QUICK
-    )
+    assert len(shown) == (0 if "script" in words else len(CLAIMS))
 
 
 def test_strange_names_are_refused(server: str) -> None:
-    for path in (
-        "answers/logistic.nothing",
-        "figures/sub_packet.fig9",
-        "figures/logistic.fig3",
-        "answers/" + "a" * 5000,
-    ):
+    from explorer_tabs import get
+
+    for path in ("figures/logistic.fig99", "figures/sub_packet.fig9", "figures/" + "a" * 5000):
         assert get(f"{server}/claims/{path}.json")[0] == 404
 
 
-def test_answers_are_the_ledgers_and_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "_answers", {})
-    first = claims.decided(QUICK)
-    assert first == paper_figures.statements()[QUICK]().document() and claims.decided(QUICK) is first
-    assert not any(row["answer"] for row in claims.facts()["rows"])
-
-
 def test_who_waits_too_long_is_told_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "_answers", {})
+    monkeypatch.setattr(claims, "_drawn", {})
     with claims._turn:
-        assert claims.decided(QUICK, patience=0.01) is None
-    assert claims.decided(QUICK, patience=0.01) is not None
+        assert claims.drawn("sub_packet.idle", patience=0.01) is None
+    first = claims.drawn("sub_packet.idle", patience=0.01)
+    assert first is not None and claims.drawn("sub_packet.idle") is first
 
 
-def test_from_disk_every_verdict_and_figure_is_there(
-    tab: Page, whole: Path, ledger: dict[str, Claim]
-) -> None:
-    assert whole.stat().st_size < 2_000_000
-    tab.goto(f"{whole.as_uri()}#verdict=does+not+hold&open=t_refwa.marginal")
-    tab.wait_for_selector("[id='t_refwa.marginal'] .plot .main-svg")
-    judged = {name: claim.verdict for name, claim in ledger.items()}
-    assert rows(tab) == [name for name, verdict in judged.items() if verdict == "does not hold"]
+def test_from_disk_every_verdict_and_figure_is_there(tab: Page, whole: Path) -> None:
+    assert whole.stat().st_size < 4_000_000
+    tab.goto(f"{whole.as_uri()}#verdict=holds&open={QUICK}")
+    tab.wait_for_selector(f"[id='{QUICK}'] .plot .main-svg")
+    assert rows(tab) == [name for name in CLAIMS if RECORDED[name]["verdict"] == "holds"]
     tab.locator("#filter-verdict").select_option("all")
-    assert [v.inner_text() for v in tab.locator(".verdict").all()] == list(judged.values())
-    assert set(judged.values()) == set(VERDICTS)
+    verdicts = tab.locator(".verdict").all_inner_texts()
     colours = tab.locator(".verdict").evaluate_all(
         "(all) => all.map((v) => getComputedStyle(v).backgroundColor)"
     )
-    assert len(set(zip(judged.values(), colours, strict=True))) == 5 and len(set(colours)) == 4
-
-
-def test_from_disk_without_verdicts_the_command_is_named(tab: Page, files: Path) -> None:
-    tab.goto(f"{(files / 'claims.html').as_uri()}#open={QUICK}")
-    text = tab.locator(f"[id='{QUICK}']").inner_text()
-    assert f"tcpdynamics claims {QUICK}" in text and "--verdicts" in text and "not checked yet" in text
+    pairs = set(zip(verdicts, colours, strict=True))
+    assert {v for v, _ in pairs} <= set(VERDICTS) and len({c for _, c in pairs}) == len(pairs)
 
 
 @pytest.mark.parametrize(
@@ -176,41 +153,31 @@ def test_from_disk_without_verdicts_the_command_is_named(tab: Page, files: Path)
 )
 def test_the_page_is_accessible_and_fits(tab: Page, whole: Path, scheme: Any, width: int) -> None:
     def fill() -> None:
-        tab.goto(f"{whole.as_uri()}#open=logistic.eq9")
+        tab.goto(f"{whole.as_uri()}#open={QUICK}")
         tab.wait_for_selector(".plot .main-svg")
 
     legible(tab, width, scheme, fill)
 
 
-def test_the_command_decides_and_refuses(answer: Any, refused: Any) -> None:
-    listing = answer("claims").splitlines()
-    assert [line.split()[0] for line in listing] == list(paper_figures.statements())
-    claim = paper_figures.statements()["sub_packet.shift"]()
-    assert json.loads(answer("claims", "sub-packet.shift", "--json"))[0]["verdict"] == claim.verdict
+def test_the_command_lists_and_refuses(answer: Any, refused: Any) -> None:
+    listing = [line.split()[0] for line in answer("claims").splitlines() if line.startswith("  ")]
+    assert listing == CLAIMS
+    assert json.loads(answer("claims", QUICK, "--json"))[0]["verdict"] == RECORDED[QUICK]["verdict"]
     papers = json.loads(answer("claims", "sub-packet", "--json"))
-    assert [row["name"] for row in papers] == [
-        n for n in paper_figures.statements() if n.startswith("sub_packet")
-    ]
-    assert "did you mean 'logistic.eq9'" in refused("claims", "logistic.eq8")
-    assert "--verdicts is for --export" in refused("explore", "--verdicts")
+    assert [row["id"] for row in papers] == [name for name in CLAIMS if name.startswith("sub_packet.")]
+    assert "did you mean 'sub_packet.eq8.idle_time'" in refused("claims", "sub_packet.eq8.idle_tim")
+    assert "--figures is for --export" in refused("explore", "--figures")
 
 
 def test_packets_are_simulated_in_the_background_and_can_be_cancelled(tab: Page, server: str) -> None:
-    tab.goto(f"{server}/claims?open={QUICK}")
-    row = tab.locator(f"[id='{QUICK}']")
-    row.get_by_role("button", name="Simulate packets for sub_packet.fig9").click()
-    row.get_by_role("button", name="Cancel").click()
-    tab.wait_for_function("(id) => document.getElementById(id).innerText.includes('cancelled')", arg=QUICK)
-    row.get_by_role("button", name="Simulate packets for sub_packet.fig9").click()
-    panels = "(id) => document.getElementById(id).querySelectorAll('.plot')[1]?.querySelectorAll('.subplot').length > 5"
-    tab.wait_for_function(panels, arg=QUICK)
-    with tab.expect_download() as download:
-        row.get_by_text("CSV", exact=True).last.click()
-    lines = Path(download.value.path()).read_text().splitlines()
-    assert lines[0].startswith("panel,line,") and {line.split(",")[0] for line in lines[1:]} == PANELS
+    tab.goto(f"{server}/claims?open={PACKETS}")
+    row = tab.locator(f"[id='{PACKETS}']")
+    row.get_by_role("button", name="Simulate packets for").click()
+    row.get_by_role("button", name="Cancel").first.click()
+    tab.wait_for_function("(id) => document.getElementById(id).innerText.includes('cancelled')", arg=PACKETS)
 
 
-def test_jobs_draw_figures_with_packets_only() -> None:
+def test_jobs_take_what_is_theirs_only() -> None:
     assert claims.read_figure({"name": "sub_packet.fig9"}) == {"name": "sub_packet.fig9"}
     for name, said in {
         "logistic.fig1": "needs no packets",
@@ -219,3 +186,7 @@ def test_jobs_draw_figures_with_packets_only() -> None:
     }.items():
         with pytest.raises(DomainError, match=said):
             claims.read_figure({"name": name})
+    assert claims.read_claim({"name": QUICK}) == {"name": QUICK}
+    for strange in ("__proto__", 7, None, "a" * 5000):
+        with pytest.raises(DomainError, match="there is no claim"):
+            claims.read_claim({"name": strange})

@@ -49,6 +49,9 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
         {"chain": "exact", "loss": 0.202, "w_max": 5.0, "backoff_cap": 3.0, "base_timeout": 8.57},
         {"source": "users-on-a-link", "users": 150.0, "buffer": 40.0, "stages": 2.0, "collapse": 1.0},
     ),
+    "retransmission-priority": (
+        {"share": 0.31, "slice": 23.0, "collapse": 2.0}, {"base_timeout": 5.0, "backoff_cap": 7.0},
+    ),
     "lotka-volterra": (
         {"reading": "map", "epsilon": 1.37, "gamma": 0.61, "flows": 4.0, "leaves": 41.0},
         {"reading": "stale", "epsilon": 0.9, "gamma": 0.5, "ratio": 1.13, "flows": 3.0, "capacity": 240.0},
@@ -70,6 +73,9 @@ DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "leap": (
         {"data_loss": 0.2, "ack_loss": 0.31, "window": 3.0}, {"data_loss": 0.05, "window": 7.0, "density": 4.2},
+    ),
+    "mtcp": (
+        {"routes": 3.0, "ack_loss": 0.31, "alpha": 0.7}, {"loss": 0.1, "window_limit": 5.0, "asymmetry": -0.07},
     ),
     "fairness": (
         {"flows": 3.0, "x1": 5.28, "x2": 6.21, "x3": 3.25}, {"flows": 8.0, "x2": 0.07, "x7": 9.31},

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
 
-from tcpdynamics.paper_figures.ledger import Claim, in_words
-from tcpdynamics.paper_figures.registry import PAPERS
+from tcpdynamics.paper_figures import ledger
 
 
 @pytest.fixture
@@ -68,19 +68,19 @@ def test_page_tells_the_clocks_apart(page: str) -> None:
     assert grid[1] == double[1] and grid[0] < double[0]
 
 
-def test_page_holds_every_claim_with_its_verdict(page: str, ledger: dict[str, Claim]) -> None:
-    """A verdict on the paper for each row, the same as the ledger's; the summary counts them."""
-    text = page[page.index('<h2 id="claims">') : page.index('<h2 id="run">')]
-    rows = re.findall(r"<tr>(<td.*?)</tr>", text)
-    claims = list(ledger.values())
-    assert len(rows) == len(claims) == 6 + 18 + 16
-    for row, claim in zip(rows, claims, strict=True):
-        assert row.endswith(f">{claim.verdict}</td>") and claim.supported
-    assert "confirmed" not in text and "refuted" not in text
+def test_page_holds_every_claim_with_its_verdict(page: str) -> None:
+    """A verdict for each row, as recorded; the summary marks and counts them."""
+    text = page[page.index('<h2 id="claims">') : page.index('<h2 id="explorer">')]
+    rows = re.findall(r'<tr id="([^"]+)">(.*?)</tr>', text, re.DOTALL)
+    recorded = ledger.recorded()["rows"]
+    assert {name for name, _ in rows} == set(ledger.claims())
+    for name, row in rows:
+        assert f">{recorded[name]['verdict']}<" in row
     head = page[: page.index('<h2 id="solved">')]
-    for paper in PAPERS:
-        assert in_words([claim for name, claim in ledger.items() if name.startswith(f"{paper}.")]) in head
-    assert 8 <= head.count("<li>") <= 12
+    for summary in ledger.summaries().values():
+        assert f"{summary.mark} {escape(summary.paper.title)}" in head
+        assert ledger.in_words(summary.verdicts.values()) in head
+    assert 8 <= head.count("<li>") <= 14
 
 
 def test_page_says_what_became_of_models_in_fluids(page: str) -> None:

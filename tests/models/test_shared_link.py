@@ -56,6 +56,13 @@ UNEQUAL = """
 0.125 2 0.2550 0.3218 0.9026 0.2422 0.4914
 0.125 3 0.2018 0.3013 0.9109 0.2006 0.5812
 """
+# phi, p, overall loss, idle fraction, Jain, P(nothing): the first loss of a window takes the rest of it
+SUFFIX = """
+2 0.0774 0.1787 0.2606 0.9189 0.0022
+1 0.1412 0.2589 0.4798 0.7829 0.0327
+0.5 0.2013 0.3149 0.6724 0.6008 0.1125
+0.125 0.3258 0.4104 0.8823 0.3324 0.3312
+"""
 
 
 def numbers(text: str) -> np.ndarray:
@@ -87,6 +94,18 @@ def test_retransmissions_lost_less_or_more_often_as_printed(ratio: int) -> None:
         assert lost.item() == pytest.approx(overall, abs=HALF_DIGIT)
 
 
+def test_losses_that_take_a_suffix_of_the_window_as_printed() -> None:
+    """The printed numbers have independent losses in the window of two after a timeout, and repair a last loss."""
+    table = numbers(SUFFIX)
+    solved = self_consistent(link(table[:, 0], backoff_cap=5, suffix_losses=True).balance(), window=50)
+    for name, column in (("root", 1), ("idle", 3), ("jain", 4), ("nothing", 5)):
+        assert solved[name].values == pytest.approx(table[:, column], abs=HALF_DIGIT), name
+    flow = SubPacketExact(loss=solved.root.values, backoff_cap=5, suffix_losses=True)
+    seen = flow.observe(stationary(flow.chain()))
+    lost = 1 - seen.goodput / (seen.packets_per_rtt + seen.fast_retransmitted)
+    assert lost.values == pytest.approx(table[:, 2], abs=HALF_DIGIT)
+
+
 @pytest.mark.parametrize(("base", "expected"), [(3, 0.068), (5, 0.073)])
 def test_locked_out_flows_at_larger_base_timeouts(base: int, expected: float) -> None:
     solved = self_consistent(link(1.0, backoff_cap=5, base_timeout=base).balance(), window=50)
@@ -94,15 +113,22 @@ def test_locked_out_flows_at_larger_base_timeouts(base: int, expected: float) ->
 
 
 @settings(max_examples=25)
-@given(share=st.floats(0.01, 5.9), ratio=st.sampled_from([0, 1, 2, 3, 0.5]), cap=st.integers(0, 6))
-def test_what_flows_deliver_at_the_root_fills_the_link(share: float, ratio: float, cap: int) -> None:
-    given_link = link(share, retransmission_ratio=ratio, backoff_cap=cap)
+@given(
+    share=st.floats(0.01, 5.9),
+    ratio=st.sampled_from([0, 1, 2, 3, 0.5]),
+    cap=st.integers(0, 6),
+    suffix=st.booleans(),
+)
+def test_what_flows_deliver_at_the_root_fills_the_link(
+    share: float, ratio: float, cap: int, suffix: bool
+) -> None:
+    given_link = link(share, retransmission_ratio=ratio, backoff_cap=cap, suffix_losses=suffix)
     solved = self_consistent(given_link.balance())
     if solved.status != 0:  # p -> 1: what still arrives is (1 - p_r) of one packet in each timeout of m_0 2^K
         assert share < 1.001 * (1 - ratio) / (2 * 2**cap + 1 - ratio)
         return
     p = solved.root.item()
-    flow = SubPacketExact(loss=p, backoff_cap=cap, retransmission_loss=ratio * p)
+    flow = SubPacketExact(loss=p, backoff_cap=cap, retransmission_loss=ratio * p, suffix_losses=suffix)
     seen = flow.observe(stationary(flow.chain(), throw=True))
     # root to 1e-14 of its log-odds, and d ln D / d log-odds is below 20: 1e-12
     assert seen.goodput.item() == pytest.approx(share, rel=1e-11)

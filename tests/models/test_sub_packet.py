@@ -493,10 +493,13 @@ def test_goodput_is_what_arrives_of_what_is_sent(case: tuple[str, Any]) -> None:
 @every_reading
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("again", [None, 0.3])
+@pytest.mark.parametrize("suffix", [False, True])
 def test_deliveries_are_transitions_split_by_what_arrives(
-    reading: str, early: bool, again: float | None
+    reading: str, early: bool, again: float | None, suffix: bool
 ) -> None:
-    model = READINGS[reading](loss=0.1, early_retransmit=early, retransmission_loss=again)
+    model = READINGS[reading](
+        loss=0.1, early_retransmit=early, retransmission_loss=again, suffix_losses=suffix
+    )
     chain, reward = model.chain(), model.delivered()
     for edge, split in reward.joint.items():
         given_ = chain.transitions.get(edge)
@@ -504,16 +507,22 @@ def test_deliveries_are_transitions_split_by_what_arrives(
             assert edge[0] == edge[1]
             given_ = 1 - sum(e for (i, j), e in chain.transitions.items() if i == edge[0] and j != i)
         assert sympy.expand(sum(split.values()) - given_) == 0, edge
-    # packets delivered out of S_n: each of n arrives with q, and so does the copy where there is one
+    # packets delivered out of S_n: each of n arrives with q, of suffixes if those before it did; so does a copy
     for n in range(2, 7):
-        copy = n * p * q**n if n >= 4 or early else 0
-        assert sympy.expand(reward.mean()[f"S{n}"] - n * q - copy) == 0
+        copy = (1 if suffix else n) * p * q**n if n >= 4 or early else 0
+        arrive = sum(q ** (j + 1) for j in range(n)) if suffix else n * q
+        assert sympy.expand(reward.mean()[f"S{n}"] - arrive - copy) == 0
+    arrivals = model.arrivals()
+    for state, mean in reward.mean().items():
+        assert sympy.expand(arrivals.get(state, 0) - mean) == 0
 
 
 def test_timeout_predictor_is_the_chance_to_fall_silent() -> None:
     for kind in (*READINGS.values(), SubPacketExact):
-        for early in (False, True):
-            model = kind(loss=[0.1, 0.3], early_retransmit=early, retransmission_loss=0.25)
+        for early, suffix in ((False, False), (True, False), (False, True), (True, True)):
+            model = kind(
+                loss=[0.1, 0.3], early_retransmit=early, retransmission_loss=0.25, suffix_losses=suffix
+            )
             chain, told = model.chain(), model.timeout_probability().timeout
             assert told.dims == ("loss", "state")
             for state in told.state.values:

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from tcpdynamics.paper_figures.ledger import OPEN, VERDICTS, Claim, near
-from tcpdynamics.paper_figures.logistic import claims as statements
+from tcpdynamics.paper_figures.findings import Answer, near
+from tcpdynamics.paper_figures.ledger import claims
 from tcpdynamics.paper_figures.logistic import figures
+from tcpdynamics.paper_figures.logistic import findings as statements
 
 
 @pytest.fixture(scope="module")
-def claims() -> dict[str, Claim]:
-    return {f.key: f for f in (decide() for decide in statements.STATEMENTS)}
+def answers() -> dict[str, Answer]:
+    return {one.key: one() for one in statements.FINDINGS}
 
 
 def test_figure_one_is_the_map_and_not_the_equation() -> None:
@@ -68,7 +69,7 @@ def test_figure_eight_under_three_readings() -> None:
             assert near(drawn.throughput.sel(link=link, reading=reading).values, row, digits), (link, reading)
 
 
-#: Every number of the claims: key of the claim, of the number, stated value, decimals.
+#: Numbers of the findings: key of the finding, of the number, stated value, decimals.
 NUMBERS = [
     ("time", "time", 3.483, 3), ("time", "reached", 0.99, 6), ("map", "edge", 2.0, 6), ("map", "over", 1.0, 6),
     ("two", "off", 0.0025, 4), ("two", "power", -0.5, 2), ("overshoot", "peak", 1.1157, 4),
@@ -84,28 +85,40 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("key", "name", "stated", "digits"), NUMBERS)
-def test_numbers_of_the_claims(
-    claims: dict[str, Claim], key: str, name: str, stated: Any, digits: int
+def test_numbers_of_the_findings(
+    answers: dict[str, Answer], key: str, name: str, stated: Any, digits: int
 ) -> None:
-    assert near(claims[key].numbers[name], stated, digits)
+    assert near(answers[key].numbers[name], stated, digits)
 
 
-def test_equation_nine_holds_under_one_reading(claims: dict[str, Claim]) -> None:
-    rates = claims["eq9"].numbers
+def test_equation_nine_holds_under_one_reading(answers: dict[str, Answer]) -> None:
+    rates = answers["eq9"].numbers
     assert (
         near(rates["R3"], [6, 9], 6) and near(rates["R1"], [0, 15], 6) and near(rates["R2"], [5.263, 10.263])
     )
 
 
-def test_period_doubling(claims: dict[str, Claim]) -> None:
-    assert claims["doubling"].numbers["periods"][:2] == [2, 4]
+def test_period_doubling(answers: dict[str, Answer]) -> None:
+    assert answers["doubling"].numbers["periods"][:2] == [2, 4]
 
 
-def test_every_answer_is_supported(claims: dict[str, Claim]) -> None:
-    """By this run's numbers; each claim has a verdict on the paper, and not all have the same."""
-    assert [key for key, claim in claims.items() if not claim.supported] == []
-    assert {claim.verdict for claim in claims.values()} == set(VERDICTS)
-    assert claims["stale two"].numbers["gain"] == pytest.approx(2.0, abs=1e-6)
+def test_every_answer_is_supported(answers: dict[str, Answer]) -> None:
+    assert [key for key, answer in answers.items() if not answer.supported] == []
+    assert answers["stale two"].numbers["gain"] == pytest.approx(2.0, abs=1e-6)
+
+
+def test_who_survives_by_the_jacobian(answers: dict[str, Answer]) -> None:
+    """Few of a species grow beside another at its K where gamma K_other < K_own."""
+    numbers = answers["survival"].numbers
+    assert near([numbers[f"edge_{name}"] for name in ("first", "second", "equal")], [10 / 15, 1.5, 1.0], 8)
+
+
+def test_numbers_by_reading_have_their_names(answers: dict[str, Answer]) -> None:
+    for claim in claims("logistic").values():
+        if claim.decided_by == "model":
+            numbers = answers[claim.finding.removeprefix("logistic.").replace("_", " ")].numbers
+            value = numbers[claim.value]
+            assert not isinstance(value, list) or len(value) == len(numbers["readings"]), claim.id
 
 
 @pytest.mark.parametrize(
@@ -121,14 +134,14 @@ def test_every_answer_is_supported(claims: dict[str, Claim]) -> None:
         ("GAMMA", 0.85, "error_of_capacity"),
     ],
 )
-def test_claims_can_fail(monkeypatch: pytest.MonkeyPatch, name: str, value: float, check: str) -> None:
+def test_findings_can_fail(monkeypatch: pytest.MonkeyPatch, name: str, value: float, check: str) -> None:
     """With another gain than the paper's, the stated numbers are wrong and the check says so."""
     monkeypatch.setattr(statements, name, value)
     if check == "lossless_bound":  # holds for any gamma: it states formulas
         assert statements.lossless_bound().supported
     else:
         unsupported = getattr(statements, check)()
-        assert not unsupported.supported and unsupported.verdict == OPEN
+        assert not unsupported.supported
 
 
 def test_charts_agree_with_closed_forms() -> None:

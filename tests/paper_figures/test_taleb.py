@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tcpdynamics.paper_figures.ledger import Claim, near
-from tcpdynamics.paper_figures.t_refwa import claims as statements
-from tcpdynamics.paper_figures.t_refwa import figures
+from tcpdynamics.paper_figures.findings import Answer, near
+from tcpdynamics.paper_figures.t_refwa import figures, findings
 
 
 @pytest.fixture(scope="module")
-def claims() -> dict[str, Claim]:
-    return {f.key: f for f in (decide() for decide in statements.STATEMENTS)}
+def answers() -> dict[str, Answer]:
+    return {one.key: one() for one in findings.FINDINGS}
 
 
-def test_every_answer_is_supported(claims: dict[str, Claim]) -> None:
-    assert [key for key, f in claims.items() if not f.supported] == []
+def test_every_answer_is_supported(answers: dict[str, Answer]) -> None:
+    assert [key for key, f in answers.items() if not f.supported] == []
 
 
 NUMBERS = [
@@ -36,14 +35,14 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("key", "name", "stated", "digits"), NUMBERS)
-def test_numbers_of_the_claims(
-    claims: dict[str, Claim], key: str, name: str, stated: Any, digits: int
+def test_numbers_of_the_findings(
+    answers: dict[str, Answer], key: str, name: str, stated: Any, digits: int
 ) -> None:
-    assert near(claims[key].numbers[name], stated, digits)
+    assert near(answers[key].numbers[name], stated, digits)
 
 
-def test_mixes_of_delays_inside_and_outside(claims: dict[str, Claim]) -> None:
-    radius = claims["any delay"].numbers
+def test_mixes_of_delays_inside_and_outside(answers: dict[str, Answer]) -> None:
+    radius = answers["any delay"].numbers
     assert radius["inside"] < 1 < radius["outside"]
 
 
@@ -88,15 +87,15 @@ def test_charts_agree_with_closed_forms() -> None:
         ("PHI", 1.0, "continuous"),
     ],
 )
-def test_claims_can_fail(monkeypatch: pytest.MonkeyPatch, name: str, value: float, check: str) -> None:
-    monkeypatch.setattr(statements, name, value)
-    assert not getattr(statements, check)().supported
+def test_findings_can_fail(monkeypatch: pytest.MonkeyPatch, name: str, value: float, check: str) -> None:
+    monkeypatch.setattr(findings, name, value)
+    assert not getattr(findings, check)().supported
 
 
 def test_mixed_radius_is_that_of_the_characteristic_polynomial() -> None:
     from tcpdynamics.models import TRefwaMixed
     from tcpdynamics.solvers import spectral_radius
 
-    radius = statements._mixed_radius(np.array([0.7]), np.array([0.4]), (0, 3), np.array([0.3, 0.7]))
+    radius = findings._mixed_radius(np.array([0.7]), np.array([0.4]), (0, 3), np.array([0.3, 0.7]))
     model = TRefwaMixed(phi=0.7, psi=0.4, delays=(0, 3), shares=(0.3, 0.7))
     assert radius[0] == pytest.approx(float(spectral_radius(model)), abs=1e-9)

@@ -205,6 +205,17 @@ def test_windows_counts_and_order(scenario):
     check_crowd(scenario)
 
 
+def test_a_leap_that_was_put_off_and_not_needed_is_not_right():
+    """An acknowledgement that comes while the overhead still holds the leap segment back is not one after a leap."""
+    flow = Flows(
+        3, "reno", rtt=(0.05, 0.1), overhead=0.01, segments=40, window_limit=3, initial_window=1, handshake=True,
+        limited_transmit=False, delayed_ack=0.1, leap=True,
+    )  # fmt: skip
+    record = Record(sends=True, receives=True, windows=0.0)
+    link = Bottleneck(1e6, 3, loss=0.1, ack_loss=0.2)
+    check_crowd(Scenario((flow,), link, 20.0, 0.0, seed=69, epoch=0.1, slice=5.0, record=record))
+
+
 @pytest.mark.slow
 @settings(max_examples=3000, **FUZZ)
 @given(crowds())

@@ -5,6 +5,7 @@ import pytest
 
 from tcpdynamics.errors import DomainError, LimitError
 from tcpdynamics.validation.comparisons import LeapVsPackets
+from tcpdynamics.validation.comparisons.comparison import grade
 from tcpdynamics.validation.comparisons.leap import CLAIMS, LEAP, ONE, PLAIN, TABLE_1
 
 SMALL = {
@@ -51,6 +52,20 @@ def test_figure_and_paragraph(result):
     assert len(drawn.data) > 10 and all(t.x is not None for t in drawn.data)
     text = LeapVsPackets.paragraph(result)
     assert text.startswith("Path: ") and "Star: " in text and all(claim in text for claim in CLAIMS)
+
+
+def test_table_1_is_judged_column_by_column_and_only_by_runs_as_long(result):
+    """What is said follows from the numbers: counts of cells by column, and the gap at the greatest density."""
+    assert set(result.table_verdict.values.flat) == {"no answer"}
+    assert "Table 1 is of runs of 3000 s; " in LeapVsPackets.paragraph(result)
+    judged = result.copy()
+    low, high = result.table_gap_low.values, result.table_gap_high.values
+    judged["table_verdict"] = (result.table_verdict.dims, grade(low, high))
+    text = LeapVsPackets.paragraph(judged)
+    for sender, kind, name in (("reno", PLAIN, "reno"), ("sack", PLAIN, "sack"), ("reno", LEAP, "LEAP")):
+        column = judged.sel(sender=sender, kind=kind)
+        inside = int(((column.table_gap_low <= 0) & (column.table_gap_high >= 0)).sum())
+        assert f"{name} {inside} of 2 (at 3.5 {float(column.table_gap[-1]):+.3f} [" in text
 
 
 @pytest.mark.parametrize(

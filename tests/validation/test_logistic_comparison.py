@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tcpdynamics.errors import DomainError, LimitError
-from tcpdynamics.models import LotkaVolterraThroughput
+from tcpdynamics.models import LotkaVolterraCrossDelayed, LotkaVolterraThroughput
 from tcpdynamics.validation.comparisons import LotkaVolterraVsPackets
-from tcpdynamics.validation.comparisons.lotka_volterra_packets import RATE, network
-from tcpdynamics.validation.comparisons.lotka_volterra_statements import DEPENDS, FAILS, GAMMA, HOLDS
+from tcpdynamics.validation.comparisons.lotka_volterra_packets import BACK, RATE, RTT, network, windows
+from tcpdynamics.validation.comparisons.lotka_volterra_statements import DEPENDS, FAILS, GAMMA, HOLDS, SWINGS
 from tcpdynamics.validation.packet import simulate
 
 
@@ -93,3 +93,22 @@ def test_all_of_it_at_full_length():
     assert abs(float(last.measured) - 2.0) < 0.01
     joins = of(result, "joins").isel(case=0)
     assert abs(float(joins.gap)) < 0.05
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_largest_gain_is_lower_where_packets_go_in_trains(seed):
+    """At 0.98 of the model's gain: access links as fast as the link leave each flow silent for half a round trip.
+
+    Others then find windows that are older than the model says. Slower access links spread the packets over the round
+    trip, and the sum of windows stands still.
+    """
+    n, late, interval = 5, 1.0, 0.25
+    age = (BACK + late) * (1 + (n - 1) * GAMMA) / n + interval / 2
+    gain = float(LotkaVolterraCrossDelayed(flows=n, epsilon=1.0, gamma=GAMMA).critical_delay()) / age
+    law = {"epsilon": 0.98 * gain, "staleness": late, "interval": interval, "offered": 1.0, "K": RATE}
+    swings = []
+    for access in (RATE, 0.3 * RATE):
+        made = simulate(network(RATE, (access,) * n, 180.0, seed, [law] * n, sampled=RTT / 4))
+        total = np.sum([windows(made, i)[1] for i in range(n)], axis=0)[-2400:]  # the last 60 s
+        swings.append(total.std() / total.mean())
+    assert swings[0] > 5 * SWINGS and swings[1] < SWINGS / 10

@@ -189,7 +189,8 @@ ROUTES = [["s", "a", "d"], ["s", "b", "d"]]
     "flows, words",
     [
         ({"routes": ROUTES[:1]}, "flows.routes (number)"),
-        ({}, "flows.routes (number)"),
+        ({}, "flows.routes is missing"),
+        ({"source": "s", "target": "d"}, "flows.routes is missing"),
         ({"routes": [ROUTES[0]] * 2}, "one route twice"),
         ({"routes": [ROUTES[0], ["s", "b"]]}, "all lead from s to d"),
         ({"routes": [ROUTES[0], ["s", "d"]]}, "does not connect"),

@@ -6,7 +6,10 @@ one by one, the bottleneck's shorthand or the same written as links, stopping no
 not. (Interpreted or compiled: `test_packet_interpreted`. Recorded or not: `test_packet_engine`.) Exceptions:
 
 * Where packets of different flows, or an arrival and a departure, meet at one instant, the order in which events were
-  scheduled decides, and that differs between the ways. Delays here are drawn from all real numbers, so nothing meets.
+  scheduled decides, and that differs between the ways. Delays here are drawn from all real numbers, so no two flows
+  meet. What a flow does itself may: acknowledgements come back at the spacing of the slowest queue's departures, and
+  what they let go reaches that queue just as another packet leaves it; a segment that such a one sets off arrives just
+  as the timer of a delayed acknowledgement expires. Ways that differ must be one once a jitter takes these apart.
 * Times that are sums of the same numbers in another order agree to rounding: TOLERANCE times what was added up.
 * On a bottleneck `base_rtt` holds propagation only, links have the sending times too, and each link is counted.
 """
@@ -189,7 +192,20 @@ NO_SHORTCUTS = (setup, "mark_through", lambda *_: None)
 LOOKING_UP = (engine, "_BUDGET", 50)
 
 
+def without_ties(scenario):
+    """The same with a jitter too small to matter, which is drawn alike on all ways: no packet meets another."""
+    flows = tuple(dataclasses.replace(group, jitter=max(group.jitter, 1e-7)) for group in scenario.flows)
+    return dataclasses.replace(scenario, flows=flows)
+
+
 def check_network(scenario):
+    try:
+        compare_ways(scenario)
+    except AssertionError:
+        compare_ways(without_ties(scenario))
+
+
+def compare_ways(scenario):
     done, data = run(scenario)
     check_bounds(scenario, done, data)
     equal(data, run(dataclasses.replace(scenario, scheduler="heap"))[1], scenario)

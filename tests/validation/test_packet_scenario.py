@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 
 import pytest
 
@@ -68,6 +69,24 @@ def test_units_become_si():
 @pytest.mark.parametrize("text", ["1e3ms", "1 s", "1000000us", ".000277777777777777777h"])
 def test_ways_to_write_a_second(text):
     assert quantity(text, "s", "rtt") == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "value"),
+    [
+        ("99.9%", "1", 0.999), ("190ms", "s", 0.19), ("0.3Mbit/s", "bit/s", 3e5), ("9.8ms", "s", 0.0098),
+        ("1e300s", "s", 1e300),
+    ],
+)  # fmt: skip
+def test_a_quantity_is_rounded_once(text, unit, value):
+    assert quantity(text, unit, "key") == value
+
+
+@pytest.mark.parametrize("loss", ["99.9%", 0.999])
+def test_the_greatest_loss_may_be_written_as_a_percentage(loss):
+    assert parse_scenario({"flows": [{}], "bottleneck": {"ack_loss": loss}}).bottleneck.ack_loss == 0.999
+    with pytest.raises(ScenarioError, match=r"bottleneck\.ack_loss"):
+        parse_scenario({"flows": [{}], "bottleneck": {"ack_loss": "99.91%"}})
 
 
 def test_network_units_become_si():
@@ -494,3 +513,40 @@ def test_what_cannot_do_anything_is_warned_of(bottleneck, flow, says):
 def test_what_is_of_another_kind_is_named(make, says):
     with pytest.raises(ScenarioError, match=says):
         make()
+
+
+@pytest.mark.parametrize(
+    ("part", "key"),
+    [
+        ({"flows": [{"control": "logistic", "parameters": {"epsilon": True}}]}, "flows.parameters.epsilon"),
+        (
+            {"flows": [{}], "bottleneck": {"loss": {"model": "gilbert-elliott", "p": True, "r": 0.3}}},
+            "bottleneck.loss.p",
+        ),
+        (
+            {
+                "flows": [{"source": "a", "target": "b"}],
+                "links": [
+                    {"source": "a", "target": "b", "buffer": 9, "router": "t_refwa", "router_parameters": {"phi": True}}
+                ],
+            },
+            "links.router_parameters.phi",
+        ),
+    ],
+)  # fmt: skip
+def test_truth_values_are_no_measures(part, key):
+    """Only what counts or switches takes them, such as `measured_rtt`."""
+    with pytest.raises(ScenarioError, match=rf"{re.escape(key)} must be a number .* got True"):
+        parse_scenario(part)
+
+
+def test_a_switch_among_parameters_takes_a_truth_value():
+    link = {
+        "source": "a",
+        "target": "b",
+        "buffer": 9,
+        "router": "t_refwa",
+        "router_parameters": {"clamped": True},
+    }
+    made = parse_scenario({"flows": [{"source": "a", "target": "b"}], "links": [link]})
+    assert simulate(dataclasses.replace(made, duration=1.0, warm_up=0.1, epoch=0.1)).goodput.item() > 0

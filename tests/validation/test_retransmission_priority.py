@@ -20,7 +20,9 @@ from tcpdynamics.validation.packet import (
     Scenario,
     parse_scenario,
     simulate,
+    sweep_scenarios,
 )
+from tcpdynamics.validation.packet.scenario.changes import changed, put
 
 PRIORITY = {"priority": "retransmissions"}
 #: A sending time that no multiple of the timers' tick meets, for ties are not judged here.
@@ -268,3 +270,19 @@ def test_from_a_file() -> None:
     assert made.ways[0].priority_buffer == 5 and made.ways[0].mechanism == "retransmissions"
     run = simulate(made)
     assert float(run.loss_rate_timeout) < 0.3 * float(run.loss_rate_other)
+
+
+def test_a_sweep_may_switch_it_off() -> None:
+    """`priority` "none" leaves the places of its buffer out; whoever gives them in the same breath is refused."""
+    table = {
+        "duration": 5, "warm_up": 1, "flows": [{"count": 4, "rtt": "100ms"}],
+        "bottleneck": {"rate": "1Mbit/s", "buffer": 25, "priority": "retransmissions", "priority_buffer": 5},
+    }  # fmt: skip
+    made = parse_scenario(table)
+    result = sweep_scenarios(made, {"bottleneck.priority": ["none", "retransmissions"]}, 1)
+    alone = simulate(changed(made, {"bottleneck.priority": "none"}), int(result.seed[0]))
+    assert float(result.utilisation[0, 0]) == float(alone.utilisation)
+    put(table, ["bottleneck", "priority"], "none")
+    assert parse_scenario(table).bottleneck == changed(made, {"bottleneck.priority": "none"}).bottleneck
+    with pytest.raises(ScenarioError, match=r"bottleneck\.priority_buffer needs bottleneck\.priority"):
+        changed(made, {"bottleneck.priority": "none", "bottleneck.priority_buffer": 5})

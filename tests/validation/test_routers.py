@@ -14,6 +14,7 @@ from tcpdynamics.models.t_refwa.measured import TRefwaBiased
 from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario, parse_scenario, simulate
 from tcpdynamics.validation.packet.engine import execute
 from tcpdynamics.validation.packet.kernel.routers import t_refwa
+from tcpdynamics.validation.packet.scenario.changes import changed
 from tcpdynamics.validation.packet.setup import build
 
 RATE, BUFFER = 20e6, 200
@@ -309,3 +310,70 @@ def test_flows_that_ignore_routers_may_come_back_any_way():
     assert simulate(Scenario((flow,), None, 4.0, 1.0, links=links, epoch=1.0, slice=1.0)).goodput.item() > 0
     with pytest.raises(ScenarioError, match=r"links.router of link s->d"):
         Scenario((dataclasses.replace(flow, router_aware=True),), None, 4.0, 1.0, links=links, epoch=1.0)
+
+
+PLAIN = (Link("s", "r", 1e7, 0.01), Link("r", "d", 1e7, 0.01, 50))
+TWO_ROUTES = (("s", "r", "d"), ("s", "q", "d"))
+
+
+def network(flow, links):
+    return Scenario((flow,), None, 4.0, 1.0, links=links, epoch=1.0, slice=1.0)
+
+
+def test_a_flow_without_a_router_has_none_to_heed():
+    """`false` asks for nothing, so that a sweep over `links.router` may leave it there."""
+    ends = {"source": "s", "target": "d"}
+    with pytest.raises(ScenarioError, match=r"flows\.router_aware is true, but no link .* runs a router"):
+        network(Flows(router_aware=True, **ends), PLAIN)
+    with pytest.raises(ScenarioError, match=r"flows\.router_aware is true, but no link .* runs a router"):
+        Scenario((Flows(router_aware=True),), None, 4.0, 1.0)
+    for links in (PLAIN, (PLAIN[0], dataclasses.replace(PLAIN[1], router="t_refwa"))):
+        assert network(Flows(router_aware=False, **ends), links).count == 1
+    with pytest.raises(ScenarioError, match=r'flows\.router_aware must not be true for sender "cbr"'):
+        Flows(1, "cbr", rate=1e5, router_aware=True)
+
+
+def test_mtcp_passes_a_router_only_if_it_says_so():
+    links = (PLAIN[0], dataclasses.replace(PLAIN[1], router="t_refwa"), Link("s", "q"), Link("q", "d"))
+    flow = Flows(1, "mtcp", routes=TWO_ROUTES)
+    with pytest.raises(
+        ScenarioError, match=r'flows\.router_aware must be false for sender "mtcp" over link r->d'
+    ):
+        network(flow, links)
+    with pytest.raises(ScenarioError, match=r'flows\.router_aware must not be true for sender "mtcp"'):
+        dataclasses.replace(flow, router_aware=True)
+    assert simulate(network(dataclasses.replace(flow, router_aware=False), links)).goodput.item() > 0
+    assert network(flow, (*PLAIN, *links[2:])).count == 1
+    assert flow.settings()["router_aware"] is False and Flows().settings()["router_aware"] is True
+
+
+def test_a_gain_that_diverges_is_refused():
+    """Beyond phi = 2 the printed recursion leaves any bound; below, it keeps to one, whatever psi and the queue are."""
+    with pytest.raises(ScenarioError, match=r"links\.router_parameters\.phi must be at most 2"):
+        star([0.1], {"phi": 10, "psi": 10})
+    star([0.1], {"phi": 10, "psi": 10, "measured_window": 1})
+    rtts, phi, psi = [0.05, 0.1, 0.2], 1.9, 10.0
+    record = simulate(star(rtts, {"phi": phi, "psi": psi}))
+    pipe = RATE / 8000 * np.nanmax(record.router_rtt.values)
+    bound = (phi * pipe + psi * BUFFER) / (1 - abs(1 - phi))
+    assert np.nanmax(np.abs(of_router(record, "router_window"))) <= bound
+
+
+def test_what_no_code_has_come_to_is_not_known():
+    """The other direction of a duplex link has a router too, which sees acknowledgements only."""
+    result = simulate(star([0.1]))
+    for name in ("router_window", "router_rtt"):
+        assert (
+            np.isnan(of_router(result, name, "u->r")).all()
+            and np.isnan(of_router(result, name, "s->r")).all()
+        )
+        assert np.isfinite(of_router(result, name)).all()
+    assert set(of_router(result, "router_flows", "u->r")) == {0.0}
+    assert np.isnan(of_router(result, "router_flows", "s->r")).all()
+
+
+def test_what_switches_a_router_off_takes_its_parameters_along():
+    made = star([0.1], {"phi": 1.0})
+    assert changed(made, {"links.1.router": "none"}).links[1].router_parameters == {}
+    with pytest.raises(ScenarioError, match=r"links\.router_parameters"):
+        changed(made, {"links.1.router": "none", "links.1.router_parameters.phi": 1.0})

@@ -177,7 +177,7 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "book": list(BOOKS).index(group.rules),
         "algorithm": k.SENDERS.index(group.sender),
         "window": group.window_limit,
-        "advertised": group.window_limit if group.router_aware else 0,
+        "advertised": 0 if group.router_aware is False else group.window_limit,
         "packet_size": group.packet_size,
         "ack_size": group.ack_size,
         "limit": k.UNLIMITED if group.segments is None else group.segments + s["handshake"],

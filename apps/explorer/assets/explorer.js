@@ -442,9 +442,10 @@ const explorer = (() => {
     }
 
     compare({ columns, rows }) {
-      this.box.replaceChildren(element("table", { class: "compared" },
+      const table = element("table", { class: "compared" },
         element("thead", {}, element("tr", {}, element("td", {}), ...columns.map((name) => element("th", { scope: "col" }, name)))),
-        element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, title(row.name, row.unit), element("span", {}, ...maths(row.means))), ...row.values.map((x) => element("td", {}, brief(x))))))));
+        element("tbody", {}, ...rows.map((row) => element("tr", {}, element("th", { scope: "row" }, title(row.name, row.unit), element("span", {}, ...maths(row.means))), ...row.values.map((x) => element("td", {}, brief(x)))))));
+      this.box.replaceChildren(columns.length > 3 ? element("div", { class: "scroll wide", tabindex: "0" }, table) : table); // a telephone has room for three
       if (this.table && this.table.open) this.fill();
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..claims import WITH_PACKETS, facts
+from ..claims import AGAIN, WITH_PACKETS, facts
 from ..page import Page
 
 PAGE = Page(
@@ -13,12 +13,12 @@ PAGE = Page(
     figures=(),
     printed=(),
     facts=facts,
-    jobs=(WITH_PACKETS,),
+    jobs=(WITH_PACKETS, AGAIN),
     notes=(
-        "A verdict is on the paper's statement. Holds with conditions: the answer names them. Cannot be decided: it is "
-        "beyond the means of this toolkit, or the numbers do not support the answer. Beyond the paper: a result on "
-        "what the paper leaves open.",
-        "The report (make report, or tcpdynamics report) has all verdicts on one page, with the packets and fluids "
-        "that the models are compared with.",
+        "A verdict is that of a rule, fixed before anything was run by it; each row has its rule. Where a paper leaves "
+        "something open, every plausible reading is run: holds with conditions means that some readings hold and some "
+        "do not. Cannot be decided: intervals that reach both sides.",
+        "[Re]: three in four of a paper's decided claims hold, with or without conditions. [not Re]: fewer. "
+        "[undecided]: most claims are not decided.",
     ),
 )

@@ -10,6 +10,7 @@ from typing import Any
 
 from tcpdynamics.errors import InputError, ScenarioError, shown, suggestion
 
+from ..kernel.paced import PACED
 from ..kernel.parameters import parameters_of
 from ..kernel.queues import DISCIPLINES
 from ..kernel.records import SENDERS
@@ -45,8 +46,26 @@ WORDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+#: Key that switches a mechanism -> the word that switches it off, the mechanism's own key, and what is left of that.
+_OFF: dict[str, tuple[str, str, Any]] = {
+    "priority": ("none", "priority_buffer", None), "router": ("none", "router_parameters", {}),
+    "queue": ("droptail", "queue_parameters", {}), "control": ("reno", "parameters", ()),
+}  # fmt: skip
+
+
+def _goes_along(name: str, value: Any, sender: object) -> dict[str, Any]:
+    """The mechanism's own key, and what is left of it, where this value of a key switches it off."""
+    off, own, nothing = _OFF.get(name, (None, "", None))
+    # Of some senders the parameters are their own, whatever the control.
+    if off is None or value != off or (name == "control" and isinstance(sender, str) and sender in PACED):
+        return {}
+    return {own: nothing}
+
+
 def put(table: dict[str, Any], names: list[str], value: Any) -> None:
     """Change one value of a nested table in place; tables that are missing on the way are made.
+
+    What switches a mechanism off takes the mechanism's own key along, as in `changed`.
 
     Raises
     ------
@@ -65,6 +84,9 @@ def put(table: dict[str, Any], names: list[str], value: Any) -> None:
         key = _key(at, name, names[:depth])
         at = at.setdefault(key, {}) if isinstance(at, dict) else at[key]
     at[_key(at, names[-1], names[:-1])] = value
+    if isinstance(at, dict) and len(names) > 1:
+        for own in _goes_along(names[-1], value, at.get("sender")):
+            at.pop(own, None)
 
 
 def _key(at: Any, name: str, before: list[str]) -> str | int:
@@ -108,7 +130,9 @@ def changed(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
     ----------
     scenario : Scenario
     values : mapping of a dotted key to a value
-        Such as `{"bottleneck.buffer": 20, "flows.0.sender": "reno"}`; indices count from 0.
+        Such as `{"bottleneck.buffer": 20, "flows.0.sender": "reno"}`; indices count from 0. What switches a mechanism
+        off takes the mechanism's own key along: `priority` "none" the `priority_buffer`, `router` "none" the
+        `router_parameters`, `queue` "droptail" the `queue_parameters`, `control` "reno" the `parameters`.
 
     Raises
     ------
@@ -152,6 +176,9 @@ def _apply(part: Any, tree: Any, before: list[str]) -> Any:
                     f"unknown key {_cut(key)}{suggestion(name, known)}; docs/scenarios.md lists the known ones"
                 )
         new = {name: _apply(getattr(part, name), sub, [*before, name]) for name, sub in tree.items()}
+        for name in tree:
+            sender = new.get("sender", getattr(part, "sender", None))
+            new = {**_goes_along(name, new[name], sender), **new}
         return dataclasses.replace(part, **new)
     if part is None or part == ():
         part = {}

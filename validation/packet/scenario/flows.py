@@ -144,8 +144,9 @@ class Flows:
     leap : bool
         LEAP (Tamura, Takayasu and Takayasu, 2004): at a timeout without duplicates, a new segment instead of the one
         that timed out. With "reno", "newreno" and "sack".
-    router_aware : bool
+    router_aware : bool, optional
         Whether the sender writes codes of round-trip times for routers, and keeps to the windows that they write.
+        Default: it does if it can, and passes a router. M/TCP cannot: false lets it pass one unheeded.
 
     Raises
     ------
@@ -162,7 +163,7 @@ class Flows:
     sender: str = "sack"
     rules: str = "ns2"
     control: str = "reno"
-    parameters: tuple[float, ...] | dict[str, float | str] = ()
+    parameters: tuple[float, ...] | dict[str, bool | float | str] = ()
     rtt: float | tuple[float, float] | None = in_unit("s", default=None)
     source: str | tuple[str, ...] | None = None
     target: str | tuple[str, ...] | None = None
@@ -206,7 +207,7 @@ class Flows:
     compat: InitVar[str | None] = None
     reorder: bool = False
     leap: bool = False
-    router_aware: bool = True
+    router_aware: bool | None = None
 
     __pydantic_config__ = FORBID
 
@@ -257,6 +258,11 @@ class Flows:
                     "give flows.route"
                 )
             return
+        if self.routes is None or self.routes == ():
+            raise ScenarioError(
+                f'flows.routes is missing; sender "mtcp" has two to {MOST_ROUTES} routes: list the nodes of each, such '
+                'as [["s", "a", "d"], ["s", "b", "d"]], in place of flows.source, target, route or rtt'
+            )
         if any(value is not None for value in (self.source, self.target, self.route)):
             raise ScenarioError(
                 'flows.routes says the ways of sender "mtcp"; leave out flows.source, target and route'
@@ -333,7 +339,13 @@ class Flows:
             raise ScenarioError('flows.sack must not be false for sender "sack"; take "newreno"')
         truth("flows.limited_transmit", self.limited_transmit)
         truth("flows.reorder", self.reorder)
-        truth("flows.router_aware", self.router_aware)
+        if self.router_aware is not None:
+            truth("flows.router_aware", self.router_aware)
+        if self.router_aware and (self.windowless or self.paced):
+            raise ScenarioError(
+                f'flows.router_aware must not be true for sender "{self.sender}", which keeps to no window of a '
+                "router; leave it out"
+            )
         truth("flows.ecn", self.ecn)
         self._check_leap()
         check("flows.priority", self.priority, 0, 255, "0 is the highest class", whole=True)
@@ -586,6 +598,8 @@ class Flows:
         if self.start_spread is None:
             filled["start_spread"] = 1.0 if self.count > 1 else 0.0
         filled["sack"] = self.sender == "sack" if self.sack is None else self.sack
+        if self.router_aware is None:
+            filled["router_aware"] = not (self.windowless or self.paced)
         return filled
 
 

@@ -106,17 +106,17 @@ class Link:
     buffer: int | None = None
     buffer_bytes: int | None = in_unit("B", default=None)
     queue: str = "droptail"
-    queue_parameters: dict[str, float | str] = field(default_factory=dict)
+    queue_parameters: dict[str, bool | float | str] = field(default_factory=dict)
     service: Literal["auto", "analytic", "served"] = "auto"
-    loss: float | dict[str, float | str] = field(default=0.0, metadata={"unit": "1"})
+    loss: float | dict[str, bool | float | str] = field(default=0.0, metadata={"unit": "1"})
     jitter: float = in_unit("s", default=0.0)
     duplex: bool = True
-    ack_loss: float | dict[str, float | str] | None = field(default=None, metadata={"unit": "1"})
+    ack_loss: float | dict[str, bool | float | str] | None = field(default=None, metadata={"unit": "1"})
     reorder: bool = False
     changes: tuple[tuple[float | str, ...], ...] = ()
     changes_by: Literal["packet", "bit"] = "packet"
     router: str = "none"
-    router_parameters: dict[str, float | str] = field(default_factory=dict)
+    router_parameters: dict[str, bool | float | str] = field(default_factory=dict)
     priority: Literal["none", "retransmissions"] = "none"
     priority_buffer: int | None = None
     discipline: InitVar[str | None] = None
@@ -261,11 +261,11 @@ class Bottleneck:
 
     rate: float = in_unit("bit/s", default=1e6)
     buffer: int | None = None
-    loss: float | dict[str, float | str] = field(default=0.0, metadata={"unit": "1"})
+    loss: float | dict[str, bool | float | str] = field(default=0.0, metadata={"unit": "1"})
     queue: str = "droptail"
-    queue_parameters: dict[str, float | str] = field(default_factory=dict)
+    queue_parameters: dict[str, bool | float | str] = field(default_factory=dict)
     buffer_bytes: int | None = in_unit("B", default=None)
-    ack_loss: float | dict[str, float | str] | None = field(default=None, metadata={"unit": "1"})
+    ack_loss: float | dict[str, bool | float | str] | None = field(default=None, metadata={"unit": "1"})
     changes: tuple[tuple[float | str, ...], ...] = ()
     changes_by: Literal["packet", "bit"] = "packet"
     reorder: bool = False

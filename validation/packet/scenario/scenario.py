@@ -242,6 +242,12 @@ class Scenario:
             )
         if group.measures:
             self._check_measured(group)
+        ways = [self.ways[i] for there, _ in self.routes_of(group) for i in there]
+        if group.router_aware and all(way.router == "none" for way in ways):
+            raise ScenarioError(
+                "flows.router_aware is true, but no link on the way of these flows runs a router; give one "
+                'links.router = "t_refwa", or leave router_aware out'
+            )
 
     def may_mark(self, group: Flows) -> bool:
         """Whether a queue marks packets of a group on one of its ways."""
@@ -278,10 +284,15 @@ class Scenario:
 
     def _check_routers(self, group: Flows, there: tuple[int, ...], back: tuple[int, ...]) -> None:
         """A router finds acknowledgements on its own link the other way only."""
-        if not self.read_by_routers or group.windowless or not group.router_aware:
+        if not self.read_by_routers or group.windowless or group.router_aware is False:
             return
         names = {self.ways[i].name for i in back}
         for way in (self.ways[i] for i in there):
+            if way.router != "none" and group.paced:
+                raise ScenarioError(
+                    f'flows.router_aware must be false for sender "{group.sender}" over link {way.name}, whose '
+                    f'links.router "{way.router}" it does not heed; set it, or leave the router out'
+                )
             if way.router != "none" and f"{way.target}->{way.source}" not in names:
                 raise ScenarioError(
                     f'links.router of link {way.name} is "{way.router}", but acknowledgements from '

@@ -1,5 +1,5 @@
-// The papers' statements: a list at once; a verdict and a figure for the row that is opened. From disk, what was
-// answered when the page was written.
+// The papers' claims with what was recorded of each, at once; a figure for the row that is opened; a claim decided again,
+// or packets simulated, where somebody asks.
 "use strict";
 explorer.page("claims", (() => {
   const { element } = explorer;
@@ -58,10 +58,10 @@ explorer.page("claims", (() => {
       else history.replaceState(null, "", `#${words}`);
     };
 
-    /** What the server answers, asked for again while it is busy with others' answers; null from disk. */
-    const ask = async (kind, name) => {
+    /** A figure from the server, asked for again while it is busy with others' figures; null from disk. */
+    const ask = async (name) => {
       for (; served; await later(1000)) {
-        const answer = await fetch(`/claims/${kind}/${name}.json`);
+        const answer = await fetch(`/claims/figures/${name}.json`);
         if (answer.status === 200) return answer.json();
         if (answer.status !== 202) throw new Error(`the server answers ${answer.status}`);
       }
@@ -71,23 +71,13 @@ explorer.page("claims", (() => {
     // ---- a row -----------------------------------------------------------------------------------------------
     const items = new Map();
     const badge = (row) => {
-      const { verdict } = items.get(row.name), word = row.answer ? row.answer.verdict : "not checked yet";
+      const { verdict } = items.get(row.name), word = row.answer ? row.answer.verdict : "not decided yet";
       verdict.textContent = word;
       verdict.className = `verdict ${row.answer ? TONES[word] || "" : "open"}`;
     };
-    const decide = async (row) => {
-      if (row.answer || !served) return;
-      items.get(row.name).verdict.textContent = "checking ...";
-      try {
-        row.answer = await ask("answers", row.name);
-      } finally {
-        badge(row);
-      }
-      show();
-    };
     const draw = async (row, box) => {
       if (!row.figure) return;
-      const figure = figures[row.figure] ||= await ask("figures", row.figure);
+      const figure = figures[row.figure] ||= await ask(row.figure);
       if (figure) await drawFigure(figure, row.figure, box);
     };
     const drawFigure = async (figure, title, box) => {
@@ -106,43 +96,47 @@ explorer.page("claims", (() => {
       const below = box.clientWidth < 600 && narrowed(picture, figure, box.clientWidth);
       if (below) await Plotly.relayout(picture, below);
     };
-    /** A figure with simulated packets: a job, with progress and cancel. */
-    const packets = (row) => {
-      const box = element("div", { class: "claim-figure" }), said = element("span", { role: "status" });
+    /** A job with a button, progress and cancel; `ended(its)` when it is done. */
+    const background = (label, kind, name, ended) => {
+      const said = element("span", { role: "status" });
       const cancel = element("button", { type: "button", hidden: true, onclick: () => job && job.cancel() }, "Cancel");
       let job = null;
       const tell = async ({ state, share, said: words }, its) => {
-        const ended = !["waiting", "running"].includes(state);
-        button.disabled = !ended;
-        cancel.hidden = ended;
+        const over = !["waiting", "running"].includes(state);
+        button.disabled = !over;
+        cancel.hidden = over;
         said.textContent = state === "done" ? "" : words || `${Math.round(100 * share)} %`;
-        if (state !== "done") return;
-        const figure = figures[row.packets] = await (await fetch(its.address("figure.json"))).json();
-        await drawFigure(figure, row.packets, box);
+        if (state === "done") await ended(its);
       };
       const button = element("button", { type: "button", onclick: () => {
-        tell({ state: "running", share: 0, said: "simulating" });
-        job = explorer.jobs.start("paper-figure", { name: row.packets }, tell);
-      } }, `Simulate packets for ${row.packets} (half a minute)`);
-      if (figures[row.packets]) drawFigure(figures[row.packets], row.packets, box);
-      return [element("p", { class: "actions" }, button, cancel, said), box];
+        tell({ state: "running", share: 0, said: "working" });
+        job = explorer.jobs.start(kind, { name }, tell);
+      } }, label);
+      return element("p", { class: "actions" }, button, cancel, said);
     };
+    const packets = (row) => {
+      const box = element("div", { class: "claim-figure" });
+      if (figures[row.packets]) drawFigure(figures[row.packets], row.packets, box);
+      return [background(`Simulate packets for ${row.packets} (a minute)`, "paper-figure", row.packets, async (its) => {
+        figures[row.packets] = await (await fetch(its.address("figure.json"))).json();
+        await drawFigure(figures[row.packets], row.packets, box);
+      }), box];
+    };
+    const lines = (answer) => element("dl", {}, ...Object.entries(answer.lines).flatMap(([head, text]) => [element("dt", {}, head), element("dd", {}, text)]));
     const fill = async (row) => {
-      const { body } = items.get(row.name), box = element("div", { class: "claim-figure" });
-      const shownPackets = served && row.packets ? packets(row) : [];
-      const line = (word, text) => [element("dt", {}, word), element("dd", {}, text)];
-      const lay = () => body.replaceChildren(
-        element("dl", {}, ...(row.answer ? [...line("Answer", row.answer.answer), ...line("Computed", row.answer.computed)]
-          : line("Verdict", served ? "It is being checked: a second for most, half a minute for the first on a fresh machine."
-            : "This file holds no verdicts; the command checks, and tcpdynamics explore --export DIR --verdicts writes them."))),
-        box, ...shownPackets, element("p", { class: "decide-again" }, row.figure ? "Check it again, and draw its figure:" : "Check it again:"), element("pre", { tabindex: "0" }, row.commands.join("\n")));
-      lay();
+      const { body } = items.get(row.name), box = element("div", { class: "claim-figure" }), now = element("div", { class: "claim-again" });
+      const again = served ? [background("Decide it again (quick setting)", "claim", row.name, async (its) => {
+        const answer = await (await fetch(its.address("answer.json"))).json();
+        now.replaceChildren(element("p", {}, element("strong", {}, `Now: ${answer.verdict}`)), lines(answer));
+      }), now] : [];
+      body.replaceChildren(row.answer ? lines(row.answer) : element("p", {}, "It was not decided yet; the command decides it."), box,
+        ...(served && row.packets ? packets(row) : []), ...again,
+        element("p", { class: "decide-again" }, row.commands.length > 1 ? "Decide it again, and draw its figure:" : "Decide it again:"), element("pre", { tabindex: "0" }, row.commands.join("\n")),
+        ...(row.scenario ? [element("details", {}, element("summary", {}, "The scenario that decides it"), element("pre", { tabindex: "0" }, row.scenario))] : []));
       try {
-        await decide(row);
-        lay();
         await draw(row, box);
       } catch (error) {
-        body.append(element("p", { class: "complaint", role: "status" }, `No answer: ${error.message}.`));
+        body.append(element("p", { class: "complaint", role: "status" }, `No figure: ${error.message}.`));
       }
       root.dispatchEvent(new CustomEvent("drawn"));
     };
@@ -163,35 +157,17 @@ explorer.page("claims", (() => {
 
     // ---- filters ---------------------------------------------------------------------------------------------
     const shown = () => facts.rows.filter((row) => (state.paper === ANY || row.paper === state.paper)
-      && (state.verdict === ANY || !row.answer || row.answer.verdict === state.verdict)
+      && (state.verdict === ANY || (row.answer && row.answer.verdict === state.verdict))
       && state.words.toLowerCase().split(/\s+/).every((word) => text(row).includes(word)));
-    const text = (row) => [row.name, facts.papers[row.paper], row.where, row.published, ...(row.answer ? [row.answer.answer, row.answer.computed] : [])].join(" ").toLowerCase();
+    const text = (row) => [row.name, facts.papers[row.paper], row.where, row.published, ...(row.answer ? Object.values(row.answer.lines) : [])].join(" ").toLowerCase();
     const counted = element("p", { class: "counted", role: "status" });
-    const CHECK = "Check all of these";
-    let deciding = false, stopped = false;
     const show = () => {
       const rows = shown(), names = new Set(rows.map((row) => row.name)), open = rows.filter((row) => !row.answer).length;
       for (const [name, { box }] of items) box.hidden = !names.has(name);
       const counts = facts.verdicts.map((v) => [rows.filter((row) => row.answer && row.answer.verdict === v).length, v]).filter(([n]) => n);
-      if (open) counts.push([open, "not checked yet"]);
-      counted.textContent = `${rows.length} of ${facts.rows.length} statements${counts.length ? `: ${counts.map(([n, v]) => `${n} ${v}`).join(", ")}` : ""}.`;
-      all.hidden = !open || !served;
+      if (open) counts.push([open, "not decided yet"]);
+      counted.textContent = `${rows.length} of ${facts.rows.length} claims${counts.length ? `: ${counts.map(([n, v]) => `${n} ${v}`).join(", ")}` : ""}.`;
     };
-    const decideAll = async () => {
-      if (deciding || !served) return;
-      deciding = true;
-      stopped = false;
-      all.textContent = "Stop";
-      try {
-        for (let row; !stopped && (row = shown().find((one) => !one.answer)) && root.isConnected && root.contains(list);) await decide(row);
-      } catch (error) {
-        said.textContent = `Not all are checked: ${error.message}.`;
-      }
-      deciding = all.disabled = false;
-      all.textContent = CHECK;
-      show();
-    };
-    const all = element("button", { type: "button", onclick: () => { if (deciding) stopped = all.disabled = true; else decideAll(); } }, CHECK);
     const filter = (name, label, choices) => {
       const list = element("select", { id: `filter-${name}`, onchange: () => { state[name] = list.value; changed(); } },
         ...choices.map(([value, word]) => element("option", { value, selected: value === state[name] }, word)));
@@ -201,26 +177,19 @@ explorer.page("claims", (() => {
     const changed = () => {
       show();
       address();
-      if (state.verdict !== ANY) decideAll();
     };
     const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
     const list = element("div", { class: "claims" }, ...Array.from(items.values(), ({ box }) => box));
     root.replaceChildren(
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said,
+      element("ul", { class: "papers" }, ...Object.entries(facts.papers).map(([name, title]) => element("li", {}, element("strong", {}, title), `: ${facts.counts[name]}`,
+        ...(facts.ours[name].length ? [element("ul", {}, ...facts.ours[name].map((one) => element("li", {}, `We had wrong: ${one.said} ${one.true}`)))] : [])))),
       element("form", { class: "controls", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
         filter("paper", "paper", [[ANY, "all papers"], ...Object.entries(facts.papers)]),
         filter("verdict", "verdict on the paper", [[ANY, "all verdicts"], ...facts.verdicts.map((v) => [v, v])]),
         element("div", { class: "control" }, element("label", { for: "filter-words" }, "words"), words)),
-      counted, element("p", { class: "actions" }, all), list, ...spec.notes.map((note) => element("p", { class: "note" }, note)));
+      counted, list, ...spec.notes.map((note) => element("p", { class: "note" }, note)));
     show();
-    if (served) fetch("/claims/answers.json").then((answer) => answer.json()).then((known) => { // of earlier visits
-      for (const row of facts.rows) {
-        row.answer ||= known[row.name];
-        badge(row);
-      }
-      show();
-    });
-    if (state.verdict !== ANY) decideAll();
     if (state.open) {
       items.get(state.open).box.open = true;
       items.get(state.open).box.scrollIntoView();

@@ -285,6 +285,8 @@ def _reply(w: Any, f: Any, s: Any, i: Any, r: Any, seq: Any, back: Any) -> None:
     lane = route_of(w, f, r)
     position = lane.head
     while position < lane.tail and _in_list(w, f, s, r, position).seq != seq:
+        if not lane.mixed and _in_list(w, f, s, r, position).seq > seq:  # in order: none further on is it
+            position = lane.tail - 1
         position += 1
     w.scanned += position - lane.head
     if position == lane.tail:  # it was answered before

@@ -71,7 +71,5 @@ def honour(w: Any, f: Any, slot: Any) -> None:
         return
     window = f.advertised
     if e.mark & WINDOW_WRITTEN:
-        window = max(
-            np.int64(min(at.headers(w)[slot, 0] / f.packet_size + 1e-9, np.float64(window))), np.int64(1)
-        )
+        window = np.int64(max(min(at.headers(w)[slot, 0] / f.packet_size + 1e-9, np.float64(window)), 1.0))
     f.window = window

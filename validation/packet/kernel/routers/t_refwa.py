@@ -12,6 +12,8 @@ What the text leaves open:
   round-trip times are without it.
 - A sender that has measured nothing writes no code, and counts nowhere. The first interval begins with the first code,
   and with an aggregate of one bandwidth-delay product. While no flow is in progress the last shares hold.
+- The aggregate has no floor and no ceiling (but `clamped`): below 0 it is less than no window, and senders keep one
+  packet. With phi in (0, 2) it stays bounded, for B - Q lies in [0, B]; with phi = 0 and psi > 0 it only grows.
 
 A flow is in progress if its last segment came less than `idle` RTT_avg ago; 1 in the text, which leaves out flows with
 longer round-trip times that send in bursts.
@@ -23,6 +25,8 @@ import math
 from typing import Any
 
 import numpy as np
+
+from tcpdynamics.errors import ScenarioError
 
 from .. import views as at
 from ..calendar import schedule
@@ -64,9 +68,6 @@ PARAMETERS = (
 #: Codes a doubling, and of codes (eq. 1).
 K, CODES = 6.3, 64
 
-#: The paper sets no floor and no ceiling; without a stable recursion numbers would leave those of a float.
-LARGEST = 1e9
-
 #: `aggregate` [packets of `length` byte]: Upsilon; `total`: the sum of n_j RTT_j [s]; `queue`: that at the end of the
 #: last interval; `came`: bytes of data since.
 STATE = np.dtype(
@@ -101,6 +102,20 @@ _group = at.part_of("router_groups", GROUP)
 _member = at.part_of("router_members", MEMBER)
 
 
+#: With |1 - phi| > 1 the printed recursion grows without end, whatever the queue does.
+MOST_COMMANDED = 2.0
+
+
+def refuse(values: dict[str, float], key: str) -> None:
+    """Refuse a gain with which eq. (3), of what was commanded, diverges although B - Q lies in [0, B]."""
+    if values["phi"] > MOST_COMMANDED and not values["measured_window"]:
+        raise ScenarioError(
+            f"{key}.phi must be at most {MOST_COMMANDED:g} with measured_window = 0, got {values['phi']:g}: the "
+            "aggregate window, multiplied by 1 - phi in each interval, grows without end; lower "
+            "it, or set measured_window = 1"
+        )
+
+
 def prepare(state: Any, groups: Any, members: Any, values: dict[str, float], way: Any, size: int) -> None:
     """The records of a link's router before the run."""
     for name, value in values.items():
@@ -109,6 +124,7 @@ def prepare(state: Any, groups: Any, members: Any, values: dict[str, float], way
     state["in_bytes"] = way.buffer is None
     state["buffer"] = way.buffer if way.buffer is not None else way.buffer_bytes / size
     state["members"] = len(members)
+    state["aggregate"] = state["rtt_avg"] = math.nan  # until the first code
     codes = np.arange(CODES)
     groups["rtt"] = 0.5e-3 * (np.exp2(codes / K) + np.exp2((codes + 1) / K))
     members["code"] = -1
@@ -145,7 +161,7 @@ def on_data(w: Any, line: Any, slot: Any) -> None:
     m = _member(w, line, e.flow)
     m.code = code
     m.last = w.now
-    if s.rtt_avg == 0.0:
+    if np.isnan(s.rtt_avg):
         s.rtt_avg = _group(w, line, code).rtt
         s.aggregate = line.rate / (8.0 * s.length) * s.rtt_avg
         s.total = s.rtt_avg
@@ -196,7 +212,6 @@ def on_interval(w: Any, line: Any) -> None:
     s.aggregate += s.phi * (product - used) + s.psi * (s.buffer - (s.queue if s.queue_age else queue))
     if s.clamped:
         s.aggregate = min(s.aggregate, product + s.buffer)
-    s.aggregate = min(max(s.aggregate, -LARGEST), LARGEST)
     s.queue = queue
     s.came = 0.0
     schedule(w, w.now + on_grid(w, s.rtt_avg), ROUTE, line.number, 0)

@@ -83,7 +83,7 @@ def on_ack(w: Any, f: Any, i: Any, slot: Any) -> Any:
     if ack < f.una:
         return 0
     if f.leap_flg:
-        if ack > f.una:
+        if ack > f.una and f.leap_seqno < f.top:  # it has been sent
             at.counts(w)[i, k.LEAPS_RIGHT] += 1
         f.leap_flg = 0
         if f.leap_due:  # put off, and not needed any more

@@ -14,6 +14,7 @@ from tcpdynamics.models import (
     TRefwaDelayed,
     TRefwaGroups,
     TRefwaIntegrating,
+    TRefwaMeasured,
     TRefwaMeasuredRtt,
     TRefwaMixed,
     TRefwaQueueDelayed,
@@ -25,7 +26,7 @@ from tcpdynamics.models import (
 from tcpdynamics.solvers import spectral_abscissa, spectral_radius, trajectory
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
 
-from ..ledger import BEYOND, CONDITIONS, FAILS, HOLDS, Answer, listed, near, statement
+from ..findings import Answer, finding, listed, near
 from .figures import PHI, PSI, published
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 SEED = 20240607
 
 
-@statement(
+@finding(
     "rates", "abstract, section I, eq. (3)", "bandwidth in proportion to round-trip times", "t_refwa.rates"
 )
 def equal_rates() -> Answer:
@@ -44,12 +45,12 @@ def equal_rates() -> Answer:
     return Answer(
         "eq. (3) makes windows proportional to round-trip times, hence rates equal",
         f"round-trip times 1 : 15: windows 1 : {ratio:.0f}, rates equal to {spread:.0e}",
-        spread < 1e-12 and near(ratio, 15, 9), {"ratio": ratio},
-        judged=FAILS,
-    )  # fmt: skip
+        spread < 1e-12 and near(ratio, 15, 9),
+        {"ratio": ratio, "rate_ratio": float(rates[-1] / rates[0])},
+    )
 
 
-@statement("code", "eq. (1) and (2)", "the average RTT of a code is the middle of its cell", "t_refwa.code")
+@finding("code", "eq. (1) and (2)", "the average RTT of a code is the middle of its cell", "t_refwa.code")
 def code_error() -> Answer:
     code = RttCode()
     rtt = np.exp(np.linspace(np.log(0.020), np.log(code.longest() * (1 - 1e-9)), 400_001))
@@ -59,12 +60,18 @@ def code_error() -> Answer:
     return Answer(
         "its error lies between -5.209 % and +5.815 %; the harmonic mean of the ends errs by 5.496 % at most",
         f"over 400001 round-trip times: {low:.3f} % to {high:+.3f} %; harmonic mean {half:.3f} %",
-        near([low, high, half], [-5.209, 5.815, 5.496]), {"low": low, "high": high, "harmonic": float(half)},
-        judged=CONDITIONS,
-    )  # fmt: skip
+        near([low, high, half], [-5.209, 5.815, 5.496]),
+        {
+            "low": low,
+            "high": high,
+            "harmonic": float(half),
+            "at_1024": float(code.encode(1.024)),
+            "top": float(code.top),
+        },
+    )
 
 
-@statement(
+@finding(
     "fairness of the code",
     "section III, Table III",
     "errors of the code may be unfair; fairness index 1.00",
@@ -85,12 +92,17 @@ def code_fairness() -> Answer:
     return Answer(
         "with this code alone the fairness index is at least 0.996980, and 0.998992 for log-uniform round-trip times",
         f"worst split of 1000 flows over a cell's ends {worst:.6f}; log-uniform {even:.6f}",
-        near([worst, even], [0.996980, 0.998992], 6), {"worst": worst, "even": even},
-        judged=HOLDS,
-    )  # fmt: skip
+        near([worst, even], [0.996980, 0.998992], 6),
+        {
+            "worst": worst,
+            "even": even,
+            "both": [worst, even],
+            "readings": ["worst split", "log-uniform RTTs"],
+        },
+    )
 
 
-@statement("table", "section III", "the maximum size of the table is 63", "t_refwa.table")
+@finding("table", "section III", "the maximum size of the table is 63", "t_refwa.table")
 def code_table() -> Answer:
     code = RttCode()
     whole = np.arange(1, 1025) / 1000
@@ -103,14 +115,16 @@ def code_table() -> Answer:
         f"{code.top + 1} codes, {len(used)} used, unused {', '.join(map(str, empty))}; 1024 ms has {last}; "
         f"saturates at "
         f"{longest:.0f} ms",
-        code.top + 1 == 64 and len(used) == 53 and empty == [1, 2, 3, 4, 5, 7, 8, 10, 11, 13, 15] and last == 63
+        code.top + 1 == 64
+        and len(used) == 53
+        and empty == [1, 2, 3, 4, 5, 7, 8, 10, 11, 13, 15]
+        and last == 63
         and near(longest, 1143, 0),
-        {"used": len(used), "empty": empty, "longest": longest},
-        judged=FAILS,
-    )  # fmt: skip
+        {"used": len(used), "empty": empty, "longest": longest, "codes": float(code.top + 1)},
+    )
 
 
-@statement(
+@finding(
     "table II",
     "Table II",
     "buffers of one bandwidth-delay product: 50, 190, 760, 2930 packets",
@@ -124,12 +138,15 @@ def table_two() -> Answer:
     return Answer(
         "all but T3 fit a round-trip time of 9.77 ms; T3 would need 53.7",
         f"at 9.77 ms: {listed(buffers, 1)} packets",
-        close.tolist() == [False, True, True, True] and near(buffers[0], 53.7, 1), {"buffers": buffers.tolist()},
-        judged=CONDITIONS,
-    )  # fmt: skip
+        close.tolist() == [False, True, True, True] and near(buffers[0], 53.7, 1),
+        {
+            "buffers": buffers.tolist(),
+            **dict(zip(("t3", "oc3", "oc12", "oc48"), buffers.tolist(), strict=True)),
+        },
+    )
 
 
-@statement("marginal", "section III", "with (1.5, 0.5) always stable", "t_refwa.stability")
+@finding("marginal", "section III", "with (1.5, 0.5) always stable", "t_refwa.stability")
 def marginal() -> Answer:
     rows = {row["reading"]: row for row in published()}
     root = rows["window, no delay"]["root"]
@@ -139,12 +156,25 @@ def marginal() -> Answer:
         "measured window "
         "that is one interval old, it is unstable with radius 1.414",
         f"multiplier {root.real:+.6f}; measured: radius {late:.4f}",
-        abs(root + 1) < 1e-12 and near(late, 1.414), {"root": root.real, "measured": late},
-        judged=FAILS,
-    )  # fmt: skip
+        abs(root + 1) < 1e-12
+        and near(late, 1.414)
+        and near(float(TRefwaWindow(phi=PHI, psi=PSI).multiplier()), root.real, 12)
+        and _are_roots(TRefwaMeasured(phi=PHI, psi=PSI, delay=1), [1, -1, PHI + PSI]),
+        {
+            "root": root.real,
+            "measured": late,
+            "radius": [abs(root), late],
+            "readings": ["own window, no delay", "measured window, an interval late"],
+        },
+    )
 
 
-@statement("cycle", "section III", "the system always converges to its point of equilibrium", "t_refwa.cycle")
+def _are_roots(model: TRefwaDelayed | TRefwaMeasured, polynomial: list[float]) -> bool:
+    """Whether the model's characteristic function vanishes at the roots of a polynomial."""
+    return bool(np.abs([complex(model.characteristic(z)) for z in np.roots(polynomial)]).max() < 1e-9)
+
+
+@finding("cycle", "section III", "the system always converges to its point of equilibrium", "t_refwa.cycle")
 def two_cycle() -> Answer:
     buffer = 100.0
     model = TRefwaWindow(phi=PHI, psi=PSI, bdp=100.0, buffer=buffer).map()
@@ -159,12 +189,16 @@ def two_cycle() -> Answer:
         "without delay every start in [0, B/2] is on a cycle of two, e and B/2 - e, and every other ends on 0 and B/2",
         f"2001 starts after 1000 intervals: distance from their cycle {max(back, swap):.0e} B inside, from (0, B/2) "
         f"{off / buffer:.0e} B outside",
-        max(back, swap, off) < 1e-9 * buffer, {"inside": max(back, swap), "outside": off},
-        judged=FAILS,
-    )  # fmt: skip
+        max(back, swap, off) < 1e-9 * buffer,
+        {
+            "inside": max(back, swap),
+            "outside": off,
+            "swing": float(np.abs(e[:, -1] - e[:, -2]).max()) / buffer,
+        },
+    )
 
 
-@statement("delays", "section III", "stable for any distribution of round-trip times", "t_refwa.delays")
+@finding("delays", "section III", "stable for any distribution of round-trip times", "t_refwa.delays")
 def even_delays() -> Answer:
     delays = [0, 1, 2, 3, 4, 5]
     radius = [float(spectral_radius(TRefwaDelayed(phi=PHI, psi=PSI, delay=d))) for d in delays]
@@ -173,13 +207,18 @@ def even_delays() -> Answer:
         "0.7071, 0.932, "
         "0.974",
         f"radius for 0 to 5 intervals: {listed(radius, 4)}",
-        near(radius[::2], [1, 1, 1], 9) and near(radius[1], 0.7071, 4) and near([radius[3], radius[5]], [0.932, 0.974]),
-        {"radius": radius},
-        judged=FAILS,
-    )  # fmt: skip
+        near(radius[::2], [1, 1, 1], 9)
+        and near(radius[1], 0.7071, 4)
+        and near([radius[3], radius[5]], [0.932, 0.974])
+        and all(
+            _are_roots(TRefwaDelayed(phi=PHI, psi=PSI, delay=d), [1, PHI - 1, *[0.0] * (d - 1), PSI])
+            for d in delays[1:]
+        ),
+        {"radius": np.round(radius, 9).tolist(), "readings": [f"{d} intervals late" for d in delays]},
+    )
 
 
-@statement(
+@finding(
     "any delay",
     "section III",
     "stable for any number of flows and any distribution of round-trip times",
@@ -208,8 +247,7 @@ def any_delay() -> Answer:
         f"least {outside.min():.4f}; margin of (1.5, 0.5) {margin:g}",
         inside < 1 < outside.min() and margin == 0,
         {"inside": inside, "outside": float(outside.min()), "margin": margin},
-        judged=FAILS,
-    )  # fmt: skip
+    )
 
 
 def _mixed_radius(
@@ -225,7 +263,7 @@ def _mixed_radius(
     return np.abs(np.linalg.eigvals(companion)).max(axis=1)
 
 
-@statement("better", "section III", "the gains (phi, psi) are (1.5, 0.5)", "t_refwa.delays")
+@finding("better", "section III", "the gains (phi, psi) are (1.5, 0.5)", "t_refwa.delays")
 def better_gains() -> Answer:
     radius = [float(spectral_radius(TRefwaDelayed(phi=1.0, psi=0.5, delay=d))) for d in range(7)]
     law = [0.5 ** (1 / (d + 1)) for d in range(7)]
@@ -233,12 +271,12 @@ def better_gains() -> Answer:
     return Answer(
         "phi = 1, psi = 0.5 is stable at every delay, with radius 0.5^(1/(d+1)), and settles at Q = B/3",
         f"radius for 0 to 6 intervals: {listed(radius)}; Q = {rest:.4f} B",
-        near(radius, law, 9) and near(rest, 1 / 3, 9), {"radius": radius, "rest": float(rest)},
-        judged=BEYOND,
-    )  # fmt: skip
+        near(radius, law, 9) and near(rest, 1 / 3, 9),
+        {"radius": radius, "rest": float(rest)},
+    )
 
 
-@statement(
+@finding(
     "rest",
     "abstract, section III",
     "rate matched to capacity plus total buffer size; small buffer sizes",
@@ -257,12 +295,15 @@ def readings_of_rest() -> Answer:
         "and at B if the "
         "queue integrates: the two statements belong to different readings",
         f"iterated from an empty network: {listed(queues, 4)} B",
-        near(queues, [0.25, 1, 1], 9), {"rest": queues},
-        judged=CONDITIONS,
-    )  # fmt: skip
+        near(queues, [0.25, 1, 1], 9),
+        {
+            "rest": queues,
+            "readings": ["RTT_avg without queueing", "RTT_avg measured", "a queue that integrates"],
+        },
+    )
 
 
-@statement(
+@finding(
     "continuous",
     "section III, reference to REFWA's analysis",
     "stable, by the same analysis as REFWA",
@@ -276,12 +317,18 @@ def continuous() -> Answer:
     return Answer(
         "in continuous time, as XCP is analysed, (1.5, 0.5) is unstable: psi = 0.5 needs 0.695 < phi < 1.172",
         f"abscissa {abscissa:+.4f} per RTT; boundaries at phi = {listed(edge)}",
-        abscissa > 0 and near(edge, [0.695, 1.172]), {"abscissa": abscissa, "edge": edge.tolist()},
-        judged=FAILS,
-    )  # fmt: skip
+        abscissa > 0 and near(edge, [0.695, 1.172]) and _on_the_edge(np.pi / 4),
+        {"abscissa": abscissa, "edge": edge.tolist()},
+    )
 
 
-@statement(
+def _on_the_edge(w: float) -> bool:
+    """Whether the characteristic function vanishes at i w where phi = w sin w and psi = w^2 cos w."""
+    model = TRefwaContinuous(phi=w * np.sin(w), psi=w**2 * np.cos(w))
+    return abs(complex(model.characteristic(1j * w))) < 1e-12
+
+
+@finding(
     "xcp",
     "(the analysis of XCP)",
     "stable for 0 < alpha < pi/(4 sqrt 2), beta = sqrt(2) alpha^2",
@@ -303,12 +350,11 @@ def xcp_parabola() -> Answer:
         max(abscissa) < 0
         and abs(end) < 1e-9
         and near([alpha, np.sqrt(2) * alpha**2, most], [0.5554, 0.4362, 0.5498], 4),
-        {"end": end, "most": most},
-        judged=HOLDS,
-    )  # fmt: skip
+        {"end": end, "most": most, "along": max(abscissa)},
+    )
 
 
-@statement(
+@finding(
     "queue late",
     "section III",
     "assumed here: the router knows its own window, and only the queue is seen late",
@@ -318,12 +364,13 @@ def queue_only() -> Answer:
     edge = stability_chart(TRefwaQueueDelayed(phi=PHI, psi=np.linspace(0.2, 2.4, 12))).boundary_psi.values
     return Answer(
         "then the continuous form is stable at the published phi for psi < 1.775",
-        f"boundary at psi = {listed(edge)}", near(edge, [1.775]), {"edge": edge.tolist()},
-        judged=BEYOND,
-    )  # fmt: skip
+        f"boundary at psi = {listed(edge)}",
+        near(edge, [1.775]),
+        {"edge": edge.tolist()},
+    )
 
 
-@statement(
+@finding(
     "two links",
     "section IV, Fig. 5",
     "feedbacks grow until the first bottleneck is fully used (routers that go by the window they command)",
@@ -341,12 +388,11 @@ def two_bottlenecks() -> Answer:
         f"it; least buffer "
         f"{least:.3f}",
         near(used[:2], [0.899, 0.925]) and near(used[3], 1.0, 9) and used[2] < 1 and near(least, 0.386),
-        {"used": used, "least": float(least)},
-        judged=CONDITIONS,
-    )  # fmt: skip
+        {"used": used, "least": float(least), "readings": [f"buffers of {b:g} % of a BDP" for b in buffers]},
+    )
 
 
-@statement(
+@finding(
     "two links, measured",
     "section IV, Fig. 5",
     "feedbacks grow until the first bottleneck is fully used (routers that go by the window they measure)",
@@ -356,9 +402,10 @@ def two_bottlenecks_measured() -> Answer:
     used = _utilisation(TRefwaTwoLinksMeasured, [0.0, 10.0])
     return Answer(
         "with the measured window in eq. (3) both links are full whatever the buffer",
-        f"iterated: utilisation {listed(used)} without a buffer and with 10 %", near(used, [1, 1], 6), {"used": used},
-        judged=HOLDS,
-    )  # fmt: skip
+        f"iterated: utilisation {listed(used)} without a buffer and with 10 %",
+        near(used, [1, 1], 6),
+        {"used": used, "readings": ["no buffer", "buffers of 10 % of a BDP"]},
+    )
 
 
 def _utilisation(
@@ -372,7 +419,7 @@ def _utilisation(
 
 
 #: In the order of the report.
-STATEMENTS = (
+FINDINGS = (
     equal_rates,
     code_error,
     code_fairness,

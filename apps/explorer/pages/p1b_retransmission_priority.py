@@ -1,0 +1,161 @@
+"""What does a link that favours retransmissions change, and one that loses them more often?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.models import SharedLink, SubPacketExact
+from tcpdynamics.models.sub_packet.windows import one_lost, recovers
+from tcpdynamics.solvers import self_consistent, stationary
+from tcpdynamics.solvers.markov.stationary import stationary_program
+from tcpdynamics.solvers.programs.from_sympy import emit
+from tcpdynamics.solvers.programs.straightline import Builder, Program
+
+from .. import code_retransmission_priority as code
+from ..code_retransmission_priority import CASES as CASES
+from ..code_retransmission_priority import link_of as link_of
+from ..page import Control, Figure, Page, Printed, Values, control
+
+INPUTS = ("p", "p_r", "m_0")
+#: Packets per flow: ends of the pictures, as powers of two, and how many to each doubling.
+LEAST, MOST, STEPS = -4, 2, 8
+
+
+def _chain(values: Values, suffix: bool) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Packets that arrive and are sent per RTT, the law of the states, the chance of each event out of one that sends.
+
+    An event is a transition with the packets that arrive in it; all else that a state could earn is in `waits`: a
+    silent state, what it leads to, and how often its timeout has doubled.
+    """
+    import sympy
+
+    model = SubPacketExact(
+        loss=[0.1, 0.2], retransmission_loss=[0.1, 0.2], base_timeout=[2.0, 3.0],  # swept, so that all are symbols
+        backoff_cap=int(values["backoff_cap"]), collapse=int(values["collapse"]), suffix_losses=suffix,
+    )  # fmt: skip
+    chain, states, p = model.chain(), model.states(), sympy.Symbol("p", positive=True)
+    builder = Builder()
+    law = stationary_program(chain)
+    placed = builder.extend(law)
+    pi = dict(zip(chain.labels, (placed[i] for i in law.outputs), strict=True))
+    goodput = builder.total(
+        builder.mul(pi[s], emit(builder, mean)) for s, mean in model.arrivals().items() if model.packets()[s]
+    )
+    sent = []
+    for s, n in model.packets().items():
+        copies = one_lost(n, p, suffix) if "(" not in s and recovers(n, False) else 0
+        if n:
+            sent.append(builder.mul(pi[s], emit(builder, n + copies)))
+    events, chances = [], []
+    for (a, b), outcomes in model.delivered().joint.items():
+        for packets, chance in outcomes.items():
+            events.append([states.index(a), states.index(b), packets])
+            chances.append(emit(builder, chance))
+    program = builder.build([goodput, builder.total(sent), *(pi[s] for s in states), *chances])
+    waits = [[states.index(f"b({k})"), states.index(f"S1({k})"), 2**k] for k in range(model.backoff_cap + 1)]
+    return program, INPUTS, {"states": len(states), "events": events, "waits": waits}
+
+
+def _about(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """What may follow a timeout [1]: the chance of another, longer one."""
+    import sympy
+
+    from ..page import program_of
+
+    p, p_r = sympy.symbols("p p_r", positive=True)
+    model = SubPacketExact(loss=p, retransmission_loss=p_r, collapse=int(values["collapse"]))
+    about = {
+        "cases": [[k, more.get("retransmission_ratio", 1.0), "suffix_losses" in more] for k, more in CASES.items()],
+        "powers": [LEAST, MOST, STEPS],
+        "low": SharedLink(flows=1, capacity=1.0, base_rtt=1.0, buffer=1).balance().bounds[0],
+    }  # fmt: skip
+    return program_of({"repeat": model.repeat_probability()}), ("p", "p_r"), about
+
+
+def dataset(values: Values) -> Any:
+    """What is consistent with each share of packets per flow, case by case."""
+    import xarray as xr
+
+    shares = 2.0 ** (np.arange(STEPS * (MOST - LEAST) + 1) / STEPS + LEAST)
+    shares = np.union1d(shares, values["share"])
+    parts = []
+    for case in CASES:
+        link = link_of(values, shares, case)
+        solved = self_consistent(link.balance(), window=int(values["slice"]))
+        flow = link.flow(solved.root)
+        seen = flow.observe(stationary(flow.chain()))
+        lost = 1 - seen.goodput / (seen.packets_per_rtt + seen.fast_retransmitted)
+        repeat = xr.DataArray(flow.repeat_probability())
+        more = {
+            "lost": lost.assign_attrs(units="1", long_name="share of all packets that is lost"),
+            "repeat": repeat.assign_attrs(units="1", long_name="chance that a timeout is followed by a longer one"),
+        }  # fmt: skip
+        kept = solved.assign({k: v.drop_vars(set(v.coords)) for k, v in more.items()})
+        kept = kept.swap_dims(flows="share")
+        kept = kept.drop_vars(["status", "flows", "retransmission_loss"], errors="ignore")
+        parts.append(kept.expand_dims(case=[case]))
+    return xr.concat(parts, "case", combine_attrs="drop")
+
+
+PAGE = Page(
+    slug="retransmission-priority",
+    title="Retransmission priority",
+    question="Does a link share better if it sends retransmissions first, and what if it loses them more often?",
+    controls=(
+        Control("share", "φ", "packet/RTT", "packets per flow", 2.0**LEAST, 2.0**MOST, 1.0, 0.001, log=True),
+        Control("slice", "L", "RTT", "length of a slice", 10, 100, 50, 1),
+        control(SharedLink, "base_timeout", 2, 6, 2, 1),
+        control(SharedLink, "backoff_cap", 3, 8, 5),
+        control(SharedLink, "collapse", 2, 3, 3),
+    ),
+    figures=(
+        Figure(
+            "loss", "Packets lost",
+            "Curves: share of all packets sent that is lost, against the packets per flow", code=code.loss,
+        ),
+        Figure(
+            "repeats", "A timeout is followed by a longer one",
+            "Curves: chance that a timeout is followed by another, against the packets per flow; from one half on "
+            "the mean silence has no limit but the cap on the backoff",
+            code=code.repeats,
+        ),
+        Figure(
+            "silent", "Silence", "Curves: share of time in which a flow sends nothing, against the packets per flow",
+            code=code.silent,
+        ),
+        Figure(
+            "jain", "Fairness over a slice",
+            "Curves: Jain's index of what flows get in a slice, against the packets per flow", code=code.jain,
+        ),
+        Figure(
+            "nothing", "Flows with nothing in a slice",
+            "Curves: share of flows that get nothing in a slice, against the packets per flow", code=code.nothing,
+        ),
+        Figure(
+            "facts", "At these packets per flow", "Numbers: losses, silence, fairness, and the loss that is the limit "
+            "of a finite mean silence", "facts", code.facts,
+        ),
+    ),
+    printed=(
+        Printed("even", ("backoff_cap", "collapse"), lambda v: _chain(v, False)),
+        Printed("suffix", ("backoff_cap", "collapse"), lambda v: _chain(v, True)),
+        Printed("repeat", ("collapse",), _about),
+    ),
+    dataset=dataset,
+    notes=(
+        "Packets per flow: those that fit into the pipe and a buffer that is always full, (C R_0 + B)/N, which flows "
+        "share per round trip. The loss is the one at which the exact sub-packet chain delivers that much. Flows on "
+        "1 Mbit/s with 200 ms, 50 places in the buffer and packets of 500 bytes have 1 each if they are 100.",
+        "With priority, what a timeout sends again is never lost, so new packets are lost more often. 2x and 3x: it "
+        "is lost two and three times as often as new packets, as on drop-tail queues, where it arrives out of turn. "
+        "Suffix bursts: the first loss in a window takes what follows it in that window, except in the two packets "
+        "after a timeout.",
+        "Where a timeout is followed by a longer one with a probability above one half, only the cap on the backoff "
+        "keeps the mean silence finite. What is resent counts among the m successes, so priority moves that limit.",
+        "Mean-field: losses are independent from flow to flow, and all flows are alike. Packets differ: a queue with "
+        "priority loses what follows a retransmission more often than other new packets; tcpdynamics validate "
+        "retransmission-priority and lock-out measure by how much.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,134 @@
+"""What do lost acknowledgements cost M/TCP, and what can its estimates of one-way times know?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tcpdynamics.models import MtcpThroughput, OneWayTimes
+from tcpdynamics.solvers.programs.straightline import Program
+
+from .. import code_mtcp as code
+from ..page import Control, Figure, Page, Printed, Values, control, program_of
+
+#: Loss rates, and acknowledgements, of the pictures.
+MOST, POINTS = 0.5, 101
+ACKS = 300
+
+_INPUTS = ("loss", "rtt", "timeout", "window_limit", "ack_loss", "alpha")
+_ESTIMATES = ("difference_factor", "common_factor", "noise_gain")
+
+
+def _law(s: dict[str, Any], ack_loss: Any) -> Any:
+    """`PftkFull.throughput` with b = 1/(1 - ack_loss) as an expression: the model's own works on numbers only."""
+    import sympy
+
+    p, limit, b = s["loss"], s["window_limit"], 1 / (1 - ack_loss)
+    q, mean = 1 - p, (2 + b) / (3 * b)
+    unlimited = mean + sympy.sqrt(8 * q / (3 * b * p) + mean**2)
+    window = sympy.Min(unlimited, limit)
+    rest = 1 - q ** (sympy.Max(window, 3) - 3)
+    timeouts = sympy.Min(1, (1 - q**3) * (1 + q**3 * rest) / (1 - q**window))
+    limited, free = b * window / 8 + q / (p * window) + 2, b * window / 2 + 1
+    rounds = sympy.Piecewise((limited, unlimited >= limit), (free, True), evaluate=False)
+    sequence = 1 + p + sum(2**k * p ** (k + 1) for k in range(1, 6))
+    return (q / p + window + timeouts / q) / (s["rtt"] * rounds + s["timeout"] * timeouts * sequence / q)
+
+
+def _forms(values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
+    """Closed forms of the throughput and of the estimates in what the sliders move."""
+    import sympy
+
+    routes = int(values["routes"])
+    s = {name: sympy.Symbol(name, positive=True) for name in _INPUTS}
+    q = s["ack_loss"]
+    rows = {"reno": _law(s, q), "immediate": routes * _law(s, q), "duplicated": routes * _law(s, q**routes)}
+    times = OneWayTimes(alpha=s["alpha"], routes=routes)
+    rows |= {f"{name}_factor": rows[name] / (routes * _law(s, 0 * q)) for name in ("immediate", "duplicated")}
+    rows |= {name: getattr(times, name)() for name in _ESTIMATES}
+    about = {"rows": list(rows), "losses": [0.0, MOST, POINTS], "acks": ACKS}
+    return program_of(rows), _INPUTS, about
+
+
+def dataset(values: Values) -> Any:
+    """The closed forms against the loss of acknowledgements, and the factors of the estimates."""
+    import xarray as xr
+
+    throughput = MtcpThroughput(
+        **{name: values[name] for name in ("loss", "rtt", "timeout", "window_limit")},
+        ack_loss=np.linspace(0.0, MOST, POINTS),
+        routes=int(values["routes"]),
+    )
+    times = OneWayTimes(alpha=values["alpha"], routes=int(values["routes"]))
+    return xr.merge([throughput.closed_forms(), times.closed_forms()], combine_attrs="drop")
+
+
+PAGE = Page(
+    slug="mtcp",
+    title="M/TCP",
+    question="What do lost acknowledgements cost over several routes, and which one-way times can be known?",
+    controls=(
+        control(MtcpThroughput, "routes", 2, 6, 2),
+        control(MtcpThroughput, "ack_loss", 0.0, MOST, 0.13, 0.001),
+        control(MtcpThroughput, "loss", 0.001, 0.3, 0.02, 0.001),
+        control(MtcpThroughput, "rtt", 0.01, 1.0, 0.073, 0.001),
+        control(MtcpThroughput, "timeout", 0.1, 3.0, 0.292, 0.001),
+        control(MtcpThroughput, "window_limit", 2.0, 64.0, 20.0, 0.5),
+        control(OneWayTimes, "alpha", 0.0, 0.98, 0.875, 0.005),
+        control(OneWayTimes, "true_round_trip", 0.01, 1.0, 0.1, 0.001),
+        control(OneWayTimes, "true_there", -0.1, 0.1, 0.02, 0.001),
+        control(OneWayTimes, "true_back", -0.1, 0.1, -0.01, 0.001),
+        Control("asymmetry", "a", "s", "true mean time there less that back", -0.2, 0.2, 0.02, 0.001),
+    ),
+    figures=(
+        Figure(
+            "losses", "Acknowledgements that are lost whole",
+            "Curves: probability that nothing of an acknowledgement arrives, by scheme, against the loss on a route",
+            code=code.losses,
+        ),
+        Figure(
+            "throughput", "Throughput of all routes",
+            "Curves: packets sent per second by M/TCP, by scheme, and by Reno over one route, against the loss of "
+            "acknowledgements",
+            code=code.throughput, command=code.command,
+        ),
+        Figure(
+            "there", "One-way times there",
+            "Curves: mean estimates of the times there over two routes, and the true ones, from one acknowledgement to "
+            "the next",
+            code=code.there,
+        ),
+        Figure(
+            "back", "One-way times back",
+            "Curves: mean estimates of the times back over two routes, and the true ones, from one acknowledgement to "
+            "the next",
+            code=code.back,
+        ),
+        Figure(
+            "errors", "What is left of an error",
+            "Curves: share of an error that is left after some acknowledgements, of the mean round trip, of "
+            "differences between routes, and of the constant between there and back",
+            code=code.errors,
+        ),
+        Figure(
+            "schemes", "At this loss", "Numbers: loss and throughput by scheme", "facts", code.schemes,
+            code.command_here,
+        ),
+        Figure(
+            "facts", "What the estimates know", "Numbers: factors, acknowledgements needed, the constant that stays",
+            "facts", code.facts, code.command_times,
+        ),
+    ),
+    printed=(Printed("forms", ("routes",), _forms),),
+    dataset=dataset,
+    notes=(
+        "Immediate acknowledgements take a route drawn at random; duplicated ones, delayed or not, take all routes and "
+        "are lost only if every copy is. Each route is taken for a TCP of its own with the law of Padhye et al.",
+        "Estimates begin at zero, and are means over pairs of routes drawn at random. Routes 1 and 2 differ by the "
+        "sliders' differences, further routes are average.",
+        "Each measurement is a sum of a time there and one back. A constant added to all times there and taken from "
+        "all times back changes no sum: no measurement shows it, and the estimates keep the one they began with. "
+        "Timeouts are made of such sums, so they are right all the same.",
+    ),
+)  # fmt: skip

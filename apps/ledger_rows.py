@@ -1,0 +1,151 @@
+"""Rows of the ledger as people read them: the command, the report, the explorer and the exported page show the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tcpdynamics.paper_figures import experiments, ledger, rules
+from tcpdynamics.paper_figures.ledger import Claim, Summary
+
+#: Columns of numbers, in order, and their heads. "Linux" has room, and nothing in it yet.
+COLUMNS = {"published": "published", "model": "model", "packets": "packets", "ns2": "ns-2", "linux": "Linux"}
+#: Where a claim has no number of a kind.
+NONE = "\N{EM DASH}"
+
+
+def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
+    """One claim with what came out, in words.
+
+    Parameters
+    ----------
+    claim : Claim
+    decision : mapping, optional
+        A `Decision` as JSON has it; None where it was not decided yet.
+
+    Examples
+    --------
+    >>> shown = row(ledger.get_claim("leap.table1.reno.2_50"), None)
+    >>> shown["published"], shown["verdict"], shown["command"]
+    ('0.993', 'not decided yet', 'tcpdynamics figures leap.table1.reno.2_50 --decide')
+    """
+    came = decision or {}
+    reason = ledger.reasons().get(claim.id, {})
+    by_model = claim.decided_by == ledger.MODEL
+    return {
+        "id": claim.id,
+        "paper": claim.paper,
+        "place": claim.place,
+        "quantity": claim.quantity + (f" [{claim.unit}]" if claim.unit not in ("", "1") else ""),
+        "published": claim.published_text,
+        "model": in_words(came.get("model"), spread=by_model),
+        "packets": in_words(came.get("packets")),
+        "ns2": in_words(came.get("ns2")),
+        "linux": NONE,
+        "verdict": str(came.get("verdict", "not decided yet")),
+        "readings": readings_in_words(came),
+        "each_reading": [
+            {"reading": name, "verdict": verdict, "value": NONE if value is None else f"{value:.4g}"}
+            for name, verdict, value in came.get("readings", ())
+        ],
+        "reason": str(reason.get("reason", "")),
+        "backed_by": str(reason.get("run", "")),
+        "finding": str(came.get("text", "")),
+        "supported": came.get("supported"),
+        "rule": rule_in_words(claim),
+        "experiment": claim.experiment or claim.finding,
+        "command": claim.command,
+        "figure": claim.figure,
+        "note": claim.note,
+        "setting": str(came.get("setting", "")),
+    }
+
+
+def in_words(interval: Mapping[str, Any] | None, spread: bool = False) -> str:
+    """A mean with its interval; `spread`: numbers of a model, whose ends are the least and the greatest.
+
+    Examples
+    --------
+    >>> in_words({"mean": 0.8057, "low": 0.79, "high": 0.82, "n": 10})
+    '0.8057 [0.7900, 0.8200], n = 10'
+    >>> in_words({"mean": 2.0, "low": 2.0, "high": 2.0, "n": 1}), in_words(None)
+    ('2', '—')
+    """
+    if not interval or interval.get("mean") is None:
+        return NONE
+    mean, low, high, n = (interval[k] for k in ("mean", "low", "high", "n"))
+    if low is None or high is None:
+        return f"{mean:.4g}, n = {n}"
+    if low == high:
+        return f"{mean:.4g}"
+    if spread:
+        return f"{low:.4g} to {high:.4g}"
+    digits = max(0, 2 - math.floor(math.log10(max(high - low, 1e-12))))
+    if digits > 9 or abs(mean) >= 1e6:
+        return f"{mean:.4g} [{low:.4g}, {high:.4g}], n = {n}"
+    digits = max(0, digits - 1) if high - low >= 10 else min(digits, 4)
+    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}], n = {n}"
+
+
+def readings_in_words(decision: Mapping[str, Any]) -> str:
+    """For what share of the readings a claim holds; empty where there is one only.
+
+    >>> readings_in_words({"share": 0.75, "readings": [["a", "holds", 1.0]] * 4})
+    'holds for 75 % of 4 readings'
+    """
+    several = decision.get("readings") or []
+    if len(several) < 2:
+        return ""
+    return f"holds for {100 * float(decision['share'] or 0):.0f} % of {len(several)} readings"
+
+
+def rule_in_words(claim: Claim) -> str:
+    """The rule that decides a claim.
+
+    >>> rule_in_words(ledger.get_claim("leap.table1.reno.2_50"))[:50]
+    'the 95 % interval for the mean of 1 more run reach'
+    """
+    within = claim.range
+    if isinstance(claim.published, Mapping):
+        bounds = claim.published_text + (f" (widened by {claim.tolerance:g})" if claim.tolerance else "")
+    else:
+        bounds = f"[{within.low:g}, {within.high:g}]"
+    if claim.rule == rules.EXACT:
+        return f"the model's number lies in {bounds}"
+    if claim.rule == rules.MEAN:
+        return f"the 95 % interval of the mean lies in {bounds}; beyond it: does not hold; both: cannot be decided"
+    widest = "" if math.isinf(claim.widest) else f", and is no wider than ± {claim.widest:g}"
+    return f"the 95 % interval for the mean of {claim.runs} more run{'s' * (claim.runs > 1)} reaches {bounds}{widest}"
+
+
+def tables(record: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """A table for each paper: its title with a mark, counts, rows with what failed on top, and what we had wrong."""
+    came = ledger.recorded() if record is None else record
+    out = []
+    for name, summary in ledger.summaries(came["rows"]).items():
+        known = ledger.claims(name)
+        out.append(
+            {
+                "id": name,
+                "mark": summary.mark,
+                "title": summary.paper.title,
+                "cite": summary.paper.cite,
+                "counts": _counts(summary),
+                "rows": [row(known[claim], came["rows"].get(claim)) for claim in summary.order],
+                "ours": [one for one in ledger.reasons().get("ours", ()) if one["paper"] == name],
+            }
+        )
+    return out
+
+
+def _counts(summary: Summary) -> str:
+    decided = [v for v in summary.verdicts.values() if v]
+    missing = len(summary.verdicts) - len(decided)
+    words = ledger.in_words(decided) or "none decided"
+    return f"{len(summary.verdicts)} claims: {words}" + (f", {missing} not decided yet" if missing else "")
+
+
+def scenario_of(claim: Claim) -> str:
+    """The scenario file that decides a claim, as text; empty where a model does."""
+    return experiments.scenario_text(claim.experiment) if claim.experiment else ""

@@ -1,0 +1,255 @@
+"""Figures of the papers as files: a page, the data behind it, pictures; and the whole ledger as a folder of pages."""
+
+from __future__ import annotations
+
+import base64
+import html
+import inspect
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcpdynamics.errors import OutputError
+from tcpdynamics.paper_figures import experiments, ledger
+from tcpdynamics.paper_figures.curves import Curves
+from tcpdynamics.paper_figures.registry import PaperFigure, figures
+from tcpdynamics.paper_figures.whole import Whole
+
+from . import files, ledger_rows
+from .outputs import SIZE, browser_command, find_browser, page
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    import xarray as xr
+
+#: Pictures that one browser draws before it is started anew.
+_BATCH = 12
+
+
+def write_figure(
+    folder: Path,
+    figure: PaperFigure,
+    numbers: Any,
+    how: str,
+    wrote: Callable[[Path], None] = lambda path: None,
+) -> go.Figure:
+    """Write `NAME.html`, with the claims that it bears on, and `NAME.nc`, the data behind it.
+
+    Parameters
+    ----------
+    folder : Path
+    figure : PaperFigure
+    numbers : what its `solve` gave
+    how : str
+        The command that makes it again.
+    wrote : callable
+        Gets the path of each file.
+
+    Returns
+    -------
+    plotly figure
+    """
+    drawing = figure.draw(numbers)
+    path = folder / f"{figure.name}.html"
+    data = data_of(numbers)
+    if data is not None:
+        data.attrs |= {"figure": figure.name, "run_again": how, "model": figure.name}
+        files.write_netcdf(folder / f"{figure.name}.nc", data)
+        wrote(folder / f"{figure.name}.nc")
+    below = _below(figure, how, data is not None)
+    files.write_text(
+        path, page(drawing, figure.caption, files.marked(f"figure {figure.name}", how), below=below)
+    )
+    wrote(path)
+    return drawing
+
+
+def data_of(numbers: Any) -> xr.Dataset | None:
+    """What a figure was solved for as a Dataset; None where it is of another shape.
+
+    Examples
+    --------
+    >>> from tcpdynamics.paper_figures.curves import Curve
+    >>> data_of(Curves("time [s]", "window [packets]", (Curve("flow 1", [0, 1], [1, 2]),))).y.values.tolist()
+    [1.0, 2.0]
+    """
+    import numpy as np
+    import xarray as xr
+
+    if isinstance(numbers, xr.Dataset):
+        return numbers.copy()
+    if isinstance(numbers, Curves):
+        count = [len(curve.x) for curve in numbers.curves]
+        names = np.repeat([curve.name for curve in numbers.curves], count)
+        x, y = (
+            np.concatenate([np.asarray(getattr(c, axis), float) for c in numbers.curves]) for axis in "xy"
+        )
+        return xr.Dataset(
+            {"x": ("point", x, {"long_name": numbers.x}), "y": ("point", y, {"long_name": numbers.y})},
+            {"curve": ("point", names.astype(str))},
+        )
+    return None
+
+
+def _below(figure: PaperFigure, how: str, has_data: bool) -> str:
+    """What stands under a figure: claims, the function that draws it, the scenario, the command."""
+    recorded = ledger.recorded()["rows"]
+    rows = [
+        ledger_rows.row(c, recorded.get(c.id)) for c in ledger.claims().values() if c.figure == figure.name
+    ]
+    listed = "".join(
+        f"<tr><td>{_text(r['id'])}</td><td>{_text(r['quantity'])}</td><td>{_text(r['published'])}</td>"
+        f"<td>{_text(r['rule'])}</td></tr>"
+        for r in rows
+    )
+    claims = (
+        "<h2>Claims that it bears on</h2><table><thead><tr><th>claim</th><th>quantity</th><th>published</th><th>rule"
+        f"</th></tr></thead><tbody>{listed}</tbody></table>" if rows else ""
+    )  # fmt: skip
+    code = inspect.getsource(figure.draw)
+    where = f"{figure.draw.__module__}.{figure.draw.__name__}"
+    scenario = (
+        "<details><summary>The scenario behind it</summary><pre>"
+        f"{_text(experiments.scenario_text(figure.experiment))}</pre></details>" if figure.experiment else ""
+    )  # fmt: skip
+    data = f'<p>Data: <a href="{figure.name}.nc">{figure.name}.nc</a></p>' if has_data else ""
+    return (
+        f"{claims}{data}<p>Again: <code>{_text(how)}</code></p>{scenario}"
+        f'<details id="function"><summary>The function that draws it: <code>{where}</code></summary>'
+        f"<pre>{_text(code)}</pre></details>"
+    )
+
+
+def _text(words: object) -> str:
+    return html.escape(str(words))
+
+
+def write_pictures(
+    folder: Path, drawings: Mapping[str, go.Figure], wrote: Callable[[Path], None] = lambda path: None
+) -> bool:
+    """Write `NAME.png` and `NAME.svg` of each; whether there was a browser to draw them."""
+    try:
+        browser = find_browser(folder)
+    except OutputError:
+        return False
+    names = list(drawings)
+    for i in range(0, len(names), _BATCH):
+        batch = {name: drawings[name] for name in names[i : i + _BATCH]}
+        for name, kinds in _photographed(batch, browser).items():
+            for kind, content in kinds.items():
+                path = folder / f"{name}.{kind}"
+                what = files.marked(f"figure {name}", "")
+                files.write_whole(path, [files.marked_picture(content, what) if kind == "png" else content])
+                wrote(path)
+    return True
+
+
+def _photographed(drawings: Mapping[str, go.Figure], browser: str) -> dict[str, dict[str, bytes]]:
+    """Pictures of several figures by one browser without a window: name -> kind -> content."""
+    from plotly.offline import get_plotlyjs
+
+    specs = {name: json.loads(drawing.to_json()) for name, drawing in drawings.items()}
+    sizes = {name: drawing.layout.height or SIZE[1] for name, drawing in drawings.items()}
+    script = (
+        "(async () => { const out = {}; for (const [name, one] of Object.entries(specs)) { out[name] = {};"
+        "for (const format of ['png', 'svg']) out[name][format] = await Plotly.toImage({data: one.data, layout: "
+        f"one.layout}}, {{format, width: {SIZE[0]}, height: sizes[name], scale: format === 'png' ? 2 : 1}}); }}"
+        "const text = btoa(unescape(encodeURIComponent(JSON.stringify(out))));"
+        "document.documentElement.textContent = ['BEGIN', text, 'END'].join(':'); })();"
+    )
+    text = (
+        f"<!doctype html><meta charset='utf-8'><body><script>{get_plotlyjs()}</script><script>const specs = "
+        f"{_script(specs)}, sizes = {_script(sizes)}; {script}</script></body>"
+    )
+    with tempfile.TemporaryDirectory(prefix="tcpdynamics") as place:
+        source = Path(place, "page.html")
+        source.write_text(text, encoding="utf-8")
+        command = [
+            *browser_command(browser, Path(place)),
+            "--virtual-time-budget=120000",
+            "--dump-dom",
+            source.as_uri(),
+        ]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=300, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise OutputError(f"cannot draw pictures with {browser}: {error}") from None
+    dom = done.stdout.decode("utf-8", "replace")
+    begin, end = dom.find("BEGIN:"), dom.rfind(":END")
+    if begin < 0 or end < begin:
+        raise OutputError(f"cannot draw pictures: {browser} ended with code {done.returncode} and no picture")
+    out = json.loads(base64.b64decode(dom[begin + 6 : end]))
+    return {name: {kind: _content(url) for kind, url in kinds.items()} for name, kinds in out.items()}
+
+
+def _script(value: Any) -> str:
+    return json.dumps(value).replace("</", "<\\/")
+
+
+def _content(url: str) -> bytes:
+    from urllib.parse import unquote_to_bytes
+
+    head, _, body = url.partition(",")
+    return base64.b64decode(body) if head.endswith("base64") else unquote_to_bytes(body)
+
+
+def write_ledger(
+    folder: Path, whole: Whole, drawn: Iterable[str], wrote: Callable[[Path], None] = lambda path: None
+) -> None:
+    """Write `ledger.json` and `index.html`: all claims with what came out, what failed on top."""
+    import jinja2
+
+    document = whole.document()
+    files.write_text(folder / "ledger.json", json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    wrote(folder / "ledger.json")
+    place = resources.files("tcpdynamics.apps.report.templates")
+    texts = {
+        name: place.joinpath(f"{name}.html.j2").read_text(encoding="utf-8")
+        for name in ("ledger", "ledger_tables")
+    }
+    template = jinja2.Environment(
+        loader=jinja2.DictLoader(texts), autoescape=True, undefined=jinja2.StrictUndefined
+    ).get_template("ledger")
+    look = (
+        resources.files("tcpdynamics.apps.explorer")
+        .joinpath("assets", "look.css")
+        .read_text(encoding="utf-8")
+    )
+    text = template.render(
+        papers=ledger_rows.tables(document), columns=ledger_rows.COLUMNS, made=document["made"], look_css=look,
+        drawn=set(drawn), start=files.page_start("ledger"), standalone=True, committed=ledger.ledger().committed,
+    )  # fmt: skip
+    files.write_text(folder / "index.html", text)
+    wrote(folder / "index.html")
+
+
+def write_all(
+    folder: Path,
+    whole: Whole,
+    quick: bool,
+    wrote: Callable[[Path], None] = lambda path: None,
+    progress: Callable[[str, float], None] = lambda name, share: None,
+) -> None:
+    """Write every figure, with the results of a whole run where a figure shows an experiment, and the ledger."""
+    folder.mkdir(parents=True, exist_ok=True)
+    known = figures()
+    drawings = {}
+    for i, (name, figure) in enumerate(known.items()):
+        progress(name, i / len(known))
+        numbers = whole.results.get(figure.experiment)
+        if numbers is None:
+            numbers = figure.solve(quick=quick) if figure.simulates else figure.solve()
+        drawings[name] = write_figure(folder, figure, numbers, again(name, quick), wrote)
+    progress("pictures", 1.0)
+    write_pictures(folder, drawings, wrote)
+    write_ledger(folder, whole, known, wrote)
+
+
+def again(name: str, quick: bool) -> str:
+    """The command that makes a figure again."""
+    return f"tcpdynamics figures {name} {'--quick' if quick else '--full'} --output {os.curdir}"

@@ -1,0 +1,366 @@
+"""Experiments in packets that decide claims: scenarios from files, over cases, readings and replications.
+
+*Cases* are what the paper varies (senders, loads); *readings* what it leaves open and we must choose (a minimum RTO,
+the delay of a link): every plausible choice is run, so that a claim cannot fail because we guessed otherwise. Each
+point is a scenario file with some of its keys changed, simulated with seeds that are the same at all points.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from importlib import import_module, resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics import __version__
+from tcpdynamics.errors import DomainError, Ns2Error, ScenarioError, shown, suggestion
+
+if TYPE_CHECKING:
+    from tcpdynamics.validation.packet import Scenario
+
+#: Keys of a scenario -> what they become.
+Changes = Mapping[str, Any]
+#: Values of one axis: label -> changes.
+Axis = Mapping[str, Changes]
+
+SETTINGS = ("tiny", "quick", "full")
+#: Who sends the packets.
+ENGINES = ("packets", "ns2")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How long an experiment runs: replications, readings (0: all of them), changes such as a shorter duration.
+
+    `scale` multiplies duration, warm-up, slice and the time over which flows begin, of every case.
+    """
+
+    replications: int
+    readings: int = 1
+    changes: Changes = field(default_factory=dict)
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Scenarios over cases and readings, and what is measured of each run.
+
+    Attributes
+    ----------
+    name : str          Paper and a word, such as "leap.star".
+    about : str         One sentence: what runs, and where the paper says so.
+    scenario : str      File in the paper's folder `scenarios`.
+    cases : mapping     Axis -> label -> changes of the scenario; their product is run.
+    measures : mapping  Name -> function of what `simulate` gives, to one number.
+    readings : mapping  Axis -> label -> changes; the first labels together are the first reading, the most likely one.
+    tiny, quick, full : Setting
+    ns2_replications : int   Runs of ns-2 beside the full setting, where it can run the case; 0: none.
+    """
+
+    name: str
+    about: str
+    scenario: str
+    cases: Mapping[str, Axis]
+    measures: Mapping[str, Callable[[xr.Dataset], float]]
+    readings: Mapping[str, Axis] = field(default_factory=dict)
+    tiny: Setting = Setting(2)
+    quick: Setting = Setting(3)
+    full: Setting = Setting(10, 0)
+    ns2_replications: int = 0
+    seed: int = 1
+
+    @property
+    def paper(self) -> str:
+        """The folder of the paper."""
+        return self.name.partition(".")[0]
+
+    @property
+    def path(self) -> Path:
+        """The scenario's file."""
+        return Path(str(resources.files(__package__).joinpath(self.paper, "scenarios", self.scenario)))
+
+    def setting(self, name: str) -> Setting:
+        """The setting "tiny", "quick" or "full"."""
+        if name not in SETTINGS:
+            raise DomainError(f"setting must be one of {', '.join(SETTINGS)}, got {shown(name)}")
+        chosen: Setting = getattr(self, name)
+        return chosen
+
+    def case_labels(self) -> list[tuple[str, ...]]:
+        """Labels of every case, in the order of the axes."""
+        return list(itertools.product(*(axis for axis in self.cases.values())))
+
+    def reading_labels(self, most: int = 0) -> list[tuple[str, ...]]:
+        """Labels of readings: the first, then others in an order that favours none; `most` of them, 0 for all."""
+        every = list(itertools.product(*(axis for axis in self.readings.values())))
+        order = np.random.default_rng(self.seed).permutation(len(every) - 1) + 1
+        chosen = [every[0], *(every[i] for i in order)]
+        return chosen[: most or None]
+
+    def reading_name(self, labels: Sequence[str]) -> str:
+        """A reading in words, such as "min_rto 1s, handshake no"; without any axis "as printed"."""
+        return (
+            ", ".join(f"{axis} {label}" for axis, label in zip(self.readings, labels, strict=True))
+            or "as printed"
+        )
+
+    def build(self, case: Sequence[str], reading: Sequence[str], setting: str = "full") -> Scenario:
+        """The scenario of a point.
+
+        Raises
+        ------
+        ScenarioError
+            If the scenario is impossible.
+        """
+        from tcpdynamics.validation.packet import parse_scenario
+        from tcpdynamics.validation.packet.scenario.changes import put
+        from tcpdynamics.validation.packet.scenario.toml import load_table
+
+        table = load_table(self.path)
+        for changes in self._changes(case, reading, setting):
+            for key, value in changes.items():
+                put(table, key.split("."), value)
+        return _scaled(parse_scenario(table), self.setting(setting).scale)
+
+    def _changes(self, case: Sequence[str], reading: Sequence[str], setting: str) -> Iterator[Changes]:
+        yield self.setting(setting).changes
+        yield from (axis[label] for axis, label in zip(self.cases.values(), case, strict=True))
+        yield from (axis[label] for axis, label in zip(self.readings.values(), reading, strict=True))
+
+    def fingerprint(self, setting: str) -> str:
+        """Changes with the scenario's file, cases, readings, seed and setting, and with the code that runs them."""
+        what = [
+            self.path.read_text(encoding="utf-8"), dict(self.cases), dict(self.readings), sorted(self.measures),
+            vars(self.setting(setting)), self.seed, __version__, _code(self.paper),
+        ]  # fmt: skip
+        text = json.dumps(
+            what, default=lambda m: dict(m) if isinstance(m, Mapping) else str(m), sort_keys=True
+        )
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _scaled(scenario: Scenario, scale: float) -> Scenario:
+    if scale == 1:
+        return scenario
+    flows = tuple(
+        replace(f, start_spread=None if f.start_spread is None else scale * f.start_spread)
+        for f in scenario.flows
+    )
+    times = {name: scale * getattr(scenario, name) for name in ("duration", "warm_up", "slice")}
+    return replace(scenario, flows=flows, **times)
+
+
+def experiments() -> dict[str, Experiment]:
+    """All experiments by name, in the order of the papers.
+
+    Examples
+    --------
+    >>> experiments()["leap.star"].scenario
+    'star.toml'
+    """
+    from .registry import PAPERS
+
+    modules = [import_module(f".{paper}.experiments", __package__) for paper in PAPERS]
+    return {one.name: one for module in modules for one in module.EXPERIMENTS}
+
+
+def get_experiment(name: str) -> Experiment:
+    """The experiment of that name. Raises DomainError where there is none."""
+    known = experiments()
+    if name not in known:
+        raise DomainError(
+            f"there is no experiment {shown(name)}{suggestion(name, tuple(known))}; known: {', '.join(known)}"
+        )
+    return known[name]
+
+
+@functools.cache
+def _code(paper: str) -> str:
+    """A digest of the simulator's source and of the paper's."""
+    digest = hashlib.sha256()
+    for folder in ("tcpdynamics.validation.packet", "tcpdynamics.models", f"{__package__}.{paper}"):
+        root = Path(str(resources.files(folder)))
+        for path in sorted(root.rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class ExperimentWork:
+    """Work for `solvers.sweep`: runs the points of a block. Known by names, so that any process can run it."""
+
+    experiment: str
+    setting: str
+    engine: str
+    cases: tuple[tuple[str, ...], ...]
+    readings: tuple[tuple[str, ...], ...]
+    seeds: tuple[int, ...]
+
+    def __call__(self, block: Mapping[str, Any]) -> dict[str, Any]:
+        """Simulate the points of a block and measure each; NaN where ns-2 has no such scenario."""
+        experiment = get_experiment(self.experiment)
+        out: dict[str, list[float]] = {name: [] for name in experiment.measures}
+        for case, reading, replication in zip(
+            block["case"], block["reading"], block["replication"], strict=True
+        ):
+            scenario = experiment.build(self.cases[int(case)], self.readings[int(reading)], self.setting)
+            result = _run(self.engine, scenario, self.seeds[int(replication)])
+            for name, function in experiment.measures.items():
+                out[name].append(_measured(self.engine, function, result))
+        return {name: np.array(values, float) for name, values in out.items()}
+
+
+def _run(engine: str, scenario: Scenario, seed: int) -> xr.Dataset | None:
+    if engine == "ns2":
+        from tcpdynamics.validation.ns2 import run_ns2
+
+        try:
+            return run_ns2(scenario, seed, timeout=1200.0)
+        except (ScenarioError, Ns2Error):
+            return None
+    from tcpdynamics.validation.packet.run import _once
+
+    return _once(scenario, seed, None, None)[1]
+
+
+def _measured(engine: str, function: Callable[[xr.Dataset], float], result: xr.Dataset | None) -> float:
+    if result is None:
+        return float("nan")
+    try:
+        return float(function(result))
+    except (KeyError, AttributeError):
+        if engine == "ns2":  # its record has fewer variables than the simulator's
+            return float("nan")
+        raise
+
+
+def run(
+    name: str,
+    setting: str = "quick",
+    *,
+    engine: str = "packets",
+    cases: Callable[[Mapping[str, str]], bool] | None = None,
+    store: Path | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> xr.Dataset:
+    """Run an experiment.
+
+    Parameters
+    ----------
+    name : str
+    setting : "tiny", "quick" or "full"
+    engine : "packets" or "ns2"
+    cases : callable, optional
+        Which cases to run, by their labels; the others are NaN in the result.
+    store : path of a `.zarr`, optional
+        Points are kept as they finish; called again, a run that was killed goes on.
+    executor : concurrent.futures.Executor, optional
+        Who shares the work. Default: threads, one a processor.
+    progress : callable, optional
+        Gets the share of the work that is done, in [0, 1].
+
+    Returns
+    -------
+    Dataset
+        Each measure over the axes of the cases, `reading` and `replication`; attributes tell how to run it again.
+
+    Raises
+    ------
+    DomainError, ScenarioError, StoreError
+        For names that are not known, an impossible scenario, a store of another experiment.
+
+    Examples
+    --------
+    >>> result = run("leap.star", "tiny", cases=lambda case: case == {"sender": "Reno", "density": "2.50"})
+    >>> result.finished.dims
+    ('sender', 'density', 'reading', 'replication')
+    """
+    from tcpdynamics.solvers import sweep
+    from tcpdynamics.validation.packet.run import spawn_seeds
+
+    if engine not in ENGINES:
+        raise DomainError(f"engine must be one of {', '.join(ENGINES)}, got {shown(engine)}")
+    experiment = get_experiment(name)
+    length = experiment.setting(setting)
+    every = experiment.case_labels()
+    chosen = [c for c in every if cases is None or cases(dict(zip(experiment.cases, c, strict=True)))]
+    if not chosen:
+        raise DomainError(f"{name} has no such case")
+    readings = experiment.reading_labels(length.readings if engine == "packets" else 1)
+    count = length.replications if engine == "packets" else max(experiment.ns2_replications, 2)
+    work = ExperimentWork(
+        name, setting, engine, tuple(chosen), tuple(readings), tuple(spawn_seeds(experiment.seed, count))
+    )
+    points = {
+        "case": np.arange(len(chosen)),
+        "reading": np.arange(len(readings)),
+        "replication": np.arange(count),
+    }
+    total = len(chosen) * len(readings) * count
+    for case in chosen:
+        experiment.build(case, readings[0], setting)  # refused before anything runs
+    own = ThreadPoolExecutor(os.cpu_count()) if executor is None else None
+    try:
+        data = sweep(
+            work, points, store=store, block=max(1, total // 4096), executor=executor or own, throw=True, retry=True,
+            about={"model": name, "fingerprint": experiment.fingerprint(setting)},
+            progress=None if progress is None else lambda done, _, __: progress(done / total),
+        )  # fmt: skip
+    finally:
+        if own is not None:
+            own.shutdown(cancel_futures=True)
+    return _labelled(experiment, data, chosen, readings, work, setting)
+
+
+def _labelled(
+    experiment: Experiment,
+    data: xr.Dataset,
+    chosen: Sequence[tuple[str, ...]],
+    readings: Sequence[tuple[str, ...]],
+    work: ExperimentWork,
+    setting: str,
+) -> xr.Dataset:
+    """Cases along their own axes."""
+    axes = {axis: list(labels) for axis, labels in experiment.cases.items()}
+    shape = (*(len(labels) for labels in axes.values()), len(readings), len(work.seeds))
+    out = {}
+    for measure in experiment.measures:
+        values = np.full(shape, np.nan)
+        for i, case in enumerate(chosen):
+            place = tuple(axes[axis].index(label) for axis, label in zip(axes, case, strict=True))
+            values[place] = data[measure].values[i]
+        out[measure] = ((*axes, "reading", "replication"), values)
+    coords: dict[str, Any] = {**axes, "reading": [experiment.reading_name(r) for r in readings]}
+    coords["seed"] = ("replication", [str(seed) for seed in work.seeds])
+    attrs = {
+        "experiment": experiment.name, "setting": setting, "engine": work.engine, "version": __version__,
+        "scenario": experiment.scenario, "fingerprint": experiment.fingerprint(setting),
+        "run_again": f"tcpdynamics.paper_figures.experiments.run({experiment.name!r}, {setting!r})",
+    }  # fmt: skip
+    return xr.Dataset(out, coords, attrs)
+
+
+def partly(case: Mapping[str, str], *wanted: Mapping[str, str]) -> bool:
+    """Whether a case has all labels of one of the `wanted`.
+
+    >>> partly({"sender": "Reno", "density": "2.50"}, {"sender": "LEAP"}, {"density": "2.50"})
+    True
+    """
+    return any(all(case.get(axis) == label for axis, label in each.items()) for each in wanted)
+
+
+@functools.cache
+def scenario_text(name: str) -> str:
+    """The scenario file of an experiment, as it is shown beside a claim."""
+    return get_experiment(name).path.read_text(encoding="utf-8")

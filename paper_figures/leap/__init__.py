@@ -1,0 +1,1 @@
+"""Tamura, Takayasu, Takayasu, *TCP Optimization for Eliminating Duplicate Segments in Congested Networks* (2004)."""

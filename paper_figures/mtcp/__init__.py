@@ -1,0 +1,1 @@
+"""Rojviboonchai, Aida, *An Evaluation of Multi-path Transmission Control Protocol (M/TCP)*."""

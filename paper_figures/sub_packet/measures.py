@@ -1,0 +1,206 @@
+"""Numbers of one run of an experiment, as the simulator and ns-2 give it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics.models import SubPacketFull
+from tcpdynamics.solvers import stationary
+
+Measure = Callable[[xr.Dataset], float]
+#: Slices of a scenario are 5 s long; so many make those of 20 s and 60 s.
+FOUR, TWELVE = 4, 12
+#: Percent of flows or users of which figures show quantiles.
+PERCENTS = tuple(range(0, 101, 5))
+
+
+def slices(result: xr.Dataset, several: int = FOUR) -> np.ndarray:
+    """Segments of each flow in slices made of `several` of the scenario's; over slice and flow. A rest is left out.
+
+    Examples
+    --------
+    >>> slices(xr.Dataset({"slice_goodput": (("slice", "flow"), np.ones((9, 2)))})).tolist()
+    [[4.0, 4.0], [4.0, 4.0]]
+    """
+    each = np.asarray(result.slice_goodput.transpose("slice", "flow").values, float)
+    whole = each.shape[0] // several
+    summed: np.ndarray = each[: whole * several].reshape(whole, several, -1).sum(axis=1)
+    return summed
+
+
+def jain(shares: np.ndarray) -> float:
+    """Jain's index, the mean over slices in which anything is delivered.
+
+    >>> jain(np.array([[1.0, 1.0], [1.0, 0.0]]))
+    0.75
+    """
+    total, squares = shares.sum(axis=-1), (shares**2).sum(axis=-1)
+    some = squares > 0
+    return float((total[some] ** 2 / (shares.shape[-1] * squares[some])).mean())
+
+
+def jain_5(result: xr.Dataset) -> float:
+    """Jain's index in slices of 5 s."""
+    return jain(slices(result, 1))
+
+
+def jain_20(result: xr.Dataset) -> float:
+    """Jain's index in slices of 20 s."""
+    return jain(slices(result))
+
+
+def jain_60(result: xr.Dataset) -> float:
+    """Jain's index in slices of 60 s."""
+    return jain(slices(result, TWELVE))
+
+
+def jain_whole(result: xr.Dataset) -> float:
+    """Jain's index of the whole run."""
+    return jain(np.asarray(result.goodput.values, float)[None, :])
+
+
+def least_share(result: xr.Dataset) -> float:
+    """Least goodput of a flow over the mean."""
+    each = np.asarray(result.goodput.values, float)
+    return float(each.min() / each.mean())
+
+
+def goodput(result: xr.Dataset) -> float:
+    """Goodput of all flows [packet/s]."""
+    return float(result.goodput_packet_rate.sum())
+
+
+def loss(result: xr.Dataset) -> float:
+    """Share of packets lost at the link."""
+    return float(result.loss_rate)
+
+
+def utilisation(result: xr.Dataset) -> float:
+    """Utilisation of the link."""
+    return float(result.utilisation)
+
+
+def most_active(result: xr.Dataset) -> float:
+    """Flows that get anything in 20 s, the most of all slices."""
+    return float((slices(result) > 0).sum(axis=1).max())
+
+
+def active(result: xr.Dataset) -> float:
+    """Share of flows that get anything in 20 s."""
+    return float((slices(result) > 0).mean())
+
+
+def locked_out(result: xr.Dataset) -> float:
+    """Share of flows that get nothing in 20 s."""
+    return 1 - active(result)
+
+
+def active_scatter(result: xr.Dataset) -> float:
+    """Standard deviation over slices of the share of flows that get anything."""
+    return float((slices(result) > 0).mean(axis=1).std(ddof=1))
+
+
+def _part(result: xr.Dataset, low: float, high: float) -> float:
+    """Share of a slice's goodput of the flows between two places, the richest first; the mean over slices."""
+    each = -np.sort(-slices(result), axis=1)
+    n = each.shape[1]
+    part = each[:, round(low * n) : round(high * n)].sum(axis=1) / each.sum(axis=1)
+    return float(part.mean())
+
+
+def first_forty(result: xr.Dataset) -> float:
+    """Share of a slice's goodput of the richest 40 % of flows."""
+    return _part(result, 0.0, 0.4)
+
+
+def next_thirty(result: xr.Dataset) -> float:
+    """Share of a slice's goodput of the next 30 % of flows."""
+    return _part(result, 0.4, 0.7)
+
+
+def last_thirty(result: xr.Dataset) -> float:
+    """Share of a slice's goodput of the last 30 % of flows."""
+    return _part(result, 0.7, 1.0)
+
+
+def quantiles(kind: str, percents: Sequence[int] = PERCENTS) -> dict[str, Measure]:
+    """Measures `KIND_PERCENT`: of goodput in 20 s over its mean ("slice"), of longest hangs [s] ("hang")."""
+
+    def at(percent: int) -> Measure:
+        def of_slices(result: xr.Dataset) -> float:
+            each = slices(result)
+            return float(np.percentile(each, percent, axis=1).mean() / each.mean())
+
+        def of_hangs(result: xr.Dataset) -> float:
+            return float(np.percentile(result.longest_hang.values, percent))
+
+        return of_slices if kind == "slice" else of_hangs
+
+    return {f"{kind}_{percent}": at(percent) for percent in percents}
+
+
+def above_20(result: xr.Dataset) -> float:
+    """Share of users whose longest hang exceeds 20 s."""
+    return float((result.longest_hang.values > 20).mean())
+
+
+def above_60(result: xr.Dataset) -> float:
+    """Share of users whose longest hang exceeds 60 s."""
+    return float((result.longest_hang.values > 60).mean())
+
+
+def plateau(result: xr.Dataset) -> float:
+    """Middle of the 4 s with most longest hangs, of those above 30 s, in steps of 1 s [s]; NaN without any.
+
+    >>> plateau(xr.Dataset({"longest_hang": ("user", [5.0, 63.0, 64.0, 65.0, 90.0])}))
+    64.0
+    """
+    hangs = result.longest_hang.values
+    hangs = hangs[hangs > 30]
+    if not hangs.size:
+        return float("nan")
+    middles = np.arange(32.0, hangs.max() + 3)
+    inside = (np.abs(hangs[:, None] - middles) <= 2).sum(axis=0)
+    return float(middles[inside == inside.max()].mean())
+
+
+def flows_loss_ratio(result: xr.Dataset) -> float:
+    """Mean over flows of their losses over packets sent, over the loss at the link."""
+    sent, dropped = (np.asarray(result[name].values, float) for name in ("sent", "dropped"))
+    sends = sent > 0
+    return float((dropped[sends] / sent[sends]).mean() / float(result.loss_rate))
+
+
+def timeout_variation(result: xr.Dataset) -> float:
+    """Standard deviation over mean of the back-off factors 1, 2, 4, ... in use at timeouts."""
+    count = result.timeouts_by_backoff.sum("flow").values.astype(float)
+    factor = 2.0 ** np.arange(count.size)
+    mean = (count * factor).sum() / count.sum()
+    return float(np.sqrt((count * factor**2).sum() / count.sum() - mean**2) / mean)
+
+
+def _law(result: xr.Dataset) -> np.ndarray:
+    """P(0, 1, ..., 6 or more packets in an epoch)."""
+    share = np.asarray(result.epoch_share.values, float)
+    return np.append(share[:6], share[6:].sum())
+
+
+def sent(packets: int) -> Measure:
+    """A measure: P(so many packets sent in an epoch), 6 stands for 6 or more."""
+    return lambda result: float(_law(result)[packets])
+
+
+def distance(result: xr.Dataset) -> float:
+    """Total-variation distance of the law of packets per epoch from the printed chain at the measured loss.
+
+    NaN at losses from 0.5 on, where there is no such chain.
+    """
+    p = float(result.loss_rate)
+    if not 0 < p < 0.5:
+        return float("nan")
+    model = SubPacketFull(loss=p)
+    says = model.observe(stationary(model.chain())).sent.values
+    return float(np.abs(_law(result) - says).sum() / 2)

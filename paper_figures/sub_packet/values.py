@@ -1,0 +1,73 @@
+"""Numbers that claims name: made of an experiment's result, or predicted by a model."""
+
+from __future__ import annotations
+
+import xarray as xr
+
+from tcpdynamics.models import SharedLink
+from tcpdynamics.solvers import self_consistent
+
+from ..deciding import predicted, value
+
+
+def _loads(data: xr.Dataset, begins: str) -> xr.Dataset:
+    return data.sel(load=[x for x in data["load"].values if str(x).startswith(f"{begins}, ")])
+
+
+@value("sub_packet.least_goodput")
+def least_goodput(data: xr.Dataset, rate: str) -> xr.DataArray:
+    """Goodput over the capacity of a link such as "500k", the least of its loads."""
+    capacity = float(rate.removesuffix("k")) * 1e3 / 4000  # packets of 500 bytes a second
+    least: xr.DataArray = _loads(data, rate).goodput.min("load") / capacity
+    return least
+
+
+@value("sub_packet.gained")
+def gained(data: xr.Dataset, load: str, shorter: str, longer: str) -> xr.DataArray:
+    """One measure less another at a load."""
+    one = data.sel(load=load, drop=True)
+    less: xr.DataArray = one[shorter] - one[longer]
+    return less
+
+
+@value("sub_packet.long_less_short")
+def long_less_short(data: xr.Dataset) -> xr.DataArray:
+    """Jain's index of the whole run of 100 flows less that in 20 s."""
+    one = data.sel(flows="100", drop=True)
+    less: xr.DataArray = one.jain_whole - one.jain_20
+    return less
+
+
+@value("sub_packet.largest_distance")
+def largest_distance(data: xr.Dataset, link: str) -> xr.DataArray:
+    """Largest distance from the chain over the loads of a link whose loss is at least 0.1."""
+    part = _loads(data, link)
+    largest: xr.DataArray = part.distance.where(part.loss >= 0.1).max("load")
+    return largest
+
+
+@value("sub_packet.distance_low_less_high")
+def distance_low_less_high(data: xr.Dataset, link: str) -> xr.DataArray:
+    """Largest distance where the loss is below 0.1 less the largest elsewhere."""
+    part = _loads(data, link)
+    less: xr.DataArray = part.distance.where(part.loss < 0.1).max("load") - part.distance.where(
+        part.loss >= 0.1
+    ).max("load")
+    return less
+
+
+def _link(flows: int) -> SharedLink:
+    return SharedLink(flows=flows, capacity=1e6, base_rtt=0.2, buffer=50, backoff_cap=5)
+
+
+@predicted("sub_packet.locked_out")
+def locked_out(flows: str) -> float:
+    """Share of flows with nothing in 20 s, by the exact chain at the loss that is consistent with the link."""
+    return float(self_consistent(_link(int(flows)).balance(), window=50).nothing)
+
+
+@predicted("sub_packet.web_loss")
+def web_loss(load: str) -> float:
+    """Self-consistent loss, were all connections long."""
+    users, pool = load.split(", ")
+    return float(self_consistent(_link(int(users) * int(pool)).balance()).root)

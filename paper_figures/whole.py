@@ -1,0 +1,162 @@
+"""The whole ledger at once: every experiment is run, every finding solved, every claim decided."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import xarray as xr
+
+from tcpdynamics import __version__
+
+from . import ledger as book
+from .deciding import Decision, decide, solved
+from .experiments import get_experiment, run
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+#: Libraries whose versions stand beside results.
+_LIBRARIES = ("numpy", "scipy", "numba", "xarray", "sympy")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Decisions by claim, results by experiment (those of ns-2 apart), and what made them."""
+
+    decisions: dict[str, Decision]
+    results: dict[str, xr.Dataset]
+    ns2: dict[str, xr.Dataset] = field(default_factory=dict)
+    made: dict[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it: the file `ledger.json` of an output folder, and `recorded.json` of the package."""
+        return {"made": self.made, "rows": {name: one.document() for name, one in self.decisions.items()}}
+
+
+def decide_all(
+    setting: str = "quick",
+    papers: Iterable[str] = (),
+    *,
+    stores: Path | None = None,
+    ns2: bool = False,
+    executor: Executor | None = None,
+    progress: Callable[[str, float], None] = lambda name, share: None,
+) -> Whole:
+    """Decide all claims, or those of some papers.
+
+    Parameters
+    ----------
+    setting : "tiny", "quick" or "full"
+    papers : names, optional
+    stores : folder, optional
+        Each experiment has a store in it, and a run that was killed goes on where it was.
+    ns2 : bool
+        Run ns-2 beside, where an experiment asks for it and ns-2 can.
+    executor : concurrent.futures.Executor, optional
+        Who shares the work of an experiment; by default threads.
+    progress : callable
+        Gets the name of what is running and the share of all experiments that is done, in [0, 1].
+
+    Raises
+    ------
+    DomainError, StoreError
+        A setting or a paper that is not known; a store of something else.
+
+    Examples
+    --------
+    >>> whole = decide_all("tiny", ["mtcp"])
+    >>> set(whole.decisions) == set(book.claims("mtcp"))
+    True
+    """
+    began = time.perf_counter()
+    chosen = set(papers)
+    for paper in chosen:
+        book.claims(paper)
+    claims = {n: c for n, c in book.claims().items() if not chosen or c.paper in chosen}
+    names = list(dict.fromkeys(c.experiment for c in claims.values() if c.experiment))
+    beside = [n for n in names if ns2 and get_experiment(n).ns2_replications]
+    rounds = [(name, "packets") for name in names] + [(name, "ns2") for name in beside]
+    results: dict[tuple[str, str], xr.Dataset] = {}
+    if stores is not None:
+        stores.mkdir(parents=True, exist_ok=True)
+    for i, (name, engine) in enumerate(rounds):
+        label = name if engine == "packets" else f"{name} in ns-2"
+        progress(label, i / len(rounds))
+
+        def part(share: float, i: int = i, label: str = label) -> None:
+            progress(label, (i + share) / len(rounds))
+
+        results[name, engine] = _kept(name, setting, engine, stores, executor, part)
+    for name in dict.fromkeys(c.finding for c in claims.values() if c.finding):
+        progress(name, 1.0)
+        solved(name)
+    decisions = {
+        name: decide(
+            claim, setting, data=results.get((claim.experiment, "packets")), ns2=results.get((claim.experiment, "ns2"))
+        )
+        for name, claim in claims.items()
+    }  # fmt: skip
+    packets, judge = (
+        {n: data for (n, e), data in results.items() if e == engine} for engine in ("packets", "ns2")
+    )
+    return Whole(decisions, packets, judge, made(setting, time.perf_counter() - began))
+
+
+def _kept(
+    name: str,
+    setting: str,
+    engine: str,
+    stores: Path | None,
+    executor: Executor | None,
+    progress: Callable[[float], None],
+) -> xr.Dataset:
+    """Run an experiment, with a store of its own; the store's name tells what it is of, so that another is not met."""
+    mark = get_experiment(name).fingerprint(setting)[:12]
+    store = None if stores is None else stores / f"{name}-{setting}-{engine}-{mark}.zarr"
+    return run(name, setting, engine=engine, store=store, executor=executor, progress=progress).load()
+
+
+def made(setting: str, seconds: float) -> dict[str, Any]:
+    """What made a result: versions, machine, commit, date."""
+    return {
+        "setting": setting,
+        "version": __version__,
+        "commit": commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "python": platform.python_version(),
+        "libraries": {name: metadata.version(name) for name in _LIBRARIES},
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors",
+        "seconds": round(seconds, 1),
+    }
+
+
+def commit() -> str:
+    """The commit of the source, with "+" behind it where files differ from it; empty without a repository."""
+    folder = Path(__file__).resolve().parent
+    words = ["git", "-C", str(folder)]
+    try:
+        head = subprocess.run(
+            [*words, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        own = subprocess.run(
+            [*words, "ls-files", "--error-unmatch", str(Path(__file__).resolve())],
+            capture_output=True,
+            check=False,
+        )
+        if own.returncode:  # another project's repository, in which this package is installed
+            return ""
+        changed = subprocess.run(
+            [*words, "status", "--porcelain", "-uno"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return head + ("+" if changed.stdout.strip() else "")

@@ -1,0 +1,159 @@
+"""`tcpdynamics figures`: a folder for a figure, the whole ledger, decisions, certificates and what breaks them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+
+from tcpdynamics.apps import certificate, ledger_rows, paper_outputs
+from tcpdynamics.apps.command.main import cli
+from tcpdynamics.errors import InputError, OutputError
+from tcpdynamics.paper_figures import ledger
+from tcpdynamics.paper_figures.registry import figures
+from tcpdynamics.paper_figures.whole import Whole, decide_all
+
+
+def test_a_figure_becomes_a_page_its_data_and_pictures(tmp_path: Path, answer: Callable[..., str]) -> None:
+    answer("figures", "logistic.fig8", "--set", "points=6", "--output", str(tmp_path / "out"))
+    folder = tmp_path / "out"
+    assert {p.name for p in folder.iterdir()} == {
+        f"logistic.fig8.{end}" for end in ("html", "png", "svg", "nc")
+    } or {p.name for p in folder.iterdir()} == {f"logistic.fig8.{end}" for end in ("html", "png", "svg")}
+    page = (folder / "logistic.fig8.html").read_text()
+    assert "--set points=6" in page and 'id="function"' in page and "def " in page
+    assert (folder / "logistic.fig8.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (folder / "logistic.fig8.svg").read_text()
+
+
+def test_the_data_of_curves_lie_beside_them(tmp_path: Path) -> None:
+    figure = figures()["sub_packet.idle"]
+    paper_outputs.write_figure(tmp_path, figure, figure.solve(), "again")
+    data = xr.load_dataset(tmp_path / "sub_packet.idle.nc")
+    assert data.attrs["run_again"] == "again" and data.x.attrs["long_name"] == "packet-loss probability"
+
+
+@pytest.fixture(scope="module")
+def whole() -> Whole:
+    return decide_all("tiny", ["mtcp"])
+
+
+def test_the_ledger_is_a_page_with_what_failed_on_top(tmp_path: Path, whole: Whole) -> None:
+    paper_outputs.write_ledger(tmp_path, whole, ())
+    page = (tmp_path / "index.html").read_text()
+    places = [
+        page.index(f'<tr id="{name}">') for name in ledger.summaries(whole.document()["rows"])["mtcp"].order
+    ]
+    assert places == sorted(places)
+    assert json.loads((tmp_path / "ledger.json").read_text()) == json.loads(json.dumps(whole.document()))
+
+
+def test_a_claim_is_decided_by_the_command(answer: Callable[..., str], refused: Callable[..., str]) -> None:
+    text = answer("figures", "sub-packet.eq8.idle_time", "--decide")
+    assert "verdict     holds" in text and "rule" in text
+    document = json.loads(answer("figures", "sub_packet.eq8.idle_time", "--decide", "--json"))
+    assert document["verdict"] == "holds" and document["model"]["n"] == 1
+    assert "there is no claim 'nothing'" in refused("figures", "nothing", "--decide")
+    assert "is a claim; add --decide" in refused("figures", "sub_packet.eq8.idle_time")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--all", "--certificate"), "different requests"),
+        (("--all",), "--output is missing"),
+        (("--certificate",), "--output is missing"),
+        (("logistic.fig8", "--all", "--output", "x"), "takes no name"),
+        (("--check", "/nowhere"), "cannot read"),
+        (("logistic.fig8", "--output", "x.pdf"), "give a folder, or a name that ends in"),
+    ],
+)
+def test_requests_that_cannot_be_are_one_sentence(
+    words: tuple[str, ...], message: str, refused: Callable[..., str]
+) -> None:
+    assert message in refused("figures", *words)
+
+
+@pytest.fixture
+def certified(tmp_path: Path) -> Path:
+    """A folder with three outputs and a certificate."""
+    (tmp_path / "a.html").write_text("a")
+    (tmp_path / "b.nc").write_bytes(b"b")
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/c.svg").write_text("c")
+    (tmp_path / "stores").mkdir()
+    (tmp_path / "stores/half").write_text("half done")
+    certificate.certify(tmp_path, {"commit": "abc"}, {"leap.star": 1})
+    return tmp_path
+
+
+def test_a_certificate_of_untouched_files_is_good(certified: Path) -> None:
+    assert certificate.check(certified) == certificate.check(certified / "certificate.json") == []
+    done = CliRunner().invoke(cli, ["figures", "--check", str(certified)])
+    assert done.exit_code == 0 and "as they were certified" in done.output
+
+
+def _edit(folder: Path, change: Callable[[Any], None]) -> None:
+    path = folder / "certificate.json"
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a number edited": (lambda f: (f / "a.html").write_text("A"), "'a.html': has other content"),
+    "a file gone": (lambda f: (f / "b.nc").unlink(), "'b.nc': is missing"),
+    "a file more": (lambda f: (f / "d.html").write_text("d"), "'d.html': is not in the certificate"),
+    "a hash edited": (
+        lambda f: _edit(f, lambda d: d["outputs"][0].update(sha256="0")),
+        "the chain is broken",
+    ),
+    "the commit edited": (lambda f: _edit(f, lambda d: d["made"].update(commit="x")), "the chain is broken"),
+    "a seed edited": (
+        lambda f: _edit(f, lambda d: d["seeds"].update({"leap.star": 2})),
+        "the chain is broken",
+    ),
+    "a row taken out": (lambda f: _edit(f, lambda d: d["outputs"].pop(0)), "the chain is broken"),
+    "a path outside": (lambda f: _edit(f, lambda d: d["outputs"][0].update(file="../x")), "lies outside"),
+}
+
+
+@pytest.mark.parametrize("case", BREAKS)
+def test_no_change_is_quiet(case: str, certified: Path) -> None:
+    change, message = BREAKS[case]
+    change(certified)
+    assert any(message in line for line in certificate.check(certified))
+    done = CliRunner().invoke(cli, ["figures", "--check", str(certified)])
+    assert done.exit_code == 1 and message in done.output
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "[" * 100_000, '{"made": 1, "seeds": 2, "outputs": [3]}'])
+def test_a_file_from_a_stranger_is_no_certificate(text: str, tmp_path: Path) -> None:
+    (tmp_path / "certificate.json").write_text(text)
+    with pytest.raises(InputError, match="is no certificate"):
+        certificate.check(tmp_path)
+
+
+def test_there_must_be_something_to_certify(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="no outputs are there"):
+        certificate.certify(tmp_path, {}, {})
+    with pytest.raises(OutputError, match="there is no such folder"):
+        certificate.certify(tmp_path / "x", {}, {})
+
+
+def test_without_a_browser_there_are_no_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.delenv("BROWSER_PATH", raising=False)
+    assert not paper_outputs.write_pictures(tmp_path, {}) and not list(tmp_path.iterdir())
+
+
+def test_rows_say_the_same_everywhere(quick_report: str) -> None:
+    for table in ledger_rows.tables():
+        for row in table["rows"]:
+            assert f'id="{row["id"]}"' in quick_report

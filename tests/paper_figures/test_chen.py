@@ -1,0 +1,93 @@
+"""Experiments, measures and values of the paper on sub-packet regimes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tcpdynamics.paper_figures.deciding import decide
+from tcpdynamics.paper_figures.ledger import claims
+from tcpdynamics.paper_figures.sub_packet import measures, values
+from tcpdynamics.paper_figures.sub_packet.experiments import EXPERIMENTS, Experiment
+from tcpdynamics.paper_figures.sub_packet.findings import arithmetic, repetitive_idle_time
+
+OURS = claims("sub_packet")
+
+
+def goodput(rows: list[list[float]]) -> xr.Dataset:
+    """A run with so many segments in each slice of 5 s."""
+    each = np.repeat(np.array(rows) / measures.FOUR, measures.FOUR, axis=0)
+    return xr.Dataset({"slice_goodput": (("slice", "flow"), each), "goodput": ("flow", each.sum(axis=0))})
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
+def test_all_cases_and_readings_can_be_built(experiment: Experiment) -> None:
+    for reading in experiment.reading_labels():
+        for case in (experiment.case_labels()[0], experiment.case_labels()[-1]):
+            experiment.build(case, reading)
+    for case in experiment.case_labels():
+        assert experiment.build(case, experiment.reading_labels()[0], "tiny").slice in (5.0, 20.0)
+
+
+def test_claims_name_cases_that_are_there() -> None:
+    known = {one.name: one for one in EXPERIMENTS}
+    for claim in OURS.values():
+        if claim.decided_by == "model":
+            continue
+        experiment = known[claim.experiment]
+        for case in (claim.case, claim.compared_with):
+            assert all(label in experiment.cases[axis] for axis, label in case.items()), claim.id
+
+
+def test_shares_of_slices() -> None:
+    run = goodput([[8, 8, 8, 8, 3, 3, 2, 0, 0, 0]] * 3)
+    assert measures.first_forty(run) == pytest.approx(0.8)
+    assert measures.next_thirty(run) == pytest.approx(0.2)
+    assert measures.last_thirty(run) == 0.0
+    assert measures.most_active(run) == 7
+    assert measures.locked_out(run) == pytest.approx(0.3)
+    assert measures.active_scatter(run) == pytest.approx(0.0, abs=1e-12)
+    assert measures.least_share(run) == 0.0
+    assert measures.quantiles("slice")["slice_100"](run) == pytest.approx(2.0)
+
+
+def test_longer_slices_are_fairer_where_flows_take_turns() -> None:
+    run = goodput([[4, 0, 0], [0, 4, 0], [0, 0, 4]])
+    assert measures.jain_20(run) == pytest.approx(1 / 3)
+    assert measures.jain_60(run) == pytest.approx(1.0) == measures.jain_whole(run)
+
+
+def test_hangs() -> None:
+    run = xr.Dataset({"longest_hang": ("user", [10.0, 30.0, 64.0, 65.0])})
+    assert (measures.above_20(run), measures.above_60(run)) == (0.75, 0.5)
+    assert measures.quantiles("hang")["hang_100"](run) == 65.0
+
+
+def test_values_look_at_the_loads_of_one_link() -> None:
+    dims = ("load", "reading", "replication")
+    data = xr.Dataset(
+        {
+            "loss": (dims, np.array([0.05, 0.2, 0.3, 0.3]).reshape(4, 1, 1)),
+            "distance": (dims, np.array([0.4, 0.1, 0.15, 0.9]).reshape(4, 1, 1)),
+            "goodput": (dims, np.array([125.0, 120.0, 124.0, 1.0]).reshape(4, 1, 1)),
+        },
+        {"load": ["500k, 40", "500k, 80", "500k, 100", "1500k, 40"]},
+    )
+    assert values.largest_distance(data, "500k").item() == 0.15
+    assert values.distance_low_less_high(data, "500k").item() == pytest.approx(0.25)
+    assert values.least_goodput(data, "500k").item() == pytest.approx(0.96)
+
+
+def test_models_beside_claims() -> None:
+    assert values.locked_out("100") == pytest.approx(0.058, abs=5e-4)
+    assert 0.25 < values.web_loss("200, 4") < 0.35
+
+
+def test_findings_that_decide() -> None:
+    assert round(arithmetic().numbers["minutes"]) == 167
+    assert repetitive_idle_time().numbers["gap"] == pytest.approx(-3.4667, abs=1e-4)
+
+
+def test_one_case_at_the_tiny_setting() -> None:
+    assert decide(OURS["sub_packet.fig2.short.40k"], "tiny").packets.n == 2  # type: ignore[union-attr]

@@ -1,0 +1,39 @@
+"""The list of mutants fits the source; a few of them, run, turn the ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import mutants
+import pytest
+
+from tcpdynamics.paper_figures import ledger
+
+EVERY = mutants.mutants()
+#: One a paper that a model's claims notice, within seconds.
+CHEAP = (
+    "idle time without its p", "the map forgets K", "the multiplier has a sign wrong",
+    "duplicates without LEAP over 1 + a",
+    "the round trip takes steps half as large",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mutant", EVERY, ids=lambda m: m.name)
+def test_each_mutant_breaks_one_place_and_names_claims(mutant: mutants.Mutant) -> None:
+    mutants.check(mutant)
+    assert mutant.claims and set(mutant.claims) <= set(ledger.claims())
+
+
+def test_there_are_enough_and_each_paper_has_some() -> None:
+    assert len(EVERY) >= 60 and len({m.name for m in EVERY}) == len(EVERY)
+    counts = Counter(m.paper for m in EVERY)
+    assert set(counts) == set(ledger.ledger().papers) and min(counts.values()) >= 10
+
+
+@pytest.mark.slow
+def test_cheap_mutants_are_noticed(tmp_path_factory: pytest.TempPathFactory) -> None:
+    root = mutants.copied(tmp_path_factory.mktemp("mutants") / "source")
+    chosen = [m for m in EVERY if m.name in CHEAP]
+    assert len(chosen) == len(CHEAP)
+    for mutant in chosen:
+        assert mutants.decided(root, mutant.claims) != mutants.broken(mutant, root), mutant.name
