@@ -42,7 +42,7 @@ def memory(pid: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("visitors", "rounds"), [(4, 2), pytest.param(10, 7, marks=pytest.mark.slow)], ids=["few", "many"]
+    ("visitors", "rounds"), [(4, 3), pytest.param(10, 7, marks=pytest.mark.slow)], ids=["few", "many"]
 )
 def test_visitors_at_once(
     browser: Browser, explorer: tuple[str, subprocess.Popen[str]], visitors: int, rounds: int

@@ -52,7 +52,8 @@ LINKS = ("drop-tail", "spread", "jitter", "independent")
 CHAINS = ("full", "exact", "exact, two successes", "exact, measured timer")
 #: Parameters of the chains that are fields of the comparison; the loss is measured.
 PARAMETERS = (
-    "w_max", "base_timeout", "retransmission_loss", "early_retransmit", "stages", "backoff_cap", "collapse"
+    "w_max", "base_timeout", "retransmission_loss", "early_retransmit", "suffix_losses", "stages", "backoff_cap",
+    "collapse",
 )  # fmt: skip
 #: Numbers of packets that have a panel of their own in the figure.
 PANELS = 30
@@ -118,6 +119,8 @@ class SubPacketChainVsPackets(Comparison):
         packets alike.
     early_retransmit : bool
         Whether windows of 2 and 3 repair one loss in the chains (RFC 5827); the senders do not.
+    suffix_losses : bool
+        Whether a loss takes what follows it in the window too, in the chains; the links decide for themselves.
     stages : int
         Repeated-timeout stages of the chain "full".
     backoff_cap : int
@@ -160,6 +163,7 @@ class SubPacketChainVsPackets(Comparison):
     base_timeout: float = 2.0
     retransmission_loss: float | None = in_unit("1", default=None)
     early_retransmit: bool = False
+    suffix_losses: bool = False
     stages: int = 3
     backoff_cap: int = 6
     collapse: int = 3

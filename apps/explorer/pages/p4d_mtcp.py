@@ -70,8 +70,8 @@ PAGE = Page(
     question="What do lost acknowledgements cost over several routes, and which one-way times can be known?",
     controls=(
         control(MtcpThroughput, "routes", 2, 6, 2),
-        control(MtcpThroughput, "ack_loss", 0.0, MOST, 0.13, 0.001),
         control(MtcpThroughput, "loss", 0.001, 0.3, 0.02, 0.001),
+        control(MtcpThroughput, "ack_loss", 0.0, MOST, 0.13, 0.001),
         control(MtcpThroughput, "rtt", 0.01, 1.0, 0.073, 0.001),
         control(MtcpThroughput, "timeout", 0.1, 3.0, 0.292, 0.001),
         control(MtcpThroughput, "window_limit", 2.0, 64.0, 20.0, 0.5),
@@ -83,15 +83,15 @@ PAGE = Page(
     ),
     figures=(
         Figure(
-            "losses", "Acknowledgements that are lost whole",
-            "Curves: probability that nothing of an acknowledgement arrives, by scheme, against the loss on a route",
-            code=code.losses,
-        ),
-        Figure(
             "throughput", "Throughput of all routes",
             "Curves: packets sent per second by M/TCP, by scheme, and by Reno over one route, against the loss of "
             "acknowledgements",
             code=code.throughput, command=code.command,
+        ),
+        Figure(
+            "losses", "Acknowledgements that are lost whole",
+            "Curves: probability that nothing of an acknowledgement arrives, by scheme, against the loss on a route",
+            code=code.losses,
         ),
         Figure(
             "there", "One-way times there",
