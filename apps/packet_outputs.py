@@ -7,6 +7,7 @@ import html
 import json
 import math
 import os
+import re
 import textwrap
 from collections.abc import Iterator
 from itertools import chain
@@ -36,6 +37,8 @@ _LINES = (
     ("sent_in_all", "data packets sent", 0),
     ("repeats_in_all", "of these retransmissions", 0),
     ("timeouts_in_all", "timeouts", 0),
+    ("leaps_in_all", "of these LEAP sent a new segment at", 0),
+    ("duplicates_in_all", "packets received once more", 0),
     ("marked_in_all", "packets marked instead of lost", 0),
     ("utilisation", "utilisation of the busiest link", 4),
     ("mean_queue", "packets waiting there (mean)", 2),
@@ -118,6 +121,8 @@ def summary_lines(result: xr.Dataset, scenario: Scenario, verbose: bool = False)
         yield f"  {label:36s} {_shown(values, digits, several)}"
     for line in (*_groups(result, scenario, several), *_links(result, several), *_flows(result, several)):
         yield f"  {line}"
+    for line in _routes(result, several):
+        yield f"  {line}"
     if several:
         yield f"± half of Student's 95 % interval over {result.sizes['replication']} replications"
 
@@ -132,6 +137,10 @@ def rows(result: xr.Dataset, scenario: Scenario) -> Iterator[tuple[str, xr.DataA
         repeats_in_all=sent - result.sent_by_kind.sel(kind="new").sum("flow"),
         timeouts_in_all=result.timeouts.sum("flow"),
     ).assign(goodput(result, scenario).data_vars)
+    if "leaps" in result:
+        result = result.assign(
+            leaps_in_all=result.leaps.sum("flow"), duplicates_in_all=result.duplicates.sum("flow")
+        )
     if "link_marked" in result:
         result = result.assign(marked_in_all=result.link_marked.sum("link"))
     if "connections_finished" in result:
@@ -220,6 +229,21 @@ def _flows(result: xr.Dataset, several: bool) -> Iterator[str]:
         yield f"and {result.sizes['flow'] - _FLOWS:,} more flows (--json has them)"
 
 
+def _routes(result: xr.Dataset, several: bool) -> Iterator[str]:
+    """What the first flows of M/TCP sent over each of their routes."""
+    if "route" not in result.dims:
+        return
+    sent = result.route_sent.mean("replication") if several else result.route_sent
+    for flow in [f for f in result.flow.values if sent.sel(flow=f).sum() > 0][:_FLOWS]:
+        for route in result.route.values:
+            one = result.sel(flow=flow, route=route)
+            there, back = (_shown(one[f"route_time_{way}"] * 1e3, 1, several) for way in ("there", "back"))
+            yield (
+                f"flow {flow}, route {route}: sent {_shown(one.route_sent, 0, several)}, timeouts "
+                f"{_shown(one.route_timeouts, 0, several)}, estimated one-way times {there} and {back} ms"
+            )
+
+
 def _shown(values: xr.DataArray, digits: int, several: bool) -> str:
     from tcpdynamics.validation.statistics import mean_interval
 
@@ -243,8 +267,7 @@ def about_file(path: Path) -> str:
         if not line.startswith("#"):
             break
         words += line.lstrip("# ").split()
-    first, stop, _ = " ".join(words).partition(". ")
-    return first + ("." if stop else "")
+    return re.split(r"(?<!Fig\.)(?<=\.) ", " ".join(words), maxsplit=1)[0]
 
 
 def what_you_ran(scenario: Scenario) -> Iterator[str]:

@@ -219,7 +219,14 @@ class OverloadedStar(Model):
     )
     rate: Number = parameter("C", "bit/s", "rate of each link", low=0.0, source=_TAMURA, default=5e5)
     nodes: Number = parameter(
-        "n", "1", "nodes of the star", low=2.0, low_open=False, source=_TAMURA, default=3.0
+        "n",
+        "1",
+        "nodes of the star",
+        low=2,
+        low_open=False,
+        source=_TAMURA,
+        default=3,
+        integer=True,
     )
     segments: Number = parameter(
         "M", "packet", "segments of a transfer", low=0.0, source=_TAMURA, default=100.0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tcpdynamics import __version__
+from tcpdynamics.errors import InputError
 
 from ..choice import FORMS, Chosen, summary
 from ..files import check_netcdf_name, check_replaceable, marked, write_netcdf
@@ -52,6 +53,9 @@ def build(name: str) -> click.Command:
     return force_option(command)
 
 
+#: Rows of a printed table at most.
+MAX_ROWS = 10_000
+
 evaluate = ModelGroup(
     "evaluate", build=build, views=FORMS, help="Closed forms of a model, at one point or over a grid."
 )
@@ -62,7 +66,12 @@ def _runner(name: str) -> Callable[..., None]:
         if output is not None:
             check_netcdf_name(output)
         with refusals():
-            chosen = choose_model(name, texts, views=FORMS, most=MAX_PRINTED)
+            most = MAX_PRINTED if as_json or output is not None else MAX_ROWS
+            try:
+                chosen = choose_model(name, texts, views=FORMS, most=most)
+            except InputError as error:
+                hint = "; --output FILE.nc takes more" if f"at most {MAX_ROWS:,}" in str(error) else ""
+                raise InputError(f"{error}{hint}") from None
         if output is not None:
             check_replaceable(
                 output, force, marked(f"closed forms of {type(chosen.model).__name__}", asked())

@@ -46,3 +46,12 @@ def test_help_and_refusals():
     ):
         done = run(*words)
         assert done.exit_code == 2 and sentence in done.output
+
+
+def test_a_table_of_too_many_rows_is_refused(tmp_path):
+    """A file takes what a printed table does not."""
+    words = ["leap-transfer", "--data-loss", "0.01:0.3:101", "--ack-loss", "0.01:0.3:100"]
+    done = run(*words)
+    assert done.exit_code == 2 and "at most 10,000" in done.output and "--output FILE.nc" in done.output
+    done = run(*words, "--output", str(tmp_path / "x.nc"))
+    assert done.exit_code == 0, done.output
