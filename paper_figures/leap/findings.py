@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -33,15 +34,27 @@ def density() -> Answer:
     "causes", "section 3", "with small windows a lost acknowledgement often causes a timeout", "leap.causes"
 )
 def causes() -> Answer:
+    five = LeapTimeout(0.1, 0.2, 5)
     share = {w: [float(LeapTimeout(p, p, w).ack_share()) for p in LOSSES] for w in (1, 2, 4, 8)}
     return Answer(
         "with a window of one, (1-p)/(2-p) of the timeouts, nearly half, are due to lost acknowledgements; with eight "
         "segments almost none",
         f"share at 5 % loss with windows of 1, 2, 4, 8: {', '.join(f'{share[w][2]:.4f}' for w in share)}",
-        near(share[1], [(1 - p) / (2 - p) for p in LOSSES], 9) and max(share[8]) < 0.01,
+        near(share[1], [(1 - p) / (2 - p) for p in LOSSES], 9) and max(share[8]) < 0.01
+        and near([float(five.ack_caused()), float(five.data_caused())], _counted(0.1, 0.2, 5), 12),
         {"one": share[1], "eight": share[8], "eight_over_one": [b / a for a, b in zip(share[1], share[8], strict=True)],
          "readings": [f"loss {p:g}" for p in LOSSES]},
     )  # fmt: skip
+
+
+def _counted(p: float, a: float, window: int) -> list[float]:
+    """Probabilities of both causes of a timeout, by counting every fate of a window's segments."""
+    fates, found = {"lost": p, "silent": (1 - p) * a, "answered": (1 - p) * (1 - a)}, [0.0, 0.0]
+    for every in itertools.product(fates, repeat=window):
+        weight, back = float(np.prod([fates[f] for f in every])), every.count("answered")
+        found[0] += weight * (every[0] == "silent" and back == 0)
+        found[1] += weight * (every[0] == "lost" and back <= 2)
+    return found
 
 
 @finding(
@@ -73,7 +86,10 @@ def transfers() -> Answer:
         f"duplicates left {', '.join(f'{x:.4f}' for x in left)}, sent {', '.join(f'{x:.4f}' for x in sent)} of those "
         f"without it, at losses of {', '.join(f'{p:g}' for p in LOSSES)}",
         bool(np.all(np.diff(left) > 0) and max(sent) < 1 and near(plain, [p / (1 - p) for p in LOSSES], 9)
-             and abs(left[0] / LOSSES[0] - 3) < 0.15),
+             and abs(left[0] / LOSSES[0] - 3) < 0.15
+             # What is received, less one, is a duplicate.
+             and near([float(m.duplicates_leap()) for m in models],
+                      [(1 - p) * float(m.transmissions_leap()) - 1 for p, m in zip(LOSSES, models, strict=True)], 12)),
         {"left": left, "sent": sent, "plain": plain,
          "saving": [1 / x for x in sent], "readings": [f"loss {p:g}" for p in LOSSES]},
     )  # fmt: skip
