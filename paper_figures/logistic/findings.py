@@ -80,10 +80,12 @@ def convergence_time() -> Answer:
     printed = 0.1 / (0.1 + 0.9 * np.exp(-EPSILON * times))
     gap = float(np.abs(trajectory(flow, times).w.values - printed).max())
     at = [_reaches(capacity, 0.1, 0.99) for capacity in (100.0, 10000.0)]
+    rate = Logistic(epsilon=EPSILON, capacity=20.0, base_rtt=0.05, start=0.1)  # eq. (7): rates, in seconds
+    in_seconds = trajectory(rate.rate_ode(), 0.05 * times).N.values
     return Answer(
         "correct as printed; 3.483 RTT for epsilon = 1.95, b = 0.9, c = 0.99",
         f"T = {time:.3f} RTT; the integrated equation is then at {reached:.6f} K",
-        near(time, 3.483) and abs(reached - 0.99) < 1e-7, 
+        near(time, 3.483) and abs(reached - 0.99) < 1e-7 and near(in_seconds, 20 * printed, 5),
         {"time": time, "reached": reached, "solution_gap": gap, "of_k": at[1] / at[0]},
     )  # fmt: skip
 
@@ -255,7 +257,7 @@ def stale_measurement_of_two() -> Answer:
     return Answer(
         "two flows bear 2M/(1+gamma) = 2: their difference flips there, before their sum spirals out at "
         "M/((n-1) gamma) = 2.111",
-        f"{gain:.6f} from the roots", near(gain, 2.0, 6), {"gain": gain},
+        f"{gain:.6f} from the roots", near(gain, 2.0, 6) and near(_stale(1), 2.0, 6), {"gain": gain},
     )  # fmt: skip
 
 
@@ -271,7 +273,7 @@ def who_survives() -> Answer:
     return Answer(
         "only for equal capacities: with gamma = 0.9 and K = (10, 15) connection 1 dies out",
         f"rates after 400 round trips: {last[0]:.1e} and {last[1]:.4f}",
-        bool(last[0] < 1e-6 and abs(last[1] - 15) < 1e-5), {
+        bool(last[0] < 1e-6 and abs(last[1] - 15) < 1e-5) and near(pair.equilibrium().N, last, 5), {
             "rates": last.tolist(), "edge_first": _edge(15.0, 10.0), "edge_second": _edge(10.0, 15.0),
             "edge_equal": _edge(10.0, 10.0),
         },
@@ -448,7 +450,7 @@ def error_of_capacity() -> Answer:
         model = LotkaVolterraErrors(flows=n, gamma=GAMMA)
         eq6.append(100 * float(model.capacity_tolerance_of_sum()))
         eq7.append(100 * float(model.capacity_tolerance()))
-    died = []
+    with_error, died = _rates_with_error(0.05), []
     for kappa in (eq7[1] * 0.98, eq7[1] * 1.02):
         off = per_flow([-kappa / 100] + [0.0] * 4)
         rest = LotkaVolterraErrors(flows=5, gamma=GAMMA, capacity_error=off).equilibrium()
@@ -468,9 +470,9 @@ def error_of_capacity() -> Answer:
         f"flows, 2 % to "
         f"either side of the limits: dies {', '.join('yes' if d else 'no' for d in died)}",
         near(eq6[:3], [10, 2.7, 1.2], 1) and near(eq6[3], 0.11, 2) and near(np.divide(eq7, eq6), [10] * 4, 6)
-        and died == [False, True, False, True],
+        and died == [False, True, False, True] and near(with_error[1], _measured_by_itself(0.05), 5),
         {
-            "eq6": eq6, "eq7": eq7, "rate_with_error": _rates_with_error(0.05),
+            "eq6": eq6, "eq7": eq7, "rate_with_error": with_error,
             "readings": ["sum of rates known (eq. 6)", "A_i measured (eq. 7)", "throughput measured (R3)"],
         },
     )  # fmt: skip
@@ -496,6 +498,18 @@ def _rates_with_error(low: float) -> list[float]:
     return out
 
 
+def _measured_by_itself(low: float) -> float:
+    """The second of `_rates_with_error` by integrating eq. (7): each K as it is taken, each A_i as it is."""
+    K, taken = 100.0, 100.0 * (1 - low * (np.arange(5) == 0))
+
+    def slope(_: float, n: Any) -> Any:
+        available = K - (n.sum() - n)
+        return EPSILON * (1 - (n + GAMMA * (taken - available)) / taken) * n
+
+    last = solve_ivp(slope, (0.0, 3000.0), np.full(5, 20.0), rtol=1e-9, atol=1e-12, method="LSODA").y[:, -1]
+    return float(5 * last[0] / last.sum())
+
+
 @finding("gain", "section 4", "epsilon = 1.95 for any number of connections", "logistic.gains")
 def gain() -> Answer:
     five: dict[str, Any] = {"flows": 5, "gamma": GAMMA}
@@ -510,7 +524,8 @@ def gain() -> Answer:
     return Answer(
         "stable where A_i is known at once or held for a round trip; with a round trip of age it is not",
         "; ".join(f"{name}: {value:.3f}" for name, value in readings.items()),
-        near([readings["held for 1 RTT"], readings["of others 1 RTT old"]], solved, 5),
+        near([readings["held for 1 RTT"], readings["of others 1 RTT old"]], solved, 5)
+        and near(readings["all 1 RTT old"], critical_delay().numbers["step"], 5),
         {"largest": list(readings.values()), "readings": list(readings)},
     )
 
