@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -94,6 +95,19 @@ def test_what_is_recorded_belongs_to_the_claims() -> None:
             assert reasons[name]["reason"] and reasons[name]["run"], f"{name} does not hold, for no reason"
     for one in reasons["ours"]:
         assert one["paper"] in ledger.ledger().papers and one["said"] and one["true"] and one["run"]
+
+
+def test_reasons_name_runs_that_are_there_and_every_finding_decides_or_explains_a_claim() -> None:
+    reasons = ledger.reasons()
+    several = [*reasons.pop("ours"), *reasons.values()]
+    named = {
+        w
+        for one in several
+        for w in re.findall(rf"\b(?:{'|'.join(ledger.ledger().papers)})\.[\w.]*\w", one["run"])
+    }
+    found = set(all_findings())
+    assert named <= found | set(experiments()) | set(figures()) | set(ledger.claims())
+    assert found <= named | {one.finding for one in ledger.claims().values()}
 
 
 @pytest.mark.parametrize("name", experiments())
