@@ -3,8 +3,9 @@
     python tests/mutants.py [--only NAME ...] [--workers N] [--output FILE]
 
 Each mutant of `mutants.toml` is one replaced text in a copy of the source; the claims that it names are decided there
-at the quick setting and beside those of the unbroken source, with the same seeds. It is noticed if a verdict turns, or
-if a finding is no longer borne out. A mutant that no claim notices is listed: the ledger does not prove what it broke.
+at the quick setting and beside those of the unbroken source, with the same seeds. A claim notices it if its verdict
+turns or its finding is no longer borne out; else, and counted apart, if its number leaves the interval that it had. A
+mutant that no claim notices is listed: the ledger does not prove what it broke.
 """
 
 from __future__ import annotations
@@ -35,11 +36,16 @@ out = {}
 for name in sys.argv[1:]:
     try:
         came = deciding.decide(ledger.get_claim(name), "quick")
-        out[name] = [came.verdict, came.supported]
+        number = came.packets or came.model
+        out[name] = [came.verdict, came.supported, number.low, number.high]
     except Exception as error:
-        out[name] = ["error: " + type(error).__name__, None]
+        out[name] = ["error: " + type(error).__name__, None, 0.0, 0.0]
 print(json.dumps(out))
 """
+
+
+#: How a note begins that a number has left its interval, while the verdict stays.
+MOVED = "number was"
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ def decided(root: Path, claims: tuple[str, ...]) -> dict[str, list[Any]]:
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return {name: [f"error: {last[:100]}", None] for name in claims}
+        return {name: [f"error: {last[:100]}", None, 0.0, 0.0] for name in claims}
     out: dict[str, list[Any]] = json.loads(done.stdout.splitlines()[-1])
     return out
 
@@ -117,9 +123,17 @@ def broken(mutant: Mutant, root: Path) -> dict[str, list[Any]]:
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def _words(came: list[Any]) -> str:
-    verdict, supported = came
-    return f"{verdict}, finding not borne out" if supported is False else str(verdict)
+def turned(before: list[Any], after: list[Any]) -> str:
+    """What a claim notices: "" for nothing."""
+    (old, bore, low, high), (new, bears, lowest, highest) = before, after
+    if old != new:
+        return f"{old} -> {new}"
+    if bore is not bears:
+        return "its finding is not borne out"
+    slack = 1e-9 * (abs(low) + abs(high))
+    if lowest > high + slack or highest < low - slack:
+        return f"{MOVED} {low:.4g} to {high:.4g}, now {lowest:.4g} to {highest:.4g}"
+    return ""
 
 
 def main() -> None:
@@ -152,21 +166,27 @@ def main() -> None:
             root = copies.get()
             after = broken(mutant, root)
             copies.put(root)
-            turned = {
-                c: [_words(before[c]), _words(after[c])] for c in mutant.claims if before[c] != after[c]
-            }
-            return mutant, {"paper": mutant.paper, "turned": turned}
+            noticed = {c: note for c in mutant.claims if (note := turned(before[c], after[c]))}
+            return mutant, {"paper": mutant.paper, "turned": noticed}
 
         with ThreadPoolExecutor(words.workers) as pool:
             for mutant, came in pool.map(one, chosen):
                 known[mutant.name] = came
-                turned = "; ".join(f"{c}: {a} -> {b}" for c, (a, b) in came["turned"].items())
-                said = "noticed" if turned else "NOT NOTICED"
-                print(f"{said:12} {mutant.paper:10} {mutant.name}: {turned}", flush=True)
+                notes = came["turned"]
+                said = "NOT NOTICED" if not notes else "moved" if _only_moved(notes) else "turned"
+                listed = "; ".join(f"{c}: {note}" for c, note in notes.items())
+                print(f"{said:12} {mutant.paper:10} {mutant.name}: {listed}", flush=True)
                 if words.output:
                     words.output.write_text(json.dumps(known, indent=1))
-    noticed = sum(bool(known[m.name]["turned"]) for m in chosen)
-    print(f"{noticed} of {len(chosen)} mutants noticed")
+    every = [known[m.name]["turned"] for m in chosen]
+    noticed, moved = sum(map(bool, every)), sum(bool(notes) and _only_moved(notes) for notes in every)
+    print(
+        f"{noticed} of {len(chosen)} mutants noticed, {moved} of them only by a number that left its interval"
+    )
+
+
+def _only_moved(notes: dict[str, str]) -> bool:
+    return all(note.startswith(MOVED) for note in notes.values())
 
 
 if __name__ == "__main__":

@@ -12,18 +12,21 @@ from tcpdynamics.models import SharedLink, SubPacketExact, SubPacketFull, collap
 from tcpdynamics.models.sub_packet.aggregated import mean_wait
 from tcpdynamics.solvers import self_consistent, stationary
 
-from ..findings import Answer, finding, near
+from ..findings import Answer, finding, listed, near
 from .evidence import counted, idle_series
+from .senders import repairs, waits_of_a_sender
 
 
 @finding("idle time", "eq. (8)", "the expected idle time after a timeout is 1/(1-2p)", "sub_packet.idle")
 def idle_time() -> Answer:
     p = 0.2
-    series = idle_series(0, p)
+    series, waits = idle_series(0, p), waits_of_a_sender()
     return Answer(
         "correct as printed",
-        f"at p = {p}: series {series:.6f}, formula {1 / (1 - 2 * p):.6f}",
-        abs(series - mean_wait(0, p, 2)) < 1e-9, {"series": series, "gap": series - 1 / (1 - 2 * p)},
+        f"at p = {p}: series {series:.6f}, formula {1 / (1 - 2 * p):.6f}; a simulated sender waits "
+        f"{listed([w / waits[0] for w in waits], 2)} timeouts",
+        abs(series - mean_wait(0, p, 2)) < 1e-9 and near(waits, [1.0, 2.0, 4.0], 2) and repairs() == {3: 1, 6: 0},
+        {"series": series, "gap": series - 1 / (1 - 2 * p)},
     )  # fmt: skip
 
 
