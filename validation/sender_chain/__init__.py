@@ -1,0 +1,1 @@
+"""A chain compiled from the sender itself: the simulator's own states under independent loss, and their laws."""

@@ -1,0 +1,253 @@
+"""Explore the states of the simulator's own sender and receiver: every pattern of losses from every state.
+
+A node is the state just before an instant at which packets meet a chance of being lost. From there each pattern of
+losses leads, through instants without chance, to the next node, after a time that the pattern says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tcpdynamics.errors import ScenarioError
+
+from ..packet.kernel import loop
+from ..packet.kernel import records as k
+from ..packet.kernel.views import bind
+from ..packet.setup import add_events, build
+from . import kernel
+from .setting import RTT, Setting
+
+#: More packets at one instant than this are too many patterns.
+MOST_AT_ONCE = 12
+
+#: Instants without a chance of loss in a row, at most.
+_PATIENCE = 10_000
+
+
+class SenderChainError(ScenarioError):
+    """A sender whose states cannot be explored; the message says why."""
+
+
+#: Powers of p, 1 - p (new data), p_r, 1 - p_r (data sent again), a, 1 - a (acknowledgements).
+Weight = tuple[int, int, int, int, int, int]
+
+
+class Move(NamedTuple):
+    """Where a pattern of losses leads: the next node, after so many RTTs, so many timers and new segments received."""
+
+    target: int
+    time: float
+    timeouts: int
+    delivered: int
+
+
+class Instant(NamedTuple):
+    """What meets a chance of loss at an instant: new data, data sent again, acknowledgements."""
+
+    new: int
+    again: int
+    acks: int
+
+
+@dataclass
+class Explored:
+    """Nodes 0, 1, ...; `moves[i]` says with how many patterns of each weight node i moves where."""
+
+    setting: Setting
+    instants: list[Instant] = field(default_factory=list)
+    moves: list[dict[Move, dict[Weight, int]]] = field(default_factory=list)
+    windows: list[tuple[float, float, int]] = field(default_factory=list)
+    runs: int = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.moves)
+
+
+class Machine:
+    """The compiled loop with one flow, put into any state and run on from there."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        scenario = setting.scenario(
+            0.5, 0.5 if setting.ack_loss else 0.0, scheduler="heap", duration=1e6, warm_up=1.0, slice=1e6
+        )
+        sim = build(scenario, 1)
+        loop.start(sim.world)
+        sim = add_events(sim, 64)
+        self._rows = np.full((MOST_AT_ONCE, 5), -2, np.int64)
+        sim = bind(sim._replace(drops=self._rows))
+        sim.links["loss"] = 0.0
+        w = sim.world
+        w["drops"] = 1
+        w["measure_from"] = 0.0
+        w["edge"] = w["end"] = np.inf
+        w["slice"] = 1e-9
+        self.sim = sim
+        self._arrays = (
+            sim.world,
+            sim.flows,
+            sim.flows.view(np.int64).reshape(1, -1),
+            sim.events,
+            sim.blocks,
+            sim.heap,
+            sim.sacked,
+            sim.received,
+            sim.stack,
+            sim.links,
+        )
+        self._words = np.zeros(kernel.FLOW_WORDS + 16 + 200 * kernel.EVENT_WORDS, np.int64)
+        self._lossy = 2 if setting.ack_loss else 1
+        self._world = sim.world[0]
+
+    def pack(self) -> bytes:
+        """The state now, made relative; the machine itself is unusable until the next `unpack`."""
+        n = kernel.pack(*self._arrays, RTT, self._words)
+        if n < 0:
+            raise SenderChainError(_REASONS[n].format(self.setting))
+        return self._words[:n].tobytes()
+
+    def unpack(self, state: bytes) -> None:
+        kernel.unpack(*self._arrays, self.sim.counts, np.frombuffer(state, np.int64))
+
+    def advance(self) -> float:
+        """Run all events of the next instant; its time."""
+        sim = self.sim
+        time = float(sim.events["time"][sim.heap[0]])
+        status = loop.advance(sim.world, np.nextafter(time, np.inf), 100_000)
+        if status != k.DONE:
+            raise SenderChainError(f"the simulator's loop came back with {status} at an instant")
+        return time
+
+    def drop(self, rows: list[tuple[int, int]]) -> None:
+        """Lose the packets (number, link) of the next instant."""
+        self._rows[:, 4] = -2
+        for row, (number, link) in zip(self._rows, rows, strict=False):
+            row[:] = (k.BY_PACKET, -1, number, 0, link)
+
+    def arrived(self) -> tuple[int, ...]:
+        """Packets that have come to the links that lose, data and acknowledgements, since `unpack`."""
+        links = self.sim.links["arrived"]
+        return (int(links[0]), int(links[1]) if self.setting.ack_loss else 0)
+
+
+_REASONS = {
+    kernel.UNKNOWN_EVENT: "an event is under way whose part in what follows is not known",
+    kernel.BOOKS_WRONG: "the sender's scoreboard does not hold what its count says; please report this",
+    kernel.RTT_VARIES: (
+        "a round-trip time was measured that is not one RTT (acknowledgements are lost or delayed), so the sender's "
+        "estimator has no finite number of states; give tick, such as 0.5"
+    ),
+    kernel.TOO_LONG: "too many packets are under way",
+}  # fmt: skip
+
+
+def explore(
+    setting: Setting, most_states: int = 200_000, progress: Callable[[int, int], None] | None = None
+) -> Explored:
+    """All nodes that a sender reaches.
+
+    Raises
+    ------
+    SenderChainError
+        More nodes than `most_states`, or a sender that cannot be explored.
+    """
+    machine = Machine(setting)
+    found: dict[bytes, int] = {}
+    states: list[bytes | None] = []
+    after: dict[bytes, tuple[int, float, int, int]] = {}
+    result = Explored(setting)
+
+    def number_of(state: bytes) -> int:
+        name = hashlib.blake2b(state, digest_size=16).digest()
+        if name not in found:
+            found[name] = len(states)
+            states.append(state)
+            if len(states) > most_states:
+                raise SenderChainError(
+                    f"{setting.sender} ({setting.rules}) with window {setting.window} has more than {most_states:,} "
+                    f"states (after {result.runs:,} patterns of losses); take a smaller window, or raise most_states"
+                )
+        return found[name]
+
+    def run_on(state: bytes) -> tuple[int, float, int, int]:
+        """(node, time until its instant, timeouts, segments delivered in between) from a state after an instant."""
+        name = hashlib.blake2b(state, digest_size=16).digest()
+        if name in after:
+            return after[name]
+        waited, timeouts, delivered = 0.0, 0, 0
+        for _ in range(_PATIENCE):
+            machine.unpack(state)
+            machine.drop([])
+            waited += machine.advance() - kernel.NOW
+            timeouts += int(machine.sim.counts[0, k.TIMEOUTS])
+            if any(machine.arrived()):
+                after[name] = (number_of(state), waited, timeouts, delivered)
+                return after[name]
+            delivered += int(machine.sim.counts[0, k.GOODPUT])
+            state = machine.pack()
+        raise SenderChainError(f"{_PATIENCE} instants in a row without a packet")
+
+    # Without losses until everything is as it stays.
+    machine.sim.world["now"] = 0.0
+    for _ in range(12 + 4 * setting.window):
+        machine.advance()
+    run_on(machine.pack())
+    place = 0
+    while place < len(states):
+        state = states[place]
+        assert state is not None
+        states[place] = None
+        machine.unpack(state)
+        machine.drop([])
+        machine.advance()
+        data, acks = machine.arrived()
+        sent = machine.sim.counts[0, k.ARRIVED_KIND : k.ARRIVED_KIND + 4].copy()
+        f = machine.sim.flows[0]
+        result.windows.append((float(f["cwnd"]), float(f["ssthresh"]), int(f["top"] - f["una"])))
+        instant = Instant(int(sent[k.NEW]), int(sent[k.NEW + 1 :].sum()), acks)
+        if data + acks > MOST_AT_ONCE:
+            raise SenderChainError(
+                f"{data + acks} packets at one instant have 2^{data + acks} patterns of losses, more than 2^"
+                f"{MOST_AT_ONCE}; take a smaller window"
+            )
+        packets = [(j, 0) for j in range(data)] + [(j, 1) for j in range(acks)]
+        moves: dict[Move, dict[Weight, int]] = {}
+        for pattern in product((False, True), repeat=data + acks):
+            machine.unpack(state)
+            machine.drop([packet for packet, lost in zip(packets, pattern, strict=True) if lost])
+            machine.advance()
+            result.runs += 1
+            counts = machine.sim.counts[0]
+            if machine.arrived() != (data, acks):
+                raise SenderChainError("a loss changed what was sent at the same instant; please report this")
+            lost_new = int(counts[k.DROPPED_KIND + k.NEW])
+            lost_again = int(counts[k.DROPPED_KIND + k.NEW + 1 : k.DROPPED_KIND + 4].sum())
+            lost_acks = int(counts[k.ACKS_DROPPED])
+            if lost_new + lost_again + lost_acks != sum(pattern):
+                raise SenderChainError("not all chosen packets were lost; please report this")
+            weight = (
+                lost_new,
+                instant.new - lost_new,
+                lost_again,
+                instant.again - lost_again,
+                lost_acks,
+                acks - lost_acks,
+            )
+            delivered = int(counts[k.GOODPUT])
+            target, waited, timeouts, more = run_on(machine.pack())
+            move = Move(target, waited / RTT, timeouts, delivered + more)
+            law = moves.setdefault(move, {})
+            law[weight] = law.get(weight, 0) + 1
+        result.moves.append(moves)
+        result.instants.append(instant)
+        place += 1
+        if progress is not None and place % 500 == 0:
+            progress(place, len(states))
+    return result
