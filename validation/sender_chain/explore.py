@@ -108,7 +108,8 @@ class Machine:
 
     def pack(self) -> bytes:
         """The state now, made relative; the machine itself is unusable until the next `unpack`."""
-        n = kernel.pack(*self._arrays, RTT, self._words)
+        grain = self.setting.grain if self.sim.counts[0, k.RECOVERIES] else 0.0
+        n = kernel.pack(*self._arrays, RTT, grain, self._words)
         if n < 0:
             raise SenderChainError(_REASONS[n].format(self.setting))
         return self._words[:n].tobytes()

@@ -61,9 +61,10 @@ def pack(
     stack: Any,
     links: Any,
     rtt: Any,
+    grain: Any,
     out: Any,
 ) -> Any:
-    """Write the state as words; their number, or why not."""
+    """Write the state as words; their number, or why not. With `grain`, the window is rounded to a multiple of it."""
     w = world[0]
     f = flows[0]
     shift = f.una - BASE
@@ -76,9 +77,8 @@ def pack(
         if f.base_rto <= f.min_rto:
             f.dev = 0.0
             f.base_rto = rtt
-    n = 0
-    for j in range(FLOW_WORDS):
-        out[j] = words[0, j]
+    if grain > 0.0:
+        f.cwnd = np.floor(f.cwnd / grain + 0.5) * grain
     n = FLOW_WORDS
     # The rings: one bit a segment from the first unacknowledged one on.
     mask = sacked.shape[1] - 1

@@ -41,6 +41,10 @@ class Setting:
     tick : float, optional
         Granularity of the sender's clock [RTT], 0 for an exact one; default 0, with "ns2", which has a tick, 1/8. Where RTTs as measured are not all alike
         (acknowledgements are lost or delayed) the estimator's state matters, and only with a tick is it finite.
+    grain : float
+        After each fast retransmission, round the congestion window to a multiple of this [packet]; 0: leave it the
+        number that the code makes of it. ns-2 halves windows that are no whole numbers, so that from window 5 on the
+        numbers have no end (docs/sender_chain.md); the chain is then that of a sender that rounds.
     """
 
     sender: str = "sack"
@@ -55,6 +59,7 @@ class Setting:
     delayed_ack: float = 0.0
     ack_loss: bool = False
     tick: float | None = None
+    grain: float = 0.0
 
     def __post_init__(self) -> None:
         if self.sender not in ("tahoe", "reno", "newreno", "sack"):
