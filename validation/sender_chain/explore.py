@@ -57,11 +57,16 @@ class Instant(NamedTuple):
 
 @dataclass
 class Explored:
-    """Nodes 0, 1, ...; `moves[i]` says with how many patterns of each weight node i moves where."""
+    """Nodes 0, 1, ...; `moves[i]` says with how many patterns of each weight node i moves where.
+
+    `paths[i]` has the same pattern by pattern, in the order of `itertools.product((False, True), ...)` over its packets
+    (data first, in their order; True: lost). `windows[i]`: congestion window, threshold and flight before its instant.
+    """
 
     setting: Setting
     instants: list[Instant] = field(default_factory=list)
     moves: list[dict[Move, dict[Weight, int]]] = field(default_factory=list)
+    paths: list[list[Move]] = field(default_factory=list)
     windows: list[tuple[float, float, int]] = field(default_factory=list)
     runs: int = 0
 
@@ -124,6 +129,7 @@ class Machine:
         status = loop.advance(sim.world, np.nextafter(time, np.inf), 100_000)
         if status != k.DONE:
             raise SenderChainError(f"the simulator's loop came back with {status} at an instant")
+        sim.world["now"] = time  # the loop leaves it at where it was to stop
         return time
 
     def drop(self, rows: list[tuple[int, int]]) -> None:
@@ -220,6 +226,7 @@ def explore(
             )
         packets = [(j, 0) for j in range(data)] + [(j, 1) for j in range(acks)]
         moves: dict[Move, dict[Weight, int]] = {}
+        path: list[Move] = []
         for pattern in product((False, True), repeat=data + acks):
             machine.unpack(state)
             machine.drop([packet for packet, lost in zip(packets, pattern, strict=True) if lost])
@@ -244,9 +251,11 @@ def explore(
             delivered = int(counts[k.GOODPUT])
             target, waited, timeouts, more = run_on(machine.pack())
             move = Move(target, waited / RTT, timeouts, delivered + more)
+            path.append(move)
             law = moves.setdefault(move, {})
             law[weight] = law.get(weight, 0) + 1
         result.moves.append(moves)
+        result.paths.append(path)
         result.instants.append(instant)
         place += 1
         if progress is not None and place % 500 == 0:
