@@ -23,6 +23,12 @@ from ..packet.setup import add_events, build
 from . import kernel
 from .setting import RTT, Setting
 
+#: So many different congestion windows are taken for endlessly many.
+MOST_WINDOWS = 2000
+
+#: By how much a rule's clock is put forward to see whether it looks at it [s].
+_LATER = 4096.0
+
 #: More packets at one instant than this are too many patterns.
 MOST_AT_ONCE = 12
 
@@ -132,6 +138,20 @@ class Machine:
         sim.world["now"] = time  # the loop leaves it at where it was to stop
         return time
 
+    def check_rule(self, state: bytes, lost: list[tuple[int, int]], led_to: bytes) -> None:
+        """Refuse a rule of which the same state makes another at another time, or the next time."""
+        for later, reason in ((0.0, "draws random numbers, or remembers more than its flow's record"),
+                              (_LATER, "reads the clock")):  # fmt: skip
+            self.unpack(state)
+            kernel.postpone(self.sim.world, self.sim.flows, self.sim.events, self.sim.links, later)
+            self.drop(lost)
+            self.advance()
+            if self.pack() != led_to:
+                raise SenderChainError(
+                    f"control {self.setting.control!r} {reason}, so what it does does not follow from a state that "
+                    "could come again; take a rule of windows and acknowledgements alone"
+                )
+
     def drop(self, rows: list[tuple[int, int]]) -> None:
         """Lose the packets (number, link) of the next instant."""
         self._rows[:, 4] = -2
@@ -155,6 +175,19 @@ _REASONS = {
 }  # fmt: skip
 
 
+def _endless(setting: Setting, largest: float) -> str:
+    text = (
+        f"the congestion window of {setting.sender} ({setting.rules}, control {setting.control!r}) with window "
+        f"{setting.window} takes more than {MOST_WINDOWS:,} values, up to {largest:g}, and no end is in sight"
+    )
+    if largest > setting.window:
+        return f"{text}: it grows without bound; let the rule stop at f.window"
+    return (
+        f"{text}: each fast retransmission halves what is no whole number; give grain, such as 0.125, for a sender "
+        "that rounds its window then"
+    )
+
+
 def explore(
     setting: Setting, most_states: int = 200_000, progress: Callable[[int, int], None] | None = None
 ) -> Explored:
@@ -170,6 +203,7 @@ def explore(
     states: list[bytes | None] = []
     after: dict[bytes, tuple[int, float, int, int]] = {}
     result = Explored(setting)
+    congestion_windows: set[float] = set()
 
     def number_of(state: bytes) -> int:
         name = hashlib.blake2b(state, digest_size=16).digest()
@@ -218,6 +252,9 @@ def explore(
         sent = machine.sim.counts[0, k.ARRIVED_KIND : k.ARRIVED_KIND + 4].copy()
         f = machine.sim.flows[0]
         result.windows.append((float(f["cwnd"]), float(f["ssthresh"]), int(f["top"] - f["una"])))
+        congestion_windows.add(float(f["cwnd"]))
+        if len(congestion_windows) > MOST_WINDOWS:
+            raise SenderChainError(_endless(setting, max(congestion_windows)))
         instant = Instant(int(sent[k.NEW]), int(sent[k.NEW + 1 :].sum()), acks)
         if data + acks > MOST_AT_ONCE:
             raise SenderChainError(
@@ -228,8 +265,9 @@ def explore(
         moves: dict[Move, dict[Weight, int]] = {}
         path: list[Move] = []
         for pattern in product((False, True), repeat=data + acks):
+            lost = [packet for packet, is_lost in zip(packets, pattern, strict=True) if is_lost]
             machine.unpack(state)
-            machine.drop([packet for packet, lost in zip(packets, pattern, strict=True) if lost])
+            machine.drop(lost)
             machine.advance()
             result.runs += 1
             counts = machine.sim.counts[0]
@@ -249,7 +287,10 @@ def explore(
                 acks - lost_acks,
             )
             delivered = int(counts[k.GOODPUT])
-            target, waited, timeouts, more = run_on(machine.pack())
+            led_to = machine.pack()
+            if setting.control != "reno":
+                machine.check_rule(state, lost, led_to)
+            target, waited, timeouts, more = run_on(led_to)
             move = Move(target, waited / RTT, timeouts, delivered + more)
             path.append(move)
             law = moves.setdefault(move, {})

@@ -338,3 +338,21 @@ def unpack(
         line.free_at = 0.0
         line.woke = 0.0
     counts[:] = 0
+
+
+@_entry
+def postpone(world: Any, flows: Any, events: Any, links: Any, by: Any) -> None:
+    """Let the same state stand at another time: what follows must be the same."""
+    world[0].now += by
+    f = flows[0]
+    f.deadline += by
+    f.due += by
+    if f.timing:
+        f.timed_at += by
+    if f.ack_held:
+        f.held_sent += by
+    if f.timestamps:
+        f.echo += by
+    for j in range(world[0].heap_count):
+        events[links.shape[0] + j].time += by
+        events[links.shape[0] + j].sent += by

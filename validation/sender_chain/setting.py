@@ -39,7 +39,7 @@ class Setting:
     ack_loss : bool
         Whether acknowledgements are lost, too.
     tick : float, optional
-        Granularity of the sender's clock [RTT], 0 for an exact one; default 0, with "ns2", which has a tick, 1/8. Where RTTs as measured are not all alike
+        Granularity of the sender's clock [RTT], 0 for an exact one; default 0, with "ns2", which has a tick, 1/4. Where RTTs as measured are not all alike
         (acknowledgements are lost or delayed) the estimator's state matters, and only with a tick is it finite.
     grain : float
         After each fast retransmission, round the congestion window to a multiple of this [packet]; 0: leave it the
@@ -68,7 +68,7 @@ class Setting:
         check("backoff_cap", self.backoff_cap, 0, 16, "count doublings", whole=True)
         check("timeout", self.timeout, 1.0, 1024.0, "in round-trip times")
         if self.tick is None:
-            object.__setattr__(self, "tick", 0.125 if self.rules == "ns2" else 0.0)
+            object.__setattr__(self, "tick", 0.25 if self.rules == "ns2" else 0.0)
         for name in ("timeout", "delayed_ack", "tick"):
             value = 8.0 * getattr(self, name)
             if value != int(value):
