@@ -7,12 +7,14 @@ losses leads, through instants without chance, to the next node, after a time th
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import config
 
 from tcpdynamics.errors import ScenarioError
 
@@ -38,6 +40,11 @@ _PATIENCE = 10_000
 
 class SenderChainError(ScenarioError):
     """A sender whose states cannot be explored; the message says why."""
+
+
+def _plain(records: Any, kind: Any) -> Any:
+    """The same records without attributes, which take time; interpreted, the kernels need them."""
+    return records if config.DISABLE_JIT else records.view(kind, np.ndarray)
 
 
 #: Powers of p, 1 - p (new data), p_r, 1 - p_r (data sent again), a, 1 - a (acknowledgements).
@@ -101,22 +108,25 @@ class Machine:
         w["edge"] = w["end"] = np.inf
         w["slice"] = 1e-9
         self.sim = sim
+        self._world = _plain(sim.world, k.WORLD)
+        self._events = _plain(sim.events, k.EVENT)
+        self._links = _plain(sim.links, k.LINK)
+        self.flows = _plain(sim.flows, k.FLOW)
+        words = sim.flows.view(np.int64).reshape(1, -1)
         self._arrays = (
-            sim.world,
-            sim.flows,
-            sim.flows.view(np.int64).reshape(1, -1),
-            sim.events,
+            self._world,
+            self.flows,
+            words,
+            self._events,
             sim.blocks,
             sim.heap,
             sim.sacked,
             sim.received,
             sim.stack,
-            sim.links,
+            self._links,
         )
+        self._now, self._times, self._arrived = self._world["now"], self._events["time"], self._links["arrived"]
         self._words = np.zeros(kernel.FLOW_WORDS + 16 + 200 * kernel.EVENT_WORDS, np.int64)
-        self._lossy = 2 if setting.ack_loss else 1
-        self._world = sim.world[0]
-
     def pack(self) -> bytes:
         """The state now, made relative; the machine itself is unusable until the next `unpack`."""
         grain = self.setting.grain if self.sim.counts[0, k.RECOVERIES] else 0.0
@@ -130,12 +140,11 @@ class Machine:
 
     def advance(self) -> float:
         """Run all events of the next instant; its time."""
-        sim = self.sim
-        time = float(sim.events["time"][sim.heap[0]])
-        status = loop.advance(sim.world, np.nextafter(time, np.inf), 100_000)
+        time = float(self._times[self.sim.heap[0]])
+        status = loop.advance(self._world, math.nextafter(time, math.inf), 100_000)
         if status != k.DONE:
             raise SenderChainError(f"the simulator's loop came back with {status} at an instant")
-        sim.world["now"] = time  # the loop leaves it at where it was to stop
+        self._now[0] = time  # the loop leaves it at where it was to stop
         return time
 
     def check_rule(self, state: bytes, lost: list[tuple[int, int]], led_to: bytes) -> None:
@@ -143,7 +152,7 @@ class Machine:
         for later, reason in ((0.0, "draws random numbers, or remembers more than its flow's record"),
                               (_LATER, "reads the clock")):  # fmt: skip
             self.unpack(state)
-            kernel.postpone(self.sim.world, self.sim.flows, self.sim.events, self.sim.links, later)
+            kernel.postpone(self._world, self.flows, self._events, self._links, later)
             self.drop(lost)
             self.advance()
             if self.pack() != led_to:
@@ -155,13 +164,18 @@ class Machine:
     def drop(self, rows: list[tuple[int, int]]) -> None:
         """Lose the packets (number, link) of the next instant."""
         self._rows[:, 4] = -2
-        for row, (number, link) in zip(self._rows, rows, strict=False):
-            row[:] = (k.BY_PACKET, -1, number, 0, link)
+        for row, (number, link) in enumerate(rows):
+            self._rows[row] = (k.BY_PACKET, -1, number, 0, link)
 
     def arrived(self) -> tuple[int, ...]:
         """Packets that have come to the links that lose, data and acknowledgements, since `unpack`."""
-        links = self.sim.links["arrived"]
+        links = self._arrived
         return (int(links[0]), int(links[1]) if self.setting.ack_loss else 0)
+
+    def counts(self) -> list[int]:
+        """What was counted since `unpack`."""
+        counted: list[int] = self.sim.counts[0].tolist()
+        return counted
 
 
 _REASONS = {
@@ -227,16 +241,16 @@ def explore(
             machine.unpack(state)
             machine.drop([])
             waited += machine.advance() - kernel.NOW
-            timeouts += int(machine.sim.counts[0, k.TIMEOUTS])
+            counts = machine.counts()
+            timeouts += counts[k.TIMEOUTS]
             if any(machine.arrived()):
                 after[name] = (number_of(state), waited, timeouts, delivered)
                 return after[name]
-            delivered += int(machine.sim.counts[0, k.GOODPUT])
+            delivered += counts[k.GOODPUT]
             state = machine.pack()
         raise SenderChainError(f"{_PATIENCE} instants in a row without a packet")
 
     # Without losses until everything is as it stays.
-    machine.sim.world["now"] = 0.0
     for _ in range(12 + 4 * setting.window):
         machine.advance()
     run_on(machine.pack())
@@ -249,13 +263,13 @@ def explore(
         machine.drop([])
         machine.advance()
         data, acks = machine.arrived()
-        sent = machine.sim.counts[0, k.ARRIVED_KIND : k.ARRIVED_KIND + 4].copy()
-        f = machine.sim.flows[0]
+        sent = machine.counts()[k.ARRIVED_KIND : k.ARRIVED_KIND + 4]
+        f = machine.flows[0]
         result.windows.append((float(f["cwnd"]), float(f["ssthresh"]), int(f["top"] - f["una"])))
         congestion_windows.add(float(f["cwnd"]))
         if len(congestion_windows) > MOST_WINDOWS:
             raise SenderChainError(_endless(setting, max(congestion_windows)))
-        instant = Instant(int(sent[k.NEW]), int(sent[k.NEW + 1 :].sum()), acks)
+        instant = Instant(sent[k.NEW], sum(sent[k.NEW + 1 :]), acks)
         if data + acks > MOST_AT_ONCE:
             raise SenderChainError(
                 f"{data + acks} packets at one instant have 2^{data + acks} patterns of losses, more than 2^"
@@ -270,12 +284,12 @@ def explore(
             machine.drop(lost)
             machine.advance()
             result.runs += 1
-            counts = machine.sim.counts[0]
+            counts = machine.counts()
             if machine.arrived() != (data, acks):
                 raise SenderChainError("a loss changed what was sent at the same instant; please report this")
-            lost_new = int(counts[k.DROPPED_KIND + k.NEW])
-            lost_again = int(counts[k.DROPPED_KIND + k.NEW + 1 : k.DROPPED_KIND + 4].sum())
-            lost_acks = int(counts[k.ACKS_DROPPED])
+            lost_new = counts[k.DROPPED_KIND + k.NEW]
+            lost_again = sum(counts[k.DROPPED_KIND + k.NEW + 1 : k.DROPPED_KIND + 4])
+            lost_acks = counts[k.ACKS_DROPPED]
             if lost_new + lost_again + lost_acks != sum(pattern):
                 raise SenderChainError("not all chosen packets were lost; please report this")
             weight = (
@@ -286,7 +300,7 @@ def explore(
                 lost_acks,
                 acks - lost_acks,
             )
-            delivered = int(counts[k.GOODPUT])
+            delivered = counts[k.GOODPUT]
             led_to = machine.pack()
             if setting.control != "reno":
                 machine.check_rule(state, lost, led_to)
