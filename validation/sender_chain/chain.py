@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,7 +107,9 @@ class SenderChain:
 
     @cached_property
     def _symbols_used(self) -> tuple[str, ...]:
-        named = {name for steps in self.steps for law in steps.values() for term in law for name in _names(term)}
+        named = {
+            name for steps in self.steps for law in steps.values() for term in law for name in _names(term)
+        }
         return tuple(name for name in ("p", "p_r", "a") if name in named)
 
     def sent(self) -> Reward:
@@ -145,17 +148,17 @@ class SenderChain:
         parts = []
         for n in range(1, most + 1):
             chosen = [self._label(i) for i, at in enumerate(self.instants) if at.new + at.again == n]
-            total: Any = 0.0
+            total: Any = 0 * pi.isel(state=0, drop=True)
             for name in chosen:
                 total = total + pi.sel(state=name, drop=True) / held[name]
-            parts.append(xr.zeros_like(pi.isel(state=0, drop=True)) + total)
-        shares = xr.concat([1.0 - sum(parts[1:], parts[0]), *parts], "sent")
+            parts.append(total)
+        shares = xr.concat([1 - sum(parts[1:], parts[0]), *parts], "sent")
         return shares.assign_coords(sent=np.arange(most + 1)).rename("share")
 
     def _held(self, name: str, law: xr.Dataset) -> Any:
         expression = self._holding.get(name, 1)
         if not hasattr(expression, "free_symbols") or not expression.free_symbols:
-            return float(expression)
+            return expression if law["probability"].dtype == object else float(expression)
         import sympy
 
         symbols = sorted(expression.free_symbols, key=str)
@@ -181,7 +184,10 @@ class SenderChain:
         time = np.zeros(n)
         for i, steps in enumerate(self.steps):
             for step, law in steps.items():
-                chance = sum(c * float(np.prod([v**e for v, e in zip(values, term, strict=True)])) for term, c in law.items())
+                chance = sum(
+                    c * float(np.prod([v**e for v, e in zip(values, term, strict=True)]))
+                    for term, c in law.items()
+                )
                 rows.append(i)
                 columns.append(step[0])
                 entries.append(chance)
@@ -294,9 +300,7 @@ def compiled(
         kinds = [Instant(at.new + at.again, 0, at.acks) for at in explored.instants]
     numbers = list(range(len(laws)))
     if lump:
-        plain = [
-            {(step[0], step[1:]): tuple(law.items()) for step, law in steps.items()} for steps in laws
-        ]
+        plain = [{(step[0], step[1:]): tuple(law.items()) for step, law in steps.items()} for steps in laws]
         numbers = classes(kinds, plain)
     first: dict[int, int] = {}
     for state, number in enumerate(numbers):

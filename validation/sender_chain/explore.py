@@ -125,8 +125,13 @@ class Machine:
             sim.stack,
             self._links,
         )
-        self._now, self._times, self._arrived = self._world["now"], self._events["time"], self._links["arrived"]
+        self._now, self._times, self._arrived = (
+            self._world["now"],
+            self._events["time"],
+            self._links["arrived"],
+        )
         self._words = np.zeros(kernel.FLOW_WORDS + 16 + 200 * kernel.EVENT_WORDS, np.int64)
+
     def pack(self) -> bytes:
         """The state now, made relative; the machine itself is unusable until the next `unpack`."""
         grain = self.setting.grain if self.sim.counts[0, k.RECOVERIES] else 0.0

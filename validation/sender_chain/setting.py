@@ -39,8 +39,9 @@ class Setting:
     ack_loss : bool
         Whether acknowledgements are lost, too.
     tick : float, optional
-        Granularity of the sender's clock [RTT], 0 for an exact one; default 0, with "ns2", which has a tick, 1/4. Where RTTs as measured are not all alike
-        (acknowledgements are lost or delayed) the estimator's state matters, and only with a tick is it finite.
+        Granularity of the sender's clock [RTT], 0 for an exact one; default 0, with "ns2", which needs a tick, 1/4.
+        Where RTTs as measured are not all alike (acknowledgements are lost or delayed) the estimator's state matters,
+        and only with a tick is it finite.
     grain : float
         After each fast retransmission, round the congestion window to a multiple of this [packet]; 0: leave it the
         number that the code makes of it. ns-2 halves windows that are no whole numbers, so that from window 5 on the
