@@ -185,8 +185,8 @@ class SenderChain:
         for i, steps in enumerate(self.steps):
             for step, law in steps.items():
                 chance = sum(
-                    c * float(np.prod([v**e for v, e in zip(values, term, strict=True)]))
-                    for term, c in law.items()
+                    count * math.prod(v**e for v, e in zip(values, term, strict=True))
+                    for term, count in law.items()
                 )
                 rows.append(i)
                 columns.append(step[0])
