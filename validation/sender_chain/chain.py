@@ -92,8 +92,8 @@ class SenderChain:
             if set(held) != {1.0}:
                 holding[source] = sum(_number(time) * self._expression(law) for time, law in held.items())
         transitions = {edge: self._expression(law) for edge, law in moves.items()}
-        for name, (target, time) in self._waits.items():
-            transitions[name, self._label(target)] = 1
+        for name, (following, time) in self._waits.items():
+            transitions[name, self._label(following)] = 1
             if time != 1.0:
                 holding[name] = _number(time)
         return MarkovChain(
@@ -152,8 +152,9 @@ class SenderChain:
             for name in chosen:
                 total = total + pi.sel(state=name, drop=True) / held[name]
             parts.append(total)
-        shares = xr.concat([1 - sum(parts[1:], parts[0]), *parts], "sent")
-        return shares.assign_coords(sent=np.arange(most + 1)).rename("share")
+        shares: xr.DataArray = xr.concat([1 - sum(parts[1:], parts[0]), *parts], "sent")
+        named: xr.DataArray = shares.assign_coords(sent=np.arange(most + 1)).rename("share")
+        return named
 
     def _held(self, name: str, law: xr.Dataset) -> Any:
         expression = self._holding.get(name, 1)
@@ -293,7 +294,7 @@ def compiled(
     for moves in explored.moves:
         law: dict[Step, Polynomial] = {}
         for move, terms in moves.items():
-            _add(law.setdefault(tuple(move), {}), _merged(terms) if same_loss else terms)
+            _add(law.setdefault((*move,), {}), _merged(terms) if same_loss else terms)
         laws.append(law)
     kinds: list[Any] = list(explored.instants)
     if same_loss:
@@ -308,8 +309,8 @@ def compiled(
     steps_of: list[dict[Step, Polynomial]] = []
     for state in first.values():
         steps: dict[Step, Polynomial] = {}
-        for (target, *marks), law in laws[state].items():
-            _add(steps.setdefault((numbers[target], *marks), {}), law)  # type: ignore[arg-type]
+        for step, weights in laws[state].items():
+            _add(steps.setdefault((numbers[step[0]], *step[1:]), {}), weights)
         steps_of.append(steps)
     recurrent = _recurrent(steps_of)
     place = {old: new for new, old in enumerate(recurrent)}
@@ -317,10 +318,7 @@ def compiled(
     return SenderChain(
         explored.setting,
         [kinds[states[old]] for old in recurrent],
-        [
-            {(place[target], *marks): law for (target, *marks), law in steps_of[old].items()}  # type: ignore[misc]
-            for old in recurrent
-        ],
+        [{(place[step[0]], *step[1:]): law for step, law in steps_of[old].items()} for old in recurrent],
         explored.size,
         len(first),
         same_loss,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-Law = Mapping[tuple[int, Hashable], Hashable]
+Law = Mapping[tuple[int, Any], tuple[tuple[Any, int], ...]]
 
 
 def classes(kinds: Sequence[Hashable], laws: Sequence[Law]) -> list[int]:
@@ -41,7 +41,7 @@ def classes(kinds: Sequence[Hashable], laws: Sequence[Law]) -> list[int]:
             sums: dict[Any, int] = {}
             for (target, mark), weight in law.items():
                 there = current[target]
-                for term, number in weight:  # type: ignore[attr-defined]
+                for term, number in weight:
                     key = (there, mark, term)
                     sums[key] = sums.get(key, 0) + number
             signatures.append((current[state], frozenset(sums.items())))

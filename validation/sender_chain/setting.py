@@ -113,5 +113,5 @@ class Setting:
         """
         there = Link("sender", "receiver", rate=None, delay=RTT / 2, loss=loss, duplex=False)
         back = Link("receiver", "sender", rate=None, delay=RTT / 2, loss=ack_loss, duplex=False)
-        more = {"clock": "grid", "epoch": RTT, "most_in_epoch": 2 * self.window} | more
-        return Scenario(flows=(self.flows(),), links=(there, back), **more)
+        chosen: dict[str, Any] = {"clock": "grid", "epoch": RTT, "most_in_epoch": 2 * self.window} | more
+        return Scenario(flows=(self.flows(),), links=(there, back), **chosen)
