@@ -1,0 +1,348 @@
+"""The chain of a sender: states of the simulator, lumped, with polynomials of the loss rate between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tcpdynamics.solvers.problems import MarkovChain, Reward
+
+from .explore import Explored, Instant, Weight, explore
+from .lumping import classes
+from .setting import Setting
+
+if TYPE_CHECKING:
+    import sympy
+    import xarray as xr
+
+#: What a lumped move is: the class that it leads to, time [RTT], timers on the way, new segments received.
+Step = tuple[int, float, int, int]
+#: A polynomial as {powers of p, 1-p, p_r, 1-p_r, a, 1-a: coefficient}, all coefficients positive.
+Polynomial = dict[Weight, int]
+
+
+@dataclass(frozen=True, eq=False)
+class SenderChain:
+    """A sender's own chain; made by `sender_chain`.
+
+    Attributes
+    ----------
+    setting : Setting
+    instants : list of Instant
+        Of each class of states: how many packets meet a chance of loss at its instant.
+    steps : list of {(class, time, timeouts, delivered): polynomial}
+        What may follow.
+    explored, lumped : int
+        States of the simulator, and classes of states that behave alike; of these `len(instants)` recur for ever.
+    same_loss : bool
+        Whether data sent again is lost like new data (the symbol `p_r` is not used).
+    """
+
+    setting: Setting
+    instants: list[Instant]
+    steps: list[dict[Step, Polynomial]]
+    explored: int
+    lumped: int
+    same_loss: bool
+    parameters: Mapping[str, Any]
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """States of the chain: `Sn.i` sends n packets, `b(t).i` waits t RTTs for the timer before i; classes `i`."""
+        return (*(self._label(i) for i in range(len(self.instants))), *self._waits)
+
+    def _label(self, i: int) -> str:
+        at = self.instants[i]
+        sent = at.new + at.again
+        return f"S{sent}.{i}" if sent or not at.acks else f"A{at.acks}.{i}"
+
+    @cached_property
+    def _waits(self) -> dict[str, tuple[int, float]]:
+        """Label of each wait -> the class that it leads to, and how long it is [RTT]."""
+        found: dict[str, tuple[int, float]] = {}
+        for steps in self.steps:
+            for step in steps:
+                if name := self._wait(step):
+                    found[name] = (step[0], max(step[1] - 1.0, 0.0))
+        return dict(sorted(found.items(), key=lambda item: (item[1][1], item[1][0])))
+
+    def _wait(self, step: Step) -> str | None:
+        target, time, timeouts, _ = step
+        if timeouts == 0 and time <= 1.0:
+            return None
+        return f"{'b' if timeouts else 'w'}({max(time - 1.0, 0.0):g}).{target}"
+
+    def chain(self) -> MarkovChain:
+        """The chain: an instant and the round trip after it is a state, and so is each wait before an instant."""
+        moves: dict[tuple[str, str], Polynomial] = {}
+        holding: dict[str, Any] = {}
+        for i, steps in enumerate(self.steps):
+            source = self._label(i)
+            held: dict[float, Polynomial] = {}
+            for step, polynomial in steps.items():
+                target = self._wait(step) or self._label(step[0])
+                _add(moves.setdefault((source, target), {}), polynomial)
+                _add(held.setdefault(min(step[1], 1.0), {}), polynomial)
+            if set(held) != {1.0}:
+                holding[source] = sum(_number(time) * self._expression(law) for time, law in held.items())
+        transitions = {edge: self._expression(law) for edge, law in moves.items()}
+        for name, (following, time) in self._waits.items():
+            transitions[name, self._label(following)] = 1
+            if time != 1.0:
+                holding[name] = _number(time)
+        return MarkovChain(
+            transitions,
+            dict(self.parameters),
+            states=self.labels,
+            holding=holding,
+            domain={name: (0.0, 1.0) for name in self._symbols_used},
+            name=f"sender chain: {self.setting.sender} ({self.setting.rules}), window {self.setting.window}",
+        )
+
+    @cached_property
+    def _symbols_used(self) -> tuple[str, ...]:
+        named = {
+            name for steps in self.steps for law in steps.values() for term in law for name in _names(term)
+        }
+        return tuple(name for name in ("p", "p_r", "a") if name in named)
+
+    def sent(self) -> Reward:
+        """Packets of data sent in each step."""
+        return self._reward("packets sent", lambda i, step: self.instants[i].new + self.instants[i].again)
+
+    def delivered(self) -> Reward:
+        """Segments that are new to the receiver, in each step."""
+        return self._reward("segments delivered", lambda i, step: step[3])
+
+    def _reward(self, name: str, of: Callable[[int, Step], int]) -> Reward:
+        joint: dict[tuple[str, str], dict[int, Polynomial]] = {}
+        for i, steps in enumerate(self.steps):
+            for step, polynomial in steps.items():
+                edge = (self._label(i), self._wait(step) or self._label(step[0]))
+                _add(joint.setdefault(edge, {}).setdefault(of(i, step), {}), polynomial)
+        laws: dict[tuple[str, str], dict[int, Any]] = {
+            edge: {reward: self._expression(law) for reward, law in cells.items()}
+            for edge, cells in joint.items()
+        }
+        for wait, (target, _) in self._waits.items():
+            laws[wait, self._label(target)] = {0: 1}
+        return Reward(laws, name, "packet")
+
+    def packets_per_round_trip(self, law: xr.Dataset) -> xr.DataArray:
+        """Share of round-trip times with n packets sent, from a result of `stationary`; n = 0 is silence.
+
+        Where instants lie closer than a round trip (acknowledgements are lost or delayed) it is the rate of instants
+        with n packets [1/RTT].
+        """
+        import xarray as xr
+
+        pi = law["probability"]
+        held = {name: self._held(name, law) for name in self.labels}
+        most = max(at.new + at.again for at in self.instants)
+        parts = []
+        for n in range(1, most + 1):
+            chosen = [self._label(i) for i, at in enumerate(self.instants) if at.new + at.again == n]
+            total: Any = 0 * pi.isel(state=0, drop=True)
+            for name in chosen:
+                total = total + pi.sel(state=name, drop=True) / held[name]
+            parts.append(total)
+        shares: xr.DataArray = xr.concat([1 - sum(parts[1:], parts[0]), *parts], "sent")
+        named: xr.DataArray = shares.assign_coords(sent=np.arange(most + 1)).rename("share")
+        return named
+
+    def _held(self, name: str, law: xr.Dataset) -> Any:
+        expression = self._holding.get(name, 1)
+        if not hasattr(expression, "free_symbols") or not expression.free_symbols:
+            return expression if law["probability"].dtype == object else float(expression)
+        import sympy
+
+        symbols = sorted(expression.free_symbols, key=str)
+        values = [law[str(s)] if str(s) in law.coords else self.parameters[str(s)] for s in symbols]
+        return sympy.lambdify(symbols, expression)(*values)
+
+    @cached_property
+    def _holding(self) -> Mapping[str, Any]:
+        return self.chain().holding
+
+    def silent(self) -> list[str]:
+        """Labels of the waits for a timer."""
+        return [name for name in self._waits if name.startswith("b")]
+
+    def at(self, p: float, p_r: float | None = None, a: float = 0.0) -> NDArray[np.float64]:
+        """Share of round-trip times with n packets, by a sparse linear system: a look at large chains."""
+        from scipy import sparse
+        from scipy.sparse.linalg import spsolve
+
+        values = (p, 1 - p, p if p_r is None else p_r, 1 - (p if p_r is None else p_r), a, 1 - a)
+        rows, columns, entries = [], [], []
+        n = len(self.steps)
+        time = np.zeros(n)
+        for i, steps in enumerate(self.steps):
+            for step, law in steps.items():
+                chance = sum(
+                    count * math.prod(v**e for v, e in zip(values, term, strict=True))
+                    for term, count in law.items()
+                )
+                rows.append(i)
+                columns.append(step[0])
+                entries.append(chance)
+                time[i] += chance * step[1]
+        matrix = sparse.csr_matrix((entries, (rows, columns)), shape=(n, n))
+        system = (matrix.T - sparse.eye(n)).tolil()
+        system[-1, :] = 1.0
+        right = np.zeros(n)
+        right[-1] = 1.0
+        visits = spsolve(system.tocsc(), right)
+        sent = np.array([at.new + at.again for at in self.instants])
+        shares = np.bincount(sent, visits) / (visits @ time)
+        shares[0] = 1.0 - shares[1:].sum()
+        return np.asarray(shares)
+
+    def _expression(self, law: Polynomial) -> sympy.Expr:
+        import sympy
+
+        return sympy.Add(*(count * _monomial(term) for term, count in law.items()))
+
+
+def _add(to: Polynomial, law: Mapping[Weight, int]) -> None:
+    for term, count in law.items():
+        to[term] = to.get(term, 0) + count
+
+
+def _number(time: float) -> Any:
+    """A time as an exact number."""
+    import sympy
+
+    return int(time) if time == int(time) else sympy.Rational(*float(time).as_integer_ratio())
+
+
+def _names(term: Weight) -> list[str]:
+    return [name for name, i in (("p", 0), ("p_r", 2), ("a", 4)) if term[i] or term[i + 1]]
+
+
+_MONOMIALS: dict[Weight, Any] = {}
+
+
+def _monomial(term: Weight) -> Any:
+    if term not in _MONOMIALS:
+        import sympy
+
+        p, p_r, a = sympy.symbols("p p_r a")
+        bases = (p, 1 - p, p_r, 1 - p_r, a, 1 - a)
+        _MONOMIALS[term] = sympy.Mul(*(base**power for base, power in zip(bases, term, strict=True)))
+    return _MONOMIALS[term]
+
+
+def sender_chain(
+    sender: str = "sack",
+    window: int = 6,
+    *,
+    loss: Any = None,
+    ack_loss: Any = None,
+    retransmission_loss: Any = None,
+    lump: bool = True,
+    most_states: int = 200_000,
+    progress: Callable[[int, int], None] | None = None,
+    **setting: Any,
+) -> SenderChain:
+    """Compile a chain from the simulator's own sender and receiver, under independent loss and a constant RTT.
+
+    Parameters
+    ----------
+    sender, window : see `Setting`
+    loss, ack_loss, retransmission_loss : number, array or DataArray, optional
+        Values of p, a, p_r. Without `retransmission_loss` data sent again is lost like new data. With `ack_loss`, or
+        `Setting`'s `ack_loss=True` for a symbol without a value, acknowledgements are lost too.
+    lump : bool
+        Whether states that behave alike become one.
+    most_states : int
+        Refuse to explore more.
+    **setting : other fields of `Setting`
+
+    Raises
+    ------
+    SenderChainError
+        More states than `most_states`, or a sender that cannot be explored.
+
+    Examples
+    --------
+    >>> from tcpdynamics.solvers import stationary
+    >>> tahoe = sender_chain("tahoe", 2, rules="rfc", loss=0.1)
+    >>> tahoe.packets_per_round_trip(stationary(tahoe.chain())).values.round(4)
+    array([0.2103, 0.1755, 0.6142])
+    """
+    if ack_loss is not None:
+        setting["ack_loss"] = True
+    chosen = Setting(sender=sender, window=window, **setting)
+    explored = explore(chosen, most_states, progress)
+    values = {"p": loss, "p_r": retransmission_loss, "a": ack_loss}
+    parameters = {name: value for name, value in values.items() if value is not None}
+    return compiled(explored, retransmission_loss is None, lump, parameters)
+
+
+def compiled(
+    explored: Explored, same_loss: bool = True, lump: bool = True, parameters: Mapping[str, Any] | None = None
+) -> SenderChain:
+    """The chain of what was explored: its recurrent states, lumped."""
+    laws: list[dict[Step, Polynomial]] = []
+    for moves in explored.moves:
+        law: dict[Step, Polynomial] = {}
+        for move, terms in moves.items():
+            _add(law.setdefault((*move,), {}), _merged(terms) if same_loss else terms)
+        laws.append(law)
+    kinds: list[Any] = list(explored.instants)
+    if same_loss:
+        kinds = [Instant(at.new + at.again, 0, at.acks) for at in explored.instants]
+    numbers = list(range(len(laws)))
+    if lump:
+        plain = [{(step[0], step[1:]): tuple(law.items()) for step, law in steps.items()} for steps in laws]
+        numbers = classes(kinds, plain)
+    first: dict[int, int] = {}
+    for state, number in enumerate(numbers):
+        first.setdefault(number, state)
+    steps_of: list[dict[Step, Polynomial]] = []
+    for state in first.values():
+        steps: dict[Step, Polynomial] = {}
+        for step, weights in laws[state].items():
+            _add(steps.setdefault((numbers[step[0]], *step[1:]), {}), weights)
+        steps_of.append(steps)
+    recurrent = _recurrent(steps_of)
+    place = {old: new for new, old in enumerate(recurrent)}
+    states = list(first.values())
+    return SenderChain(
+        explored.setting,
+        [kinds[states[old]] for old in recurrent],
+        [{(place[step[0]], *step[1:]): law for step, law in steps_of[old].items()} for old in recurrent],
+        explored.size,
+        len(first),
+        same_loss,
+        dict(parameters or {}),
+    )
+
+
+def _merged(terms: Mapping[Weight, int]) -> Polynomial:
+    """Data sent again is lost like new data."""
+    law: Polynomial = {}
+    for (lost, kept, lost_again, kept_again, *acks), count in terms.items():
+        term: Weight = (lost + lost_again, kept + kept_again, 0, 0, *acks)  # type: ignore[assignment]
+        law[term] = law.get(term, 0) + count
+    return law
+
+
+def _recurrent(steps: list[dict[Step, Polynomial]]) -> list[int]:
+    """The states that come back for ever, in order."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
+    rows = [i for i, law in enumerate(steps) for _ in law]
+    columns = [step[0] for law in steps for step in law]
+    graph = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(steps), len(steps)))
+    _, part = connected_components(graph, connection="strong")
+    leaves = {part[i] for i, j in zip(rows, columns, strict=True) if part[i] != part[j]}
+    return [i for i in range(len(steps)) if part[i] not in leaves]

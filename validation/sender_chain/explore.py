@@ -1,0 +1,323 @@
+"""Explore the states of the simulator's own sender and receiver: every pattern of losses from every state.
+
+A node is the state just before an instant at which packets meet a chance of being lost. From there each pattern of
+losses leads, through instants without chance, to the next node, after a time that the pattern says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import config
+
+from tcpdynamics.errors import ScenarioError
+
+from ..packet.kernel import loop
+from ..packet.kernel import records as k
+from ..packet.kernel.views import bind
+from ..packet.setup import add_events, build
+from . import kernel
+from .setting import RTT, Setting
+
+#: So many different congestion windows are taken for endlessly many.
+MOST_WINDOWS = 2000
+
+#: By how much a rule's clock is put forward to see whether it looks at it [s].
+_LATER = 4096.0
+
+#: More packets at one instant than this are too many patterns.
+MOST_AT_ONCE = 12
+
+#: Instants without a chance of loss in a row, at most.
+_PATIENCE = 10_000
+
+
+class SenderChainError(ScenarioError):
+    """A sender whose states cannot be explored; the message says why."""
+
+
+def _plain(records: Any, kind: Any) -> Any:
+    """The same records without attributes, which take time; interpreted, the kernels need them."""
+    return records if config.DISABLE_JIT else records.view(kind, np.ndarray)
+
+
+#: Powers of p, 1 - p (new data), p_r, 1 - p_r (data sent again), a, 1 - a (acknowledgements).
+Weight = tuple[int, int, int, int, int, int]
+
+
+class Move(NamedTuple):
+    """Where a pattern of losses leads: the next node, after so many RTTs, so many timers and new segments received."""
+
+    target: int
+    time: float
+    timeouts: int
+    delivered: int
+
+
+class Instant(NamedTuple):
+    """What meets a chance of loss at an instant: new data, data sent again, acknowledgements."""
+
+    new: int
+    again: int
+    acks: int
+
+
+@dataclass
+class Explored:
+    """Nodes 0, 1, ...; `moves[i]` says with how many patterns of each weight node i moves where.
+
+    `paths[i]` has the same pattern by pattern, in the order of `itertools.product((False, True), ...)` over its packets
+    (data first, in their order; True: lost). `windows[i]`: congestion window, threshold and flight before its instant.
+    """
+
+    setting: Setting
+    instants: list[Instant] = field(default_factory=list)
+    moves: list[dict[Move, dict[Weight, int]]] = field(default_factory=list)
+    paths: list[list[Move]] = field(default_factory=list)
+    windows: list[tuple[float, float, int]] = field(default_factory=list)
+    runs: int = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.moves)
+
+
+class Machine:
+    """The compiled loop with one flow, put into any state and run on from there."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        scenario = setting.scenario(
+            0.5, 0.5 if setting.ack_loss else 0.0, scheduler="heap", duration=1e6, warm_up=1.0, slice=1e6
+        )
+        sim = build(scenario, 1)
+        loop.start(sim.world)
+        sim = add_events(sim, 64)
+        self._rows = np.full((MOST_AT_ONCE, 5), -2, np.int64)
+        sim = bind(sim._replace(drops=self._rows))
+        sim.links["loss"] = 0.0
+        w = sim.world
+        w["drops"] = 1
+        w["measure_from"] = 0.0
+        w["edge"] = w["end"] = np.inf
+        w["slice"] = 1e-9
+        self.sim = sim
+        self._world = _plain(sim.world, k.WORLD)
+        self._events = _plain(sim.events, k.EVENT)
+        self._links = _plain(sim.links, k.LINK)
+        self.flows = _plain(sim.flows, k.FLOW)
+        words = sim.flows.view(np.int64).reshape(1, -1)
+        self._arrays = (
+            self._world,
+            self.flows,
+            words,
+            self._events,
+            sim.blocks,
+            sim.heap,
+            sim.sacked,
+            sim.received,
+            sim.stack,
+            self._links,
+        )
+        self._now, self._times, self._arrived = (
+            self._world["now"],
+            self._events["time"],
+            self._links["arrived"],
+        )
+        self._words = np.zeros(kernel.FLOW_WORDS + 16 + 200 * kernel.EVENT_WORDS, np.int64)
+
+    def pack(self) -> bytes:
+        """The state now, made relative; the machine itself is unusable until the next `unpack`."""
+        grain = self.setting.grain if self.sim.counts[0, k.RECOVERIES] else 0.0
+        n = kernel.pack(*self._arrays, RTT, grain, self._words)
+        if n < 0:
+            raise SenderChainError(_REASONS[n].format(self.setting))
+        return self._words[:n].tobytes()
+
+    def unpack(self, state: bytes) -> None:
+        kernel.unpack(*self._arrays, self.sim.counts, np.frombuffer(state, np.int64))
+
+    def advance(self) -> float:
+        """Run all events of the next instant; its time."""
+        time = float(self._times[self.sim.heap[0]])
+        status = loop.advance(self._world, math.nextafter(time, math.inf), 100_000)
+        if status != k.DONE:
+            raise SenderChainError(f"the simulator's loop came back with {status} at an instant")
+        self._now[0] = time  # the loop leaves it at where it was to stop
+        return time
+
+    def check_rule(self, state: bytes, lost: list[tuple[int, int]], led_to: bytes) -> None:
+        """Refuse a rule of which the same state makes another at another time, or the next time."""
+        for later, reason in ((0.0, "draws random numbers, or remembers more than its flow's record"),
+                              (_LATER, "reads the clock")):  # fmt: skip
+            self.unpack(state)
+            kernel.postpone(self._world, self.flows, self._events, self._links, later)
+            self.drop(lost)
+            self.advance()
+            if self.pack() != led_to:
+                raise SenderChainError(
+                    f"control {self.setting.control!r} {reason}, so what it does does not follow from a state that "
+                    "could come again; take a rule of windows and acknowledgements alone"
+                )
+
+    def drop(self, rows: list[tuple[int, int]]) -> None:
+        """Lose the packets (number, link) of the next instant."""
+        self._rows[:, 4] = -2
+        for row, (number, link) in enumerate(rows):
+            self._rows[row] = (k.BY_PACKET, -1, number, 0, link)
+
+    def arrived(self) -> tuple[int, ...]:
+        """Packets that have come to the links that lose, data and acknowledgements, since `unpack`."""
+        links = self._arrived
+        return (int(links[0]), int(links[1]) if self.setting.ack_loss else 0)
+
+    def counts(self) -> list[int]:
+        """What was counted since `unpack`."""
+        counted: list[int] = self.sim.counts[0].tolist()
+        return counted
+
+
+_REASONS = {
+    kernel.UNKNOWN_EVENT: "an event is under way whose part in what follows is not known",
+    kernel.BOOKS_WRONG: "the sender's scoreboard does not hold what its count says; please report this",
+    kernel.RTT_VARIES: (
+        "a round-trip time was measured that is not one RTT (acknowledgements are lost or delayed), so the sender's "
+        "estimator has no finite number of states; give tick, such as 0.5"
+    ),
+    kernel.TOO_LONG: "too many packets are under way",
+}  # fmt: skip
+
+
+def _endless(setting: Setting, largest: float) -> str:
+    text = (
+        f"the congestion window of {setting.sender} ({setting.rules}, control {setting.control!r}) with window "
+        f"{setting.window} takes more than {MOST_WINDOWS:,} values, up to {largest:g}, and no end is in sight"
+    )
+    if largest > setting.window:
+        return f"{text}: it grows without bound; let the rule stop at f.window"
+    return (
+        f"{text}: each fast retransmission halves what is no whole number; give grain, such as 0.125, for a sender "
+        "that rounds its window then"
+    )
+
+
+def explore(
+    setting: Setting, most_states: int = 200_000, progress: Callable[[int, int], None] | None = None
+) -> Explored:
+    """All nodes that a sender reaches.
+
+    Raises
+    ------
+    SenderChainError
+        More nodes than `most_states`, or a sender that cannot be explored.
+    """
+    machine = Machine(setting)
+    found: dict[bytes, int] = {}
+    states: list[bytes | None] = []
+    after: dict[bytes, tuple[int, float, int, int]] = {}
+    result = Explored(setting)
+    congestion_windows: set[float] = set()
+
+    def number_of(state: bytes) -> int:
+        name = hashlib.blake2b(state, digest_size=16).digest()
+        if name not in found:
+            found[name] = len(states)
+            states.append(state)
+            if len(states) > most_states:
+                raise SenderChainError(
+                    f"{setting.sender} ({setting.rules}) with window {setting.window} has more than {most_states:,} "
+                    f"states (after {result.runs:,} patterns of losses); take a smaller window, or raise most_states"
+                )
+        return found[name]
+
+    def run_on(state: bytes) -> tuple[int, float, int, int]:
+        """(node, time until its instant, timeouts, segments delivered in between) from a state after an instant."""
+        name = hashlib.blake2b(state, digest_size=16).digest()
+        if name in after:
+            return after[name]
+        waited, timeouts, delivered = 0.0, 0, 0
+        for _ in range(_PATIENCE):
+            machine.unpack(state)
+            machine.drop([])
+            waited += machine.advance() - kernel.NOW
+            counts = machine.counts()
+            timeouts += counts[k.TIMEOUTS]
+            if any(machine.arrived()):
+                after[name] = (number_of(state), waited, timeouts, delivered)
+                return after[name]
+            delivered += counts[k.GOODPUT]
+            state = machine.pack()
+        raise SenderChainError(f"{_PATIENCE} instants in a row without a packet")
+
+    # Without losses until everything is as it stays.
+    for _ in range(12 + 4 * setting.window):
+        machine.advance()
+    run_on(machine.pack())
+    place = 0
+    while place < len(states):
+        state = states[place]
+        assert state is not None
+        states[place] = None
+        machine.unpack(state)
+        machine.drop([])
+        machine.advance()
+        data, acks = machine.arrived()
+        sent = machine.counts()[k.ARRIVED_KIND : k.ARRIVED_KIND + 4]
+        f = machine.flows[0]
+        result.windows.append((float(f["cwnd"]), float(f["ssthresh"]), int(f["top"] - f["una"])))
+        congestion_windows.add(float(f["cwnd"]))
+        if len(congestion_windows) > MOST_WINDOWS:
+            raise SenderChainError(_endless(setting, max(congestion_windows)))
+        instant = Instant(sent[k.NEW], sum(sent[k.NEW + 1 :]), acks)
+        if data + acks > MOST_AT_ONCE:
+            raise SenderChainError(
+                f"{data + acks} packets at one instant have 2^{data + acks} patterns of losses, more than 2^"
+                f"{MOST_AT_ONCE}; take a smaller window"
+            )
+        packets = [(j, 0) for j in range(data)] + [(j, 1) for j in range(acks)]
+        moves: dict[Move, dict[Weight, int]] = {}
+        path: list[Move] = []
+        for pattern in product((False, True), repeat=data + acks):
+            lost = [packet for packet, is_lost in zip(packets, pattern, strict=True) if is_lost]
+            machine.unpack(state)
+            machine.drop(lost)
+            machine.advance()
+            result.runs += 1
+            counts = machine.counts()
+            if machine.arrived() != (data, acks):
+                raise SenderChainError("a loss changed what was sent at the same instant; please report this")
+            lost_new = counts[k.DROPPED_KIND + k.NEW]
+            lost_again = sum(counts[k.DROPPED_KIND + k.NEW + 1 : k.DROPPED_KIND + 4])
+            lost_acks = counts[k.ACKS_DROPPED]
+            if lost_new + lost_again + lost_acks != sum(pattern):
+                raise SenderChainError("not all chosen packets were lost; please report this")
+            weight = (
+                lost_new,
+                instant.new - lost_new,
+                lost_again,
+                instant.again - lost_again,
+                lost_acks,
+                acks - lost_acks,
+            )
+            delivered = counts[k.GOODPUT]
+            led_to = machine.pack()
+            if setting.control != "reno":
+                machine.check_rule(state, lost, led_to)
+            target, waited, timeouts, more = run_on(led_to)
+            move = Move(target, waited / RTT, timeouts, delivered + more)
+            path.append(move)
+            law = moves.setdefault(move, {})
+            law[weight] = law.get(weight, 0) + 1
+        result.moves.append(moves)
+        result.paths.append(path)
+        result.instants.append(instant)
+        place += 1
+        if progress is not None and place % 500 == 0:
+            progress(place, len(states))
+    return result

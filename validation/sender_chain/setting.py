@@ -1,0 +1,117 @@
+"""One sender alone, losses independent, round trips all alike: the scenario that a sender's chain is compiled from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tcpdynamics.errors import ScenarioError, check
+
+from ..packet import Flows, Link, Scenario
+
+#: Round-trip time [s]: a power of two, so that sums of times are exact and equal instants coincide.
+RTT = 1.0
+
+#: Start of the flow [s], off the edges of epochs.
+START = 0.25
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a sender's chain is made of; everything in round-trip times and packets.
+
+    Attributes
+    ----------
+    sender : {"tahoe", "reno", "newreno", "sack"}
+    window : int
+        Advertised window [packet].
+    rules : {"ns2", "rfc"}
+    control : str
+        Congestion control, as `Flows.control`.
+    timeout : float
+        Least retransmission timeout [RTT], a multiple of 1/8 and at least 1.
+    backoff_cap : int
+        Doublings of the timeout at most.
+    limited_transmit, leap : bool
+        As of `Flows`.
+    delayed_ack : float
+        Longest delay of an acknowledgement [RTT], a multiple of 1/8; 0: each packet is answered at once.
+    ack_loss : bool
+        Whether acknowledgements are lost, too.
+    tick : float, optional
+        Granularity of the sender's clock [RTT], 0 for an exact one; default 0, with "ns2", which needs a tick, 1/4.
+        Where RTTs as measured are not all alike (acknowledgements are lost or delayed) the estimator's state matters,
+        and only with a tick is it finite.
+    grain : float
+        After each fast retransmission, round the congestion window to a multiple of this [packet]; 0: leave it the
+        number that the code makes of it. ns-2 halves windows that are no whole numbers, so that from window 5 on the
+        numbers have no end (docs/sender_chain.md); the chain is then that of a sender that rounds.
+    """
+
+    sender: str = "sack"
+    window: int = 6
+    rules: str = "ns2"
+    control: str = "reno"
+    parameters: tuple[float, ...] = ()
+    timeout: float = 2.0
+    backoff_cap: int = 6
+    limited_transmit: bool = False
+    leap: bool = False
+    delayed_ack: float = 0.0
+    ack_loss: bool = False
+    tick: float | None = None
+    grain: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.sender not in ("tahoe", "reno", "newreno", "sack"):
+            raise ScenarioError(f'sender must be "tahoe", "reno", "newreno" or "sack", got {self.sender!r}')
+        check("window", self.window, 1, 60, "count packets", whole=True)
+        check("backoff_cap", self.backoff_cap, 0, 16, "count doublings", whole=True)
+        check("timeout", self.timeout, 1.0, 1024.0, "in round-trip times")
+        if self.tick is None:
+            object.__setattr__(self, "tick", 0.25 if self.rules == "ns2" else 0.0)
+        for name in ("timeout", "delayed_ack", "tick"):
+            value = 8.0 * getattr(self, name)
+            if value != int(value):
+                raise ScenarioError(
+                    f"{name} must be a multiple of 1/8 RTT, so that times stay exact, got {getattr(self, name):g}"
+                )
+        self.flows()
+
+    def flows(self) -> Flows:
+        """The sender."""
+        least = self.timeout * RTT
+        return Flows(
+            sender=self.sender,
+            rules=self.rules,
+            control=self.control,
+            parameters=self.parameters,
+            source="sender",
+            target="receiver",
+            window_limit=self.window,
+            limited_transmit=self.limited_transmit,
+            leap=self.leap,
+            delayed_ack=self.delayed_ack * RTT,
+            min_rto=least,
+            initial_rto=least,
+            max_rto=least * 2**self.backoff_cap,
+            max_backoff=2**self.backoff_cap,
+            timer_granularity=(self.tick or 0.0) * RTT,
+            clear_rtt_after=65536,
+            clock_phase=0.0,
+            start=START,
+            start_spread=0.0,
+        )
+
+    def scenario(self, loss: float, ack_loss: float = 0.0, **more: Any) -> Scenario:
+        """The same sender for `simulate`: links that take no time to send and lose packets independently.
+
+        Parameters
+        ----------
+        loss, ack_loss : float
+        more : other fields of `Scenario`, such as `duration`, `warm_up`, `seed`
+        """
+        there = Link("sender", "receiver", rate=None, delay=RTT / 2, loss=loss, duplex=False)
+        back = Link("receiver", "sender", rate=None, delay=RTT / 2, loss=ack_loss, duplex=False)
+        chosen: dict[str, Any] = {"clock": "grid", "epoch": RTT, "most_in_epoch": 2 * self.window} | more
+        return Scenario(flows=(self.flows(),), links=(there, back), **chosen)
