@@ -202,7 +202,7 @@ def _endless(setting: Setting, largest: float) -> str:
     if largest > setting.window:
         return f"{text}: it grows without bound; let the rule stop at f.window"
     return (
-        f"{text}: each fast retransmission halves what is no whole number; give grain, such as 0.125, for a sender "
+        f"{text}: each fast retransmission halves what is no whole number; give grain, such as 1/64, for a sender "
         "that rounds its window then"
     )
 
@@ -271,8 +271,9 @@ def explore(
         sent = machine.counts()[k.ARRIVED_KIND : k.ARRIVED_KIND + 4]
         f = machine.flows[0]
         result.windows.append((float(f["cwnd"]), float(f["ssthresh"]), int(f["top"] - f["una"])))
-        congestion_windows.add(float(f["cwnd"]))
-        if len(congestion_windows) > MOST_WINDOWS:
+        bound = setting.window if setting.control == "reno" else math.inf
+        congestion_windows.add(min(float(f["cwnd"]), bound))
+        if len(congestion_windows) > MOST_WINDOWS and not (setting.grain and bound < math.inf):
             raise SenderChainError(_endless(setting, max(congestion_windows)))
         instant = Instant(sent[k.NEW], sum(sent[k.NEW + 1 :]), acks)
         if data + acks > MOST_AT_ONCE:
