@@ -30,7 +30,7 @@ def test_curves_in_the_page_are_the_librarys(tab: Page, files: Path) -> None:
     page, words = pages()["mtcp"], {"routes": 3.0, "loss": 0.03, "alpha": 0.7}
     opened(tab, (files / "mtcp.html").as_uri() + "#" + "&".join(f"{k}={v}" for k, v in words.items()))
     expected = page.dataset(page.start() | words)
-    shown = np.array([[float(x) for x in row[1:]] for row in numbers(tab, 1)[1:]]).T
+    shown = np.array([[float(x) for x in row[1:]] for row in numbers(tab, 0)[1:]]).T
     names = ("immediate", "duplicated", "reno")
     np.testing.assert_allclose(shown, np.array([expected[name].values for name in names]), rtol=1e-4)
 

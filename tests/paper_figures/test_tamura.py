@@ -33,9 +33,9 @@ def test_readings_differ(experiment: Experiment) -> None:
 
 
 def test_a_leap_after_a_window() -> None:
-    order, duplicates = findings._after_window(leap=True)
-    assert (order, duplicates) == ([5, 4, 6], 0)
-    order, duplicates = findings._after_window(leap=False)
+    order, duplicates, between = findings._after_window(leap=True)
+    assert (order, duplicates, between) == ([5, 4, 6], 0, 0.0)
+    order, duplicates, _ = findings._after_window(leap=False)
     assert (order[0], duplicates) == (1, 1)
 
 
