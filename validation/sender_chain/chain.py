@@ -275,7 +275,7 @@ def sender_chain(
     >>> from tcpdynamics.solvers import stationary
     >>> tahoe = sender_chain("tahoe", 2, rules="rfc", loss=0.1)
     >>> tahoe.packets_per_round_trip(stationary(tahoe.chain())).values.round(4)
-    array([0.2103, 0.1755, 0.6142])
+    array([0.2115, 0.1825, 0.606 ])
     """
     if ack_loss is not None:
         setting["ack_loss"] = True
