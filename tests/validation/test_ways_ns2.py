@@ -246,3 +246,28 @@ def test_what_ns2_cannot_do(options, message):
     with pytest.raises(ScenarioError) as error:
         tcl(Scenario((Flows(source="a", target="b"),), links=links))
     assert message in str(error.value)
+
+
+def test_utilisation_of_links() -> None:
+    """Two flows share a link: what reaches the receivers has passed it, and only what is on its way is missing."""
+    links = (
+        Link("s", "r", 1e7, 0.005),
+        Link("r", "d", 1e6, 0.02, buffer=20),
+        Link("r", "e", 2e6, 0.01, changes=((5.0, 1e6, 0.01),)),
+    )
+    flows = tuple(Flows(source="s", target=to, count=n, window_limit=12) for to, n in (("d", 3), ("e", 1)))
+    scenario = Scenario(flows, None, 60.0, 10.0, links=links, clock="double")
+    ours, theirs = (run(scenario).link_utilisation.to_series() for run in (simulate, run_ns2))
+    on_its_way = 48 * 8e3 / 50.0
+    for name, rate in (("s->r", 1e7), ("r->d", 1e6)):
+        assert abs(ours[name] - theirs[name]) < 0.01 + on_its_way / rate
+    assert theirs[["d->r", "r->e", "e->r"]].isna().all()  # acknowledgements only, or a rate that changes
+
+
+def test_utilisation_of_a_dumbbell_is_that_of_the_bottleneck() -> None:
+    flows, rate = Flows(count=4, rtt=0.1, window_limit=30), 1e6
+    scenario = Scenario((flows,), Bottleneck(rate, 20, ack_loss=0.01), 60.0, 10.0, clock="double")
+    result = run_ns2(scenario)
+    use = result.link_utilisation.to_series()
+    assert list(use.index) == ["bottleneck", "acknowledgements"] and np.isnan(use["acknowledgements"])
+    assert 0.95 < use["bottleneck"] <= 1.0 and use["bottleneck"] >= result.goodput_rate.sum() / rate

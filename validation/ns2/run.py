@@ -23,7 +23,7 @@ from tcpdynamics.models.fairness import jain
 
 from ..packet.epochs import epochs_there
 from ..packet.scenario.scenario import Scenario
-from .plan import plan
+from .plan import Plan, plan
 from .tcl import COUNTERS, TRACE, script
 from .trace import Packets, read_finishes, read_timeouts, read_trace
 
@@ -70,8 +70,9 @@ def run_ns2(
         Over `flow`, after the warm-up and with the names of `simulate`, of which it has no more: `sent`, `dropped` (on
         any link), `timeouts`, `goodput`, `goodput_packet_rate`, `goodput_rate`; `slice_goodput` over
         `slice` and `flow`; `epochs` over `flow` and `sent_in_epoch`;
-        `loss_rate` and `jain`; of the whole run `start` and `finish` (NaN where a flow did not start
-        or finish). With
+        `loss_rate` and `jain`; over `link`, `link_utilisation` by the data packets that reach their receivers (NaN for
+        a link without a rate, or whose rate changes, and for one that carries acknowledgements only); of the whole
+        run `start` and `finish` (NaN where a flow did not start or finish). With
         `record.sends`, over `send` and of the whole run: `send_time`, `send_flow`, `send_segment`. The handshake
         counts as a segment.
 
@@ -104,6 +105,12 @@ def run_ns2(
         finish = read_finishes(folder / COUNTERS, len(made.flows))
     start = np.array([flow.start for flow in made.flows])
     data = _counts(scenario, sends, drops) | _of_flows(scenario, receives, timeouts, start, finish)
+    data["link_utilisation"] = (
+        "link",
+        _utilisation(scenario, made, receives),
+        "1",
+        "share of the time a link sent data",
+    )
     lengths = _lengths(scenario, epoch)
     if lengths is not None:
         data["epochs"] = (
@@ -122,7 +129,7 @@ def run_ns2(
         name: (dims, values, {"units": units, "long_name": text})
         for name, (dims, values, units, text) in data.items()
     }
-    coords: dict[str, Any] = {"flow": np.arange(scenario.count)}
+    coords: dict[str, Any] = {"flow": np.arange(scenario.count), "link": list(scenario.link_names)}
     if lengths is not None:
         coords["sent_in_epoch"] = np.arange(scenario.most_in_epoch + 1)
     return xr.Dataset(
@@ -254,14 +261,35 @@ def _by_slice(scenario: Scenario, receives: Packets, first: np.ndarray) -> np.nd
 def _received(scenario: Scenario, receives: Packets, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Segments of each flow received for the first time after the warm-up, and their bits."""
     first = first[receives.time[first] >= scenario.warm_up]
-    groups = [(g, g.settings()) for g in scenario.flows]
-    size = np.repeat([8.0 * g.packet_size for g, _ in groups], [g.count for g, _ in groups])
-    opening = [8.0 * (g.ack_size if s["handshake"] else g.packet_size) for g, s in groups]
-    smaller = np.repeat(opening, [g.count for g, _ in groups])
-    flow = receives.flow[first]
-    bits = np.where(receives.segment[first] == 0, smaller[flow], size[flow])
-    count = scenario.count
+    flow, bits, count = receives.flow[first], _bits(scenario, receives)[first], scenario.count
     return np.bincount(flow, minlength=count), np.bincount(flow, weights=bits, minlength=count)
+
+
+def _bits(scenario: Scenario, packets: Packets) -> np.ndarray:
+    """Bits of each packet, headers included; the first of a flow with a handshake is its SYN."""
+    groups = [(g, g.settings()) for g in scenario.flows]
+    counts = [g.count for g, _ in groups]
+    size = np.repeat([8.0 * g.packet_size for g, _ in groups], counts)
+    first = np.repeat([8.0 * (g.ack_size if s["handshake"] else g.packet_size) for g, s in groups], counts)
+    return np.where(packets.segment == 0, first[packets.flow], size[packets.flow])
+
+
+def _utilisation(scenario: Scenario, made: Plan, receives: Packets) -> np.ndarray:
+    """Share of each link's rate, over the measured time, that packets took which reach their receivers."""
+    late = receives.time >= scenario.warm_up
+    bits = np.bincount(receives.flow[late], _bits(scenario, receives)[late], minlength=scenario.count)
+    carried = np.full(len(made.links), np.nan)
+    for flow, sent in zip(made.flows, bits, strict=True):
+        for link in flow.there:
+            carried[link] = np.nan_to_num(carried[link]) + sent
+    rates = [None if link.changes else link.rate for link in made.links]
+    rate = np.array([np.nan if r is None else r for r in rates])
+    use = carried / rate / (scenario.duration - scenario.warm_up)
+    # Of a dumbbell the first link is the bottleneck; the others are access links, which a scenario does not name.
+    named = np.full(len(scenario.link_names), np.nan)
+    known = len(named) if scenario.links else 1
+    named[:known] = use[:known]
+    return named
 
 
 def _lengths(scenario: Scenario, epoch: np.ndarray | None) -> np.ndarray | None:
