@@ -36,8 +36,8 @@ report: $(READY)
 # Two halves side by side, since most tests use one processor; types are checked before the shorter one.
 test: $(READY)
 	$(BIN)/ruff check .
-	@{ $(BIN)/mypy && $(BIN)/python -m pytest tests/apps; } & other=$$!; \
-	$(BIN)/python -m pytest tests src/tcpdynamics --ignore=tests/apps; code=$$?; \
+	@{ $(BIN)/mypy && $(BIN)/python -m pytest tests/apps tests/models; } & other=$$!; \
+	$(BIN)/python -m pytest tests src/tcpdynamics --ignore=tests/apps --ignore=tests/models; code=$$?; \
 	wait $$other && exit $$code
 
 lint: $(READY)

@@ -278,7 +278,8 @@ def test_repetition(period: int, seed: int) -> None:
     assert repetition(fading, 1e-7 * one, period * one, 8).tolist() in ([period], [0])
 
 
-@pytest.mark.parametrize("flows", [20, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("flows", [20, 40])
 def test_corners_close_together_are_sampled_more_densely(flows: int) -> None:
     """A queue that is full for a few samples of the default window never exceeds its buffer; its cycles are alike."""
     model = FluidTcpDropTail(flows=flows, capacity=3750, base_rtt=0.2, buffer=800)
