@@ -10,6 +10,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     import xarray as xr
 
-#: Pictures that one browser draws before it is started anew.
-_BATCH = 12
+#: Pictures that one browser draws before it is started anew, and browsers at work side by side.
+_BATCH = 6
+_BROWSERS = 2
 
 
 def write_figure(
@@ -138,14 +140,17 @@ def write_pictures(
     except OutputError:
         return False
     names = list(drawings)
-    for i in range(0, len(names), _BATCH):
-        batch = {name: drawings[name] for name in names[i : i + _BATCH]}
-        for name, kinds in _photographed(batch, browser).items():
-            for kind, content in kinds.items():
-                path = folder / f"{name}.{kind}"
-                what = files.marked(f"figure {name}", "")
-                files.write_whole(path, [files.marked_picture(content, what) if kind == "png" else content])
-                wrote(path)
+    batches = [{n: drawings[n] for n in names[i : i + _BATCH]} for i in range(0, len(names), _BATCH)]
+    with ThreadPoolExecutor(_BROWSERS) as pool:
+        for pictures in pool.map(lambda batch: _photographed(batch, browser), batches):
+            for name, kinds in pictures.items():
+                for kind, content in kinds.items():
+                    path = folder / f"{name}.{kind}"
+                    what = files.marked(f"figure {name}", "")
+                    files.write_whole(
+                        path, [files.marked_picture(content, what) if kind == "png" else content]
+                    )
+                    wrote(path)
     return True
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 Value = Callable[..., xr.DataArray]
 _VALUES: dict[str, Callable[..., Any]] = {}
 _PREDICTED: dict[str, Callable[..., float]] = {}
+#: Answers by finding.
+_SOLVED: dict[str, Answer] = {}
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -197,12 +198,29 @@ def _by_model(claim: Claim, answer: Answer, setting: str) -> Decision:
     )
 
 
-@functools.cache
 def solved(name: str) -> Answer:
     """What a finding says; solved once, for several claims look at it."""
+    if name not in _SOLVED:
+        _SOLVED[name] = solve(name)
+    return _SOLVED[name]
+
+
+def solve(name: str) -> Answer:
+    """Solve a finding."""
     from . import get_finding
 
     return get_finding(name)()
+
+
+def solve_aside(names: Iterable[str], executor: Executor) -> Callable[[], None]:
+    """Let an executor solve findings beside what else it has to do; the function that is given back waits for them."""
+    asked = {name: executor.submit(solve, name) for name in names if name not in _SOLVED}
+
+    def wait() -> None:
+        for name, answer in asked.items():
+            _SOLVED[name] = answer.result()
+
+    return wait
 
 
 def measured(claim: Claim, data: xr.Dataset) -> xr.DataArray:

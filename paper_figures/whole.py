@@ -18,7 +18,7 @@ import xarray as xr
 from tcpdynamics import __version__
 
 from . import ledger as book
-from .deciding import Decision, decide, solved
+from .deciding import Decision, decide, solve_aside, solved
 from .experiments import get_experiment, run
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def decide_all(
     ns2 : bool
         Run ns-2 beside, where an experiment asks for it and ns-2 can.
     executor : concurrent.futures.Executor, optional
-        Who shares the work of an experiment; by default threads.
+        Who shares the work of an experiment and solves findings; by default threads, and this one.
     progress : callable
         Gets the name of what is running and the share of all experiments that is done, in [0, 1].
 
@@ -88,6 +88,8 @@ def decide_all(
     results: dict[tuple[str, str], xr.Dataset] = {}
     if stores is not None:
         stores.mkdir(parents=True, exist_ok=True)
+    findings = list(dict.fromkeys(c.finding for c in claims.values() if c.finding))
+    wait = None if executor is None else solve_aside(findings, executor)
     for i, (name, engine) in enumerate(rounds):
         label = name if engine == "packets" else f"{name} in ns-2"
         progress(label, i / len(rounds))
@@ -96,7 +98,9 @@ def decide_all(
             progress(label, (i + share) / len(rounds))
 
         results[name, engine] = _kept(name, setting, engine, stores, executor, part)
-    for name in dict.fromkeys(c.finding for c in claims.values() if c.finding):
+    if wait is not None:
+        wait()
+    for name in findings:
         progress(name, 1.0)
         solved(name)
     decisions = {

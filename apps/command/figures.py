@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,10 @@ _ENDS = (".html", ".png")
     "--ns2", is_flag=True, help="With --all: run ns-2 beside, where it is installed and has the protocol."
 )
 @click.option(
-    "--processes", type=click.IntRange(1, 1024), metavar="N", help="With --all: share the work among N."
+    "--processes",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="With --all: share the work among N; by default one a processor, 16 at most.",
 )
 @click.option(
     "--certificate", is_flag=True, help="Hash the outputs in --output, chained, with what made them."
@@ -164,7 +168,6 @@ def _make(folder: Path) -> None:
 
 def _all(output: Path | None, quick: bool, ns2: bool, processes: int | None) -> None:
     from concurrent.futures import ProcessPoolExecutor
-    from contextlib import nullcontext
     from multiprocessing import get_context
 
     from tcpdynamics.interrupts import advising
@@ -175,7 +178,7 @@ def _all(output: Path | None, quick: bool, ns2: bool, processes: int | None) -> 
     if output is None:
         raise click.UsageError("--output is missing; give a folder, such as --output papers")
     _make(output)
-    pool = ProcessPoolExecutor(processes, get_context("spawn")) if processes else nullcontext()
+    pool = ProcessPoolExecutor(processes or min(os.cpu_count() or 1, 16), get_context("spawn"))
     kept = f"what has run is kept in {output / 'stores'}; the same command goes on there"
     with advising(lambda: kept), pool as executor, progress_line("deciding") as line:
 

@@ -162,7 +162,7 @@ def _convergence(result: xr.Dataset) -> go.Figure:
                 line={"color": colour, "dash": dash}, error_y={"array": [i.high - i.mean for i in each]},
             ))  # fmt: skip
     drawing.update_xaxes(type="log", range=[1, 3], tickvals=[10, 30, 100, 300, 1000])
-    drawing.update_yaxes(type="log", tickvals=[0.5, 1, 2, 5, 10, 20, 50, 100])
+    drawing.update_yaxes(type="log", tickvals=[0.5, 0.6, 0.8, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100])
     return _titled(drawing, "bottleneck bandwidth [Mbit/s]", "convergence time [s]")
 
 

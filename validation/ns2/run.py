@@ -271,7 +271,7 @@ def _bits(scenario: Scenario, packets: Packets) -> np.ndarray:
     counts = [g.count for g, _ in groups]
     size = np.repeat([8.0 * g.packet_size for g, _ in groups], counts)
     first = np.repeat([8.0 * (g.ack_size if s["handshake"] else g.packet_size) for g, s in groups], counts)
-    return np.where(packets.segment == 0, first[packets.flow], size[packets.flow])
+    return np.asarray(np.where(packets.segment == 0, first[packets.flow], size[packets.flow]))
 
 
 def _utilisation(scenario: Scenario, made: Plan, receives: Packets) -> np.ndarray:
