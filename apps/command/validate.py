@@ -51,6 +51,14 @@ _COMPARISONS = {
         "RetransmissionPriorityVsPackets",
         "A gateway that sends retransmissions first: fairness and losses with and without it, and its model.",
     ),
+    "ladder": (
+        "SenderChainLadder",
+        "From the printed chain to flows in step on a queue: what each assumption costs.",
+    ),
+    "sender-chain": (
+        "SenderChainVsPackets",
+        "Chains compiled from the simulator's senders beside the simulator: the distance must be zero.",
+    ),
     "lock-out": ("LockOut", "Why a third of the flows get nothing for 20 s: one thing taken away at a time."),
     "mtcp": ("MtcpVsPackets", "M/TCP over two routes: Table 4 of its paper, closed forms, one-way times."),
 }

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
+    from .ladder import SenderChainLadder as SenderChainLadder
     from .leap import LeapVsPackets as LeapVsPackets
     from .lock_out import LockOut as LockOut
     from .logistic import LogisticVsFluid as LogisticVsFluid
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .packets_vs_ns2 import PacketsVsNs2 as PacketsVsNs2
     from .prediction import PredictionVsPackets as PredictionVsPackets
     from .retransmission_priority import RetransmissionPriorityVsPackets as RetransmissionPriorityVsPackets
+    from .sender_chain import SenderChainVsPackets as SenderChainVsPackets
     from .sub_packet import SubPacketChainVsPackets as SubPacketChainVsPackets
     from .t_refwa import TRefwaMapVsFluid as TRefwaMapVsFluid
     from .t_refwa_packets import TRefwaVsPackets as TRefwaVsPackets
@@ -30,6 +32,8 @@ _HOME_OF = {
     "PacketsVsNs2": "packets_vs_ns2",
     "PredictionVsPackets": "prediction",
     "RetransmissionPriorityVsPackets": "retransmission_priority",
+    "SenderChainLadder": "ladder",
+    "SenderChainVsPackets": "sender_chain",
     "SubPacketChainVsPackets": "sub_packet",
     "TRefwaMapVsFluid": "t_refwa",
     "TRefwaVsPackets": "t_refwa_packets",

@@ -176,38 +176,59 @@ class SenderChain:
 
     def at(self, p: float, p_r: float | None = None, a: float = 0.0) -> NDArray[np.float64]:
         """Share of round-trip times with n packets, by a sparse linear system: a look at large chains."""
+        visits = self.visits(p, p_r, a)
+        values = _values(p, p_r, a)
+        time = [sum(_chance(law, values) * step[1] for step, law in steps.items()) for steps in self.steps]
+        sent = np.array([at.new + at.again for at in self.instants])
+        shares = np.bincount(sent, visits) / (visits @ np.array(time))
+        shares[0] = 1.0 - shares[1:].sum()
+        return np.asarray(shares)
+
+    def visits(self, p: float, p_r: float | None = None, a: float = 0.0) -> NDArray[np.float64]:
+        """Share of instants that are of each class, by a sparse linear system."""
         from scipy import sparse
         from scipy.sparse.linalg import spsolve
 
-        values = (p, 1 - p, p if p_r is None else p_r, 1 - (p if p_r is None else p_r), a, 1 - a)
+        values, n = _values(p, p_r, a), len(self.steps)
         rows, columns, entries = [], [], []
-        n = len(self.steps)
-        time = np.zeros(n)
         for i, steps in enumerate(self.steps):
             for step, law in steps.items():
-                chance = sum(
-                    count * math.prod(v**e for v, e in zip(values, term, strict=True))
-                    for term, count in law.items()
-                )
                 rows.append(i)
                 columns.append(step[0])
-                entries.append(chance)
-                time[i] += chance * step[1]
+                entries.append(_chance(law, values))
         matrix = sparse.csr_matrix((entries, (rows, columns)), shape=(n, n))
         system = (matrix.T - sparse.eye(n)).tolil()
         system[-1, :] = 1.0
         right = np.zeros(n)
         right[-1] = 1.0
-        visits = spsolve(system.tocsc(), right)
-        sent = np.array([at.new + at.again for at in self.instants])
-        shares = np.bincount(sent, visits) / (visits @ time)
-        shares[0] = 1.0 - shares[1:].sum()
-        return np.asarray(shares)
+        return np.asarray(spsolve(system.tocsc(), right))
+
+    def timeouts(self, p: float, p_r: float | None = None, a: float = 0.0) -> dict[float, float]:
+        """Timeouts per instant, by the time [RTT] from the instant before to the one after."""
+        visits, values = self.visits(p, p_r, a), _values(p, p_r, a)
+        found: dict[float, float] = {}
+        for i, steps in enumerate(self.steps):
+            for step, law in steps.items():
+                if step[2]:
+                    found[step[1]] = found.get(step[1], 0.0) + float(visits[i]) * _chance(law, values)
+        return dict(sorted(found.items()))
 
     def _expression(self, law: Polynomial) -> sympy.Expr:
         import sympy
 
         return sympy.Add(*(count * _monomial(term) for term, count in law.items()))
+
+
+def _values(p: float, p_r: float | None, a: float) -> tuple[float, ...]:
+    """What stands in a `Weight`."""
+    again = p if p_r is None else p_r
+    return p, 1 - p, again, 1 - again, a, 1 - a
+
+
+def _chance(law: Polynomial, values: tuple[float, ...]) -> float:
+    return sum(
+        count * math.prod(v**e for v, e in zip(values, term, strict=True)) for term, count in law.items()
+    )
 
 
 def _add(to: Polynomial, law: Mapping[Weight, int]) -> None:
