@@ -31,7 +31,11 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
     ('0.993', 'not decided yet', 'tcpdynamics figures leap.table1.reno.2_50 --decide')
     """
     came = decision or {}
-    reason = ledger.reasons().get(claim.id, {})
+    verdict = str(came.get("verdict", "not decided yet"))
+    recorded = str(ledger.recorded()["rows"].get(claim.id, {}).get("verdict"))
+    # A reason says why a claim fails in the record; where it holds, then or now, there is nothing to explain.
+    fails = rules.HOLDS not in (verdict, recorded)
+    reason = ledger.reasons().get(claim.id, {}) if fails else {}
     by_model = claim.decided_by == ledger.MODEL
     return {
         "id": claim.id,
@@ -43,7 +47,7 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
         "packets": in_words(came.get("packets")),
         "ns2": in_words(came.get("ns2")),
         "linux": NONE,
-        "verdict": str(came.get("verdict", "not decided yet")),
+        "verdict": verdict,
         "readings": readings_in_words(came),
         "each_reading": [
             {"reading": name, "verdict": verdict, "value": NONE if value is None else f"{value:.4g}"}
@@ -55,6 +59,7 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
         "supported": came.get("supported"),
         "rule": rule_in_words(claim),
         "experiment": claim.experiment or claim.finding,
+        "scenario": experiments.scenario_place(claim.experiment) if claim.experiment else "",
         "command": claim.command,
         "figure": claim.figure,
         "note": claim.note,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcpdynamics.errors import OutputError
 from tcpdynamics.paper_figures import experiments, ledger
-from tcpdynamics.paper_figures.curves import Curves
+from tcpdynamics.paper_figures.curves import Curve, Curves
 from tcpdynamics.paper_figures.registry import PaperFigure, figures
 from tcpdynamics.paper_figures.whole import Whole
 
@@ -59,6 +59,8 @@ def write_figure(
     drawing = figure.draw(numbers)
     path = folder / f"{figure.name}.html"
     data = data_of(numbers)
+    if data is None:
+        data = drawn(drawing)
     if data is not None:
         data.attrs |= {"figure": figure.name, "run_again": how, "model": figure.name}
         files.write_netcdf(folder / f"{figure.name}.nc", data)
@@ -98,20 +100,41 @@ def data_of(numbers: Any) -> xr.Dataset | None:
     return None
 
 
+def drawn(drawing: go.Figure) -> xr.Dataset:
+    """The points of a drawing, where what it was solved for has no table of its own.
+
+    Examples
+    --------
+    >>> import plotly.graph_objects as go
+    >>> data = drawn(go.Figure(go.Scatter(x=[0, 1], y=[1, 2], name="flow 1")))
+    >>> data.y.values.tolist(), data.curve.values.tolist()
+    ([1.0, 2.0], ['flow 1', 'flow 1'])
+    """
+    found = []
+    for i, trace in enumerate(drawing.data):
+        if trace.x is not None and trace.y is not None:
+            found.append(Curve(trace.name or f"curve {i + 1}", trace.x, trace.y))
+    x, y = (getattr(drawing.layout, f"{axis}axis").title.text or axis for axis in "xy")
+    data = data_of(Curves(x, y, tuple(found)))
+    assert data is not None
+    return data
+
+
 def _below(figure: PaperFigure, how: str, has_data: bool) -> str:
-    """What stands under a figure: claims, the function that draws it, the scenario, the command."""
+    """What stands under a figure: its caption, claims, the function that draws it, the scenario, the command."""
     recorded = ledger.recorded()["rows"]
     rows = [
         ledger_rows.row(c, recorded.get(c.id)) for c in ledger.claims().values() if c.figure == figure.name
     ]
     listed = "".join(
         f"<tr><td>{_text(r['id'])}</td><td>{_text(r['quantity'])}</td><td>{_text(r['published'])}</td>"
-        f"<td>{_text(r['rule'])}</td></tr>"
+        f"<td>{_text(r['packets'] if r['packets'] != ledger_rows.NONE else r['model'])}</td>"
+        f"<td>{_text(r['verdict'])}</td><td>{_text(r['rule'])}</td></tr>"
         for r in rows
     )
     claims = (
-        "<h2>Claims that it bears on</h2><table><thead><tr><th>claim</th><th>quantity</th><th>published</th><th>rule"
-        f"</th></tr></thead><tbody>{listed}</tbody></table>" if rows else ""
+        "<h2>Claims that it bears on</h2><table><thead><tr><th>claim</th><th>quantity</th><th>published</th><th>ours"
+        f"</th><th>verdict</th><th>rule</th></tr></thead><tbody>{listed}</tbody></table>" if rows else ""
     )  # fmt: skip
     code = inspect.getsource(figure.draw)
     where = f"{figure.draw.__module__}.{figure.draw.__name__}"
@@ -121,7 +144,7 @@ def _below(figure: PaperFigure, how: str, has_data: bool) -> str:
     )  # fmt: skip
     data = f'<p>Data: <a href="{figure.name}.nc">{figure.name}.nc</a></p>' if has_data else ""
     return (
-        f"{claims}{data}<p>Again: <code>{_text(how)}</code></p>{scenario}"
+        f"<p>{_text(figure.caption)}.</p>{claims}{data}<p>Again: <code>{_text(how)}</code></p>{scenario}"
         f'<details id="function"><summary>The function that draws it: <code>{where}</code></summary>'
         f"<pre>{_text(code)}</pre></details>"
     )

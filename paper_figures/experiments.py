@@ -360,6 +360,16 @@ def partly(case: Mapping[str, str], *wanted: Mapping[str, str]) -> bool:
     return any(all(case.get(axis) == label for axis, label in each.items()) for each in wanted)
 
 
+def scenario_place(name: str) -> str:
+    """Where the scenario file of an experiment lies in the source.
+
+    >>> scenario_place("leap.star")
+    'paper_figures/leap/scenarios/star.toml'
+    """
+    one = get_experiment(name)
+    return f"paper_figures/{one.paper}/scenarios/{one.scenario}"
+
+
 @functools.cache
 def scenario_text(name: str) -> str:
     """The scenario file of an experiment, as it is shown beside a claim."""

@@ -256,6 +256,32 @@ def seal(several: Iterable[Claim]) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
+def changed() -> list[str]:
+    """What is not as it was fixed or recorded, a sentence each: rules beside the seal, numbers beside the record.
+
+    >>> changed()
+    []
+    """
+    out = []
+    if seal(ledger().claims.values()) != ledger().sealed:
+        out.append(
+            f"claims.toml decides by other facts or rules than those that commit {ledger().committed} fixed; verdicts "
+            "below are not the ledger's"
+        )
+    if recorded()["rows"] and recorded()["made"].get("digest") != digest(recorded()["rows"]):
+        out.append("recorded.json holds other numbers than those that were recorded")
+    return out
+
+
+def digest(rows: Mapping[str, Any]) -> str:
+    """A digest of recorded rows.
+
+    >>> digest({}) == digest({})
+    True
+    """
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
+
+
 def counts(verdicts: Iterable[str]) -> dict[str, int]:
     """How many claims have which verdict, in the order of `VERDICTS`; verdicts without a claim are left out.
 

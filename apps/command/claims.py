@@ -26,6 +26,8 @@ def claims(names: tuple[str, ...], as_json: bool) -> None:
     from .. import ledger_rows
     from .figures import lines_of
 
+    for sentence in ledger.changed():
+        click.echo(f"Warning: {sentence}", err=True)
     recorded, summaries = ledger.recorded()["rows"], ledger.summaries()
     known = [name for summary in summaries.values() for name in summary.order]
     chosen: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -91,10 +92,15 @@ def figures(
         raise click.UsageError(f"{' and '.join(asks)} are different requests; give one")
     if name is not None and (every or certificate or check is not None):
         raise click.UsageError(f"{asks[0]} takes no name, got {name}")
+    if deciding and (settings or output is not None):
+        raise click.UsageError(
+            f"--decide takes no {'--set' if settings else '--output'}: a claim is decided by its own scenario; to try "
+            "another one, change its file, or give its experiment other readings (docs/claims.md)"
+        )
     if check is not None:
         _check(check)
     elif certificate:
-        _certify(output)
+        _certify(output, force)
     elif every:
         _all(output, quick, ns2, processes)
     elif name is None or listing:
@@ -204,6 +210,8 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
     from .. import ledger_rows
 
     claim = ledger.get_claim(name)
+    for sentence in ledger.changed():
+        click.echo(f"Warning: {sentence}", err=True)
     with working(f"deciding {claim.id}"):
         came = deciding.decide(claim, "quick" if quick else "full").document()
     if as_json:
@@ -218,17 +226,22 @@ def lines_of(row: dict[str, Any]) -> list[str]:
 
     shown = {
         "where": row["place"], "quantity": row["quantity"], "published": row["published"], "model": row["model"],
-        "packets": row["packets"], "rule": row["rule"], "decided by": row["experiment"], "ours": row["finding"],
+        "packets": row["packets"], "ns-2": row["ns2"], "rule": row["rule"], "decided by": row["experiment"],
+        "scenario": row["scenario"], "ours": row["finding"],
         "verdict": row["verdict"] + (f" ({row['readings']})" if row["readings"] else ""), "reason": row["reason"],
+        "backed by": row["backed_by"] if row["reason"] else "", "again": row["command"],
     }  # fmt: skip
     lines = [row["id"]]
     for word, text in shown.items():
         if text and text != "\N{EM DASH}":
             lines += textwrap.wrap(text, 110, initial_indent=f"  {word:12}", subsequent_indent=" " * 14)
+    for one in row["each_reading"]:
+        lines.append(f"    {one['value']:>10}  {one['verdict']:22} {one['reading']}")
     return lines
 
 
-def _certify(output: Path | None) -> None:
+def _certify(output: Path | None, force: bool) -> None:
+    from tcpdynamics.errors import InputError
     from tcpdynamics.paper_figures.experiments import experiments
     from tcpdynamics.paper_figures.whole import made
 
@@ -240,7 +253,14 @@ def _certify(output: Path | None) -> None:
     setting = (
         json.loads(ledger.read_text(encoding="utf-8"))["made"]["setting"] if ledger.is_file() else "none"
     )
-    seeds = {name: one.seed for name, one in experiments().items()}
+    if (output / certificate.NAME).exists() and not force:
+        with contextlib.suppress(InputError):
+            if wrong := certificate.check(output):
+                raise OutputError(
+                    f"{output / certificate.NAME} certifies other files than are there ({wrong[0]}); --force certifies "
+                    "them as they are now"
+                )
+    seeds = {name: one.seed for name, one in experiments().items()} if ledger.is_file() else {}
     path = certificate.certify(output, made(setting, 0.0), seeds)
     wrote(path)
     last = json.loads(path.read_text(encoding="utf-8"))["outputs"][-1]["chain"]
