@@ -26,6 +26,8 @@ SECONDS = {
     "comparing priority of retransmissions": (2, 0),
     "comparing M/TCP with its paper": (8, 0),
     "comparing logistic control in packets with its models": (4, 0),
+    "comparing chains of senders": (4, 0),
+    "climbing the ladder of assumptions": (14, 0),
     "drawing the papers' figures and charts": (2, 2),
     "comparing with fluids: logistic control": (1, 1),
     "comparing with fluids: Lotka-Volterra control": (6, 2),

@@ -7,7 +7,13 @@ import pytest
 from tcpdynamics.apps.report import leap
 from tcpdynamics.apps.report.build import SECTIONS
 from tcpdynamics.apps.report.steps import SECONDS
-from tcpdynamics.validation.comparisons import LockOut, MtcpVsPackets, RetransmissionPriorityVsPackets
+from tcpdynamics.validation.comparisons import (
+    LockOut,
+    MtcpVsPackets,
+    RetransmissionPriorityVsPackets,
+    SenderChainLadder,
+    SenderChainVsPackets,
+)
 
 #: What stands in each section, beside its figure, and in the sentence at its top.
 WORDS = {
@@ -16,6 +22,7 @@ WORDS = {
     "mtcp": ("0.80", "statements on Table 4 hold"),
     "retransmissions": ("Split: 5 of the places", "changes Jain"),
     "routers": ("Table", "agree with the models"),
+    "sender_chain": ("0.2929 for two", "a person's summary of that sender costs"),
 }
 
 
@@ -26,6 +33,10 @@ def shorter(monkeypatch):
     monkeypatch.setattr(leap, "SETTINGS", {"loss": (0.1,), "transfers": 30} | star)
     monkeypatch.setattr(MtcpVsPackets, "quick", {"rates": (1e6,), "replications": 3})
     monkeypatch.setattr(LockOut, "quick", {"duration": 240.0, "replications": 2})
+    one = {"senders": ("sack, rfc",), "losses": (0.2,), "duration": 1000.0, "replications": 3}
+    monkeypatch.setattr(SenderChainVsPackets, "quick", one)
+    rungs = {"losses": (0.2,), "window": 4, "flows": (60, 400), "duration": 200.0, "replications": 2}
+    monkeypatch.setattr(SenderChainLadder, "quick", rungs)
     monkeypatch.setattr(
         RetransmissionPriorityVsPackets, "quick", {"flows": (25,), "duration": 240.0, "replications": 2}
     )

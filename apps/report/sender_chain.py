@@ -1,0 +1,71 @@
+"""The report's section on the chain of the sender itself: what an assumption costs, and when a sender falls silent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tcpdynamics.validation.comparisons import SenderChainLadder, SenderChainVsPackets
+from tcpdynamics.validation.sender_chain.collapse import collapse
+
+from .sections import Section, section_of
+from .steps import Tell, step
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+DISTANCE_STEP, LADDER_STEP = "comparing chains of senders", "climbing the ladder of assumptions"
+#: Senders of the table of collapse: words and settings.
+SENDERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Tahoe, Reno, NewReno", {"sender": "reno"}),
+    ("SACK", {"sender": "sack"}),
+    ("NewReno with LEAP", {"sender": "newreno", "leap": True}),
+    ("SACK with LEAP", {"sender": "sack", "leap": True}),
+)
+WINDOWS = (2, 3, 4)
+
+
+def section(tell: Tell) -> Section:
+    """Compile, solve, simulate."""
+    with step(DISTANCE_STEP, tell):
+        beside = SenderChainVsPackets(**SenderChainVsPackets.quick).run()
+    with step(LADDER_STEP, tell):
+        ladder = SenderChainLadder(**SenderChainLadder.quick).run()
+    silent = [
+        (words, [f"{collapse(window=w, rules='rfc', **setting):.4f}" for w in WINDOWS])
+        for words, setting in SENDERS
+    ]
+    return section_of(
+        "sender_chain", "A chain compiled from the sender itself", answer(beside, ladder),
+        {"ladder": SenderChainLadder.figure(ladder), "loop": SenderChainLadder.loss_figure(ladder)},
+        distance_paragraph=SenderChainVsPackets.paragraph(beside),
+        ladder_paragraphs=SenderChainLadder.paragraph(ladder).split("\n\n"),
+        rows=rows(ladder), losses=[f"{p:g}" for p in ladder.loss.values], windows=WINDOWS, silent=silent,
+    )  # fmt: skip
+
+
+def rows(ladder: xr.Dataset) -> list[tuple[str, list[str]]]:
+    """A line for each step: its distance at each loss, with the interval."""
+    out = []
+    for name in map(str, ladder.step.values):
+        part = ladder.sel(step=name)
+        cells = [
+            "\N{EM DASH}" if at.distance.isnull() else f"{float(at.distance):.3f}"
+            + (f" [{float(at.distance_low):.3f}, {float(at.distance_high):.3f}]"
+               if float(at.distance_high) > float(at.distance_low) + 1e-12 else "")
+            for at in (part.sel(loss=loss) for loss in ladder.loss.values)
+        ]  # fmt: skip
+        out.append((name, cells))
+    return out
+
+
+def answer(beside: xr.Dataset, ladder: xr.Dataset) -> str:
+    """One sentence, made from the numbers."""
+    largest = ladder.distance.max("loss")
+    summary = float(largest.sel(step="exact to sender"))
+    queue = float(largest.sel(step="independent to spread"))
+    times = float((beside.distance / beside.noise).max())
+    return (
+        f"A chain compiled from the simulator's own sender is off the simulator by at most "
+        f"{float(beside.distance.max()):.4f} ({times:.1f} times what chance makes); a person's summary of that sender "
+        f"costs up to {summary:.2f}, a queue instead of independent losses up to {queue:.2f}."
+    )
