@@ -253,7 +253,7 @@ def _solve(chosen: Chosen, exact: bool) -> tuple[xr.Dataset | None, xr.Dataset]:
 
 
 def document(kind: str, chosen: Chosen, law: xr.Dataset | None, counts: xr.Dataset, exact: bool) -> dict[str, Any]:
-    """The documented JSON: one row a loss rate, in the order of the words; more ranges nest. No states without a law."""
+    """The documented JSON: one row a loss rate, in the order of the words; more ranges nest. No law, no states."""
 
     def numbers(values: Any) -> Any:
         if isinstance(values, list):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +139,7 @@ def _halving(low: float, high: float) -> list[tuple[float, float]]:
     while low > 0.0 and edges[-1] * 2.0 < high:
         edges.append(edges[-1] * 2.0)
     edges.append(high)
-    return list(zip(edges, edges[1:], strict=False))
+    return list(pairwise(edges))
 
 
 def _basis(x: Array) -> Array:

@@ -26,9 +26,6 @@ RULES = ("ns2", "rfc")
 #: Where a sender's windows have no end they are rounded to multiples of this [packet], unless `grain` says otherwise.
 GRAIN = 1 / 64
 
-#: States of the simulator that are explored for one model, at most.
-MOST_STATES = 200_000
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sender(Model):
@@ -81,6 +78,10 @@ class Sender(Model):
         low_open=False, high_open=False, structural=True, default=None,
         note="0: they are not. Default: 1/64 where ns-2's halves of windows have no end, else 0",
     )  # fmt: skip
+    most_states: int = parameter(
+        "N", "1", "states of the simulator that are explored at most", low=1, high=10**7, low_open=False,
+        high_open=False, integer=True, structural=True, default=60_000, note="More are refused; about 2,000 a second",
+    )  # fmt: skip
     limited_transmit: bool = setting("a new segment for each of the first two duplicates (RFC 3042)", False)
     leap: bool = setting("LEAP's silent back-off", False)
 
@@ -91,7 +92,7 @@ class Sender(Model):
                 raise DomainError(
                     f"{name} must be one of {', '.join(known)}, got {shown(getattr(self, name), 40)}"
                 )
-        for name in ("window", "timeout", "backoff_cap", "delayed_ack", "tick", "grain"):
+        for name in ("window", "timeout", "backoff_cap", "delayed_ack", "tick", "grain", "most_states"):
             if np.ndim(getattr(self, name)):
                 raise DomainError(
                     f"{name} must be one number, got {shown(getattr(self, name))}; each value is a chain of its own: "
@@ -147,11 +148,11 @@ class Sender(Model):
         Raises
         ------
         SenderChainError
-            More states than `MOST_STATES`, or a sender that cannot be explored.
+            More states than `most_states`, or a sender that cannot be explored.
         """
         from .chain import chain_of
 
-        return chain_of(self.setting(), self.retransmission_loss is None, MOST_STATES)
+        return chain_of(self.setting(), self.retransmission_loss is None, int(self.most_states))
 
     def chain(self) -> MarkovChain:
         """The chain, with holding times in its waits."""
