@@ -81,8 +81,8 @@ def curve(function: Callable[[Array], Array], low: float, high: float, tolerance
     Raises
     ------
     ChainError
-        The function is not finite, or no such series is found with 256 pieces: it has a corner or a jump, or is not
-        computed to this tolerance.
+        The function is not finite, or no such series is found with 256 pieces: it turns too often, or is not computed
+        to this tolerance, as where it falls to 0 at an end that is not 0.
 
     References
     ----------
@@ -107,7 +107,7 @@ def curve(function: Callable[[Array], Array], low: float, high: float, tolerance
         if len(done) + len(open_pieces) > MOST_PIECES:
             raise ChainError(
                 f"no series of {MOST_PIECES:,} pieces follows this quantity within {tolerance:g} between {low:g} and "
-                f"{high:g}; it may have a corner or a jump there: solve its points one by one"
+                f"{high:g}; it turns too often or is not computed so exactly: take a shorter range, or fewer points"
             )
         ends = np.array(open_pieces)
         middle, half = ends.mean(axis=1)[:, None], np.diff(ends, axis=1) / 2.0
