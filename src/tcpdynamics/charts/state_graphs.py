@@ -94,7 +94,8 @@ def state_graph(chain: MarkovChain, boxes: Collection[str] = ()) -> str:
             )
         else:
             parts.append(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS:.0f}" fill="#ffffff" stroke="{BLUE}" stroke-width="2.5"/>'
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_RADIUS:.0f}" fill="#ffffff" stroke="{BLUE}" '
+                'stroke-width="2.5"/>'
             )
         parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" dominant-baseline="middle">{escape(name)}</text>'
