@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tcpdynamics import quantities
-from tcpdynamics.errors import DomainError, DynamicsError, InputError, LimitError, shown
+from tcpdynamics.errors import DomainError, DynamicsError, InputError, LimitError, ScenarioError, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +45,14 @@ SWITCHES = {
     "early_retransmit": "windows of 2 and 3 repair one loss too (RFC 5827)",
     "suffix_losses": "a loss takes what follows it in its window too",
     "delayed_acks": "the receiver acknowledges every second segment",
+    "limited_transmit": "a new segment for each of the first two duplicates (RFC 3042)",
+    "leap": "LEAP's silent back-off: a lone retransmission until an acknowledgement comes",
+}
+
+#: Fields that are one of a few words.
+WORDS = {
+    "sender": ("which sender", ("tahoe", "reno", "newreno", "sack")),
+    "rules": ("rule book of the sender: ns-2.35's, or that of the RFCs", ("ns2", "rfc")),
 }
 
 #: States that one command updates, step by step of a map: a minute or so.
@@ -164,11 +172,16 @@ def classes(views: Sequence[str] = MOTION) -> dict[str, type[Model]]:
     import tcpdynamics.models as models
     from tcpdynamics.models.model import Model
 
-    return {
+    found = {
         kebab(name): cls
         for name, cls in vars(models).items()
         if isinstance(cls, type) and issubclass(cls, Model) and views_of(cls, views)
     }
+    if views == CHAIN:  # compiled from the packet simulator, so that it lives beside it
+        from tcpdynamics.validation.sender_chain.model import Sender
+
+        found["sender"] = Sender
+    return found
 
 
 def families(views: Sequence[str] = MOTION) -> list[str]:
@@ -262,7 +275,7 @@ def _parameter_entries(models: dict[str, type[Model]]) -> list[Entry]:
                 rows.setdefault(row["name"], row)
                 intervals.setdefault(row["name"], {})[row["interval"]] = None
                 owners.setdefault(row["name"], []).append(reading)
-        for name in (*SEVERAL, *SWITCHES):
+        for name in (*SEVERAL, *SWITCHES, *WORDS):
             if name in cls.__dataclass_fields__:
                 owners.setdefault(name, []).append(reading)
 
@@ -271,6 +284,11 @@ def _parameter_entries(models: dict[str, type[Model]]) -> list[Entry]:
         return text[0].upper() + text[1:] + only
 
     result = [
+        Entry(name, "choice", sentence(name, f"{about}.  [default: {_default(models, name)}]"), choices)
+        for name, (about, choices) in WORDS.items()
+        if name in owners
+    ]
+    result += [
         Entry(name, "numbers", sentence(name, _meaning(row, " or ".join(intervals[name]))))
         for name, row in rows.items()
     ]
@@ -281,6 +299,11 @@ def _parameter_entries(models: dict[str, type[Model]]) -> list[Entry]:
         about = "Turns bit rates such as 1Mbit/s into packets per second, such as 1500B."
         result.append(Entry("packet_size", "size", about))
     return result
+
+
+def _default(models: Mapping[str, type[Model]], name: str) -> Any:
+    fields = next(c.__dataclass_fields__ for c in models.values() if name in c.__dataclass_fields__)
+    return fields[name].default
 
 
 def _meaning(row: Mapping[str, Any], interval: str) -> str:
@@ -391,7 +414,7 @@ def choose(
     try:
         model = words.cls(**values)
         problem = getattr(model, view)()
-    except (DomainError, DynamicsError) as error:
+    except (DomainError, DynamicsError, ScenarioError) as error:
         parameter, _, rest = str(error).partition(" ")
         if "%" in str(texts.get(parameter)):
             rest = rest.removesuffix("; a percentage? divide by 100")  # it was one
@@ -451,6 +474,8 @@ class _Words:
                     notes += self._foreign(key, texts)
             elif key in SWITCHES:
                 values[key] = True
+            elif key in WORDS:
+                values[key] = texts
             elif key in SEVERAL:
                 values[key] = _tuple(key, texts)
             else:

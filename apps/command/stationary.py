@@ -37,15 +37,27 @@ if TYPE_CHECKING:
 MAX_PRINTED = 100_000
 MAX_EXACT = 2_000
 MAX_EXACT_WINDOW = 60
+#: Rationals of a chain whose digits do not follow from its window.
+MAX_EXACT_CELLS = 200_000
 #: Digits that an exact result may have in all: 200 MB.
 MAX_DIGITS = 200_000_000
 #: States x points of one sweep (16 bytes each while it is written): about 4 GB.
 MAX_CELLS = 250_000_000
 
+#: Numbers of a law over states that are kept; beyond, a chain that can be followed along its loss gives what an
+#: observer counts alone.
+MAX_LAW = 5_000_000
+
 #: The readings of Fig. 8 by the letters that the theory gives them.
 _LETTERS = {"A": "full", "B": "fresh", "L": "levels"}
 
-_EXAMPLES = {"sub-packet": ["--loss 0.05:0.45:9", "--loss 0.1,0.6 --model exact --json"]}
+_EXAMPLES = {
+    "sub-packet": ["--loss 0.05:0.45:9", "--loss 0.1,0.6 --model exact --json"],
+    "sender": [
+        "--sender tahoe --rules rfc --window 2 --loss 0.05:0.45:9",
+        "--sender sack --rules rfc --window 6 --loss 1%:50%:1000000 --output sack.nc",
+    ],
+}
 
 
 def build(name: str) -> click.Command:
@@ -116,15 +128,18 @@ def _runner(name: str) -> Callable[..., None]:
         if output is not None and drawn:
             ones = "".join(f", {k} = {float(v[0]):g}" for k, v in chosen.swept.items() if len(v) == 1)
             title = _title(kind, chosen) + ones
-            write_outputs([output], with_settings(law), lambda: _figure(law, counts), title, wrote)
+            held = counts if law is None else law
+            write_outputs([output], with_settings(held), lambda: _figure(law, counts), title, wrote)
         elif output is not None:
-            whole = _as_floats(law.merge(counts, combine_attrs="override"))
+            whole = counts if law is None else _as_floats(law.merge(counts, combine_attrs="override"))
             write_netcdf(output, with_settings(whole))
             wrote(output)
         if as_json:
             click.echo(json.dumps(document(kind, chosen, law, counts, exact)))
         elif output is None:
             click.echo(_title(kind, chosen))
+            if hasattr(chosen.model, "about"):
+                click.echo(chosen.model.about())
             click.echo(
                 "Probability of n packets sent in an epoch (one RTT), and the mean number of packets sent per RTT"
             )
@@ -138,11 +153,13 @@ def _what(chosen: Chosen) -> str:
     return f"stationary of {chosen.model.chain().name}"
 
 
-def _figure(law: xr.Dataset, counts: xr.Dataset) -> go.Figure:
+def _figure(law: xr.Dataset | None, counts: xr.Dataset) -> go.Figure:
     """What an observer counts against the parameter; of one point, the law of the states."""
     from tcpdynamics.charts import plot
 
     several = any(counts.sizes[str(d)] > 1 for d in counts["packets_per_rtt"].dims)
+    if law is None:
+        return plot(counts)
     return plot(counts if several else law.squeeze([d for d in law.probability.dims if d != "state"]))
 
 
@@ -168,7 +185,7 @@ def _chosen(name: str, texts: Mapping[str, Any], most: int, exact: bool) -> Chos
     if exact:
         _check_digits(chosen)
     states = len(chosen.problem.labels)
-    if states * chosen.points > MAX_CELLS:
+    if states * chosen.points > MAX_CELLS and not _is_followed(chosen):
         raise LimitError(
             f"{chosen.points:,} points of a chain with {states} states are {states * chosen.points:,} numbers, at "
             f"most {MAX_CELLS:,} fit; ask for fewer points"
@@ -176,8 +193,16 @@ def _chosen(name: str, texts: Mapping[str, Any], most: int, exact: bool) -> Chos
     return chosen
 
 
+def _is_followed(chosen: Chosen) -> bool:
+    """Whether there are so many points that the chain is followed along its loss, as its model can."""
+    too_many = len(chosen.problem.labels) * chosen.points > MAX_LAW
+    return too_many and hasattr(chosen.model, "observe_along") and list(chosen.swept) == ["loss"]
+
+
 def _check_digits(chosen: Chosen) -> None:
     """Refuse exact results that take too long, or would be too much to print; the digits of a law grow with W^2."""
+    if chosen.name not in FAMILIES and not hasattr(chosen.model, "w_max"):
+        return _check_exact_cells(chosen)
     w_max = chosen.model.w_max
     if w_max > MAX_EXACT_WINDOW:
         raise LimitError(
@@ -201,18 +226,34 @@ def _check_digits(chosen: Chosen) -> None:
     )
 
 
-def _solve(chosen: Chosen, exact: bool) -> tuple[xr.Dataset, xr.Dataset]:
-    """The law of the states, and what an observer counts, over the grid in the order of the words."""
+def _check_exact_cells(chosen: Chosen) -> None:
+    """Refuse more rationals than a page can show; how long they are the solver sees at the first point."""
+    numbers = len(chosen.problem.labels) * chosen.points
+    if numbers > MAX_EXACT_CELLS:
+        raise LimitError(
+            f"--exact would give {numbers:,} rationals ({len(chosen.problem.labels):,} states at {chosen.points:,} "
+            f"points), at most {MAX_EXACT_CELLS:,} are given; ask for fewer points or a smaller --window"
+        )
+
+
+def _solve(chosen: Chosen, exact: bool) -> tuple[xr.Dataset | None, xr.Dataset]:
+    """The law of the states, and what an observer counts, over the grid in the order of the words.
+
+    Of a chain that is followed along its loss there is no law.
+    """
     from tcpdynamics.solvers.markov.stationary import stationary as solve
 
+    if _is_followed(chosen):
+        with working(f"following {chosen.points:,} chains of {len(chosen.problem.labels):,} states"):
+            return None, chosen.model.observe_along()
     with working(f"solving {chosen.points:,} chains"):
         law = solve(chosen.problem, exact=exact, throw=True)
         counts = chosen.model.observe(law)
     return law.transpose(*chosen.swept, ...), counts.transpose(*chosen.swept, ...)
 
 
-def document(kind: str, chosen: Chosen, law: xr.Dataset, counts: xr.Dataset, exact: bool) -> dict[str, Any]:
-    """The documented JSON: one row a loss rate, in the order of the words; more ranges nest."""
+def document(kind: str, chosen: Chosen, law: xr.Dataset | None, counts: xr.Dataset, exact: bool) -> dict[str, Any]:
+    """The documented JSON: one row a loss rate, in the order of the words; more ranges nest. No law, no states."""
 
     def numbers(values: Any) -> Any:
         if isinstance(values, list):
@@ -221,12 +262,15 @@ def document(kind: str, chosen: Chosen, law: xr.Dataset, counts: xr.Dataset, exa
 
     parameters = {k: v for k, v in chosen.model.provenance().items() if k not in chosen.swept}
     parameters = {k: float(v) if isinstance(v, Fraction) else v for k, v in parameters.items()}
+    of_states = {} if law is None else {
+        "states": [str(s) for s in law.state.values],
+        "probability": numbers(law.probability.transpose(..., "state").values.tolist()),
+    }  # fmt: skip
     return {
         "model": kind,
         "parameters": {"class": type(chosen.model).__name__, **parameters},
         **{k: numbers(list(v)) if exact else [float(x) for x in v] for k, v in chosen.swept.items()},
-        "states": [str(s) for s in law.state.values],
-        "probability": numbers(law.probability.transpose(..., "state").values.tolist()),
+        **of_states,
         "sent": numbers(counts.sent.transpose(..., "packets").values.tolist()),
         "packets_per_rtt": numbers(counts.packets_per_rtt.values.tolist()),
     }
@@ -234,7 +278,8 @@ def document(kind: str, chosen: Chosen, law: xr.Dataset, counts: xr.Dataset, exa
 
 def _title(kind: str, chosen: Chosen) -> str:
     if chosen.name not in FAMILIES:
-        return subtitle(chosen)
+        parameters = subtitle(chosen).partition(" (")[2]
+        return f"{chosen.problem.name} ({parameters}" if hasattr(chosen.model, "about") else subtitle(chosen)
     labels = {
         "w_max": "W_max = {:g}",
         "base_timeout": "T0 = {:g} RTT",

@@ -170,16 +170,11 @@ def spectral_gap(problem: MarkovChain | ChainModel, *, throw: bool = False) -> x
         second = np.full(grid.size, np.nan)
         good = np.flatnonzero(status == Status.OK)
         n = e.stay.shape[0]
-        what = f"eigenvalues of {n:,} states at {good.size:,} points"
-        check_work(what, 25.0 * n**3 * good.size, "ask for fewer points")
-        block = max(1, 20_000_000 // e.stay.shape[0] ** 2)
-        for low in range(0, good.size, block):
-            points = good[low : low + block]
-            part = Entrywise(
-                grid, e.sources, e.targets, e.rates[:, points], e.stay[:, points], status[points]
-            )
-            moduli = np.sort(np.abs(np.linalg.eigvals(part.matrices())), axis=-1)
-            second[points] = moduli[:, -2] if moduli.shape[1] > 1 else 0.0
+        if n > DENSE_EIGENVALUES:
+            status = status.copy()
+            second[good], status[good] = _second_of_sparse_points(e, good)
+        else:
+            second[good] = _second_of_dense_points(e, good)
     second = np.minimum(second, 1.0)
     unresolved = (status == Status.OK) & (second > 1 - LEAST_GAP)
     if unresolved.any() and _forgets(chain):
@@ -200,6 +195,40 @@ def spectral_gap(problem: MarkovChain | ChainModel, *, throw: bool = False) -> x
         throw=throw,
         describe=lambda i: Status(status[i]).reason,
     )
+
+
+def _second_of_dense_points(e: Entrywise, good: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The second largest modulus of all eigenvalues, point by point."""
+    n = e.stay.shape[0]
+    what = f"eigenvalues of {n:,} states at {good.size:,} points"
+    check_work(what, 25.0 * n**3 * good.size, "ask for fewer points")
+    second = np.zeros(good.size)
+    block = max(1, 20_000_000 // n**2)
+    for low in range(0, good.size, block):
+        points = good[low : low + block]
+        part = Entrywise(
+            e.grid, e.sources, e.targets, e.rates[:, points], e.stay[:, points], e.status[points]
+        )
+        moduli = np.sort(np.abs(np.linalg.eigvals(part.matrices())), axis=-1)
+        if moduli.shape[1] > 1:
+            second[low : low + block] = moduli[:, -2]
+    return second
+
+
+def _second_of_sparse_points(
+    e: Entrywise, good: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    """The same of chains with too many states for all eigenvalues: the few largest at each point, and a status."""
+    import scipy.sparse as sp
+
+    n = e.stay.shape[0]
+    what = f"the largest eigenvalues of {n:,} states at {good.size:,} points"
+    check_work(what, 1e4 * (e.sources.size + 20.0 * n) * good.size, "ask for fewer points")
+    second, status = np.empty(good.size), np.zeros(good.size, dtype=np.uint8)
+    for i, point in enumerate(good):
+        moves = sp.csr_array((e.rates[:, point], (e.sources, e.targets)), shape=(n, n))
+        second[i], status[i] = _second_largest(moves + sp.diags_array(e.stay[:, point]))
+    return second, status
 
 
 def _forgets(chain: MarkovChain) -> bool:
@@ -231,17 +260,20 @@ def _forgets(chain: MarkovChain) -> bool:
 
 
 def _largest_of_sparse(chain: MarkovChain) -> tuple[NDArray[Any], Grid, NDArray[np.uint8]]:
+    second, status = _second_largest(checked_matrix(chain))
+    return np.array([second]), SINGLE, np.array([status], dtype=np.uint8)
+
+
+def _second_largest(matrix: Any) -> tuple[float, int]:
+    """The second largest modulus of a sparse matrix's eigenvalues, and a status."""
     import scipy.sparse as sp
     from scipy.sparse.linalg import ArpackNoConvergence, eigs
 
-    matrix = checked_matrix(chain)
-    status = np.zeros(1, dtype=np.uint8)
     try:
         # A restart multiplies some 20 vectors; where that many do not suffice, more would take hours.
         restarts = int(MAX_WORK / (20.0 * (matrix.nnz + 20 * matrix.shape[0])))
         restarts = min(max(restarts, 1), 10 * matrix.shape[0])
         values = eigs(sp.csr_array(matrix).T, k=4, which="LM", return_eigenvectors=False, maxiter=restarts)
-        second = np.sort(np.abs(values))[-2]
     except ArpackNoConvergence:
-        second, status[0] = np.nan, Status.NOT_CONVERGED
-    return np.array([second]), SINGLE, status
+        return np.nan, int(Status.NOT_CONVERGED)
+    return float(np.sort(np.abs(values))[-2]), 0

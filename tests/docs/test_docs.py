@@ -103,6 +103,16 @@ def test_the_scenario_and_the_python_of_links_run(capsys):
     assert "of what the cell" in capsys.readouterr().out
 
 
+def test_the_page_of_the_senders_chain_runs_and_its_picture_is_drawn_by_it(capsys):
+    (code,) = blocks("sender_chain.md", "python")
+    namespace = {}
+    exec(compile(code, "sender_chain.md", "exec"), namespace)
+    assert len(capsys.readouterr().out.splitlines()) == 6
+    assert (DOCS / "images/sender-chain-tahoe-2.svg").read_text() == namespace["drawing"]
+    chain = namespace["tahoe"].compiled()
+    assert f"{chain.explored} states of the simulator behave like {chain.lumped}, and" in page("sender_chain.md")
+
+
 def test_every_model_of_losses_and_its_numbers_are_described():
     text = page("links.md")
     for name, file in MODELS.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,35 +140,91 @@ class SenderChain:
         Where instants lie closer than a round trip (acknowledgements are lost or delayed) it is the rate of instants
         with n packets [1/RTT].
         """
+        shares: xr.DataArray = self.observe(law).sent.rename({"packets": "sent"}).rename("share")
+        return shares.transpose("sent", ...)
+
+    def observe(self, law: xr.Dataset, values: Mapping[str, Any] | None = None) -> xr.Dataset:
+        """What a stationary law means on the wire.
+
+        Parameters
+        ----------
+        law : Dataset from `stationary` of `chain()`
+        values : mapping of p, p_r, a to their values, optional
+            Where the coordinates of the law do not say them: exact ones, or single ones.
+
+        Returns
+        -------
+        xarray.Dataset
+            `sent` (..., packets) [1], `packets_per_rtt` [packet], `goodput` [packet], `silent_fraction` [1].
+        """
         import xarray as xr
 
         pi = law["probability"]
-        held = {name: self._held(name, law) for name in self.labels}
-        most = max(at.new + at.again for at in self.instants)
-        parts = []
-        for n in range(1, most + 1):
-            chosen = [self._label(i) for i, at in enumerate(self.instants) if at.new + at.again == n]
-            total: Any = 0 * pi.isel(state=0, drop=True)
-            for name in chosen:
-                total = total + pi.sel(state=name, drop=True) / held[name]
-            parts.append(total)
-        shares: xr.DataArray = xr.concat([1 - sum(parts[1:], parts[0]), *parts], "sent")
-        named: xr.DataArray = shares.assign_coords(sent=np.arange(most + 1)).rename("share")
-        return named
+        dims = tuple(str(d) for d in pi.dims if d != "state")
+        mass = pi.transpose(*dims, "state").values
+        known = {str(k): c for k, c in law.coords.items()} | dict(values or {})
+        known = {**self.parameters, **known}
+        held = self._mean(pi, dims, known, lambda i, step: min(step[1], 1.0), constant=1)
+        rates = mass[..., : len(self.instants)]
+        if held is not None:
+            rates = rates / held
+        counts = np.array([at.new + at.again for at in self.instants])
+        shares = [rates[..., counts == n].sum(axis=-1) for n in range(1, counts.max() + 1)]
+        # What is left of one, as a sum of what is not negative where every round trip lasts one.
+        none = mass[..., len(self.instants) :].sum(axis=-1) + mass[..., : len(self.instants)][
+            ..., counts == 0
+        ].sum(axis=-1)
+        if held is not None:
+            none = none + (rates * (held - 1))[..., counts > 0].sum(axis=-1)
+        sent = np.stack([none, *shares], axis=-1)
+        gained = rates * self._mean(pi, dims, known, lambda i, step: step[3])
+        silent = np.isin(pi.state.values, self.silent())
 
-    def _held(self, name: str, law: xr.Dataset) -> Any:
-        expression = self._holding.get(name, 1)
-        if not hasattr(expression, "free_symbols") or not expression.free_symbols:
-            return expression if law["probability"].dtype == object else float(expression)
-        import sympy
+        def variable(values: NDArray[Any], units: str, name: str, *more: str) -> tuple[Any, ...]:
+            return ((*dims, *more), values, {"units": units, "long_name": name})
 
-        symbols = sorted(expression.free_symbols, key=str)
-        values = [law[str(s)] if str(s) in law.coords else self.parameters[str(s)] for s in symbols]
-        return sympy.lambdify(symbols, expression)(*values)
+        return xr.Dataset(
+            {
+                "sent": variable(sent, "1", "probability of packets sent in an epoch", "packets"),
+                "packets_per_rtt": variable(
+                    sum(n * share for n, share in enumerate(shares, 1)), "packet", "packets sent per RTT"
+                ),
+                "goodput": variable(gained.sum(axis=-1), "packet", "segments new to the receiver per RTT"),
+                "silent_fraction": variable(
+                    mass[..., silent].sum(axis=-1), "1", "fraction of time waiting for a timer"
+                ),
+            },
+            coords={k: c for k, c in pi.coords.items() if k != "state"}
+            | {"packets": ("packets", np.arange(sent.shape[-1]), {"long_name": "packets sent in an epoch"})},
+            attrs=law.attrs,
+        )
 
-    @cached_property
-    def _holding(self) -> Mapping[str, Any]:
-        return self.chain().holding
+    def _mean(
+        self,
+        pi: xr.DataArray,
+        dims: tuple[str, ...],
+        known: Mapping[str, Any],
+        of: Callable[[int, Step], float],
+        constant: float | None = None,
+    ) -> Any:
+        """Mean of a number of the next step, given each class: (..., classes); None: it is that constant."""
+        amounts = {of(i, step) for i, steps in enumerate(self.steps) for step in steps}
+        if amounts == {constant}:
+            return None
+        terms: dict[Weight, int] = {}
+        for steps in self.steps:
+            for law in steps.values():
+                for term in law:
+                    terms.setdefault(term, len(terms))
+        exact = pi.dtype == object
+        weights = np.zeros((len(terms), len(self.steps)), dtype=object if exact else np.float64)
+        for i, steps in enumerate(self.steps):
+            for step, law in steps.items():
+                amount = _number(of(i, step)) if exact else of(i, step)
+                for term, count in law.items():
+                    weights[terms[term], i] += amount * count
+        chances = [_chance(term, pi, dims, known) for term in terms]
+        return np.stack(np.broadcast_arrays(*chances), axis=-1) @ weights
 
     def silent(self) -> list[str]:
         """Labels of the waits for a timer."""
@@ -247,6 +303,27 @@ def _names(term: Weight) -> list[str]:
     return [name for name, i in (("p", 0), ("p_r", 2), ("a", 4)) if term[i] or term[i + 1]]
 
 
+def _chance(term: Weight, pi: xr.DataArray, dims: tuple[str, ...], known: Mapping[str, Any]) -> NDArray[Any]:
+    """A monomial at the points of a law, shaped to go with it; rational where the law is."""
+    import sympy
+    import xarray as xr
+
+    value: Any = np.ones((1,) * len(dims), dtype=object if pi.dtype == object else np.float64)
+    for i, name in enumerate(("p", "p_r", "a")):
+        if not (term[2 * i] or term[2 * i + 1]):
+            continue
+        array = known[name]
+        if not isinstance(array, xr.DataArray):
+            array = xr.DataArray(array, dims=(name,) if np.ndim(array) else ())
+        array = array.transpose(*(d for d in dims if d in array.dims))
+        numbers = array.values.reshape([array.sizes.get(d, 1) for d in dims])
+        if pi.dtype == object:
+            exact = [sympy.Rational(x) for x in numbers.flat]
+            numbers = np.array(exact, dtype=object).reshape(numbers.shape)
+        value = value * numbers ** term[2 * i] * (1 - numbers) ** term[2 * i + 1]
+    return np.asarray(value)
+
+
 _MONOMIALS: dict[Weight, Any] = {}
 
 
@@ -305,6 +382,12 @@ def sender_chain(
     values = {"p": loss, "p_r": retransmission_loss, "a": ack_loss}
     parameters = {name: value for name, value in values.items() if value is not None}
     return compiled(explored, retransmission_loss is None, lump, parameters)
+
+
+@lru_cache(maxsize=32)
+def chain_of(setting: Setting, same_loss: bool, most_states: int) -> SenderChain:
+    """The chain of a setting, without values of its symbols; explored once."""
+    return compiled(explore(setting, most_states), same_loss)
 
 
 def compiled(

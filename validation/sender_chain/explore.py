@@ -232,7 +232,7 @@ def explore(
             if len(states) > most_states:
                 raise SenderChainError(
                     f"{setting.sender} ({setting.rules}) with window {setting.window} has more than {most_states:,} "
-                    f"states (after {result.runs:,} patterns of losses); take a smaller window, or raise most_states"
+                    f"states (after {result.runs:,} patterns of losses); take a smaller window, or raise `most_states`"
                 )
         return found[name]
 

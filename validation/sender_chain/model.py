@@ -1,0 +1,213 @@
+"""The sender's chain as a model: parameters with units and intervals, a chain, and what an observer counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tcpdynamics.errors import DomainError, shown
+from tcpdynamics.models.model import Model
+from tcpdynamics.models.parameters import Number, parameter, setting
+from tcpdynamics.solvers.problems import MarkovChain, Reward
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from .chain import SenderChain
+    from .setting import Setting
+
+#: What `sender` and `rules` may be.
+SENDERS = ("tahoe", "reno", "newreno", "sack")
+RULES = ("ns2", "rfc")
+
+#: Where a sender's windows have no end they are rounded to multiples of this [packet], unless `grain` says otherwise.
+GRAIN = 1 / 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sender(Model):
+    """The chain of the simulator's own sender and receiver: independent losses, constant RTT.
+
+    States and probabilities are not written down here: `sender_chain` finds them by running the sender. One step is a
+    round-trip time of sending, or a wait for a timer.
+
+    Examples
+    --------
+    >>> from tcpdynamics.solvers import stationary
+    >>> model = Sender(sender="tahoe", rules="rfc", window=2, loss=0.1)
+    >>> model.observe(stationary(model.chain())).sent.values.round(4)
+    array([0.2115, 0.1825, 0.606 ])
+    """
+
+    symbol_names: ClassVar = {"loss": "p", "retransmission_loss": "p_r", "ack_loss": "a"}
+
+    loss: Number = parameter("p", "1", "packet-loss probability", low=0.0, high=1.0)
+    sender: str = setting('"tahoe", "reno", "newreno" or "sack"', "sack")
+    rules: str = setting('rule book: "ns2" or "rfc"', "ns2")
+    window: int = parameter(
+        "W", "packet", "advertised window", low=1, high=60, low_open=False, high_open=False, integer=True,
+        structural=True, default=4,
+    )  # fmt: skip
+    timeout: float = parameter(
+        "m_0", "1", "least retransmission timeout, in RTTs", low=1.0, high=1024.0, low_open=False, high_open=False,
+        structural=True, default=2, note="A multiple of 1/8",
+    )  # fmt: skip
+    backoff_cap: int = parameter(
+        "K", "1", "doublings of the timeout at most", low=0, high=16, low_open=False, high_open=False, integer=True,
+        structural=True, default=6,
+    )  # fmt: skip
+    retransmission_loss: Number | None = parameter(
+        "p_r", "1", "loss of data sent again", low=0.0, high=1.0, default=None, note="Default: `loss`"
+    )
+    ack_loss: Number | None = parameter(
+        "a", "1", "loss of acknowledgements", low=0.0, high=1.0, default=None, note="Default: none is lost"
+    )
+    delayed_ack: float = parameter(
+        "d", "1", "longest delay of an acknowledgement, in RTTs", low=0.0, high=8.0, low_open=False, high_open=False,
+        structural=True, default=0, note="A multiple of 1/8; 0: each packet is answered at once",
+    )  # fmt: skip
+    tick: float | None = parameter(
+        "g", "1", "granularity of the sender's clock, in RTTs", low=0.0, high=8.0, low_open=False, high_open=False,
+        structural=True, default=None, note="A multiple of 1/8; default: 1/4 where a tick is needed, else 0",
+    )  # fmt: skip
+    grain: float | None = parameter(
+        "h", "packet", "windows are rounded to multiples of this after a fast retransmission", low=0.0, high=1.0,
+        low_open=False, high_open=False, structural=True, default=None,
+        note="0: they are not. Default: 1/64 where ns-2's halves of windows have no end, else 0",
+    )  # fmt: skip
+    most_states: int = parameter(
+        "N", "1", "states of the simulator that are explored at most", low=1, high=10**7, low_open=False,
+        high_open=False, integer=True, structural=True, default=60_000, note="More are refused; about 2,000 a second",
+    )  # fmt: skip
+    limited_transmit: bool = setting("a new segment for each of the first two duplicates (RFC 3042)", False)
+    leap: bool = setting("LEAP's silent back-off", False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, known in (("sender", SENDERS), ("rules", RULES)):
+            if getattr(self, name) not in known:
+                raise DomainError(
+                    f"{name} must be one of {', '.join(known)}, got {shown(getattr(self, name), 40)}"
+                )
+        for name in ("window", "timeout", "backoff_cap", "delayed_ack", "tick", "grain", "most_states"):
+            if np.ndim(getattr(self, name)):
+                raise DomainError(
+                    f"{name} must be one number, got {shown(getattr(self, name))}; each value is a chain of its own: "
+                    "sweep it in a loop"
+                )
+        for name in ("timeout", "delayed_ack", "tick"):
+            value = getattr(self, name)
+            if value is not None and 8 * value != int(8 * value):
+                raise DomainError(
+                    f"{name} must be a multiple of 1/8, got {float(value):g}; times stay exact so"
+                )
+
+    def setting(self) -> Setting:
+        """What the chain is explored of."""
+        from .setting import Setting
+
+        with_acks = self.ack_loss is not None or bool(self.delayed_ack)
+        tick = self.tick
+        if tick is None and with_acks:
+            tick = 0.25  # round-trip times are not all alike, and only with a tick the estimator's states are finite
+        return Setting(
+            sender=self.sender,
+            window=int(self.window),
+            rules=self.rules,
+            timeout=float(self.timeout),
+            backoff_cap=int(self.backoff_cap),
+            limited_transmit=self.limited_transmit,
+            leap=self.leap,
+            delayed_ack=float(self.delayed_ack),
+            ack_loss=self.ack_loss is not None,
+            tick=None if tick is None else float(tick),
+            grain=self.rounded_to(),
+        )
+
+    def rounded_to(self) -> float:
+        """Multiples to which the window is rounded after a fast retransmission [packet]; 0: it is not.
+
+        ns-2 halves windows that are no whole numbers; from a window of 5 on, they have no end (docs/sender_chain.md).
+
+        Examples
+        --------
+        >>> Sender(loss=0.1, window=5).rounded_to(), Sender(loss=0.1, window=5, rules="rfc").rounded_to()
+        (0.015625, 0.0)
+        """
+        if self.grain is not None:
+            return float(self.grain)
+        endless = self.rules == "ns2" and self.sender != "tahoe" and self.window >= 5
+        return GRAIN if endless else 0.0
+
+    def compiled(self) -> SenderChain:
+        """The chain with its classes of states, as `sender_chain` makes it; explored once for each setting.
+
+        Raises
+        ------
+        SenderChainError
+            More states than `most_states`, or a sender that cannot be explored.
+        """
+        from .chain import chain_of
+
+        return chain_of(self.setting(), self.retransmission_loss is None, int(self.most_states))
+
+    def chain(self) -> MarkovChain:
+        """The chain, with holding times in its waits."""
+        chain = self.compiled().chain()
+        return self.problem(
+            MarkovChain,
+            transitions=chain.transitions,
+            states=chain.states,
+            holding=chain.holding,
+            name=chain.name,
+        )
+
+    def about(self) -> str:
+        """How many states there are, and what is rounded, in a sentence."""
+        chain, grain = self.compiled(), self.rounded_to()
+        rounded = f"; its window is rounded to {grain:g} packet after a fast retransmission" if grain else ""
+        return (
+            f"{chain.explored:,} states of the simulator behave like {chain.lumped:,}, of which "
+            f"{len(chain.instants):,} recur{rounded}"
+        )
+
+    def states(self) -> tuple[str, ...]:
+        """`Sn.i` sends n packets, `A.i` only acknowledgements, `b(t).i` waits t RTTs for the timer, `w(t).i` else."""
+        return self.compiled().labels
+
+    def sent(self) -> Reward:
+        """Packets of data sent in each step, for `windowed`."""
+        return self.compiled().sent()
+
+    def delivered(self) -> Reward:
+        """Segments that are new to the receiver, in each step, for `windowed`."""
+        return self.compiled().delivered()
+
+    def silent(self) -> Sequence[str]:
+        """The states that wait for a timer, for `first_passage`, `sojourn` and `windowed`."""
+        return self.compiled().silent()
+
+    def observe(self, result: xr.Dataset) -> xr.Dataset:
+        """What a stationary distribution of this model's chain means on the wire.
+
+        Parameters
+        ----------
+        result : Dataset from `solvers.stationary(model.chain())`, floats or exact
+
+        Returns
+        -------
+        xarray.Dataset
+            `sent` (..., packets): share of round-trip times with n packets of data sent (where acknowledgements are
+            lost or delayed: instants with n packets, per RTT); `packets_per_rtt` [packet]; `goodput` [packet]: segments
+            new to the receiver per RTT; `silent_fraction` [1]: time in which a timer is waited for.
+        """
+        return self.compiled().observe(result, self._parameters())
+
+    def observe_along(self) -> xr.Dataset:
+        """The same at each of a million loss rates, in a second or so; see `along.observe_along`."""
+        from .along import observe_along
+
+        return observe_along(self)
