@@ -234,7 +234,7 @@ class SenderChain:
         """Share of round-trip times with n packets, by a sparse linear system: a look at large chains."""
         visits = self.visits(p, p_r, a)
         values = _values(p, p_r, a)
-        time = [sum(_chance(law, values) * step[1] for step, law in steps.items()) for steps in self.steps]
+        time = [sum(_worth(law, values) * step[1] for step, law in steps.items()) for steps in self.steps]
         sent = np.array([at.new + at.again for at in self.instants])
         shares = np.bincount(sent, visits) / (visits @ np.array(time))
         shares[0] = 1.0 - shares[1:].sum()
@@ -251,7 +251,7 @@ class SenderChain:
             for step, law in steps.items():
                 rows.append(i)
                 columns.append(step[0])
-                entries.append(_chance(law, values))
+                entries.append(_worth(law, values))
         matrix = sparse.csr_matrix((entries, (rows, columns)), shape=(n, n))
         system = (matrix.T - sparse.eye(n)).tolil()
         system[-1, :] = 1.0
@@ -266,7 +266,7 @@ class SenderChain:
         for i, steps in enumerate(self.steps):
             for step, law in steps.items():
                 if step[2]:
-                    found[step[1]] = found.get(step[1], 0.0) + float(visits[i]) * _chance(law, values)
+                    found[step[1]] = found.get(step[1], 0.0) + float(visits[i]) * _worth(law, values)
         return dict(sorted(found.items()))
 
     def _expression(self, law: Polynomial) -> sympy.Expr:
@@ -281,7 +281,7 @@ def _values(p: float, p_r: float | None, a: float) -> tuple[float, ...]:
     return p, 1 - p, again, 1 - again, a, 1 - a
 
 
-def _chance(law: Polynomial, values: tuple[float, ...]) -> float:
+def _worth(law: Polynomial, values: tuple[float, ...]) -> float:
     return sum(
         count * math.prod(v**e for v, e in zip(values, term, strict=True)) for term, count in law.items()
     )
