@@ -160,7 +160,9 @@ def decide(
     for i, name in enumerate(over["reading"].values):
         mean = rules.interval(over.isel(reading=i).values.tolist(), runs)
         judged.append((str(name), rules.verdict(claim.rule, claim.range, mean, claim.widest), mean.mean))
-    verdict, share = rules.over_readings([each for _, each, _ in judged])
+    verdict, share = rules.over_readings(
+        [each for _, each, _ in judged], [mean for _, _, mean in judged], claim.range
+    )
     beside = None if ns2 is None else rules.interval(measured(claim, ns2).isel(reading=0).values.tolist())
     return Decision(
         claim.id,

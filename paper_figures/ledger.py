@@ -306,8 +306,8 @@ def in_words(verdicts: Iterable[str]) -> str:
     return ", ".join(f"{n} {several.get(v, v) if n > 1 else v}" for v, n in counts(verdicts).items())
 
 
-#: A paper is reproduced if so many of its decided claims hold, with or without conditions; else it is not. Fixed before
-#: any claim was decided.
+#: A paper is reproduced if so many of its claims hold, with or without conditions; else it is not. The number was fixed
+#: before any claim was decided.
 REPRODUCED = 0.75
 
 
@@ -345,10 +345,10 @@ def mark(verdicts: Iterable[str]) -> str:
     ('[Re]', '[undecided]')
     """
     every = list(verdicts)
-    decided = [v for v in every if v in (HOLDS, CONDITIONS, FAILS)]
-    if 2 * len(decided) < len(every) or not decided:
+    held, failed = (sum(v in words for v in every) for words in ((HOLDS, CONDITIONS), (FAILS,)))
+    if 2 * (held + failed) < len(every) or not every:
         return "[undecided]"
-    return "[Re]" if sum(v != FAILS for v in decided) >= REPRODUCED * len(decided) else "[not Re]"
+    return "[Re]" if held >= REPRODUCED * len(every) else "[not Re]"
 
 
 def summaries(rows: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Summary]:

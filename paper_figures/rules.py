@@ -136,11 +136,14 @@ def verdict(rule: str, within: Range, measured: Interval, widest: float = math.i
     return HOLDS if inside else OPEN
 
 
-def over_readings(verdicts: Sequence[str]) -> tuple[str, float]:
+def over_readings(
+    verdicts: Sequence[str], means: Sequence[float] = (), within: Range | None = None
+) -> tuple[str, float]:
     """One verdict from those under each reading of what a paper leaves open, and the share of readings that hold.
 
     It holds, or does not, where all readings that decide say so; with conditions where some do and some do not. Where
-    more than half of them decide nothing, neither does the whole.
+    more than half of them decide nothing, neither does the whole. Nor does it where all fail, but some with `means`
+    below the range and some above it: what the paper leaves open may lie in between, so that we only guessed otherwise.
 
     Examples
     --------
@@ -148,6 +151,8 @@ def over_readings(verdicts: Sequence[str]) -> tuple[str, float]:
     ('holds with conditions', 0.75)
     >>> over_readings([HOLDS, OPEN, OPEN])
     ('cannot be decided', 0.3333333333333333)
+    >>> over_readings([FAILS, FAILS], [0.1, 0.9], Range(0.4, 0.5))
+    ('cannot be decided', 0.0)
     """
     count = len(verdicts)
     holds, fails = (sum(v == word for v in verdicts) for word in (HOLDS, FAILS))
@@ -156,7 +161,10 @@ def over_readings(verdicts: Sequence[str]) -> tuple[str, float]:
         return OPEN, share
     if not fails:
         return HOLDS, share
-    return (CONDITIONS if holds else FAILS), share
+    if holds:
+        return CONDITIONS, share
+    between = within is not None and min(means) < within.low and max(means) > within.high
+    return (OPEN if between else FAILS), share
 
 
 def check_rule(rule: Any) -> str:

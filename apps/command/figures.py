@@ -35,11 +35,9 @@ _ENDS = (".html", ".png")
     "Chromium is there.",
 )
 @click.option(
-    "--quick/--full",
-    "quick",
-    default=True,
-    help="How long simulations run.  [default: --quick, seconds to a minute; all together minutes, --full hours]",
+    "--quick", is_flag=True, help="Short simulations, seconds to a minute, all together minutes; the default."
 )
+@click.option("--full", is_flag=True, help="All replications and readings: all together hours.")
 @click.option("--decide", "deciding", is_flag=True, help="NAME is a claim: decide it by its rule, now.")
 @click.option("--json", "as_json", is_flag=True, help="With --decide: print JSON.")
 @click.option(
@@ -70,7 +68,8 @@ _ENDS = (".html", ".png")
 )
 @force_option
 def figures(
-    name: str | None, listing: bool, every: bool, output: Path | None, quick: bool, deciding: bool, as_json: bool,
+    name: str | None, listing: bool, every: bool, output: Path | None, quick: bool, full: bool, deciding: bool,
+    as_json: bool,
     ns2: bool, processes: int | None, certificate: bool, check: Path | None, settings: tuple[str, ...], force: bool,
 ) -> None:  # fmt: skip
     """List the papers' figures, draw one or all, or decide a claim.
@@ -85,6 +84,9 @@ def figures(
     tcpdynamics figures --certificate --output DIR
     tcpdynamics figures --check DIR
     """
+    if quick and full:
+        raise click.UsageError("--quick and --full are different settings; give one")
+    quick = not full
     asks = [word for word, there in (
         ("--all", every), ("--decide", deciding), ("--certificate", certificate), ("--check", check is not None),
     ) if there]  # fmt: skip

@@ -252,7 +252,9 @@ def _solve(chosen: Chosen, exact: bool) -> tuple[xr.Dataset | None, xr.Dataset]:
     return law.transpose(*chosen.swept, ...), counts.transpose(*chosen.swept, ...)
 
 
-def document(kind: str, chosen: Chosen, law: xr.Dataset | None, counts: xr.Dataset, exact: bool) -> dict[str, Any]:
+def document(
+    kind: str, chosen: Chosen, law: xr.Dataset | None, counts: xr.Dataset, exact: bool
+) -> dict[str, Any]:
     """The documented JSON: one row a loss rate, in the order of the words; more ranges nest. No law, no states."""
 
     def numbers(values: Any) -> Any:
