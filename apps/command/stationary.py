@@ -280,8 +280,8 @@ def document(
 
 def _title(kind: str, chosen: Chosen) -> str:
     if chosen.name not in FAMILIES:
-        parameters = subtitle(chosen).partition(" (")[2]
-        return f"{chosen.problem.name} ({parameters}" if hasattr(chosen.model, "about") else subtitle(chosen)
+        words = subtitle(chosen).partition(" (")[2]
+        return f"{chosen.problem.name} ({words}" if hasattr(chosen.model, "about") else subtitle(chosen)
     labels = {
         "w_max": "W_max = {:g}",
         "base_timeout": "T0 = {:g} RTT",

@@ -58,8 +58,8 @@ def observe_along(model: Sender) -> xr.Dataset:
         raise DomainError(
             "loss must be the only array where a chain is followed along it; sweep the other losses in a loop"
         )
-    array = model.chain().parameters["p"]
-    (dim,) = array.dims
+    array: Any = model.chain().parameters["p"]  # labelled by `Model`
+    dim = str(array.dims[0])
     x = np.asarray(array.values, dtype=np.float64)
     shape: list[xr.Dataset] = []
 
@@ -84,7 +84,7 @@ def observe_along(model: Sender) -> xr.Dataset:
             variable.attrs,
         )
         at += width
-    result: xr.Dataset = first.drop_vars([dim]).drop_dims(dim).assign_coords({str(dim): array.coords[dim]})
+    result: xr.Dataset = first.drop_vars([dim]).drop_dims(dim).assign_coords({dim: array.coords[dim]})
     result = result.assign(columns)
     return result.assign_attrs(series_error=made.error, solved=made.solved, loss_rates=x.size)
 

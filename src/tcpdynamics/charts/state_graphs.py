@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from .look import BLACK, BLUE, ORANGE
 
@@ -43,7 +43,7 @@ def state_graph(chain: MarkovChain, boxes: Collection[str] = ()) -> str:
     Raises
     ------
     ValueError
-        More states than can be read.
+        A matrix of numbers, or more states than can be read.
 
     Examples
     --------
@@ -58,7 +58,10 @@ def state_graph(chain: MarkovChain, boxes: Collection[str] = ()) -> str:
         raise ValueError(
             f"a drawing shows at most {MOST_DRAWN} states, got {len(labels)}; take a smaller chain"
         )
-    edges = {edge: _words(str(chance)) for edge, chance in dict(chain.transitions).items()}
+    if not chain.is_symbolic:
+        raise ValueError("a drawing has expressions beside its arrows, and this chain is a matrix of numbers")
+    moves = cast("Mapping[tuple[str, str], object]", chain.transitions)
+    edges = {edge: _words(str(chance)) for edge, chance in moves.items()}
     columns = _columns(labels, list(edges))
     rows = max(len(column) for column in columns)
     places = {
