@@ -13,12 +13,13 @@ import click
 def claims(names: tuple[str, ...], as_json: bool) -> None:
     """List what the papers say and what came out; what does not hold stands on top of its paper.
 
-    A name is that of a claim, or of a paper for all of its claims. `tcpdynamics figures NAME --decide` decides one
+    A name is that of a claim, or of a paper or a figure for all of its claims. `tcpdynamics figures NAME --decide` decides one
     again.
 
     \b
     tcpdynamics claims
     tcpdynamics claims leap.table1.reno.2_50
+    tcpdynamics claims leap.table1
     tcpdynamics claims t-refwa --json
     """
     from tcpdynamics.paper_figures import ledger
@@ -33,7 +34,8 @@ def claims(names: tuple[str, ...], as_json: bool) -> None:
     chosen: list[str] = []
     for name in names:
         paper = summaries.get(name.replace("-", "_"))
-        chosen += paper.order if paper else [ledger.get_claim(name).id]
+        drawn = [one.id for one in ledger.claims().values() if one.figure == name]
+        chosen += paper.order if paper else drawn or [ledger.get_claim(name).id]
     if as_json:
         rows = [
             ledger_rows.row(ledger.get_claim(name), recorded.get(name)) | {"decision": recorded.get(name)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -59,6 +60,9 @@ def test_a_claim_is_decided_by_the_command(answer: Callable[..., str], refused: 
     assert "verdict     holds" in text and "rule" in text
     document = json.loads(answer("figures", "sub_packet.eq8.idle_time", "--decide", "--json"))
     assert document["verdict"] == "holds" and document["model"]["n"] == 1
+    several = answer("claims", "leap.table1").splitlines()
+    assert sum(line.startswith("leap.table1.") for line in several) == 20  # a figure's claims
+    assert "  scenario    paper_figures/leap/scenarios/star.toml" in several
     assert "there is no claim 'nothing'" in refused("figures", "nothing", "--decide")
     assert "is a claim; add --decide" in refused("figures", "sub_packet.eq8.idle_time")
 
@@ -71,6 +75,9 @@ def test_a_claim_is_decided_by_the_command(answer: Callable[..., str], refused: 
         (("--certificate",), "--output is missing"),
         (("logistic.fig8", "--all", "--output", "x"), "takes no name"),
         (("--check", "/nowhere"), "cannot read"),
+        (("--all", "--quick", "--full", "--output", "x"), "--quick and --full are different settings"),
+        (("sub_packet.eq8.idle_time", "--decide", "--set", "p=1"), "--decide takes no --set"),
+        (("sub_packet.eq8.idle_time", "--decide", "--output", "x.html"), "--decide takes no --output"),
         (("logistic.fig8", "--output", "x.pdf"), "give a folder, or a name that ends in"),
     ],
 )
@@ -97,6 +104,43 @@ def test_a_certificate_of_untouched_files_is_good(certified: Path) -> None:
     assert certificate.check(certified) == certificate.check(certified / "certificate.json") == []
     done = CliRunner().invoke(cli, ["figures", "--check", str(certified)])
     assert done.exit_code == 0 and "as they were certified" in done.output
+
+
+def test_a_certificate_is_not_replaced_where_files_differ(
+    certified: Path, refused: Callable[..., str]
+) -> None:
+    before = (certified / "certificate.json").read_text()
+    (certified / "a.html").write_text("A")
+    words = ["figures", "--certificate", "--output", str(certified)]
+    assert "'a.html': has other content" in refused(*words)
+    assert (certified / "certificate.json").read_text() == before
+    assert CliRunner().invoke(cli, [*words, "--force"]).exit_code == 0 and not certificate.check(certified)
+    document = json.loads((certified / "certificate.json").read_text())
+    assert document["seeds"] == {}  # there is no ledger whose seeds they would be
+
+
+def test_changed_numbers_and_rules_are_told(
+    monkeypatch: pytest.MonkeyPatch, answer: Callable[..., str]
+) -> None:
+    other = json.loads(json.dumps(ledger.recorded()))
+    other["rows"]["leap.table1.reno.2_50"]["packets"]["mean"] = 0.4290
+    monkeypatch.setattr(ledger, "recorded", lambda: other)
+    assert "recorded.json holds other numbers" in CliRunner().invoke(cli, ["claims", "leap.table1"]).stderr
+    monkeypatch.undo()
+    whole = ledger.ledger()
+    known = dict(whole.claims)
+    one = known["leap.table1.reno.2_50"]
+    known[one.id] = dataclasses.replace(one, published=0.5)
+    monkeypatch.setattr(ledger, "ledger", lambda: dataclasses.replace(whole, claims=known))
+    assert any("than those that commit" in sentence for sentence in ledger.changed())
+
+
+def test_a_reason_stands_only_where_a_claim_fails() -> None:
+    rows = ledger_rows.tables()
+    verdicts = {row["verdict"]: bool(row["reason"]) for table in rows for row in table["rows"]}
+    assert verdicts["does not hold"] and not any(
+        row["reason"] for table in rows for row in table["rows"] if row["verdict"] == "holds"
+    )
 
 
 def _edit(folder: Path, change: Callable[[Any], None]) -> None:

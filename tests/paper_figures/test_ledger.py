@@ -152,6 +152,27 @@ def test_readings_make_one_verdict_whatever_their_order(verdicts: list[str]) -> 
     assert (verdict == HOLDS) <= (FAILS not in verdicts) and (verdict == FAILS) <= (HOLDS not in verdicts)
 
 
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.floats(-900, 900))
+def test_readings_on_both_sides_decide_nothing(means: list[float], published: float) -> None:
+    within = rules.Range(published - 1, published + 1)
+    fails = [m for m in means if not within.holds(m)] or [published + 2]
+    verdict, _ = rules.over_readings([FAILS] * len(fails), fails, within)
+    assert (verdict == OPEN) == (min(fails) < published < max(fails))
+    assert rules.over_readings([FAILS, FAILS], [-1.0, 5.0], rules.Range(low=0.0))[0] == FAILS  # no upper end
+
+
+def test_the_record_follows_the_rules_over_readings() -> None:
+    several = 0
+    for name, row in ledger.recorded()["rows"].items():
+        claim = ledger.get_claim(name)
+        if row["readings"] and claim.experiment:
+            means = [math.nan if mean is None else mean for _, _, mean in row["readings"]]
+            verdicts = [verdict for _, verdict, _ in row["readings"]]
+            assert rules.over_readings(verdicts, means, claim.range)[0] == row["verdict"], name
+            several += 1
+    assert several > 200
+
+
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=20), st.integers(1, 20))
 def test_one_more_run_is_less_certain_than_the_mean(values: list[float], runs: int) -> None:
     mean, more = rules.interval(values), rules.interval(values, runs)
