@@ -163,19 +163,29 @@ def decide(
     verdict, share = rules.over_readings(
         [each for _, each, _ in judged], [mean for _, _, mean in judged], claim.range
     )
-    beside = None if ns2 is None else rules.interval(measured(claim, ns2).isel(reading=0).values.tolist())
+    beside = None if ns2 is None else _beside(claim, ns2)
     return Decision(
         claim.id,
         verdict,
         model=prediction(claim),
         packets=rules.interval(over.isel(reading=0).values.tolist()),
-        ns2=beside if beside is not None and beside.known else None,
+        ns2=beside,
         readings=tuple(judged) if len(judged) > 1 else (),
         share=share,
         supported=None if answer is None else bool(answer.supported),
         text="" if answer is None else answer.answer,
         setting=setting,
     )
+
+
+def _beside(claim: Claim, ns2: xr.Dataset) -> Interval | None:
+    """The number from ns-2's runs; None where ns-2 lacks a case that it is made of."""
+    try:
+        with np.errstate(all="ignore"):
+            found = rules.interval(measured(claim, ns2).isel(reading=0).values.tolist())
+    except ValueError:  # such as the best of cases that are all missing
+        return None
+    return found if found.known else None
 
 
 def _by_model(claim: Claim, answer: Answer, setting: str) -> Decision:

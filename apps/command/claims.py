@@ -13,8 +13,8 @@ import click
 def claims(names: tuple[str, ...], as_json: bool) -> None:
     """List what the papers say and what came out; what does not hold stands on top of its paper.
 
-    A name is that of a claim, or of a paper or a figure for all of its claims. `tcpdynamics figures NAME --decide` decides one
-    again.
+    A name is that of a claim, or of a paper or a figure for all of its claims. `tcpdynamics figures NAME --decide`
+    decides one again.
 
     \b
     tcpdynamics claims

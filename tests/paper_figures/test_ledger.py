@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tcpdynamics.errors import ScenarioError
 from tcpdynamics.paper_figures import all_findings, ledger, rules
-from tcpdynamics.paper_figures.deciding import measured, prediction
+from tcpdynamics.paper_figures.deciding import decide, measured, prediction
 from tcpdynamics.paper_figures.experiments import experiments, run
 from tcpdynamics.paper_figures.ledger import LedgerError, read_ledger
 from tcpdynamics.paper_figures.registry import figures
@@ -237,6 +237,16 @@ def test_results_are_the_same_whoever_runs_them_and_resume(
         run("leap.star", "tiny", cases=reno, store=store, executor=pool)
     monkeypatch.undo()
     assert run("leap.star", "tiny", cases=reno, store=store).equals(whole)
+
+
+def test_what_ns2_lacks_is_left_empty(tiny: Whole) -> None:
+    for claim in ledger.claims().values():
+        if claim.experiment:
+            data = tiny.results[claim.experiment]
+            assert decide(claim, "tiny", data=data, ns2=data.where(False)).ns2 is None
+    one = ledger.get_claim("sub_packet.fig3.locked_out")
+    data = tiny.results[one.experiment]
+    assert decide(one, "tiny", data=data, ns2=data).ns2 is not None
 
 
 def test_a_value_is_over_readings_and_replications(tiny: Whole) -> None:
