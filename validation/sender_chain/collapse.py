@@ -6,7 +6,8 @@ back-off: the spectral radius of the expected numbers of entries, by kind, from 
 goes with (2 rho)^k. As the cap on back-off goes to infinity the silent share of time goes to 1 where 2 rho >= 1.
 
 A sender whose back-off ends with m successes in a row has rho = 1 - (1-p)^m, so p_c(m) = 1 - 2^(-1/m). The
-simulator's senders have another rho: for windows of 2 and more, without LEAP, it is 1 - (1-p)^3 (1+p).
+simulator's senders have another rho: with a window of 2, without LEAP, it is 1 - (1-p)^3 (1+p) (derived in
+docs/sender_chain.md), and with 3 and 4 the same number.
 """
 
 from __future__ import annotations
