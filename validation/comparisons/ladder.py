@@ -1,17 +1,22 @@
 """What each assumption of a chain costs: from the printed chain, rung by rung, to flows in step on one queue.
 
-The rungs, all with one largest window, one least timeout of two round trips and one cap on the back-off:
+The rungs, all with one least timeout of two round trips; one largest window as far as the losses are independent, and
+one cap on the back-off but for the printed chain:
 
-* ``printed``: the chain of Fig. 8 of Chen et al.;
-* ``exact``: the same sender in words, with every level of back-off a state, which one new segment ends (Karn's rule);
+* ``printed``: the chain of Fig. 8 of Chen et al., which has no cap (the wait of a stage has the mean of all deeper
+  back-offs) and leaves the back-off after three successes in a row;
+* ``exact``: the same sender in words, with every level of back-off a state up to the cap, left after two successes, the
+  segment sent again and one new one (Karn's rule);
 * ``sender``: the chain compiled from the simulator's sender;
 * ``independent``: that sender in packets, each lost by itself, the round trip constant;
 * ``spread``: N of them on a drop-tail queue, round-trip times 5 % to either side, windows without a limit;
 * ``equal``: round-trip times all alike.
 
 On a queue the loss is what comes out. Each run is set beside the sender's chain at the loss measured in that run; the
-gap, which changes little with the loss, is interpolated between numbers of flows, linearly, and laid upon the chain at
-the loss that is asked for.
+gap is interpolated between the losses of all numbers of flows, linearly, and laid upon the chain at the loss that is
+asked for. The loss need not grow with the number of flows, nor is the gap a function of the loss: what a whole number
+of flows makes of the queue matters, too. So the rungs on a queue depend on which numbers of flows are taken, and their
+intervals hold chance only, not that choice.
 """
 
 from __future__ import annotations
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
 RUNGS = ("printed", "exact", "sender", "independent", "spread", "equal")
 #: What is given up from each rung to the next.
 STEPS = {
-    "printed to exact": "stages of back-off that are not told apart",
+    "printed to exact": "three successes to end the back-off instead of two, stages without a cap",
     "exact to sender": "a summary of the sender",
     "sender to independent": "nothing: the same code",
     "independent to spread": "losses by chance, a constant round trip, a largest window",
