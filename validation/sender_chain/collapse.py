@@ -44,7 +44,7 @@ def visits(chain: SenderChain, loss: float) -> NDArray[np.float64]:
 
 
 def growth(chain: SenderChain, loss: float) -> tuple[float, float]:
-    """rho(p), with an estimate of its error: the ratios of neighbouring levels, extrapolated (Aitken).
+    """rho(p), with an estimate of its error, which is no bound: ratios of neighbouring levels, extrapolated (Aitken).
 
     Examples
     --------
