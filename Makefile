@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help report test lint explore bench slow bounds minimum wheel clean
 
 help:
-	@echo "make report   solve the models, run the comparisons, write report/index.html: two and a half minutes on two"
+	@echo "make report   solve the models, run the comparisons, write report/index.html: some four minutes on two"
 	@echo "              idle cores, and three or four more the first time, to install and compile"
 	@echo "make test     lint, type-check and test"
 	@echo "make explore  the interactive explorer, in a browser"

@@ -33,7 +33,7 @@ from .progress import Steps
 def report(output: Path, quick: bool, force: bool) -> None:
     """Write the report: one self-contained HTML page.
 
-    It solves the models and runs the comparisons: about two minutes on two idle cores, more on a busy machine, and
+    It solves the models and runs the comparisons: some four minutes on two idle cores, more on a busy machine, and
     about another minute the first time, to compile.
     """
     if output.suffix.lower() not in (".html", ".htm"):
