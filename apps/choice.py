@@ -46,7 +46,7 @@ SWITCHES = {
     "suffix_losses": "a loss takes what follows it in its window too",
     "delayed_acks": "the receiver acknowledges every second segment",
     "limited_transmit": "a new segment for each of the first two duplicates (RFC 3042)",
-    "leap": "LEAP's silent back-off: a lone retransmission until an acknowledgement comes",
+    "leap": "LEAP: a timeout without duplicates sends a new segment instead of the one that timed out",
 }
 
 #: Fields that are one of a few words.

@@ -59,13 +59,11 @@ def write_figure(
     drawing = figure.draw(numbers)
     path = folder / f"{figure.name}.html"
     data = data_of(numbers)
-    if data is None:
-        data = drawn(drawing)
-    if data is not None:
-        data.attrs |= {"figure": figure.name, "run_again": how, "model": figure.name}
-        files.write_netcdf(folder / f"{figure.name}.nc", data)
-        wrote(folder / f"{figure.name}.nc")
-    below = _below(figure, how, data is not None)
+    data = drawn(drawing) if data is None else data
+    data.attrs |= {"figure": figure.name, "run_again": how, "model": figure.name}
+    files.write_netcdf(folder / f"{figure.name}.nc", data)
+    wrote(folder / f"{figure.name}.nc")
+    below = _below(figure, how)
     files.write_text(
         path, page(drawing, figure.caption, files.marked(f"figure {figure.name}", how), below=below)
     )
@@ -120,7 +118,7 @@ def drawn(drawing: go.Figure) -> xr.Dataset:
     return data
 
 
-def _below(figure: PaperFigure, how: str, has_data: bool) -> str:
+def _below(figure: PaperFigure, how: str) -> str:
     """What stands under a figure: its caption, claims, the function that draws it, the scenario, the command."""
     recorded = ledger.recorded()["rows"]
     rows = [
@@ -142,7 +140,7 @@ def _below(figure: PaperFigure, how: str, has_data: bool) -> str:
         "<details><summary>The scenario behind it</summary><pre>"
         f"{_text(experiments.scenario_text(figure.experiment))}</pre></details>" if figure.experiment else ""
     )  # fmt: skip
-    data = f'<p>Data: <a href="{figure.name}.nc">{figure.name}.nc</a></p>' if has_data else ""
+    data = f'<p>Data: <a href="{figure.name}.nc">{figure.name}.nc</a></p>'
     return (
         f"<p>{_text(figure.caption)}.</p>{claims}{data}<p>Again: <code>{_text(how)}</code></p>{scenario}"
         f'<details id="function"><summary>The function that draws it: <code>{where}</code></summary>'

@@ -151,7 +151,7 @@ def over_readings(
     ('holds with conditions', 0.75)
     >>> over_readings([HOLDS, OPEN, OPEN])
     ('cannot be decided', 0.3333333333333333)
-    >>> over_readings([FAILS, FAILS], [0.1, 0.9], Range(0.4, 0.5))
+    >>> over_readings([OPEN, FAILS, FAILS], [math.nan, 0.1, 0.9], Range(0.4, 0.5))
     ('cannot be decided', 0.0)
     """
     count = len(verdicts)
@@ -163,7 +163,8 @@ def over_readings(
         return HOLDS, share
     if holds:
         return CONDITIONS, share
-    between = within is not None and min(means) < within.low and max(means) > within.high
+    known = [mean for mean in means if math.isfinite(mean)]
+    between = bool(known) and within is not None and min(known) < within.low and max(known) > within.high
     return (OPEN if between else FAILS), share
 
 

@@ -46,7 +46,7 @@ def test_exponents_of_known_points(answer):
 
 
 def test_a_delayed_flow_swings_from_a_quarter_turn_on(answer):
-    words = ("logistic", "--delay", "1", "--epsilon", "1.4,1.8", "--transient", "300", "--keep", "60")
+    words = ("logistic", "--delay", "1", "--epsilon", "1.4:1.8:5", "--transient", "300", "--keep", "60")
     rows = _ranges(answer("bifurcation", *words))
     assert [row[3] for row in rows] == ["equilibrium", "cycle with 1 maximum"]
     assert rows[0][1] < np.pi / 2 < rows[1][0]

@@ -74,7 +74,7 @@ def test_no_start_has_an_influence_on_another() -> None:
         assert x[:, at].tobytes() == alone[:, 0].tobytes() and error[:, at].tobytes() == own[:, 0].tobytes()
 
 
-@settings(max_examples=10)
+@settings(max_examples=20)
 @given(st.integers(0, 10**9), st.integers(1, 3), st.sampled_from(["ode", "dde", "map"]), st.data())
 def test_ramps_with_a_known_equilibrium(seed: int, n: int, kind: str, data: st.DataObject) -> None:
     """x_i' = sum_j A_ij (m_j* - m_j(x_j)), ramps m_j of 0.1 % to 50 % of the box, in units of 1e-6 to 1e6."""

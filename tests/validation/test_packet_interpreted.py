@@ -31,14 +31,14 @@ def on_loss(f, now):
 
 
 def crowd(sender, rules, **options):
-    """Five seconds of a bottleneck with losses of both kinds: some sixty packets."""
+    """Ten seconds of a bottleneck with losses of both kinds: some hundred packets."""
     flow = Flows(
         3, sender, rules, rtt=(0.05, 0.1), jitter=0.004, initial_window=4, start_spread=0.1, **options
     )
     return Scenario(
         (flow,),
         Bottleneck(1e5, 5, 0.02, queue="step" if options.get("control") == "dctcp" else "droptail"),
-        duration=5.0,
+        duration=10.0,
         warm_up=1.0,
         slice=2.0,
         record=EVERYTHING,

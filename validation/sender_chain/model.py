@@ -83,7 +83,9 @@ class Sender(Model):
         high_open=False, integer=True, structural=True, default=60_000, note="More are refused; about 2,000 a second",
     )  # fmt: skip
     limited_transmit: bool = setting("a new segment for each of the first two duplicates (RFC 3042)", False)
-    leap: bool = setting("LEAP's silent back-off", False)
+    leap: bool = setting(
+        "LEAP: a timeout without duplicates sends a new segment instead of the one that timed out", False
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
