@@ -31,7 +31,10 @@ def next_event(sim: k.Sim) -> float:
 
 
 def follow(explored: Explored, loss: float, instants: int, seed: int) -> None:
-    """One long run of the loop, never put back: at each instant as many packets, after as long, as the graph says."""
+    """One long run of the loop, never put back: at each instant as many packets, after as long, as the graph says.
+
+    With a grain, the run's window is rounded after a fast retransmission, here, as the graph's sender rounds it.
+    """
     setting = explored.setting
     links = (0, 1) if setting.ack_loss else (0,)
     sim = build(
@@ -49,8 +52,10 @@ def follow(explored: Explored, loss: float, instants: int, seed: int) -> None:
         return [int(sim.links["arrived"][i]) for i in links]
 
     def run_instant() -> float:
-        time = next_event(sim)
+        time, recoveries = next_event(sim), int(sim.counts[0, k.RECOVERIES])
         assert loop.advance(sim.world, np.nextafter(time, np.inf), 100_000) == k.DONE
+        if setting.grain and sim.counts[0, k.RECOVERIES] > recoveries:
+            sim.flows["cwnd"] = np.floor(sim.flows["cwnd"] / setting.grain + 0.5) * setting.grain
         return time
 
     for _ in range(12 + 4 * setting.window):  # as `explore` begins
@@ -92,12 +97,13 @@ SMALL: list[dict[str, Any]] = [
     {"sender": "reno", "rules": "rfc", "window": 3, "backoff_cap": 1, "delayed_ack": 0.5, "tick": 0.5},
     {"sender": "reno", "rules": "rfc", "window": 2, "backoff_cap": 1, "ack_loss": True, "tick": 0.5},
     {"sender": "sack", "rules": "rfc", "window": 3, "timeout": 2.5},
+    {"sender": "sack", "rules": "ns2", "window": 6, "backoff_cap": 1, "tick": 1.0, "grain": 0.5},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("values", SMALL, ids=lambda v: "-".join(str(x) for x in v.values()))
 def test_a_run_follows_the_graph_packet_by_packet(values: dict[str, Any]) -> None:
-    explored = explore(Setting(**values))
+    explored = explore(Setting(**values), paths=True)
     for seed, loss in enumerate((0.05, 0.2, 0.4)):
         follow(explored, loss, 1500, seed)
 

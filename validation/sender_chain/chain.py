@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tcpdynamics.solvers.problems import MarkovChain, Reward
 
-from .explore import Explored, Instant, Weight, explore
+from .explore import MOST_STATES, Explored, Instant, Move, Weight, explore
 from .lumping import classes
 from .setting import Setting
 
@@ -38,8 +38,9 @@ class SenderChain:
         Of each class of states: how many packets meet a chance of loss at its instant.
     steps : list of {(class, time, timeouts, delivered): polynomial}
         What may follow.
-    explored, lumped : int
-        States of the simulator, and classes of states that behave alike; of these `len(instants)` recur for ever.
+    explored, recurrent : int
+        States of the simulator that were explored, and those of them that recur for ever; these behave like
+        `len(instants)`.
     same_loss : bool
         Whether data sent again is lost like new data (the symbol `p_r` is not used).
     """
@@ -48,7 +49,7 @@ class SenderChain:
     instants: list[Instant]
     steps: list[dict[Step, Polynomial]]
     explored: int
-    lumped: int
+    recurrent: int
     same_loss: bool
     parameters: Mapping[str, Any]
 
@@ -345,7 +346,7 @@ def sender_chain(
     ack_loss: Any = None,
     retransmission_loss: Any = None,
     lump: bool = True,
-    most_states: int = 200_000,
+    most_states: int = MOST_STATES,
     progress: Callable[[int, int], None] | None = None,
     **setting: Any,
 ) -> SenderChain:
@@ -394,19 +395,23 @@ def compiled(
     explored: Explored, same_loss: bool = True, lump: bool = True, parameters: Mapping[str, Any] | None = None
 ) -> SenderChain:
     """The chain of what was explored: its recurrent states, lumped."""
+    recurrent = _recurrent(explored.moves)
+    place = {old: new for new, old in enumerate(recurrent)}
     laws: list[dict[Step, Polynomial]] = []
-    for moves in explored.moves:
+    for old in recurrent:
         law: dict[Step, Polynomial] = {}
-        for move, terms in moves.items():
-            _add(law.setdefault((*move,), {}), _merged(terms) if same_loss else terms)
+        for move, terms in explored.moves[old].items():
+            _add(law.setdefault((place[move.target], *move[1:]), {}), _merged(terms) if same_loss else terms)
         laws.append(law)
-    kinds: list[Any] = list(explored.instants)
+    kinds: list[Any] = [explored.instants[old] for old in recurrent]
     if same_loss:
-        kinds = [Instant(at.new + at.again, 0, at.acks) for at in explored.instants]
+        kinds = [Instant(at.new + at.again, 0, at.acks) for at in kinds]
     numbers = list(range(len(laws)))
     if lump:
-        plain = [{(step[0], step[1:]): tuple(law.items()) for step, law in steps.items()} for steps in laws]
-        numbers = classes(kinds, plain)
+        numbers = classes(
+            kinds,
+            [{(step[0], step[1:]): tuple(law.items()) for step, law in steps.items()} for steps in laws],
+        )
     first: dict[int, int] = {}
     for state, number in enumerate(numbers):
         first.setdefault(number, state)
@@ -416,15 +421,12 @@ def compiled(
         for step, weights in laws[state].items():
             _add(steps.setdefault((numbers[step[0]], *step[1:]), {}), weights)
         steps_of.append(steps)
-    recurrent = _recurrent(steps_of)
-    place = {old: new for new, old in enumerate(recurrent)}
-    states = list(first.values())
     return SenderChain(
         explored.setting,
-        [kinds[states[old]] for old in recurrent],
-        [{(place[step[0]], *step[1:]): law for step, law in steps_of[old].items()} for old in recurrent],
+        [kinds[state] for state in first.values()],
+        steps_of,
         explored.size,
-        len(first),
+        len(recurrent),
         same_loss,
         dict(parameters or {}),
     )
@@ -439,14 +441,14 @@ def _merged(terms: Mapping[Weight, int]) -> Polynomial:
     return law
 
 
-def _recurrent(steps: list[dict[Step, Polynomial]]) -> list[int]:
-    """The states that come back for ever, in order."""
+def _recurrent(moves: list[dict[Move, dict[Weight, int]]]) -> list[int]:
+    """The states that come back for ever, in order: a chain of these is what a stationary law is of."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
 
-    rows = [i for i, law in enumerate(steps) for _ in law]
-    columns = [step[0] for law in steps for step in law]
-    graph = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(steps), len(steps)))
+    rows = np.repeat(np.arange(len(moves)), [len(law) for law in moves])
+    columns = np.array([move.target for law in moves for move in law])
+    graph = sparse.csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(moves), len(moves)))
     _, part = connected_components(graph, connection="strong")
-    leaves = {part[i] for i, j in zip(rows, columns, strict=True) if part[i] != part[j]}
-    return [i for i in range(len(steps)) if part[i] not in leaves]
+    leaves = np.unique(part[rows][part[rows] != part[columns]])
+    return [int(i) for i in np.flatnonzero(~np.isin(part, leaves))]

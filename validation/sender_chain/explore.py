@@ -34,8 +34,14 @@ _LATER = 4096.0
 #: More packets at one instant than this are too many patterns.
 MOST_AT_ONCE = 12
 
+#: More states than this are refused, unless another bound is given: some 2 GB, and a minute.
+MOST_STATES = 600_000
+
 #: Instants without a chance of loss in a row, at most.
 _PATIENCE = 10_000
+
+#: Patterns of losses that are followed by one call.
+_AT_ONCE = 64
 
 
 class SenderChainError(ScenarioError):
@@ -72,8 +78,9 @@ class Instant(NamedTuple):
 class Explored:
     """Nodes 0, 1, ...; `moves[i]` says with how many patterns of each weight node i moves where.
 
-    `paths[i]` has the same pattern by pattern, in the order of `itertools.product((False, True), ...)` over its packets
-    (data first, in their order; True: lost). `windows[i]`: congestion window, threshold and flight before its instant.
+    `windows[i]`: congestion window, threshold and flight before its instant. `paths[i]`, where asked for, has the same
+    as `moves[i]`, pattern by pattern, in the order of `itertools.product((False, True), ...)` over its packets (data
+    first, in their order; True: lost).
     """
 
     setting: Setting
@@ -130,15 +137,22 @@ class Machine:
             self._events["time"],
             self._links["arrived"],
         )
-        self._words = np.zeros(kernel.FLOW_WORDS + 16 + 200 * kernel.EVENT_WORDS, np.int64)
+        words_of_state = kernel.FLOW_WORDS + 16 + 200 * kernel.EVENT_WORDS
+        self._words = np.zeros(words_of_state, np.int64)
+        # What `branch` says.
+        self.facts, self.before = np.zeros(5, np.int64), np.zeros(2)
+        self.numbers, self.waited = np.zeros((_AT_ONCE, 6), np.int64), np.zeros(_AT_ONCE)
+        self.reached = np.zeros((_AT_ONCE, words_of_state), np.int64)
 
     def pack(self) -> bytes:
         """The state now, made relative; the machine itself is unusable until the next `unpack`."""
-        grain = self.setting.grain if self.sim.counts[0, k.RECOVERIES] else 0.0
-        n = kernel.pack(*self._arrays, RTT, grain, self._words)
+        n = kernel.pack(*self._arrays, RTT, self._grain(), self._words)
         if n < 0:
             raise SenderChainError(_REASONS[n].format(self.setting))
         return self._words[:n].tobytes()
+
+    def _grain(self) -> float:
+        return self.setting.grain if self.sim.counts[0, k.RECOVERIES] else 0.0
 
     def unpack(self, state: bytes) -> None:
         kernel.unpack(*self._arrays, self.sim.counts, np.frombuffer(state, np.int64))
@@ -152,19 +166,36 @@ class Machine:
         self._now[0] = time  # the loop leaves it at where it was to stop
         return time
 
-    def check_rule(self, state: bytes, lost: list[tuple[int, int]], led_to: bytes) -> None:
+    def branch(self, state: bytes, first: int) -> int:
+        """Follow patterns of losses from a state, from `first` on; how many. `kernel.branch` says where they stand."""
+        n = kernel.branch(
+            *self._arrays, self.sim.counts, self._rows, self.setting.ack_loss, RTT, self.setting.grain, _PATIENCE,
+            np.frombuffer(state, np.int64), first, self.facts, self.before, self.numbers, self.waited, self.reached,
+        )  # fmt: skip
+        if n < 0:
+            raise SenderChainError(_REASONS[n].format(self.setting))
+        return int(n)
+
+    def check_rule(self, state: bytes, packets: list[tuple[int, int]]) -> None:
         """Refuse a rule of which the same state makes another at another time, or the next time."""
-        for later, reason in ((0.0, "draws random numbers, or remembers more than its flow's record"),
-                              (_LATER, "reads the clock")):  # fmt: skip
-            self.unpack(state)
-            kernel.postpone(self._world, self.flows, self._events, self._links, later)
-            self.drop(lost)
-            self.advance()
-            if self.pack() != led_to:
-                raise SenderChainError(
-                    f"control {self.setting.control!r} {reason}, so what it does does not follow from a state that "
-                    "could come again; take a rule of windows and acknowledgements alone"
-                )
+        for pattern in product((False, True), repeat=len(packets)):
+            lost = [packet for packet, is_lost in zip(packets, pattern, strict=True) if is_lost]
+            led_to = self._after(state, lost, 0.0)
+            for later, reason in ((0.0, "draws random numbers, or remembers more than its flow's record"),
+                                  (_LATER, "reads the clock")):  # fmt: skip
+                if self._after(state, lost, later) != led_to:
+                    raise SenderChainError(
+                        f"control {self.setting.control!r} {reason}, so what it does does not follow from a state "
+                        "that could come again; take a rule of windows and acknowledgements alone"
+                    )
+
+    def _after(self, state: bytes, lost: list[tuple[int, int]], later: float) -> bytes:
+        """The state after an instant with these losses, where the same state stands at a later time [s]."""
+        self.unpack(state)
+        kernel.postpone(self._world, self.flows, self._events, self._links, later)
+        self.drop(lost)
+        self.advance()
+        return self.pack()
 
     def drop(self, rows: list[tuple[int, int]]) -> None:
         """Lose the packets (number, link) of the next instant."""
@@ -191,6 +222,10 @@ _REASONS = {
         "estimator has no finite number of states; give tick, such as 0.5"
     ),
     kernel.TOO_LONG: "too many packets are under way",
+    kernel.LOOP_STOPPED: "the simulator's loop came back early at an instant",
+    kernel.NO_PACKET: f"{_PATIENCE:,} instants in a row without a packet",
+    kernel.OTHER_PACKETS: "a loss changed what was sent at the same instant; please report this",
+    kernel.OTHER_LOSSES: "not all chosen packets were lost; please report this",
 }  # fmt: skip
 
 
@@ -207,10 +242,18 @@ def _endless(setting: Setting, largest: float) -> str:
     )
 
 
+def _coarser(setting: Setting) -> str:
+    """What else makes fewer states: where round trips are measured on a clock with a tick, a coarser one."""
+    return ", a coarser clock (tick 1)" if 0.0 < (setting.tick or 0.0) < 1.0 else ""
+
+
 def explore(
-    setting: Setting, most_states: int = 200_000, progress: Callable[[int, int], None] | None = None
+    setting: Setting,
+    most_states: int = MOST_STATES,
+    progress: Callable[[int, int], None] | None = None,
+    paths: bool = False,
 ) -> Explored:
-    """All nodes that a sender reaches.
+    """All nodes that a sender reaches; with `paths`, also where each single pattern leads.
 
     Raises
     ------
@@ -220,104 +263,83 @@ def explore(
     machine = Machine(setting)
     found: dict[bytes, int] = {}
     states: list[bytes | None] = []
-    after: dict[bytes, tuple[int, float, int, int]] = {}
     result = Explored(setting)
     congestion_windows: set[float] = set()
+    bound = setting.window if setting.control == "reno" else math.inf
 
     def number_of(state: bytes) -> int:
         name = hashlib.blake2b(state, digest_size=16).digest()
-        if name not in found:
-            found[name] = len(states)
+        number = found.setdefault(name, len(states))
+        if number == len(states):
             states.append(state)
             if len(states) > most_states:
                 raise SenderChainError(
                     f"{setting.sender} ({setting.rules}) with window {setting.window} has more than {most_states:,} "
-                    f"states (after {result.runs:,} patterns of losses); take a smaller window, or raise `most_states`"
+                    f"states (after {result.runs:,} patterns of losses); take a smaller window{_coarser(setting)}, or "
+                    "raise `most_states`"
                 )
-        return found[name]
+        return number
 
-    def run_on(state: bytes) -> tuple[int, float, int, int]:
-        """(node, time until its instant, timeouts, segments delivered in between) from a state after an instant."""
-        name = hashlib.blake2b(state, digest_size=16).digest()
-        if name in after:
-            return after[name]
-        waited, timeouts, delivered = 0.0, 0, 0
-        for _ in range(_PATIENCE):
-            machine.unpack(state)
-            machine.drop([])
-            waited += machine.advance() - kernel.NOW
-            counts = machine.counts()
-            timeouts += counts[k.TIMEOUTS]
-            if any(machine.arrived()):
-                after[name] = (number_of(state), waited, timeouts, delivered)
-                return after[name]
-            delivered += counts[k.GOODPUT]
-            state = machine.pack()
-        raise SenderChainError(f"{_PATIENCE} instants in a row without a packet")
-
-    # Without losses until everything is as it stays.
+    # Without losses until everything is as it stays, and on to the first instant at which something may be lost.
     for _ in range(12 + 4 * setting.window):
         machine.advance()
-    run_on(machine.pack())
+    for _ in range(_PATIENCE):
+        state = machine.pack()
+        machine.unpack(state)
+        machine.advance()
+        if any(machine.arrived()):
+            break
+    number_of(state)
     place = 0
     while place < len(states):
-        state = states[place]
-        assert state is not None
+        taken = states[place]
+        assert taken is not None
         states[place] = None
-        machine.unpack(state)
-        machine.drop([])
-        machine.advance()
-        data, acks = machine.arrived()
-        sent = machine.counts()[k.ARRIVED_KIND : k.ARRIVED_KIND + 4]
-        f = machine.flows[0]
-        result.windows.append((float(f["cwnd"]), float(f["ssthresh"]), int(f["top"] - f["una"])))
-        bound = setting.window if setting.control == "reno" else math.inf
-        congestion_windows.add(min(float(f["cwnd"]), bound))
+        first = machine.branch(taken, 0)
+        data, acks, new, again, flight = machine.facts.tolist()
+        window, threshold = machine.before.tolist()
+        result.windows.append((window, threshold, flight))
+        congestion_windows.add(min(window, bound))
         if len(congestion_windows) > MOST_WINDOWS and not (setting.grain and bound < math.inf):
             raise SenderChainError(_endless(setting, max(congestion_windows)))
-        instant = Instant(sent[k.NEW], sum(sent[k.NEW + 1 :]), acks)
         if data + acks > MOST_AT_ONCE:
             raise SenderChainError(
                 f"{data + acks} packets at one instant have 2^{data + acks} patterns of losses, more than 2^"
                 f"{MOST_AT_ONCE}; take a smaller window"
             )
-        packets = [(j, 0) for j in range(data)] + [(j, 1) for j in range(acks)]
         moves: dict[Move, dict[Weight, int]] = {}
         path: list[Move] = []
-        for pattern in product((False, True), repeat=data + acks):
-            lost = [packet for packet, is_lost in zip(packets, pattern, strict=True) if is_lost]
-            machine.unpack(state)
-            machine.drop(lost)
-            machine.advance()
-            result.runs += 1
-            counts = machine.counts()
-            if machine.arrived() != (data, acks):
-                raise SenderChainError("a loss changed what was sent at the same instant; please report this")
-            lost_new = counts[k.DROPPED_KIND + k.NEW]
-            lost_again = sum(counts[k.DROPPED_KIND + k.NEW + 1 : k.DROPPED_KIND + 4])
-            lost_acks = counts[k.ACKS_DROPPED]
-            if lost_new + lost_again + lost_acks != sum(pattern):
-                raise SenderChainError("not all chosen packets were lost; please report this")
-            weight = (
-                lost_new,
-                instant.new - lost_new,
-                lost_again,
-                instant.again - lost_again,
-                lost_acks,
-                acks - lost_acks,
-            )
-            delivered = counts[k.GOODPUT]
-            led_to = machine.pack()
-            if setting.control != "reno":
-                machine.check_rule(state, lost, led_to)
-            target, waited, timeouts, more = run_on(led_to)
-            move = Move(target, waited / RTT, timeouts, delivered + more)
-            path.append(move)
-            law = moves.setdefault(move, {})
-            law[weight] = law.get(weight, 0) + 1
+        followed = 0
+        while True:
+            for words, waited, (lost_new, lost_again, lost_acks, delivered, timeouts, size) in zip(
+                machine.reached,
+                machine.waited.tolist(),
+                machine.numbers[: first - followed].tolist(),
+                strict=False,
+            ):
+                weight = (
+                    lost_new,
+                    new - lost_new,
+                    lost_again,
+                    again - lost_again,
+                    lost_acks,
+                    acks - lost_acks,
+                )
+                move = Move(number_of(words[:size].tobytes()), waited / RTT, timeouts, delivered)
+                if paths:
+                    path.append(move)
+                law = moves.setdefault(move, {})
+                law[weight] = law.get(weight, 0) + 1
+            followed = first
+            if followed == 1 << (data + acks):
+                break
+            first += machine.branch(taken, first)
+        result.runs += first
+        if setting.control != "reno":
+            machine.check_rule(taken, [(j, 0) for j in range(data)] + [(j, 1) for j in range(acks)])
         result.moves.append(moves)
         result.paths.append(path)
-        result.instants.append(instant)
+        result.instants.append(Instant(new, again, acks))
         place += 1
         if progress is not None and place % 500 == 0:
             progress(place, len(states))

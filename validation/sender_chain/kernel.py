@@ -26,6 +26,7 @@ import numpy as np
 
 from tcpdynamics.compiled import kept_on_disk, stamp_of
 
+from ..packet.kernel import loop
 from ..packet.kernel import records as k
 from ..packet.kernel.jit import SOURCES
 
@@ -35,6 +36,13 @@ BASE, NOW = 1 << 16, 1024.0
 
 #: What `pack` returns instead of a length.
 UNKNOWN_EVENT, BOOKS_WRONG, RTT_VARIES, TOO_LONG = -1, -2, -3, -4
+#: What `branch` returns beside these.
+LOOP_STOPPED, NO_PACKET, OTHER_PACKETS, OTHER_LOSSES = -5, -6, -7, -8
+
+#: Columns of `branch`'s numbers, a row a pattern: packets lost, segments delivered, timers, words of the next node.
+LOST_NEW, LOST_AGAIN, LOST_ACKS, DELIVERED, TIMEOUTS, WORDS = range(6)
+#: Of its facts: packets at the instant, of data and of acknowledgements; new data, data sent again; flight.
+DATA, ACKS, NEW, AGAIN, FLIGHT = range(5)
 
 FLOW_WORDS = k.FLOW.itemsize // 8
 #: Words of an event: time, sent, seq, ack, then flags, then six of its blocks.
@@ -356,3 +364,129 @@ def postpone(world: Any, flows: Any, events: Any, links: Any, by: Any) -> None:
     for j in range(world[0].heap_count):
         events[links.shape[0] + j].time += by
         events[links.shape[0] + j].sent += by
+
+
+@_entry
+def instant(
+    world: Any,
+    flows: Any,
+    words: Any,
+    events: Any,
+    blocks: Any,
+    heap: Any,
+    sacked: Any,
+    received: Any,
+    stack: Any,
+    links: Any,
+    counts: Any,
+    state: Any,
+) -> Any:
+    """Put a state in and run all events of its next instant; the instant's time, NaN if the loop came back early."""
+    unpack(world, flows, words, events, blocks, heap, sacked, received, stack, links, counts, state)
+    time = events[heap[0]].time
+    status = loop.advance(world, np.nextafter(time, np.inf), 100_000)
+    world[0].now = time  # the loop leaves it at where it was to stop
+    return time if status == k.DONE else np.nan
+
+
+@_entry
+def branch(
+    world: Any,
+    flows: Any,
+    words: Any,
+    events: Any,
+    blocks: Any,
+    heap: Any,
+    sacked: Any,
+    received: Any,
+    stack: Any,
+    links: Any,
+    counts: Any,
+    rows: Any,
+    ack_loss: Any,
+    rtt: Any,
+    grain: Any,
+    patience: Any,
+    state: Any,
+    first: Any,
+    facts: Any,
+    windows: Any,
+    numbers: Any,
+    waited: Any,
+    out: Any,
+) -> Any:
+    """Every pattern of losses from a state to the next node, from pattern `first` on as far as `out` has rows.
+
+    The patterns are in the order of `itertools.product((False, True), ...)` over the packets of the instant (data
+    first; True: lost). `facts` and `windows` are of the instant without losses, `numbers`, `waited` and `out` (the
+    words of the next node) of each pattern. The number of patterns done; below 0: why not.
+    """
+    rows[:, 4] = -2
+    time = instant(world, flows, words, events, blocks, heap, sacked, received, stack, links, counts, state)
+    data = links[0].arrived
+    acks = links[1].arrived if ack_loss else 0
+    new = counts[0, k.ARRIVED_KIND + k.NEW]
+    facts[DATA] = data
+    facts[ACKS] = acks
+    facts[NEW] = new
+    facts[AGAIN] = data - new
+    facts[FLIGHT] = flows[0].top - flows[0].una
+    windows[0] = flows[0].cwnd
+    windows[1] = flows[0].ssthresh
+    packets = data + acks
+    if packets > rows.shape[0]:
+        return 0
+    last = min(1 << packets, first + out.shape[0])
+    for pattern in range(first, last):
+        i = pattern - first
+        rows[:, 4] = -2
+        lost = 0
+        for j in range(packets):
+            if (pattern >> (packets - 1 - j)) & 1:
+                rows[lost, 0] = k.BY_PACKET
+                rows[lost, 1] = -1
+                rows[lost, 2] = j if j < data else j - data
+                rows[lost, 3] = 0
+                rows[lost, 4] = 0 if j < data else 1
+                lost += 1
+        time = instant(
+            world, flows, words, events, blocks, heap, sacked, received, stack, links, counts, state
+        )
+        if not time >= 0.0:
+            return LOOP_STOPPED
+        if links[0].arrived != data or (ack_loss and links[1].arrived != acks):
+            return OTHER_PACKETS
+        numbers[i, LOST_NEW] = counts[0, k.DROPPED_KIND + k.NEW]
+        numbers[i, LOST_AGAIN] = 0
+        for kind in range(k.NEW + 1, 4):
+            numbers[i, LOST_AGAIN] += counts[0, k.DROPPED_KIND + kind]
+        numbers[i, LOST_ACKS] = counts[0, k.ACKS_DROPPED]
+        if numbers[i, LOST_NEW] + numbers[i, LOST_AGAIN] + numbers[i, LOST_ACKS] != lost:
+            return OTHER_LOSSES
+        numbers[i, DELIVERED] = counts[0, k.GOODPUT]
+        numbers[i, TIMEOUTS] = 0
+        waited[i] = 0.0
+        rows[:, 4] = -2
+        steps = 0
+        while True:
+            coarse = grain if counts[0, k.RECOVERIES] > 0 else 0.0
+            n = pack(
+                world, flows, words, events, blocks, heap, sacked, received, stack, links, rtt, coarse, out[i]
+            )
+            if n < 0:
+                return n
+            numbers[i, WORDS] = n
+            time = instant(
+                world, flows, words, events, blocks, heap, sacked, received, stack, links, counts, out[i]
+            )
+            if not time >= 0.0:
+                return LOOP_STOPPED
+            waited[i] += time - NOW
+            numbers[i, TIMEOUTS] += counts[0, k.TIMEOUTS]
+            if links[0].arrived or (ack_loss and links[1].arrived):
+                break
+            numbers[i, DELIVERED] += counts[0, k.GOODPUT]
+            steps += 1
+            if steps > patience:
+                return NO_PACKET
+    return last - first

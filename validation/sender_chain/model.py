@@ -71,7 +71,8 @@ class Sender(Model):
     )  # fmt: skip
     tick: float | None = parameter(
         "g", "1", "granularity of the sender's clock, in RTTs", low=0.0, high=8.0, low_open=False, high_open=False,
-        structural=True, default=None, note="A multiple of 1/8; default: 1/4 where a tick is needed, else 0",
+        structural=True, default=None,
+        note="A multiple of 1/8; default: 1/4 where a tick is needed, 1 for SACK (ns2) with windows above 5, else 0",
     )  # fmt: skip
     grain: float | None = parameter(
         "h", "packet", "windows are rounded to multiples of this after a fast retransmission", low=0.0, high=1.0,
@@ -80,7 +81,7 @@ class Sender(Model):
     )  # fmt: skip
     most_states: int = parameter(
         "N", "1", "states of the simulator that are explored at most", low=1, high=10**7, low_open=False,
-        high_open=False, integer=True, structural=True, default=60_000, note="More are refused; about 2,000 a second",
+        high_open=False, integer=True, structural=True, default=600_000, note="More are refused; about 20,000 a second",
     )  # fmt: skip
     limited_transmit: bool = setting("a new segment for each of the first two duplicates (RFC 3042)", False)
     leap: bool = setting(
@@ -113,7 +114,9 @@ class Sender(Model):
 
         with_acks = self.ack_loss is not None or bool(self.delayed_ack)
         tick = self.tick
-        if tick is None and with_acks:
+        if tick is None and self.rules == "ns2" and self.sender == "sack" and self.window >= 6:
+            tick = 1.0  # it times segments whose acknowledgement waits for a hole; a finer clock has too many states
+        elif tick is None and with_acks:
             tick = 0.25  # round-trip times are not all alike, and only with a tick the estimator's states are finite
         return Setting(
             sender=self.sender,
@@ -169,11 +172,12 @@ class Sender(Model):
 
     def about(self) -> str:
         """How many states there are, and what is rounded, in a sentence."""
-        chain, grain = self.compiled(), self.rounded_to()
+        chain, grain, tick = self.compiled(), self.rounded_to(), self.setting().tick
+        clock = f"; its clock ticks every {tick:g} RTT" if tick and self.tick is None and tick >= 1.0 else ""
         rounded = f"; its window is rounded to {grain:g} packet after a fast retransmission" if grain else ""
         return (
-            f"{chain.explored:,} states of the simulator behave like {chain.lumped:,}, of which "
-            f"{len(chain.instants):,} recur{rounded}"
+            f"{chain.explored:,} states of the simulator, of which {chain.recurrent:,} recur, behave like "
+            f"{len(chain.instants):,}{clock}{rounded}"
         )
 
     def states(self) -> tuple[str, ...]:
