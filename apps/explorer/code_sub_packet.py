@@ -8,6 +8,7 @@ from tcpdynamics.models import SharedLink, SubPacketApproximate, SubPacketExact,
 from tcpdynamics.models.parameters import describe
 from tcpdynamics.solvers import self_consistent
 
+from . import sub_packet_sender as own
 from .page import Values
 
 #: Fields that shape each chain; the others are inputs of its function.
@@ -78,6 +79,17 @@ def _head(values: Values, chains: dict[str, str], before: tuple[str, ...] = (), 
     ])  # fmt: skip
 
 
+def _sender(values: Values, loss: str) -> str:
+    """Lines that add the chosen sender to the models; nothing where none is shown."""
+    if not own.has_law(values):
+        return ""
+    chosen = ", ".join(f"{k}={v!r}" for k, v in own.fields(values).items())
+    return (
+        "from tcpdynamics.validation.sender_chain import Sender\n\n"
+        f'models["sender"] = Sender(loss={loss}, {chosen})\n'
+    )
+
+
 def without_law(values: Values, kind: str) -> str:
     """Why a chain has no law here, in a sentence; nothing where it has one."""
     loss = loss_of(values)
@@ -104,11 +116,15 @@ def packets(values: Values) -> str:
     if why := without_law(values, "exact"):
         return _empty(values, why)
     has = {kind: kind == "exact" or here < loss_limit(kind) for kind in COLUMNS}
-    return _head(values, {kind: "loss" for kind in COLUMNS if has[kind]}) + (
-        f'table = pd.DataFrame({{"packets sent in a round trip": range({int(values["w_max"]) + 1})}})\n'
-        "for name, model in models.items():\n"
-        "    table[name] = model.observe(stationary(model.chain())).sent.values\n"
-        "print(table)\n"
+    return (
+        _head(values, {kind: "loss" for kind in COLUMNS if has[kind]})
+        + _sender(values, "loss")
+        + (
+            f'table = pd.DataFrame({{"packets sent in a round trip": range({int(values["w_max"]) + 1})}})\n'
+            "for name, model in models.items():\n"
+            "    table[name] = pd.Series(model.observe(stationary(model.chain())).sent.values)\n"
+            "print(table)\n"
+        )
     )
 
 
@@ -117,12 +133,16 @@ def _curves(values: Values, quantity: str, more: str = "") -> str:
     limit = loss_limit("full")
     before = (f"losses = {losses(values)}", f"below = losses[losses < {limit!r}]")
     chains = {kind: "losses" if kind == "exact" else "below" for kind in COLUMNS}
-    return _head(values, chains, before, point=False) + (
-        'table = pd.DataFrame({"loss rate": losses})\n'
-        "for name, model in models.items():\n"
-        f"    table[name] = pd.Series(model.observe(stationary(model.chain())).{quantity}.values)\n"
-        f"{more}"
-        "print(table)\n"
+    return (
+        _head(values, chains, before, point=False)
+        + _sender(values, "losses")
+        + (
+            'table = pd.DataFrame({"loss rate": losses})\n'
+            "for name, model in models.items():\n"
+            f"    table[name] = pd.Series(model.observe(stationary(model.chain())).{quantity}.values)\n"
+            f"{more}"
+            "print(table)\n"
+        )
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.validation.comparisons import SenderChainLadder, SenderChainVsPackets
-from tcpdynamics.validation.sender_chain.collapse import collapse
+from tcpdynamics.validation.sender_chain.collapse import BackOff, collapse
 
 from .sections import Section, section_of
 from .steps import Tell, step
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
     import xarray as xr
 
 DISTANCE_STEP, LADDER_STEP = "comparing chains of senders", "climbing the ladder of assumptions"
@@ -21,7 +23,9 @@ SENDERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("NewReno with LEAP", {"sender": "newreno", "leap": True}),
     ("SACK with LEAP", {"sender": "sack", "leap": True}),
 )
-WINDOWS = (2, 3, 4)
+WINDOWS = (1, 2, 3, 4, 5)
+#: Of the senders' curves.
+WINDOW = 4
 
 
 def section(tell: Tell) -> Section:
@@ -30,17 +34,49 @@ def section(tell: Tell) -> Section:
         beside = SenderChainVsPackets(**SenderChainVsPackets.quick).run()
     with step(LADDER_STEP, tell):
         ladder = SenderChainLadder(**SenderChainLadder.quick).run()
-    silent = [
-        (words, [f"{collapse(window=w, rules='rfc', **setting):.4f}" for w in WINDOWS])
-        for words, setting in SENDERS
-    ]
+    silent = [(words, [threshold(w, setting) for w in WINDOWS]) for words, setting in SENDERS]
     return section_of(
         "sender_chain", "A chain compiled from the sender itself", answer(beside, ladder),
-        {"ladder": SenderChainLadder.figure(ladder), "loop": SenderChainLadder.loss_figure(ladder)},
+        {
+            "ladder": SenderChainLadder.figure(ladder), "queue": SenderChainLadder.queue_figure(ladder),
+            "loop": SenderChainLadder.loss_figure(ladder), "collapse": collapse_figure(),
+        },
         distance_paragraph=SenderChainVsPackets.paragraph(beside),
         ladder_paragraphs=SenderChainLadder.paragraph(ladder).split("\n\n"),
         rows=rows(ladder), losses=[f"{p:g}" for p in ladder.loss.values], windows=WINDOWS, silent=silent,
     )  # fmt: skip
+
+
+def threshold(window: int, setting: dict[str, Any]) -> str:
+    """The loss at which a sender collapses, in words; LEAP needs a window of two."""
+    if window == 1 and setting.get("leap"):
+        return "\N{EM DASH}"
+    return f"{collapse(window=window, rules='rfc', **setting):.4f}"
+
+
+def collapse_figure() -> go.Figure:
+    """By how much the time at a level of back-off exceeds that at the level below, against the loss."""
+    import numpy as np
+    import plotly.graph_objects as go
+
+    picture = go.Figure()
+    losses = np.linspace(0.01, 0.5, 99)
+    for (words, setting), colour in zip(SENDERS, COLOURS, strict=False):
+        back_off = BackOff(window=WINDOW, rules="rfc", **setting)
+        picture.add_scatter(
+            x=losses, y=[2.0 * back_off.growth(p) for p in losses], name=words, mode="lines",
+            line={"color": colour},
+        )  # fmt: skip
+    for m, dash in ((2, "dot"), (3, "dash")):
+        picture.add_scatter(
+            x=losses, y=2.0 * (1.0 - (1.0 - losses) ** m), name=f"{m} successes in a row", mode="lines",
+            line={"color": "#777777", "dash": dash},
+        )  # fmt: skip
+    picture.add_hline(y=1.0, line={"color": "#333333", "width": 1})
+    picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
+    picture.update_xaxes(title_text="packet-loss probability")
+    picture.update_yaxes(title_text="time at a level over time at the one below", rangemode="tozero")
+    return picture
 
 
 def rows(ladder: xr.Dataset) -> list[tuple[str, list[str]]]:

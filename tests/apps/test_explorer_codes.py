@@ -46,7 +46,7 @@ AS_NETCDF = """async (i) => {
 #: Settings of each page, beside the start values.
 DRAWN: dict[str, tuple[dict[str, Any], ...]] = {
     "sub-packet": (
-        {"chain": "exact", "loss": 0.202, "w_max": 5.0, "backoff_cap": 3.0, "base_timeout": 8.57},
+        {"chain": "exact", "loss": 0.202, "w_max": 5.0, "backoff_cap": 3.0, "base_timeout": 8.5, "sender": "newreno"},
         {"source": "users-on-a-link", "users": 150.0, "buffer": 40.0, "stages": 2.0, "collapse": 1.0},
     ),
     "retransmission-priority": (
@@ -109,6 +109,8 @@ def test_the_code_of_each_picture_gives_its_numbers(
     values = page.read({k: str(v) for k, v in words.items()})[0]
     opened(tab, f"{server}/{slug}?{urlencode(words)}")
     tab.wait_for_function("() => !document.querySelector('.picture.old')")
+    if "sender" in words:
+        tab.get_by_text("states of the simulator").wait_for()
     if slug == "lotka-volterra" and words.get("ratio", 1) != 1:
         tab.get_by_text("by exact roots, these access links").wait_for()
     for i, (figure, text) in enumerate(zip(page.figures, tab.evaluate(SAVED), strict=True)):

@@ -24,6 +24,8 @@ from tcpdynamics.apps.explorer.pages.p1_sub_packet import (
     loss_of,
     over_one_denominator,
 )
+from tcpdynamics.apps.explorer.sub_packet_sender import has_law
+from tcpdynamics.apps.explorer.sub_packet_sender import model as own_sender
 from tcpdynamics.errors import InputError
 from tcpdynamics.models import SubPacketExact
 from tcpdynamics.solvers import stationary
@@ -125,6 +127,37 @@ def test_exact_rationals_are_the_librarys(tab: Page, server: str, files: Path) -
     assert "must be a fraction such as 1/10" in tab.locator("#panel-exact .complaint").inner_text()
     opened(tab, (files / "sub-packet.html").as_uri())
     assert tab.locator("#panel-exact").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"sender": "sack", "w_max": 5.0, "loss": 0.2}, "behave like"),
+        ({"sender": "reno", "rules": "ns2", "w_max": 4.0, **ON_A_LINK}, "behave like"),
+        ({"sender": "sack", "w_max": 7.0}, "explores up to 6"),
+        ({"sender": "tahoe", "base_timeout": 2.3}, "no multiple of 1/8"),
+    ],
+)
+def test_the_simulators_own_sender_stands_beside_the_chains(
+    tab: Page, server: str, words: dict[str, Any], said: str
+) -> None:
+    values = PAGE.start() | words
+    opened(tab, f"{server}/sub-packet?{urlencode(words)}")
+    tab.get_by_text(said).wait_for()
+    rows = numbers(tab)
+    assert ("sender" in rows[0]) == has_law(values)
+    if has_law(values):
+        loss = loss_of(values)
+        one = own_sender(values, loss)
+        law = one.observe(stationary(one.chain()))
+        shown = [float(row[rows[0].index("sender")]) for row in rows[1:]]
+        np.testing.assert_allclose(shown, law.sent.values, rtol=1e-4, atol=1e-12)
+
+
+def test_an_exported_page_has_no_sender_of_its_own(tab: Page, files: Path) -> None:
+    opened(tab, (files / "sub-packet.html").as_uri() + "#sender=sack")
+    assert "in the served page only" in tab.locator("#own-sender").inner_text()
+    assert "sender" not in numbers(tab)[0]
 
 
 TYPED = (

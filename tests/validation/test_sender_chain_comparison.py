@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from tcpdynamics.validation.comparisons import SenderChainLadder, SenderChainVsP
 from tcpdynamics.validation.comparisons.ladder import CHAINS, RUNGS, STEPS
 from tcpdynamics.validation.comparisons.sender_chain import SENDERS
 from tcpdynamics.validation.sender_chain import sender_chain
-from tcpdynamics.validation.sender_chain.collapse import collapse, growth, silent_share
+from tcpdynamics.validation.sender_chain.collapse import BackOff, collapse, silent_share
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +46,14 @@ def test_a_wrong_chain_differs() -> None:
 
 def test_rungs_are_laws_and_chains_have_no_intervals(ladder: xr.Dataset) -> None:
     known = ladder.law.notnull().all("packets").values
-    assert known[:4].all() and known.sum() > 12
+    assert known[:5].all() and known.sum() > 15
     assert np.allclose(ladder.law.sum("packets").values[known], 1.0, atol=1e-9)
     for rung in CHAINS:
         part = ladder.sel(rung=rung)
         assert np.allclose(part.law_low, part.law_high)
+    queues = ladder.queue_distance
+    assert (ladder.queue_distance_low <= queues).all() and (queues <= ladder.queue_distance_high).all()
+    assert (queues > 0.02).all() and queues.sizes["flows"] == ladder.sizes["flows"]
     assert list(ladder.rung.values) == list(RUNGS) and list(ladder.step.values) == list(STEPS)
 
 
@@ -82,19 +86,34 @@ def test_consistent_losses_grow_with_flows_and_fill_the_link(ladder: xr.Dataset)
 @pytest.mark.parametrize("sender, rules", [("tahoe", "rfc"), ("reno", "ns2"), ("sack", "rfc")])
 def test_levels_of_back_off_grow_by_the_closed_form(sender: str, rules: str, loss: float) -> None:
     """1 - (1-p)^2 with a window of one, 1 - (1-p)^3 (1+p) with larger ones."""
-    one = sender_chain(sender, 1, rules=rules, backoff_cap=16)
-    assert growth(one, loss)[0] == pytest.approx(1 - (1 - loss) ** 2, rel=1e-9)
-    two = sender_chain(sender, 2, rules=rules, backoff_cap=16)
-    assert growth(two, loss)[0] == pytest.approx(1 - (1 - loss) ** 3 * (1 + loss), rel=1e-9)
-    three = sender_chain(sender, 3, rules=rules, backoff_cap=16)
-    assert growth(three, loss)[0] == pytest.approx(1 - (1 - loss) ** 3 * (1 + loss), rel=1e-4)
+    assert BackOff(sender, 1, rules=rules).growth(loss) == pytest.approx(1 - (1 - loss) ** 2, rel=1e-13)
+    for window in (2, 3, 4):
+        found = BackOff(sender, window, rules=rules).growth(loss)
+        assert found == pytest.approx(1 - (1 - loss) ** 3 * (1 + loss), rel=1e-13)
+
+
+@pytest.mark.parametrize("setting", [{}, {"leap": True}, {"rules": "ns2"}, {"limited_transmit": True}])
+def test_levels_of_back_off_grow_as_in_a_chain_with_many(setting: dict[str, Any]) -> None:
+    """Timeouts of neighbouring levels in a whole chain, deep in its back-off."""
+    words: dict[str, Any] = {"rules": "rfc"} | setting
+    chain = (
+        sender_chain("reno", 3, backoff_cap=9, **words)
+        if words["rules"] == "ns2"
+        else sender_chain("sack", 3, backoff_cap=14, **words)
+    )
+    for loss in (0.1, 0.3):
+        counts = np.zeros(chain.setting.backoff_cap + 1)
+        for time, count in chain.timeouts(loss).items():
+            counts[round(math.log2(time / 2))] += count  # up to a round trip more than two, doubled
+        ratio = counts[-2] / counts[-3]
+        assert BackOff(chain.setting.sender, 3, **words).growth(loss) == pytest.approx(ratio, rel=1e-3)
 
 
 def test_collapse_is_where_silence_takes_all() -> None:
     """Below, deeper back-off changes less and less; above, the rest goes on shrinking by 1/(2 rho) a level."""
     at = collapse("sack", 3, rules="rfc")
-    assert at == pytest.approx(0.26638525, abs=2e-6)
-    assert collapse("reno", 1, rules="rfc") == pytest.approx(1 - math.sqrt(0.5), abs=1e-9)
+    assert at == pytest.approx(0.2663852521628645, abs=1e-13)
+    assert collapse("reno", 1, rules="rfc") == pytest.approx(1 - math.sqrt(0.5), abs=1e-13)
     assert collapse("sack", 3, rules="rfc", leap=True) < at - 0.02  # LEAP stays silent sooner
     low, high = at - 0.08, at + 0.08
     silent = {

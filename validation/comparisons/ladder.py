@@ -5,18 +5,20 @@ one cap on the back-off but for the printed chain:
 
 * ``printed``: the chain of Fig. 8 of Chen et al., which has no cap (the wait of a stage has the mean of all deeper
   back-offs) and leaves the back-off after three successes in a row;
-* ``exact``: the same sender in words, with every level of back-off a state up to the cap, left after two successes, the
-  segment sent again and one new one (Karn's rule);
+* ``capped``: the same sender in words, with every level of back-off a state up to the cap;
+* ``exact``: the same, but the back-off is left after two successes, the segment sent again and one new one (Karn's
+  rule);
 * ``sender``: the chain compiled from the simulator's sender;
 * ``independent``: that sender in packets, each lost by itself, the round trip constant;
 * ``spread``: N of them on a drop-tail queue, round-trip times 5 % to either side, windows without a limit;
 * ``equal``: round-trip times all alike.
 
-On a queue the loss is what comes out. Each run is set beside the sender's chain at the loss measured in that run; the
-gap is interpolated between the losses of all numbers of flows, linearly, and laid upon the chain at the loss that is
-asked for. The loss need not grow with the number of flows, nor is the gap a function of the loss: what a whole number
-of flows makes of the queue matters, too. So the rungs on a queue depend on which numbers of flows are taken, and their
-intervals hold chance only, not that choice.
+On a queue the loss is what comes out. Each run is set beside the sender's chain at the loss measured in that run: these
+distances, one for each number of flows, are given as they are (`queue_distance`). For the rungs the gap is interpolated
+between the losses of all numbers of flows, linearly, and laid upon the chain at the loss that is asked for. The loss
+need not grow with the number of flows, nor is the gap a function of the loss: what a whole number of flows makes of the
+queue matters, too. So the rungs on a queue depend on which numbers of flows are taken, and their intervals hold chance
+only, not that choice.
 """
 
 from __future__ import annotations
@@ -45,16 +47,17 @@ from .comparison import Comparison, check_length, counts, grade_distance
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-RUNGS = ("printed", "exact", "sender", "independent", "spread", "equal")
+RUNGS = ("printed", "capped", "exact", "sender", "independent", "spread", "equal")
 #: What is given up from each rung to the next.
 STEPS = {
-    "printed to exact": "three successes to end the back-off instead of two, stages without a cap",
+    "printed to capped": "stages of back-off without a cap",
+    "capped to exact": "three successes to end the back-off instead of two",
     "exact to sender": "a summary of the sender",
     "sender to independent": "nothing: the same code",
     "independent to spread": "losses by chance, a constant round trip, a largest window",
     "spread to equal": "round-trip times that differ",
 }
-CHAINS, QUEUES = RUNGS[:3], RUNGS[4:]
+CHAINS, INDEPENDENT, QUEUES = RUNGS[:4], RUNGS[4], RUNGS[5:]
 AGREES, CLOSE = 0.01, 0.05
 #: Timers that differ.
 TIMERS = 10
@@ -167,8 +170,9 @@ class SenderChainLadder(Comparison):
         xarray.Dataset over `loss`, `rung` and `packets` (0, 1, ..., `window` or more)
             `law` with its 95 % interval [1]; over `loss` and `step` `distance` with its interval (total variation),
             `verdict`; over `rung`, `loss` `silent` and `sent` [packet/RTT]; over `flows` and the queues' rungs
-            `measured_loss` with its interval, and over `flows` `loss_printed`, `loss_exact`, `loss_sender`, the loss
-            consistent with the link for each chain.
+            `measured_loss` and `queue_distance` (from the sender's chain at that loss) with their intervals, and over
+            `flows` `loss_printed`, `loss_capped`, `loss_exact`, `loss_sender`, the loss consistent with the link for
+            each chain.
         """
         laws = self._laws()
         steps = []
@@ -207,6 +211,17 @@ class SenderChainLadder(Comparison):
             ]  # fmt: skip
         return found
 
+    @cached_property
+    def _gaps(self) -> dict[str, list[np.ndarray]]:
+        """Law of each replication less that of the sender's chain at its loss, by rung and number of flows."""
+        return {
+            rung: [
+                part.law.values - np.array([self._of_chain("sender", p) for p in part.loss.values])
+                for part in parts
+            ]
+            for rung, parts in self._queues.items()
+        }
+
     def _lumped(self, share: np.ndarray) -> np.ndarray:
         w = self.window
         return np.concatenate([share[:, :w], share[:, w:].sum(axis=1, keepdims=True)], axis=1)
@@ -220,7 +235,7 @@ class SenderChainLadder(Comparison):
         model: Any = (
             SubPacketFull(**fields)
             if rung == "printed"
-            else SubPacketExact(**fields, backoff_cap=self.backoff_cap, collapse=2)
+            else SubPacketExact(**fields, backoff_cap=self.backoff_cap, collapse=3 if rung == "capped" else 2)
         )
         sent: xr.DataArray = model.observe(stationary(model.chain())).sent
         return np.array(sent.transpose("packets").values, dtype=float)
@@ -236,16 +251,14 @@ class SenderChainLadder(Comparison):
             length = 20.0 * self.duration
             made = alone.scenario(loss, duration=500.0 + length, warm_up=500.0, slice=length, seed=self.seed)
             with listening(lambda share: None):
-                out[3, j] = self._lumped(replicate(made, self.replications).epoch_share.values)
-        for i, rung in enumerate(QUEUES, start=4):
-            gaps = [
-                part.law.values - np.array([self._of_chain("sender", p) for p in part.loss.values])
-                for part in self._queues[rung]
-            ]
+                out[len(CHAINS), j] = self._lumped(replicate(made, self.replications).epoch_share.values)
+        own = RUNGS.index("sender")
+        for i, rung in enumerate(QUEUES, start=len(CHAINS) + 1):
+            gaps = self._gaps[rung]
             measured = np.array([part.loss.values for part in self._queues[rung]])
             for j, loss in enumerate(self.losses):
                 for r in range(self.replications):
-                    out[i, j, r] = out[2, j, r] + _between(loss, measured[:, r], [g[r] for g in gaps])
+                    out[i, j, r] = out[own, j, r] + _between(loss, measured[:, r], [g[r] for g in gaps])
         dims = ("rung", "loss", "replication", "packets")
         coords = {"rung": list(RUNGS), "loss": list(self.losses), "packets": np.arange(self.window + 1)}
         return xr.DataArray(out, coords, dims, attrs={"units": "1"})
@@ -273,6 +286,13 @@ class SenderChainLadder(Comparison):
         found = mean_interval(measured)
         for end, which in (("", "mean"), ("_low", "low"), ("_high", "high")):
             out[f"measured_loss{end}"] = found[which].assign_attrs(units="1")
+        gaps = np.array([self._gaps[rung] for rung in QUEUES])
+        apart = law_distance(
+            xr.DataArray(gaps, {"queue": list(QUEUES)}, ("queue", "flows", "replication", "packets")),
+            "packets",
+        )
+        for end, which in (("", "distance"), ("_low", "low"), ("_high", "high")):
+            out[f"queue_distance{end}"] = apart[which].assign_attrs(units="1")
         return xr.Dataset(out, {"flows": list(self.flows)})
 
     @staticmethod
@@ -296,6 +316,28 @@ class SenderChainLadder(Comparison):
         )
         picture.update_xaxes(title_text="packet-loss probability")
         picture.update_yaxes(title_text="total-variation distance of a step", rangemode="tozero")
+        return picture
+
+    @staticmethod
+    def queue_figure(result: xr.Dataset) -> go.Figure:
+        """Distance of flows on a queue from the sender's chain at their own loss, for each number of flows."""
+        import plotly.graph_objects as go
+
+        picture = go.Figure()
+        for queue, symbol, colour in zip(QUEUES, ("circle", "x"), COLOURS, strict=False):
+            part = result.sel(queue=queue)
+            picture.add_scatter(
+                x=part.measured_loss.values, y=part.queue_distance.values, mode="markers",
+                name=f"{queue} RTTs", marker={"symbol": symbol, "color": colour, "size": 9},
+                hovertext=[f"{n} flows" for n in part.flows.values],
+                error_y={
+                    "array": (part.queue_distance_high - part.queue_distance).values, "thickness": 1,
+                    "arrayminus": (part.queue_distance - part.queue_distance_low).values,
+                },
+            )  # fmt: skip
+        picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
+        picture.update_xaxes(title_text="measured packet-loss probability", rangemode="tozero")
+        picture.update_yaxes(title_text="total-variation distance", rangemode="tozero")
         return picture
 
     @staticmethod
@@ -338,6 +380,11 @@ class SenderChainLadder(Comparison):
                 f"{name} ({STEPS[name]}): {_interval(known.sel(loss=lowest))} at loss {float(lowest):g} to "
                 f"{_interval(known.sel(loss=highest))} at {float(highest):g}"
             )
+        from_queue = [
+            f"{float(part.min()):.3f} to {float(part.max()):.3f} ({queue} RTTs)"
+            for queue in QUEUES
+            for part in [result.queue_distance.sel(queue=queue)]
+        ]
         gaps = {
             rung: float(abs(result[f"loss_{rung}"] - result.measured_loss.sel(queue="spread")).max())
             for rung in CHAINS
@@ -345,6 +392,8 @@ class SenderChainLadder(Comparison):
         errors = ", ".join(f"{rung} {gap:.3f}" for rung, gap in gaps.items())
         return (
             f"Total variation from each rung to the next: {'; '.join(steps)}. Verdicts: {counts(result.verdict)}.\n\n"
+            f"Flows on a queue, each number of them beside the sender's chain at its own loss: "
+            f"{', '.join(from_queue)}.\n\n"
             f"The loss consistent with the link is off the measured one, round-trip times spread, by at most: {errors}."
         )
 

@@ -1,73 +1,44 @@
 """The loss beyond which a sender falls silent: where doubling outruns the chance of leaving the back-off.
 
 Each timeout doubles the next, and a sender leaves the back-off only by an acknowledgement that Karn's rule lets it
-trust. Let rho(p) be the factor by which visits of one level of back-off exceed those of the level below, deep in the
-back-off: the spectral radius of the expected numbers of entries, by kind, from one level to the next. Time at level k
-goes with (2 rho)^k. As the cap on back-off goes to infinity the silent share of time goes to 1 where 2 rho >= 1.
+trust. Until then what it does is the same at each level, but for the length of its timer. So let, over the states of
+one level, A(p) hold the chances of the moves without a timer that stay in the back-off, and B(p) those with one, which
+lead to the next level. Visits of one level exceed those of the level below, deep in the back-off, by a factor
+
+    rho(p) = spectral radius of (I - A)^-1 B,
+
+and time at level k goes with (2 rho)^k. As the cap on back-off goes to infinity the silent share of time goes to 1
+where 2 rho >= 1. A and B are polynomials, so p_c is an algebraic number, found here to rounding.
 
 A sender whose back-off ends with m successes in a row has rho = 1 - (1-p)^m, so p_c(m) = 1 - 2^(-1/m). The
-simulator's senders have another rho: with a window of 2, without LEAP, it is 1 - (1-p)^3 (1+p) (derived in
-docs/sender_chain.md), and with 3 and 4 the same number.
+simulator's senders have another rho: 1 - (1-p)^3 (1+p) with a window of 2 and more, without LEAP
+(docs/sender_chain.md).
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from tcpdynamics.errors import check
+from tcpdynamics.errors import ScenarioError, check
 
-from .chain import SenderChain, sender_chain
+from .chain import sender_chain
+from .explore import explore
+from .setting import Setting
 
-#: Doublings of the timeout: so many levels lie between the ends, where one is as the next.
-LEVELS = 16
-
-
-def visits(chain: SenderChain, loss: float) -> NDArray[np.float64]:
-    """Timeouts of each level of back-off, per instant of the chain [1]; the last is that of the cap.
-
-    Examples
-    --------
-    >>> found = visits(sender_chain("tahoe", 1, rules="rfc", backoff_cap=4), 0.2)
-    >>> (found[2:4] / found[1:3]).round(12).tolist()  # with a window of one: 1 - (1-p)^2
-    [0.36, 0.36]
-    """
-    out = np.zeros(chain.setting.backoff_cap + 1)
-    for time, count in chain.timeouts(loss).items():
-        # Up to a round trip more or less than 2^k timers, where an acknowledgement came in between.
-        out[max(0, round(math.log2(time / chain.setting.timeout)))] += count
-    return out
+#: Doublings of the timeout: the states of the last level lead by a timer to themselves, as each level to the next.
+LEVELS = 3
 
 
-def growth(chain: SenderChain, loss: float) -> tuple[float, float]:
-    """rho(p), with an estimate of its error, which is no bound: ratios of neighbouring levels, extrapolated (Aitken).
-
-    Examples
-    --------
-    >>> rho, error = growth(sender_chain("tahoe", 2, rules="rfc", backoff_cap=16), 0.3)
-    >>> bool(abs(rho - (1 - 0.7**3 * 1.3)) < 1e-6)
-    True
-    """
-    found = visits(chain, loss)[1:-1]
-    ratios = found[1:] / found[:-1]
-    steps = np.diff(ratios)
-    if abs(steps[-1]) < 1e-14:
-        return float(ratios[-1]), 1e-14
-    bends = steps[1:] - steps[:-1]
-    limits = ratios[2:] - np.divide(steps[1:] ** 2, bends, out=np.zeros_like(bends), where=bends != 0.0)
-    return float(limits[-1]), float(abs(limits[-1] - limits[-2]))
-
-
-def collapse(sender: str = "sack", window: int = 4, **setting: Any) -> float:
-    """The loss p_c at which rho(p) = 1/2 [1].
+class BackOff:
+    """The states of one level of the back-off, and how they lead on.
 
     Parameters
     ----------
-    sender, window, **setting : as `sender_chain`; a `backoff_cap` is not heeded.
+    sender, window, **setting : as `sender_chain`; a `backoff_cap` is not heeded, and acknowledgements are not lost.
 
     Raises
     ------
@@ -76,11 +47,66 @@ def collapse(sender: str = "sack", window: int = 4, **setting: Any) -> float:
 
     Examples
     --------
-    >>> bool(abs(collapse("tahoe", 1, rules="rfc") - (1 - 0.5**0.5)) < 1e-9)  # p_c(2)
+    >>> rho = BackOff("tahoe", 2, rules="rfc").growth(0.3)
+    >>> bool(abs(rho - (1 - 0.7**3 * 1.3)) < 1e-14)
     True
     """
-    chain = sender_chain(sender, window, **(setting | {"backoff_cap": LEVELS}))
-    return float(brentq(lambda p: 2.0 * growth(chain, p)[0] - 1.0, 0.02, 0.6, xtol=1e-12))
+
+    def __init__(self, sender: str = "sack", window: int = 4, **setting: Any) -> None:
+        if setting.get("ack_loss"):
+            raise ScenarioError(
+                "ack_loss must be off: the loss at which a sender collapses is one of its data"
+            )
+        explored = explore(Setting(sender=sender, window=window, **(setting | {"backoff_cap": LEVELS})))
+        last = [i for i, backoff in enumerate(explored.backoffs) if backoff == 1 << LEVELS]
+        place = {state: n for n, state in enumerate(last)}
+        self.size = len(last)
+        moves = [
+            (place[state], place[move.target], move.timeouts, law[0] + law[2], law[1] + law[3], count)
+            for state in last
+            for move, laws in explored.moves[state].items()
+            if move.target in place
+            for law, count in laws.items()
+        ]
+        if any(move[2] > 1 for move in moves):
+            raise ScenarioError(
+                f"two timers of {sender} run out in a row without a packet; please report this"
+            )
+        self._moves = np.array(moves, dtype=np.int64).T
+
+    def matrices(self, loss: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A and B at a loss [1]."""
+        check("loss", loss, 0.0, 1.0, "give a chance")
+        source, target, timers, lost, kept, count = self._moves
+        out = np.zeros((2, self.size, self.size))
+        np.add.at(out, (timers, source, target), count * float(loss) ** lost * (1.0 - loss) ** kept)
+        return out[0], out[1]
+
+    def growth(self, loss: float) -> float:
+        """rho(p): visits of a level of back-off over those of the level below, deep in it [1]."""
+        stay, rise = self.matrices(loss)
+        return float(np.abs(np.linalg.eigvals(np.linalg.solve(np.eye(self.size) - stay, rise))).max())
+
+
+def collapse(sender: str = "sack", window: int = 4, **setting: Any) -> float:
+    """The loss p_c at which rho(p) = 1/2 [1].
+
+    Parameters
+    ----------
+    sender, window, **setting : as of `BackOff`
+
+    Raises
+    ------
+    SenderChainError
+        As `sender_chain`.
+
+    Examples
+    --------
+    >>> bool(abs(collapse("tahoe", 1, rules="rfc") - (1 - 0.5**0.5)) < 1e-14)  # p_c(2)
+    True
+    """
+    back_off = BackOff(sender, window, **setting)
+    return float(brentq(lambda p: 2.0 * back_off.growth(p) - 1.0, 0.02, 0.6, xtol=1e-15, rtol=1e-15))
 
 
 def silent_share(sender: str, window: int, loss: float, backoff_cap: int, **setting: Any) -> float:

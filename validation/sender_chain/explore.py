@@ -78,7 +78,8 @@ class Instant(NamedTuple):
 class Explored:
     """Nodes 0, 1, ...; `moves[i]` says with how many patterns of each weight node i moves where.
 
-    `windows[i]`: congestion window, threshold and flight before its instant. `paths[i]`, where asked for, has the same
+    `windows[i]`: congestion window, threshold and flight before its instant; `backoffs[i]`: by how much the timeout is
+    multiplied then. `paths[i]`, where asked for, has the same
     as `moves[i]`, pattern by pattern, in the order of `itertools.product((False, True), ...)` over its packets (data
     first, in their order; True: lost).
     """
@@ -88,6 +89,7 @@ class Explored:
     moves: list[dict[Move, dict[Weight, int]]] = field(default_factory=list)
     paths: list[list[Move]] = field(default_factory=list)
     windows: list[tuple[float, float, int]] = field(default_factory=list)
+    backoffs: list[int] = field(default_factory=list)
     runs: int = 0
 
     @property
@@ -140,7 +142,7 @@ class Machine:
         words_of_state = kernel.FLOW_WORDS + 16 + 200 * kernel.EVENT_WORDS
         self._words = np.zeros(words_of_state, np.int64)
         # What `branch` says.
-        self.facts, self.before = np.zeros(5, np.int64), np.zeros(2)
+        self.facts, self.before = np.zeros(6, np.int64), np.zeros(2)
         self.numbers, self.waited = np.zeros((_AT_ONCE, 6), np.int64), np.zeros(_AT_ONCE)
         self.reached = np.zeros((_AT_ONCE, words_of_state), np.int64)
 
@@ -296,9 +298,10 @@ def explore(
         assert taken is not None
         states[place] = None
         first = machine.branch(taken, 0)
-        data, acks, new, again, flight = machine.facts.tolist()
+        data, acks, new, again, flight, backoff = machine.facts.tolist()
         window, threshold = machine.before.tolist()
         result.windows.append((window, threshold, flight))
+        result.backoffs.append(backoff)
         congestion_windows.add(min(window, bound))
         if len(congestion_windows) > MOST_WINDOWS and not (setting.grain and bound < math.inf):
             raise SenderChainError(_endless(setting, max(congestion_windows)))

@@ -41,8 +41,9 @@ LOOP_STOPPED, NO_PACKET, OTHER_PACKETS, OTHER_LOSSES = -5, -6, -7, -8
 
 #: Columns of `branch`'s numbers, a row a pattern: packets lost, segments delivered, timers, words of the next node.
 LOST_NEW, LOST_AGAIN, LOST_ACKS, DELIVERED, TIMEOUTS, WORDS = range(6)
-#: Of its facts: packets at the instant, of data and of acknowledgements; new data, data sent again; flight.
-DATA, ACKS, NEW, AGAIN, FLIGHT = range(5)
+#: Of its facts: packets at the instant, of data and of acknowledgements; new data, data sent again; flight; by how much
+#: the timeout is multiplied.
+DATA, ACKS, NEW, AGAIN, FLIGHT, BACKOFF = range(6)
 
 FLOW_WORDS = k.FLOW.itemsize // 8
 #: Words of an event: time, sent, seq, ack, then flags, then six of its blocks.
@@ -431,6 +432,7 @@ def branch(
     facts[NEW] = new
     facts[AGAIN] = data - new
     facts[FLIGHT] = flows[0].top - flows[0].una
+    facts[BACKOFF] = flows[0].backoff
     windows[0] = flows[0].cwnd
     windows[1] = flows[0].ssthresh
     packets = data + acks

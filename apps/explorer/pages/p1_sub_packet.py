@@ -23,6 +23,7 @@ from tcpdynamics.solvers.programs.from_sympy import emit
 from tcpdynamics.solvers.programs.straightline import Builder, Program
 
 from .. import code_sub_packet as code
+from .. import sub_packet_sender as the_sender
 from ..code_sub_packet import CHAINS as CHAINS
 from ..code_sub_packet import LINK as LINK
 from ..code_sub_packet import LONG, SHORT, SLIDER, STEP
@@ -219,6 +220,9 @@ def dataset(values: Values) -> Any:
         own = loss if kind == "exact" else loss[loss < loss_limit(kind)]
         model = chain_model(kind, values, own, values["base_timeout"])
         parts.append(model.observe(stationary(model.chain())).expand_dims(chain=[kind]))
+    if the_sender.has_law(values):
+        sender = the_sender.model(values, loss)
+        parts.append(sender.observe(stationary(sender.chain())).expand_dims(chain=["sender"]))
     return xr.concat(parts, "chain", combine_attrs="drop", join="outer", coords="minimal")
 
 
@@ -228,6 +232,11 @@ PAGE = Page(
     question="What does a TCP flow do when its fair share is less than a packet per round trip?",
     controls=(
         Choice("chain", "", "chain (diagram, formulas, exact fractions)", tuple(CHAINS)),
+        Choice(
+            "sender", "", "the simulator's own sender, beside the chains", the_sender.SENDERS,
+            {the_sender.NONE: "", **dict.fromkeys(the_sender.SENDERS[1:], the_sender.MEANING)},
+        ),
+        Choice("rules", "", "its rule book", the_sender.RULES),
         Choice("source", "", "where the loss comes from", (SLIDER, LINK)),
         control(SubPacketFull, "loss", 0.005, 0.495, 0.1, 0.001, only=(SLIDER,)),
         Control("users", "N", "1", "users on the link", 1, 1000, 100, 1, only=(LINK,)),
@@ -270,10 +279,13 @@ PAGE = Page(
         Printed("share", (), _share),
         Printed("form", ("w_max",), _approximate_form, lazy=True),
     ),
-    served=("packets at this point", "closed forms of the full and the exact chain", "exact rationals"),
+    served=(
+        "packets at this point", "the simulator's own sender", "closed forms of the full and the exact chain",
+        "exact rationals",
+    ),
     dataset=dataset,
     jobs=(JobKind("sub-packet-packets", read, run),),
-    answers={"forms": closed_forms, "exact": exact_law},
+    answers={"forms": closed_forms, "exact": exact_law, "sender": the_sender.law},
     notes=(
         "The chains of Chen, Iyengar, Subramanian and Ford: approximate (Fig. 7), full (Fig. 8), and exact, in which "
         "each backoff level is a state. One step of a chain is a round trip (epoch).",
@@ -282,6 +294,9 @@ PAGE = Page(
         "one packet, "
         "S2(kr) sends a window of two, and b*(kr) is the wait after a loss there. In the exact chain b(k), S1(k) and "
         "S2(k) are these at backoff level k, where the timeout has doubled k times.",
+        "The simulator's own sender: its chain is not written down by a person, but collected by running the packet "
+        "simulator's sender and receiver through every pattern of losses (window W, least timeout m_0, at most K "
+        "doublings).",
         "Users on a link: its buffer never empties, all users are alike, and the loss is the one at which the exact "
         "chain of each delivers its share (C R_0 + B)/N of packets per round trip.",
     ),

@@ -208,6 +208,39 @@
     } catch (error) { if (formula.key === key) { ids.formWords.textContent = error.message; formula.key = ""; } }
   };
 
+  // ---- the simulator's own sender: series along the loss rate, from the server -------------------------------
+  const own = { key: "", series: null };
+  const senderKey = (values) => JSON.stringify(["sender", "rules", "w_max", "backoff_cap", "base_timeout"].map((k) => values[k]));
+  /** Its quantities at a loss: shares of round trips with 0, 1, ..., W packets, then the goodput; null where it is not known. */
+  const ofSender = (values, loss) => {
+    const { series } = own;
+    if (values.sender === "none" || own.key !== senderKey(values) || !series || !(loss >= series.edges[0] && loss <= series.edges.at(-1))) return null;
+    let k = 0;
+    while (k < series.pieces.length - 1 && loss > series.edges[k + 1]) k++;
+    const low = series.edges[k], high = series.edges[k + 1], x = (2 * loss - low - high) / (high - low);
+    return series.pieces[k].map((c) => { // Clenshaw
+      let [b, after] = [0, 0];
+      for (let i = c.length - 1; i > 0; i--) [b, after] = [2 * x * b - after + c[i], b];
+      return x * b - after + c[0];
+    });
+  };
+  const askSender = async (spec, values) => {
+    const key = senderKey(values);
+    ids.sender.hidden = values.sender === "none";
+    if (ids.sender.hidden || key === own.key) return;
+    own.key = key;
+    own.series = null;
+    ids.sender.textContent = spec.answers ? `Running the ${values.sender} sender through every pattern of losses …` : "The simulator's own sender is in the served page only (tcpdynamics explore).";
+    if (!spec.answers) return;
+    try {
+      const series = await explorer.ask(spec, "sender", values);
+      if (own.key !== key) return;
+      own.series = series;
+      ids.sender.textContent = `The ${values.sender} sender by the rules ${values.rules}: ${series.about}.`;
+      ids.redraw();
+    } catch (error) { if (own.key === key) { ids.sender.textContent = error.name === "AbortError" ? "" : `The simulator's own sender is not drawn: ${error.message}`; if (error.name === "AbortError") own.key = ""; } }
+  };
+
   const askExact = async (spec, values) => {
     ids.fractions.classList.add("old");
     try {
@@ -223,6 +256,8 @@
     panels(spec, values) {
       formula.key = "";
       ids.reading = element("p", { class: "reading", role: "status" });
+      ids.sender = element("p", { role: "status", id: "own-sender", hidden: true });
+      own.key = "";
       ids.holds = element("div", { class: "scroll wide", tabindex: "0" });
       ids.state = element("select", { id: "form-state", onchange: showForm });
       ids.math = element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "closed form" });
@@ -252,6 +287,8 @@
       const packets = Float64Array.from({ length: W + 1 }, (_, n) => n);
       const bars = CHAINS.map((name) => ({ name, kind: "bars", y: valid(name, here) ? Array.from(at(name, here).subarray(0, W + 1)) : new Array(W + 1).fill(null) }));
       const run = measured.runs.findLast((one) => one.key === wholeKey(values)), runs = measured.runs.filter((one) => one.flows === sameFlows(values));
+      const sender = ofSender(values, loss);
+      if (sender) bars.push({ name: "sender", kind: "bars", y: sender.slice(0, W + 1) });
       if (run) bars.push({ name: "packets", kind: "bars", ...Object.fromEntries([["y", "mean"], ["low", "low"], ["high", "high"]].map(([to, from]) => [to, run.data.sent.map((one) => one[from])])) });
       figures.packets.show({ x: packets, xTitle: "packets sent in a round trip", yTitle: "share of round trips", series: bars, range: [0, 1], xRange: [-0.6, W + 0.6] });
 
@@ -261,6 +298,11 @@
         losses.forEach((p, i) => { if (valid(name, p)) { at(name, p); sent[i] = out[W + 2]; silent[i] = out[0]; } });
         goodput.push({ name, y: sent });
         silence.push({ name, y: silent });
+      }
+      if (sender) {
+        const along = Array.from(losses, (p) => ofSender(values, p));
+        goodput.push({ name: "sender", y: Float64Array.from(along, (one) => (one ? one[W + 1] : NaN)) });
+        silence.push({ name: "sender", y: Float64Array.from(along, (one) => (one ? one[0] : NaN)) });
       }
       if (onLink) goodput.push({ name: "share of each user", y: new Float64Array(losses.length).fill(link.share) });
       if (runs.length) { goodput.push(points(losses, runs, (data) => data.goodput)); silence.push(points(losses, runs, (data) => data.sent[0])); }
@@ -290,12 +332,13 @@
             : `Each of ${values.users} users has ${brief(link.share)} packets per round trip, so that ${percent(loss)} of the packets are lost, and a user is silent ${percent(out[0])} of the time (exact chain).`)
         : `At a loss of ${percent(loss)} a flow delivers ${brief(out[W + 2])} packets per round trip and is silent ${percent(out[0])} of the time (exact chain).`;
       ids.reading.textContent = fine ? words : `${words} The ${values.chain} chain has no stationary law at losses of ${limit} and above.`;
-      if (!ids.reading.isConnected) document.querySelector(".figures").before(ids.reading);
+      if (!ids.reading.isConnected) document.querySelector(".figures").before(ids.reading, ids.sender);
       ids.current = functions;
       ids.redraw = () => this.draw(values, functions, figures, set, spec);
       if (spec.answers) showRun(values);
       holds(values, functions, loss);
       askForm(spec, values);
+      askSender(spec, values);
     },
   });
 })();
