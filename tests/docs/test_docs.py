@@ -110,9 +110,8 @@ def test_the_page_of_the_senders_chain_runs_and_its_picture_is_drawn_by_it(capsy
     assert len(capsys.readouterr().out.splitlines()) == 6
     assert (DOCS / "images/sender-chain-tahoe-2.svg").read_text() == namespace["drawing"]
     chain = namespace["tahoe"].compiled()
-    assert f"{chain.explored} states of the simulator behave like {chain.lumped}, and" in page(
-        "sender_chain.md"
-    )
+    said = f"of {chain.explored} states of the simulator {chain.recurrent} recur and behave like {len(chain.instants)}"
+    assert said in page("sender_chain.md")
 
 
 def test_every_model_of_losses_and_its_numbers_are_described():

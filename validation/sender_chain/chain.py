@@ -421,15 +421,37 @@ def compiled(
         for step, weights in laws[state].items():
             _add(steps.setdefault((numbers[step[0]], *step[1:]), {}), weights)
         steps_of.append(steps)
+    order = _from_the_lossless(steps_of)
+    renumbered = {old: new for new, old in enumerate(order)}
+    states = list(first.values())
     return SenderChain(
         explored.setting,
-        [kinds[state] for state in first.values()],
-        steps_of,
+        [kinds[states[old]] for old in order],
+        [{(renumbered[step[0]], *step[1:]): law for step, law in steps_of[old].items()} for old in order],
         explored.size,
         len(recurrent),
         same_loss,
         dict(parameters or {}),
     )
+
+
+def _from_the_lossless(steps: list[dict[Step, Polynomial]]) -> list[int]:
+    """Classes in the order in which they are met from where a sender stays as long as nothing is lost."""
+    start = 0
+    for _ in steps:
+        start = next(
+            step[0]
+            for step, law in steps[start].items()
+            if any(not term[0] | term[2] | term[4] for term in law)
+        )
+    order = {start: None}
+    queue = [start]
+    for state in queue:
+        for step in steps[state]:
+            if step[0] not in order:
+                order[step[0]] = None
+                queue.append(step[0])
+    return list(order)
 
 
 def _merged(terms: Mapping[Weight, int]) -> Polynomial:

@@ -244,11 +244,6 @@ def _endless(setting: Setting, largest: float) -> str:
     )
 
 
-def _coarser(setting: Setting) -> str:
-    """What else makes fewer states: where round trips are measured on a clock with a tick, a coarser one."""
-    return ", a coarser clock (tick 1)" if 0.0 < (setting.tick or 0.0) < 1.0 else ""
-
-
 def explore(
     setting: Setting,
     most_states: int = MOST_STATES,
@@ -275,9 +270,10 @@ def explore(
         if number == len(states):
             states.append(state)
             if len(states) > most_states:
+                coarser = ", a coarser grain" if 0.0 < setting.grain < 1.0 else ""
                 raise SenderChainError(
                     f"{setting.sender} ({setting.rules}) with window {setting.window} has more than {most_states:,} "
-                    f"states (after {result.runs:,} patterns of losses); take a smaller window{_coarser(setting)}, or "
+                    f"states (after {result.runs:,} patterns of losses); take a smaller window{coarser}, or "
                     "raise `most_states`"
                 )
         return number

@@ -25,6 +25,8 @@ RULES = ("ns2", "rfc")
 
 #: Where a sender's windows have no end they are rounded to multiples of this [packet], unless `grain` says otherwise.
 GRAIN = 1 / 64
+#: The same for SACK by ns-2's rules with a window above 5: its estimator is a state that matters, times each window.
+COARSE_GRAIN = 1 / 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +74,12 @@ class Sender(Model):
     tick: float | None = parameter(
         "g", "1", "granularity of the sender's clock, in RTTs", low=0.0, high=8.0, low_open=False, high_open=False,
         structural=True, default=None,
-        note="A multiple of 1/8; default: 1/4 where a tick is needed, 1 for SACK (ns2) with windows above 5, else 0",
+        note="A multiple of 1/8; default: 1/4 where a tick is needed, else 0",
     )  # fmt: skip
     grain: float | None = parameter(
         "h", "packet", "windows are rounded to multiples of this after a fast retransmission", low=0.0, high=1.0,
         low_open=False, high_open=False, structural=True, default=None,
-        note="0: they are not. Default: 1/64 where ns-2's halves of windows have no end, else 0",
+        note="0: they are not. Default: 1/64 where ns-2's halves of windows have no end (1/2: SACK above 5), else 0",
     )  # fmt: skip
     most_states: int = parameter(
         "N", "1", "states of the simulator that are explored at most", low=1, high=10**7, low_open=False,
@@ -114,9 +116,7 @@ class Sender(Model):
 
         with_acks = self.ack_loss is not None or bool(self.delayed_ack)
         tick = self.tick
-        if tick is None and self.rules == "ns2" and self.sender == "sack" and self.window >= 6:
-            tick = 1.0  # it times segments whose acknowledgement waits for a hole; a finer clock has too many states
-        elif tick is None and with_acks:
+        if tick is None and with_acks:
             tick = 0.25  # round-trip times are not all alike, and only with a tick the estimator's states are finite
         return Setting(
             sender=self.sender,
@@ -144,8 +144,9 @@ class Sender(Model):
         """
         if self.grain is not None:
             return float(self.grain)
-        endless = self.rules == "ns2" and self.sender != "tahoe" and self.window >= 5
-        return GRAIN if endless else 0.0
+        if self.rules != "ns2" or self.sender == "tahoe" or self.window < 5:
+            return 0.0
+        return COARSE_GRAIN if self.sender == "sack" and self.window > 5 else GRAIN
 
     def compiled(self) -> SenderChain:
         """The chain with its classes of states, as `sender_chain` makes it; explored once for each setting.
@@ -172,12 +173,11 @@ class Sender(Model):
 
     def about(self) -> str:
         """How many states there are, and what is rounded, in a sentence."""
-        chain, grain, tick = self.compiled(), self.rounded_to(), self.setting().tick
-        clock = f"; its clock ticks every {tick:g} RTT" if tick and self.tick is None and tick >= 1.0 else ""
+        chain, grain = self.compiled(), self.rounded_to()
         rounded = f"; its window is rounded to {grain:g} packet after a fast retransmission" if grain else ""
         return (
             f"{chain.explored:,} states of the simulator, of which {chain.recurrent:,} recur, behave like "
-            f"{len(chain.instants):,}{clock}{rounded}"
+            f"{len(chain.instants):,}{rounded}"
         )
 
     def states(self) -> tuple[str, ...]:
