@@ -327,7 +327,7 @@ def say(text: str) -> None:
 
 def main() -> None:
     try:
-        case = begin(os.path.dirname(os.path.abspath(sys.argv[0])))
+        case = begin(os.path.dirname(os.path.realpath(sys.argv[0])))
         spaces = make_network(case)
         told = run(case, Endpoints(case, spaces))
         told["kernel"] = os.uname().release

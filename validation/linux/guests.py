@@ -87,14 +87,15 @@ def boot(
         If it takes longer than `timeout` [s], or says nothing of a result.
     """
     command = [
-        str(kernel / "linux"), f"mem={memory}M", "rootfstype=hostfs", "ro", f"init={folder}/guest.py", "con=null",
+        str(kernel / "linux"), f"mem={memory}M", "rootfstype=hostfs", "ro", "init=/proc/self/cwd/guest.py", "con=null",
         "con0=fd:0,fd:1", "quiet", "panic=-1", "time-travel=inf-cpu", f"time-travel-start={1_700_000_000 * 10**9}",
-        f"uml_dir={folder}/", "umid=guest", *words,
+        "uml_dir=./", "umid=guest", *words,
     ]  # fmt: skip
     environment = {
         "HOME": str(folder), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TCPDYNAMICS_SEED": str(seed % 2**64),
         "LD_PRELOAD": str(kernel / "randomness.so"),
     }  # fmt: skip
+    # The kernel takes its command line for randomness too, so no name that changes may stand in it.
     said = folder / "said"
     with said.open("wb") as messages:
         process = subprocess.Popen(
