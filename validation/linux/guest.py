@@ -27,7 +27,7 @@ PORT = 5000
 #: Of <linux/if_packet.h>, <linux/tcp.h>, <sched.h>, <sys/mount.h>.
 SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION, TPACKET_V3 = 263, 5, 6, 10, 2
 TCP_INFO, TCP_CONGESTION, TCP_RTO_MAX_MS = 11, 13, 44
-SO_ATTACH_FILTER, SO_MAX_PACING_RATE, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 26, 47, 32, 33
+SO_ATTACH_FILTER, SO_MAX_PACING_RATE, SO_SNDBUFFORCE = 26, 47, 32
 CLONE_NEWNET, MS_RDONLY, MS_REMOUNT, MS_BIND = 0x40000000, 1, 32, 4096
 #: A captured packet is cut after the TCP header without options.
 SNAP = 54
@@ -76,7 +76,8 @@ def make_network(case: Any) -> dict[str, int]:
         mount("/proc/self/ns/net", path, "none", MS_BIND)
         spaces[name] = os.open(path, os.O_RDONLY)
         for key, value in settings.items():
-            setting(key, value)
+            if "/" in key:
+                setting(key, value)
     enter(spaces, "")
     for number, (tool, space, lines) in enumerate(case["batches"]):
         path = f"/run/batch{number}"
@@ -173,7 +174,8 @@ class Endpoints:
         for name in case["receivers"]:
             enter(spaces, name)
             server = socket.socket()
-            server.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, case["buffer"])
+            control = case["spaces"][name].get("control", "reno")
+            server.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
             server.bind(("0.0.0.0", PORT))
             server.listen(4096)
             server.setblocking(False)

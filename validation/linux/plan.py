@@ -94,7 +94,7 @@ class LinuxPlan:
     Attributes
     ----------
     spaces : dict
-        Name of a network name space -> its settings below net/ipv4.
+        Name of a network name space -> its settings below net, and under "control" that of its receivers.
     links : tuple of Link
         Those of the scenario, one-way.
     """
@@ -257,6 +257,8 @@ def _add(
     """Add a flow, its hosts in spaces of their own settings."""
     sack = SENDERS[group.sender] if group.sack is None or group.sender == "sack" else group.sack
     settings = {f"ipv4/{key}": value for key, value in switches.sysctls(sack, group.ecn).items()}
+    if control == "dctcp":  # its receivers echo otherwise, and know it by their own control
+        settings["control"] = control
     hosts = []
     for letter in "ab":
         alike = [n for n, known in made.spaces.items() if n[0] == letter and known == settings]
@@ -288,6 +290,8 @@ def _controls(scenario: Scenario, controls: Sequence[str] | None) -> list[str]:
         for name in controls:
             if name not in BUILT:
                 raise ScenarioError(f"controls: Linux has no {shown(name)} here; known are {', '.join(BUILT)}")
+        if any(name == "dctcp" and not group.ecn for name, group in zip(controls, scenario.flows, strict=True)):
+            raise ScenarioError('flows.ecn must be true with controls "dctcp", which lives by marks; set ecn = true')
         return list(controls)
     for index, group in enumerate(scenario.flows):
         if group.control not in CONTROLS:
