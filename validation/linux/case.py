@@ -6,11 +6,15 @@ import math
 from collections import defaultdict
 from typing import Any
 
+from tcpdynamics.errors import ScenarioError
+
 from ..packet.scenario.scenario import Scenario
 from .plan import HEADERS, LinuxFlow, LinuxPlan, Wire
 
-#: Least and most memory of a socket's buffer [byte].
-LEAST_BUFFER, MOST_BUFFER = 1 << 20, 1 << 27
+#: Least memory of a socket's buffer, and what a packet takes there beside its own size [byte].
+LEAST_BUFFER, OVERHEAD = 1 << 16, 2048
+#: The guest's memory without any flow, and the most that it gets [MB]. Only what is used is taken.
+LEAST_MEMORY, MOST_MEMORY = 256, 16384
 
 
 def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
@@ -26,7 +30,13 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
     >>> told["batches"][-1]
     ('tc', 'd', ['qdisc add dev d3 root netem delay 100000.0us limit 100000000'])
     """
-    buffer = max(min(4 * max(f.window[1] * f.packet_size for f in made.flows), MOST_BUFFER), LEAST_BUFFER)
+    buffer = max(LEAST_BUFFER, 2 * max(f.window[1] * (f.packet_size + OVERHEAD) for f in made.flows))
+    memory = LEAST_MEMORY + 3 * buffer * len(made.flows) // 10**6
+    if memory > MOST_MEMORY:
+        raise ScenarioError(
+            f"flows.window_limit: {len(made.flows)} flows with such windows take {memory:,} MB in Linux, at most "
+            f"{MOST_MEMORY:,} are given; lower it, or flows.count"
+        )
     queue = max((wire_time(made, i) for i in range(len(made.wires))), default=0.0)
     return {
         "spaces": made.spaces | {name: _host(made, name, buffer) for name in made.spaces if name[0] in "ab"},
@@ -40,7 +50,8 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
         "warm_up": nanoseconds(scenario.warm_up),
         "drain": nanoseconds(1.0 + queue + sum(link.delay for link in made.links) + _longest_rtt(scenario)),
         "buffer": buffer,
-        "lazy": 1 << 16 if all(f.quick for f in made.flows) else 0,
+        "memory": memory,
+"lazy": all(f.quick for f in made.flows),
     }
 
 
@@ -66,7 +77,8 @@ def _longest_rtt(scenario: Scenario) -> float:
 def _host(made: LinuxPlan, name: str, buffer: int) -> dict[str, str]:
     """Settings of a space with hosts."""
     limits = f"4096 {buffer} {2 * buffer}"
-    return made.spaces[name] | {"ipv4/tcp_rmem": limits, "ipv4/tcp_wmem": limits}
+    fixed = {"ipv4/tcp_rmem": limits, "ipv4/tcp_wmem": limits, "ipv4/tcp_moderate_rcvbuf": "0"}
+    return made.spaces[name] | fixed
 
 
 def _flow(f: LinuxFlow, made: LinuxPlan) -> dict[str, Any]:
@@ -79,6 +91,7 @@ def _flow(f: LinuxFlow, made: LinuxPlan) -> dict[str, Any]:
         "control": f.control,
         "mss": f.packet_size - HEADERS,
         "payload": f.payload,
+        "window": f.window[1] * f.payload,
         "paced": made.paced,
         "max_rto": None if f.max_rto is None else round(1e3 * f.max_rto),
     }

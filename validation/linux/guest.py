@@ -67,6 +67,9 @@ def make_network(case: Any) -> dict[str, int]:
     """Network namespaces by name, with links, addresses, routes and queues."""
     spaces = {"": os.open("/proc/self/ns/net", os.O_RDONLY)}
     setting("core/netdev_max_backlog", "1000000")
+    # TCP may take all memory: what it refuses while a socket is said to be writable would be asked for without end.
+    pages = str(case["memory"] * 256)
+    setting("ipv4/tcp_mem", f"{pages} {pages} {pages}")
     setting("core/rmem_max", "1000000000")
     setting("core/wmem_max", "1000000000")
     for name, settings in case["spaces"].items():
@@ -169,6 +172,9 @@ class Endpoints:
         self.left: dict[int, float] = {}
         self.listening: dict[int, socket.socket] = {}
         self.receiving: dict[int, socket.socket] = {}
+        #: Receivers that have not seen a packet yet, and their flows; flows by their senders' addresses.
+        self.fresh: dict[int, int] = {}
+        self.number = {flow["source"]: i for i, flow in enumerate(case["flows"])}
         self.captures: dict[int, Capture] = {}
         self.of_flow: dict[int, socket.socket] = {}
         for name in case["receivers"]:
@@ -240,19 +246,26 @@ class Endpoints:
         del self.sending[one.fileno()]
 
     def _accept(self, server: socket.socket) -> None:
-        one, _ = server.accept()
+        one, (address, _) = server.accept()
         one.setblocking(False)
-        if self.case["lazy"]:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, self.case["lazy"])
         self._watch(self.receiving, one, select.EPOLLIN)
+        self.fresh[one.fileno()] = self.number[address]
 
     def _receive(self, one: socket.socket) -> None:
         try:
             got = one.recv_into(SINK, 0, socket.MSG_TRUNC)
         except BlockingIOError:
             return
+        if one.fileno() in self.fresh:
+            self._limit(one, self.case["flows"][self.fresh.pop(one.fileno())])
         if not got:
             self.poll.unregister(one.fileno())
+
+    def _limit(self, one: socket.socket, flow: Any) -> None:
+        """Set the advertised window: again, since Linux takes another one when it sees the first packet's size."""
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, flow["window"])
+        if self.case["lazy"]:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, min(flow["window"] // 2, 1 << 16))
 
     def counters(self) -> list[Any]:
         """Of each flow: timeouts, retransmissions; None of those that have not begun."""

@@ -333,6 +333,8 @@ def _refusals(group: Flows) -> Iterator[str]:
         yield "flows.handshake = false: Linux always begins with one; leave it out"
     if not group.limited_transmit:
         yield "flows.limited_transmit = false: Linux always does; leave it out"
+    if group.window_limit < 2:
+        yield "flows.window_limit = 1: Linux's receivers advertise more; take 2 or more"
     if group.timestamps:
         yield "flows.timestamps: all hosts of Linux have them or none; set them in LinuxSwitches"
     if group.max_backoff != 64 or group.clear_rtt_after != 8:

@@ -26,8 +26,6 @@ from .switches import TODAY, LinuxSwitches
 
 #: The program of the guest.
 PROGRAM = Path(__file__).parent / "guest.py"
-#: The guest's memory [MB], of which only what is used is taken.
-MEMORY = 1024
 
 
 def run_linux(
@@ -99,7 +97,7 @@ def run_linux(
         told = case(scenario, made) | {"ip": tool("ip"), "tc": tool("tc")}
         (folder / "case.json").write_text(json.dumps(told))
         words = [] if switches.hystart else ["tcp_cubic.hystart=0"]
-        boot(kernel, folder, seed, timeout, MEMORY, words, stop or threading.Event())
+        boot(kernel, folder, seed, timeout, told["memory"], words, stop or threading.Event())
         answer = json.loads((folder / "told.json").read_text())
         if answer["lost"]:
             raise LinuxError(f"the guest did not write down {answer['lost']:,} packets; shorten duration")
