@@ -24,7 +24,9 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tcpdynamics.validation.linux", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     making = commands.add_parser("build", help="make the kernel, some minutes once")
-    making.add_argument("--source", type=Path, help="a tree, a .tar.xz or a .deb; default: the newest below /usr/src")
+    making.add_argument(
+        "--source", type=Path, help="a tree, a .tar.xz or a .deb; default: the newest below /usr/src"
+    )
     making.add_argument("--jobs", type=int, default=1, help="compilers at a time")
     commands.add_parser("where", help="the kernels that are made")
     given = parser.parse_args(words)

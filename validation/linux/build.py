@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import hashlib
 import json
@@ -27,11 +28,24 @@ TOOLS = {
 #: Where Debian's package `linux-source` puts its archive.
 SOURCES = Path("/usr/src")
 #: Steps of a build, by which progress is told.
-STEPS = 1300
+STEPS = 1290
+#: The one option that has no question: the ticks of the clock, by which TCP's timers are rounded. User-mode Linux has
+#: 100 a second; a definition that comes first, with our number, wins.
+TICKS = "config HZ\n\tint\n\tdefault {}\n"
 #: Bytes that a build takes on the way.
 SPACE = 2_500_000_000
 #: Options without which nothing works.
-NEEDED = ("UML_TIME_TRAVEL_SUPPORT", "HOSTFS", "NET_NS", "VETH", "PACKET", "NET_SCH_NETEM", "NET_SCH_TBF", "INET", "TMPFS")
+NEEDED = (
+    "UML_TIME_TRAVEL_SUPPORT",
+    "HOSTFS",
+    "NET_NS",
+    "VETH",
+    "PACKET",
+    "NET_SCH_NETEM",
+    "NET_SCH_TBF",
+    "INET",
+    "TMPFS",
+)
 #: What would otherwise stand in the kernel of when, where and by whom it was built; it takes that for randomness.
 NEUTRAL = {
     "KBUILD_BUILD_TIMESTAMP": "2024-01-01", "KBUILD_BUILD_USER": "tcpdynamics", "KBUILD_BUILD_HOST": "tcpdynamics",
@@ -167,7 +181,9 @@ def _version(tree: Path) -> str:
     """Version of a tree, such as 6.1.5."""
     try:
         head = (tree / "Makefile").read_text(encoding="utf-8")[:2000]
-        words = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)$", head, re.MULTILINE))
+        words = dict(
+            re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)$", head, re.MULTILINE)
+        )
         return f"{words['VERSION']}.{words['PATCHLEVEL']}.{words['SUBLEVEL']}{words['EXTRAVERSION']}"
     except (OSError, KeyError):
         raise LinuxError(f"--source {tree}: that is no source of Linux") from None
@@ -179,6 +195,9 @@ def _configure(tree: Path, made: Path, tell: Tell) -> list[str]:
     made.mkdir(exist_ok=True)
     asked = re.findall(r"^CONFIG_(\w+)=[y\d]", OPTIONS.read_text(), re.MULTILINE)
     stamp = made / "configured"
+    ticks = TICKS.format(re.findall(r"^CONFIG_HZ=(\d+)", OPTIONS.read_text(), re.MULTILINE)[0])
+    kconfig = (tree / "Kconfig").read_text()
+    (made / "Kconfig").write_text(re.sub(r"(?m)^mainmenu .*\n", lambda line: f"{line[0]}\n{ticks}\n", kconfig))
     if not stamp.exists():
         _call(_command(tree, made, "tinyconfig"), "options")
         with (made / ".config").open("a") as file:
@@ -186,6 +205,8 @@ def _configure(tree: Path, made: Path, tell: Tell) -> list[str]:
         _call(_command(tree, made, "olddefconfig"), "options")
         stamp.touch()
     got = set(re.findall(r"^CONFIG_(\w+)=", (made / ".config").read_text(), re.MULTILINE))
+    if ticks.split()[-1] not in re.findall(r"(?m)^CONFIG_HZ=(\d+)", (made / ".config").read_text()):
+        raise LinuxError("this source of Linux does not let the ticks of its clock be set; take another")
     missing = [name for name in asked if name not in got]
     lacking = [name for name in NEEDED if name in missing]
     if lacking:
@@ -194,7 +215,7 @@ def _configure(tree: Path, made: Path, tell: Tell) -> list[str]:
 
 
 def _command(tree: Path, made: Path, *words: str) -> list[str]:
-    return ["make", "-C", str(tree), f"O={made}", "ARCH=um", *words]
+    return ["make", "-C", str(tree), f"O={made}", "ARCH=um", f"KBUILD_KCONFIG={made / 'Kconfig'}", *words]
 
 
 def _make(tree: Path, made: Path, jobs: int, tell: Tell) -> None:
@@ -212,7 +233,7 @@ def _make(tree: Path, made: Path, jobs: int, tell: Tell) -> None:
 
 
 def _call(command: list[str], what: str, hear: Callable[[str], None] = lambda line: None) -> None:
-    """Run a step; its processes end with this one's Ctrl-C."""
+    """Run a step; its processes end with this one."""
     last: list[str] = []
     process = subprocess.Popen(
         command,
@@ -223,6 +244,7 @@ def _call(command: list[str], what: str, hear: Callable[[str], None] = lambda li
         text=True,
         errors="replace",
         start_new_session=True,
+        preexec_fn=_end_with_parent,
     )
     try:
         assert process.stdout is not None
@@ -237,6 +259,11 @@ def _call(command: list[str], what: str, hear: Callable[[str], None] = lambda li
     if status:
         said = " | ".join(line for line in last if line)[-900:]
         raise LinuxError(f"{what} Linux failed with status {status}; it said: ...{said}")
+
+
+def _end_with_parent() -> None:
+    """If the process that builds is killed, so is `make`, which takes away what is half written."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
 
 
 def _finish(made: Path, folder: Path, version: str, missing: list[str]) -> None:

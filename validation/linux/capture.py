@@ -51,7 +51,8 @@ def read_capture(folder: Path, made: LinuxPlan, origin: int, duration: float) ->
         [s]; what was sent later is left out, and what arrived later has not been lost.
     """
     sent, received = (
-        np.concatenate([_packets(path) for path in sorted(folder.glob(f"{name}-*"))]) for name in ("sent", "received")
+        np.concatenate([_packets(path) for path in sorted(folder.glob(f"{name}-*"))])
+        for name in ("sent", "received")
     )
     outward = sent["source"] >> 24 == 10
     acks, out = sent[~outward], sent[outward]

@@ -51,7 +51,7 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
         "drain": nanoseconds(1.0 + queue + sum(link.delay for link in made.links) + _longest_rtt(scenario)),
         "buffer": buffer,
         "memory": memory,
-"lazy": all(f.quick for f in made.flows),
+        "lazy": all(f.quick for f in made.flows),
     }
 
 
@@ -150,4 +150,3 @@ def _add_flow(lines: dict[str, list[str]], made: LinuxPlan, f: LinuxFlow) -> Non
     for i in f.wires_back:
         lines[made.wires[i].source].append(f"route add {source}/32 dev {_devices(made, i)[0]}")
     lines[first].append(f"route add {source}/32 dev {into}")
-

@@ -140,7 +140,7 @@ class Capture:
     def lost(self) -> int:
         """Packets that found the ring full."""
         words = struct.unpack("3I", self.socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 12))
-        return words[1]
+        return int(words[1])
 
 
 #: What a captured packet takes in the ring: its head, the place of an address, padding, the packet.

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tcpdynamics.errors import LinuxError
 
+#: What folders of guests are called.
+PREFIX = "tcpdynamics-linux-"
 #: What a guest may write into one file [512 bytes], and into its folder what its packets take.
 LARGEST_FILE = 8_000_000
 #: Waits until whoever holds its input is gone, however; then ends the guest's processes and clears its folder.
@@ -22,7 +27,7 @@ WATCHER = """
 cd / || exit 1
 trap '' INT TERM HUP
 read -r _
-if read -r pid < "$1/pid"; then kill -9 -- "-$pid" "$pid"; fi 2>/dev/null
+if read -r pid < "$1/pid"; then kill -s KILL -- "-$pid"; fi 2>/dev/null
 rm -rf -- "$1" || { sleep 1; rm -rf -- "$1"; }
 """
 #: The guest itself: it says who it is before it becomes the kernel.
@@ -32,7 +37,10 @@ STARTER = 'echo $$ > "$1/pid" && shift && ulimit -f "$1" && shift && exec "$@"'
 @contextmanager
 def guest_folder() -> Iterator[Path]:
     """A folder for one guest, cleared with all processes of the guest when this ends, or when the process dies."""
-    folder = Path(tempfile.mkdtemp(prefix="tcpdynamics-linux-"))
+    _sweep()
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         watcher = subprocess.Popen(
             ["/bin/sh", "-c", WATCHER, "sh", str(folder)],
@@ -40,16 +48,37 @@ def guest_folder() -> Iterator[Path]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            pass_fds=(lock,),
         )
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    finally:
+        os.close(lock)  # the watcher has it now, as long as it lives
     try:
         yield folder
     finally:
         assert watcher.stdin is not None
         watcher.stdin.close()
         watcher.wait()
+
+
+def _sweep() -> None:
+    """End and clear what was left by processes that were killed together with their watchers."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError, ValueError):
+            if folder.stat().st_uid != os.getuid() or time.time() - folder.stat().st_mtime < 10:
+                continue
+            lock = os.open(folder / "lock", os.O_RDWR)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with suppress(OSError, ValueError):
+                    process = int((folder / "pid").read_text())
+                    if os.readlink(f"/proc/{process}/cwd") == str(folder):
+                        os.killpg(process, signal.SIGKILL)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def python() -> str:
@@ -66,7 +95,13 @@ def tool(name: str) -> str:
 
 
 def boot(
-    kernel: Path, folder: Path, seed: int, timeout: float, memory: int, words: Sequence[str], stop: threading.Event
+    kernel: Path,
+    folder: Path,
+    seed: int,
+    timeout: float,
+    memory: int,
+    words: Sequence[str],
+    stop: threading.Event,
 ) -> None:
     """Run a guest whose folder has `guest.py` and `case.json`, until it ends.
 
@@ -142,7 +177,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     """End all processes of a guest, also at Ctrl-C; nothing where they have ended."""
     if process.poll() is None:
         try:
-            os.killpg(process.pid, 9)
+            os.killpg(process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             process.kill()
         process.wait()

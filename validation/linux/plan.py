@@ -190,9 +190,25 @@ def _dumbbell(
     rtts = [float(rtt) for group in scenario.flows for rtt in np.linspace(*group.rtts(), group.count)]
     way_back = scenario.bottleneck.way_back("d", "s")
     for (index, start, segments), rtt in zip(drawn, rtts, strict=True):
-        there = (made.wire("s", "r1", wire_of_delay(rtt / 4)), *middle, made.wire("r2", "d", wire_of_delay(rtt / 4)))
+        there = (
+            made.wire("s", "r1", wire_of_delay(rtt / 4)),
+            *middle,
+            made.wire("r2", "d", wire_of_delay(rtt / 4)),
+        )
         back = (made.wire("d", "s", wire_of_delay(rtt / 2, way_back.loss if way_back else 0.0)),)
-        _add(made, scenario.flows[index], controls[index], switches, ("s", "d"), (0,), there, back, start, segments, rtt / 4)
+        _add(
+            made,
+            scenario.flows[index],
+            controls[index],
+            switches,
+            ("s", "d"),
+            (0,),
+            there,
+            back,
+            start,
+            segments,
+            rtt / 4,
+        )
     return made
 
 
@@ -207,7 +223,10 @@ def _network(
     """Each node is a space, each link one wire or several."""
     routes = Routes(scenario.ways)
     made = LinuxPlan(tuple(scenario.ways))
-    names = {node: f"n{i}" for i, node in enumerate(dict.fromkeys(n for w in scenario.ways for n in (w.source, w.target)))}
+    names = {
+        node: f"n{i}"
+        for i, node in enumerate(dict.fromkeys(n for w in scenario.ways for n in (w.source, w.target)))
+    }
     largest = max(group.packet_size for group in scenario.flows)
     passes: dict[int, tuple[int, ...]] = {}
 
@@ -239,7 +258,13 @@ def _network(
 
 
 def _pass(
-    made: LinuxPlan, index: int, link: Link, largest: int, words: str | None, source: str = "", target: str = ""
+    made: LinuxPlan,
+    index: int,
+    link: Link,
+    largest: int,
+    words: str | None,
+    source: str = "",
+    target: str = "",
 ) -> tuple[int, ...]:
     """The wires of a link: losses where they need a place of their own, the queue, the delay."""
     stages = list(queue(link, largest, words))
@@ -289,16 +314,24 @@ def _controls(scenario: Scenario, controls: Sequence[str] | None) -> list[str]:
             )
         for name in controls:
             if name not in BUILT:
-                raise ScenarioError(f"controls: Linux has no {shown(name)} here; known are {', '.join(BUILT)}")
-        if any(name == "dctcp" and not group.ecn for name, group in zip(controls, scenario.flows, strict=True)):
-            raise ScenarioError('flows.ecn must be true with controls "dctcp", which lives by marks; set ecn = true')
+                raise ScenarioError(
+                    f"controls: Linux has no {shown(name)} here; known are {', '.join(BUILT)}"
+                )
+        if any(
+            name == "dctcp" and not group.ecn for name, group in zip(controls, scenario.flows, strict=True)
+        ):
+            raise ScenarioError(
+                'flows.ecn must be true with controls "dctcp", which lives by marks; set ecn = true'
+            )
         return list(controls)
     for index, group in enumerate(scenario.flows):
         if group.control not in CONTROLS:
             text = f'flows.control = "{group.control}": Linux has no such control; take one of {", ".join(CONTROLS)}'
             raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
         if group.parameters:
-            text = "flows.parameters: Linux has its own; leave them out, or name Linux's control with controls"
+            text = (
+                "flows.parameters: Linux has its own; leave them out, or name Linux's control with controls"
+            )
             raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
     return [CONTROLS[group.control] for group in scenario.flows]
 
@@ -310,7 +343,9 @@ def _refuse(scenario: Scenario) -> None:
     if scenario.count > MOST_FLOWS:
         raise ScenarioError(f"flows.count: Linux's addresses here are for {MOST_FLOWS:,} flows")
     if scenario.drops:
-        raise ScenarioError("drops: chosen packets are not lost for Linux yet; take links.loss, or leave them out")
+        raise ScenarioError(
+            "drops: chosen packets are not lost for Linux yet; take links.loss, or leave them out"
+        )
 
 
 def _refusals(group: Flows) -> Iterator[str]:

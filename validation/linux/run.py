@@ -167,6 +167,7 @@ def _kernel() -> Path:
 def _between(answer: dict[str, Any], flows: int) -> np.ndarray:
     """(flow, 2) timeouts and retransmissions between the end of the warm-up and that of the run."""
     warm, end = (
-        np.array([row or (0, 0) for row in answer[key]], np.int64).reshape(flows, 2) for key in ("warm", "end")
+        np.array([row or (0, 0) for row in answer[key]], np.int64).reshape(flows, 2)
+        for key in ("warm", "end")
     )
     return np.asarray(np.where(warm[:, :1] + end[:, :1] >= 0, end - warm, 0))
