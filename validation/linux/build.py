@@ -248,9 +248,10 @@ def _call(command: list[str], what: str, hear: Callable[[str], None] = lambda li
     )
     try:
         assert process.stdout is not None
-        for line in process.stdout:
-            last = [*last[-15:], line.rstrip()]
-            hear(line)
+        with process.stdout as lines:
+            for line in lines:
+                last = [*last[-15:], line.rstrip()]
+                hear(line)
         status = process.wait()
     except BaseException:
         os.killpg(process.pid, signal.SIGTERM)  # make takes away what is half written

@@ -288,10 +288,10 @@ SINK = bytearray(1 << 20)
 
 
 def until(ends: Endpoints, moment: int) -> None:
-    """Serve until a time [ns]. Polls end early, since they count in milliseconds, and a sleep takes the rest."""
+    """Serve until a time [ns]. Polls may last a thousandth longer than asked for: they end early, a sleep does the rest."""
     while (left := moment - time.time_ns()) > 0:
-        if left > 2_000_000:
-            ends.serve((left // 1_000_000 - 1) / 1000)
+        if left > 3_000_000:
+            ends.serve((left * 99 // 100_000_000 - 1) / 1000)
         else:
             time.sleep(left / 1e9)
 
