@@ -17,7 +17,7 @@ import xarray as xr
 from tcpdynamics.errors import LinuxError
 from tcpdynamics.validation.linux import OLD, installed, run_linux, run_linux_many
 from tcpdynamics.validation.linux import run as running
-from tcpdynamics.validation.linux.capture import LAYOUT, SYN
+from tcpdynamics.validation.linux.capture import LAYOUT
 from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,7 @@ def packets(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize(("rate", "buffer"), [(2e6, 20), (4e5, 5), (1e7, 50)])
 def test_the_queue_is_the_simulators(packets: dict[str, Any], rate: float, buffer: int) -> None:
-    """Every packet that comes, acknowledgements of handshakes too, is refused or served as a list of departures says."""
+    """Every packet, acknowledgements of handshakes too, is refused or served as a list of departures says."""
     run_linux(scenario(FIVE, rate=rate, buffer=buffer, duration=60.0))
     sent, got = packets["sent-a0"], packets["received-b0"]
     sent = sent[sent["source"] >> 24 == 10]
@@ -75,7 +75,7 @@ def test_the_queue_is_the_simulators(packets: dict[str, Any], rate: float, buffe
     there, flow_there, names_there = read(got)
     received = dict(zip(names_there, there - late[flow_there], strict=True))
     departures: deque[float] = deque()
-    errors, last = [], 0.0
+    left, seen, last = [], [], 0.0
     for i in np.argsort(time + late[flow], kind="stable"):
         now = time[i] + late[flow[i]]
         while departures and departures[0] <= now:
@@ -86,9 +86,11 @@ def test_the_queue_is_the_simulators(packets: dict[str, Any], rate: float, buffe
         if served:
             last = max(last, now) + 8 * (int(sent["total"][i]) + 14) / rate
             departures.append(last)
-            errors.append(received[names[i]] - last)
-    assert len(errors) > 1000 and len(errors) < len(time)
-    assert np.abs(errors).max() < 3e-6
+            left.append(last)
+            seen.append(received[names[i]])
+    assert 1000 < len(left) < len(time)
+    # In order: of two that come within a step of the clock either may be first.
+    np.testing.assert_allclose(np.sort(seen), left, rtol=0, atol=3e-6)
 
 
 def test_the_same_seed_gives_the_same_bytes_beside_a_busy_loop() -> None:
@@ -137,18 +139,31 @@ def test_transfers_end() -> None:
 
 @pytest.mark.parametrize(
     "control",
-    ["cubic", "bbr", "westwood", "scalable", "highspeed", "vegas", "veno", "htcp", "hybla", "illinois", "bic", "lp"],
+    [
+        "cubic",
+        "bbr",
+        "westwood",
+        "scalable",
+        "highspeed",
+        "vegas",
+        "veno",
+        "htcp",
+        "hybla",
+        "illinois",
+        "bic",
+        "lp",
+    ],
 )
 def test_every_control_fills_the_link(control: str) -> None:
     run = run_linux(scenario(FIVE, warm_up=5.0), controls=(control,))
-    assert 0.8 < float(run.link_utilisation[0]) <= 1.0
+    assert 0.8 < float(run.link_utilisation[0]) < 1.001  # a packet more or less at the ends
     assert json.loads(run.attrs["controls"]) == [control] * 5
 
 
 @pytest.mark.parametrize("queue", ["red", "sfq", "codel", "fq_codel", "pie"])
 def test_every_discipline_serves_and_drops(queue: str) -> None:
     run = run_linux(scenario(FIVE, warm_up=5.0, queue=queue, buffer=40))
-    assert 0.8 < float(run.link_utilisation[0]) <= 1.0
+    assert 0.8 < float(run.link_utilisation[0]) < 1.001  # a packet more or less at the ends
     assert int(run.dropped.sum()) > 0
 
 
@@ -166,7 +181,9 @@ def test_two_ways_over_a_network() -> None:
         Link("s", "r1", 1e7, 0.001), Link("r1", "r2", 1e6, 0.02, 20), Link("r2", "d", 1e7, 0.001),
         Link("x", "r2", 1e7, 0.002), Link("r1", "y", 1e7, 0.002),
     )  # fmt: skip
-    flows = tuple(Flows(source=a, target=b, packet_size=1000) for a, b in (("s", "d"), ("x", "d"), ("d", "y")))
+    flows = tuple(
+        Flows(source=a, target=b, packet_size=1000) for a, b in (("s", "d"), ("x", "d"), ("d", "y"))
+    )
     run = run_linux(Scenario(flows, None, 20.0, 5.0, epoch=1.0, links=links))
     use = run.link_utilisation.sel(link=["r1->r2", "r2->r1"])
     assert ((use > 0.5) & (use < 1)).all()
@@ -176,7 +193,7 @@ def test_two_ways_over_a_network() -> None:
 def test_switches_change_what_they_say() -> None:
     plain = run_linux(scenario(FIVE), switches=OLD)
     for name in ("tlp", "timestamps", "pacing"):
-        assert not same(plain.drop_vars([]), run_linux(scenario(FIVE), switches=replace(OLD, **{name: True})))
+        assert not same(plain, run_linux(scenario(FIVE), switches=replace(OLD, **{name: True})))
     delayed = run_linux(scenario(replace(FIVE, delayed_ack=0.1)), switches=OLD)
     assert (delayed.send_time.size, *delayed.sent.values) != (plain.send_time.size, *plain.sent.values)
 
@@ -188,6 +205,8 @@ def test_what_the_guest_said_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(running, "PROGRAM", wrong)
     with pytest.raises(LinuxError, match=r"without a result; it said: .*so far.*ZeroDivisionError"):
         run_linux(scenario(FIVE))
-    wrong.write_text(program.replace("spaces = make_network(case)", "say('so far')\n        while True: pass"))
+    wrong.write_text(
+        program.replace("spaces = make_network(case)", "say('so far')\n        while True: pass")
+    )
     with pytest.raises(LinuxError, match=r"longer than 3 s.*so far"):
         run_linux(scenario(FIVE), timeout=3.0)

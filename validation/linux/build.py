@@ -58,13 +58,14 @@ Tell = Callable[[str, float], None]
 def build(source: Path | None = None, jobs: int = 1, tell: Tell = lambda what, share: None) -> Path:
     """Make the kernel, or find it made.
 
-    What was begun and interrupted, also by a kill, is taken up again: the source is unpacked under a temporary name, and
-    `make` knows what it has made.
+    What was begun and interrupted, also by a kill, is taken up again: the source is unpacked under a temporary
+    name, and `make` knows what it has made.
 
     Parameters
     ----------
     source : Path, optional
-        A tree, an archive `.tar.xz` of one, or Debian's package `.deb`. Default: the newest `linux-source` below /usr/src.
+        A tree, an archive `.tar.xz` of one, or Debian's package `.deb`. Default: the newest `linux-source` below
+        /usr/src.
     jobs : int
         Compilers at a time.
     tell : function of a text and a share in [0, 1]
@@ -108,8 +109,8 @@ def _newest() -> Path:
     )
     if not found:
         raise LinuxError(
-            "there is no source of Linux below /usr/src; install Debian's package linux-source, or give --source with a "
-            "tree, a .tar.xz or a .deb"
+            "there is no source of Linux below /usr/src; install Debian's package linux-source, or give --source with "
+            "a tree, a .tar.xz or a .deb"
         )
     return found[-1]
 
@@ -125,7 +126,7 @@ def _check_tools(source: Path) -> None:
 def _name(source: Path) -> str:
     """What tells one source from another, without reading it all."""
     seen = source.stat()
-    text = f"{source} {seen.st_size} {0 if source.is_dir() else seen.st_mtime_ns} {fingerprint('')}"
+    text = f"{source} {seen.st_size} {0 if source.is_dir() else seen.st_mtime_ns}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -197,13 +198,15 @@ def _configure(tree: Path, made: Path, tell: Tell) -> list[str]:
     stamp = made / "configured"
     ticks = TICKS.format(re.findall(r"^CONFIG_HZ=(\d+)", OPTIONS.read_text(), re.MULTILINE)[0])
     kconfig = (tree / "Kconfig").read_text()
-    (made / "Kconfig").write_text(re.sub(r"(?m)^mainmenu .*\n", lambda line: f"{line[0]}\n{ticks}\n", kconfig))
-    if not stamp.exists():
+    (made / "Kconfig").write_text(
+        re.sub(r"(?m)^mainmenu .*\n", lambda line: f"{line[0]}\n{ticks}\n", kconfig)
+    )
+    if not stamp.exists() or stamp.read_text() != fingerprint(""):
         _call(_command(tree, made, "tinyconfig"), "options")
         with (made / ".config").open("a") as file:
             file.write(OPTIONS.read_text())
         _call(_command(tree, made, "olddefconfig"), "options")
-        stamp.touch()
+        stamp.write_text(fingerprint(""))
     got = set(re.findall(r"^CONFIG_(\w+)=", (made / ".config").read_text(), re.MULTILINE))
     if ticks.split()[-1] not in re.findall(r"(?m)^CONFIG_HZ=(\d+)", (made / ".config").read_text()):
         raise LinuxError("this source of Linux does not let the ticks of its clock be set; take another")

@@ -14,9 +14,9 @@ from .plan import LinuxPlan
 #: Where things stand in a captured packet, and how they are stored.
 LAYOUT = np.dtype(
     {
-        "names": ["second", "nanosecond", "length", "total", "id", "source", "target", "sequence", "ack", "offset", "flags"],
-        "formats": ["<u4", "<u4", "<u4", ">u2", ">u2", ">u4", ">u4", ">u4", ">u4", "u1", "u1"],
-        "offsets": [4, 8, 16, 98, 100, 108, 112, 120, 124, 128, 129],
+        "names": ["second", "nanosecond", "total", "id", "source", "target", "sequence", "ack", "offset", "flags"],
+        "formats": ["<u4", "<u4", ">u2", ">u2", ">u4", ">u4", ">u4", ">u4", "u1", "u1"],
+        "offsets": [4, 8, 98, 100, 108, 112, 120, 124, 128, 129],
         "itemsize": STRIDE,
     }
 )  # fmt: skip
@@ -57,9 +57,9 @@ def read_capture(folder: Path, made: LinuxPlan, origin: int, duration: float) ->
     outward = sent["source"] >> 24 == 10
     acks, out = sent[~outward], sent[outward]
     initial = _initial_sequences(out, len(made.flows))
-    sends, send_keys, end = _data(out, made, origin, initial, "source")
-    receives, receive_keys, _ = _data(received, made, origin, initial, "source")
-    lost = ~_found(send_keys, receive_keys)
+    sends, send_keys = _data(out, made, origin, initial)
+    receives, receive_keys = _data(received, made, origin, initial)
+    lost = ~np.isin(send_keys, receive_keys)
     delay = np.array([f.to_queue for f in made.flows])
     drops = Packets(sends.time[lost] + delay[sends.flow[lost]], sends.flow[lost], sends.segment[lost])
     return Seen(
@@ -93,19 +93,19 @@ def _initial_sequences(out: np.ndarray, flows: int) -> np.ndarray:
 
 
 def _data(
-    packets: np.ndarray, made: LinuxPlan, origin: int, initial: np.ndarray, owner: str
-) -> tuple[Packets, np.ndarray, np.ndarray]:
+    packets: np.ndarray, made: LinuxPlan, origin: int, initial: np.ndarray
+) -> tuple[Packets, np.ndarray]:
     """SYNs and packets with data, in the order of time; what tells each from all others of its flow."""
     length = packets["total"].astype(np.int64) - 20 - 4 * (packets["offset"] >> 4).astype(np.int64)
     syn = packets["flags"] & SYN != 0
     packets, length, syn = (x[(length > 0) | syn] for x in (packets, length, syn))
     order = np.argsort(_time(packets, origin), kind="stable")
     packets, length, syn = packets[order], length[order], syn[order]
-    flow = _flow(packets[owner])
+    flow = _flow(packets["source"])
     payload = np.array([f.payload for f in made.flows])[flow]
     byte = _unwrapped(packets["sequence"].astype(np.int64) - initial[flow], flow)
     segment = np.where(syn, 0, (byte - 1) // payload + 1)
-    return Packets(_time(packets, origin), flow, segment), _keys(flow, packets["id"], byte), byte + length
+    return Packets(_time(packets, origin), flow, segment), _keys(flow, packets["id"], byte)
 
 
 def _unwrapped(sequence: np.ndarray, flow: np.ndarray) -> np.ndarray:
@@ -122,10 +122,6 @@ def _keys(flow: np.ndarray, ids: np.ndarray, byte: np.ndarray) -> np.ndarray:
     keys = np.empty(len(flow), [("flow", np.int64), ("byte", np.int64), ("id", np.int64)])
     keys["flow"], keys["byte"], keys["id"] = flow, byte, ids
     return keys
-
-
-def _found(sent: np.ndarray, received: np.ndarray) -> np.ndarray:
-    return np.isin(sent, received)
 
 
 def _until(packets: Packets, end: float) -> Packets:

@@ -111,7 +111,7 @@ class Capture:
             socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
         )
         self.ring = mmap.mmap(self.socket.fileno(), BLOCK * BLOCKS)
-        self.file = open(path, "wb")  # noqa: SIM115
+        self.file = open(path, "wb")
         self.next = 0
 
     def read(self, last: bool = False) -> None:
@@ -288,7 +288,7 @@ SINK = bytearray(1 << 20)
 
 
 def until(ends: Endpoints, moment: int) -> None:
-    """Serve until a time [ns]. Polls may last a thousandth longer than asked for: they end early, a sleep does the rest."""
+    """Serve until a time [ns]. Polls may last a thousandth longer than asked: they end early, then a sleep."""
     while (left := moment - time.time_ns()) > 0:
         if left > 3_000_000:
             ends.serve((left * 99 // 100_000_000 - 1) / 1000)
@@ -330,10 +330,11 @@ def moments(case: Any) -> Iterator[tuple[int, str, int]]:
 
 def statistics(case: Any) -> list[str]:
     """What each queue says of itself."""
-    return [
-        subprocess.run([case["tc"], "-n", space, "-s", "qdisc", "show", "dev", device], capture_output=True, text=True).stdout
-        for space, device in case["queues"]
-    ]  # fmt: skip
+    found = []
+    for space, device in case["queues"]:
+        command = [case["tc"], "-n", space, "-s", "qdisc", "show", "dev", device]
+        found.append(subprocess.run(command, capture_output=True, text=True).stdout)
+    return found
 
 
 def say(text: str) -> None:

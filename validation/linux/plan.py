@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -276,8 +275,8 @@ def _pass(
 
 
 def _add(
-    made: LinuxPlan, group: Flows, control: str, switches: LinuxSwitches, nodes: tuple[str, str], there: tuple[int, ...],
-    wires_there: tuple[int, ...], wires_back: tuple[int, ...], start: float, segments: int | None, to_queue: float,
+    made: LinuxPlan, group: Flows, control: str, switches: LinuxSwitches, nodes: tuple[str, str],
+    there: tuple[int, ...], wires_there: tuple[int, ...], wires_back: tuple[int, ...], start: float, segments: int | None, to_queue: float,
 ) -> None:  # fmt: skip
     """Add a flow, its hosts in spaces of their own settings."""
     sack = SENDERS[group.sender] if group.sack is None or group.sender == "sack" else group.sack
@@ -310,7 +309,8 @@ def _controls(scenario: Scenario, controls: Sequence[str] | None) -> list[str]:
     if controls is not None:
         if isinstance(controls, str) or len(controls) != len(scenario.flows):
             raise ScenarioError(
-                f"controls must name one control for each of the {len(scenario.flows)} groups of flows, got {shown(controls)}"
+                f"controls must name one control for each of the {len(scenario.flows)} groups of flows, got "
+                f"{shown(controls)}"
             )
         for name in controls:
             if name not in BUILT:
