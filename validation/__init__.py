@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .comparisons.prediction import compare as compare
 
-__all__ = ["compare", "comparisons", "fluid", "ns2", "packet", "statistics"]
+__all__ = ["compare", "comparisons", "fluid", "linux", "ns2", "packet", "statistics"]
 
 
 def __getattr__(name: str) -> Any:

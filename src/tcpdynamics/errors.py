@@ -58,6 +58,10 @@ class Ns2Error(TcpDynamicsError, RuntimeError):
     """`ns` is missing, failed or took too long."""
 
 
+class LinuxError(TcpDynamicsError, RuntimeError):
+    """Linux as a judge is not built, failed or took too long."""
+
+
 class NoRecordError(TcpDynamicsError, LookupError):
     """There is no record of this run; install ns-2 (Debian package ns2) and compare live."""
 

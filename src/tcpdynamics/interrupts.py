@@ -32,6 +32,7 @@ _WRITERS = (
     "tcpdynamics.solvers.sweeps.netcdf_store",
     "tcpdynamics.solvers.sweeps.plain_files",
     "tcpdynamics.solvers.sweeps.zarr_store",
+    "tcpdynamics.validation.linux.guests",
     "tcpdynamics.validation.ns2.run",
 )
 

@@ -101,7 +101,7 @@ def plan(scenario: Scenario, seed: int) -> Plan:
     groups = [
         (group, start, segments)
         for group in scenario.flows
-        for start, segments in zip(_starts(group, rng), _sizes(group, rng), strict=True)
+        for start, segments in zip(starts(group, rng), sizes(group, rng), strict=True)
     ]
     for index, group in enumerate(scenario.flows):
         try:
@@ -163,7 +163,7 @@ def _network(
     return scenario.ways, flows
 
 
-def _starts(group: Flows, rng: np.random.Generator) -> list[float]:
+def starts(group: Flows, rng: np.random.Generator) -> list[float]:
     if group.arrival_rate is not None:
         gaps = rng.exponential(1.0 / group.arrival_rate, group.count)
         return [float(t) for t in group.start + np.cumsum(gaps)]
@@ -173,7 +173,7 @@ def _starts(group: Flows, rng: np.random.Generator) -> list[float]:
     return [float(t) for t in group.start + spread * rng.random(group.count)]
 
 
-def _sizes(group: Flows, rng: np.random.Generator) -> list[int | None]:
+def sizes(group: Flows, rng: np.random.Generator) -> list[int | None]:
     if group.segments is None or group.segments_shape is None:
         return [group.segments] * group.count
     shape = group.segments_shape

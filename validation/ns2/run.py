@@ -10,9 +10,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
@@ -22,8 +23,9 @@ from tcpdynamics.errors import Ns2Error, check
 from tcpdynamics.models.fairness import jain
 
 from ..packet.epochs import epochs_there
+from ..packet.scenario.link import Link
 from ..packet.scenario.scenario import Scenario
-from .plan import Plan, plan
+from .plan import plan
 from .tcl import COUNTERS, TRACE, script
 from .trace import Packets, read_finishes, read_timeouts, read_trace
 
@@ -104,7 +106,47 @@ def run_ns2(
         timeouts = read_timeouts(folder / COUNTERS, len(made.flows))
         finish = read_finishes(folder / COUNTERS, len(made.flows))
     start = np.array([flow.start for flow in made.flows])
-    data = _counts(scenario, sends, drops) | _of_flows(scenario, receives, timeouts, start, finish)
+    seen = Seen(sends, receives, drops, timeouts, start, finish)
+    return observed(scenario, made, seen, epoch, {"seed": str(seed), "simulator": "ns-2.35"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """What another simulator let be seen of a run.
+
+    Attributes
+    ----------
+    sends, receives, drops : Packets
+    timeouts : (flow,) int array
+        After the warm-up.
+    start, finish : (flow,) float array
+        Of each flow [s]; a finish that never came is infinite.
+    """
+
+    sends: Packets
+    receives: Packets
+    drops: Packets
+    timeouts: np.ndarray
+    start: np.ndarray
+    finish: np.ndarray
+
+
+class HasWays(Protocol):
+    """A plan: its links, and of each flow those that it takes."""
+
+    @property
+    def links(self) -> Sequence[Link]: ...
+
+    @property
+    def flows(self) -> Sequence[Any]: ...
+
+
+def observed(
+    scenario: Scenario, made: HasWays, seen: Seen, epoch: np.ndarray | None, attrs: dict[str, str]
+) -> xr.Dataset:
+    """What was seen of packets as `run_ns2` returns it; `attrs` come beside the scenario and our version."""
+    sends, receives, start, finish = seen.sends, seen.receives, seen.start, seen.finish
+    data = _counts(scenario, sends, seen.drops) | _of_flows(scenario, receives, seen.timeouts, start, finish)
     data["link_utilisation"] = (
         "link",
         _utilisation(scenario, made, receives),
@@ -138,9 +180,8 @@ def run_ns2(
         {
             "name": scenario.name,
             "scenario": json.dumps(dataclasses.asdict(scenario)),
-            "seed": str(seed),
             "version": __version__,
-            "simulator": "ns-2.35",
+            **attrs,
         },
     )
 
@@ -274,7 +315,7 @@ def _bits(scenario: Scenario, packets: Packets) -> np.ndarray:
     return np.asarray(np.where(packets.segment == 0, first[packets.flow], size[packets.flow]))
 
 
-def _utilisation(scenario: Scenario, made: Plan, receives: Packets) -> np.ndarray:
+def _utilisation(scenario: Scenario, made: HasWays, receives: Packets) -> np.ndarray:
     """Share of each link's rate, over the measured time, that packets took which reach their receivers."""
     late = receives.time >= scenario.warm_up
     bits = np.bincount(receives.flow[late], _bits(scenario, receives)[late], minlength=scenario.count)

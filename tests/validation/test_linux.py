@@ -1,0 +1,314 @@
+"""Linux as judge, where no kernel is needed: plans, refusals, what the guest is told, captures, building, faults."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tcpdynamics.errors import LinuxError, ScenarioError
+from tcpdynamics.validation import ns2
+from tcpdynamics.validation.linux import (
+    OLD,
+    TODAY,
+    LinuxSwitches,
+    build,
+    guests,
+    installed,
+    kernel,
+    plan,
+    run_linux,
+)
+from tcpdynamics.validation.linux.__main__ import main
+from tcpdynamics.validation.linux.capture import read_capture
+from tcpdynamics.validation.linux.case import case
+from tcpdynamics.validation.linux.queues import queue
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Scenario
+
+CAPTURE = Path(__file__).with_name("linux_capture.json")
+
+
+def scenario(*flows: Flows, **link: object) -> Scenario:
+    return Scenario(
+        flows or (Flows(rtt=0.1),), Bottleneck(**({"rate": 1e6, "buffer": 8} | link)), 10.0, 0.0, epoch=1.0
+    )
+
+
+def lines(told: dict, tool: str, space: str) -> list[str]:
+    return [line for t, s, text in told["batches"] if (t, s) == (tool, space) for line in text]
+
+
+def test_a_dumbbell_is_four_nodes_and_hosts() -> None:
+    told = case(given := scenario(Flows(count=3, rtt=(0.1, 0.2))), plan(given, 1, TODAY))
+    assert sorted(told["spaces"]) == ["a0", "b0", "d", "r1", "r2", "s"]
+    assert lines(told, "tc", "r1") == ["qdisc add dev d0 root netem rate 1000000bit limit 8"]
+    waits = sorted(float(line.split("delay ")[1].split("us")[0]) for line in lines(told, "tc", "s"))
+    assert waits == [25000.0, 37500.0, 50000.0]
+    assert len(lines(told, "ip", "")) == 1 + 3 * 3 + 2  # bottleneck, ways, plugs
+
+
+def test_flows_of_one_round_trip_share_their_wires() -> None:
+    assert len(plan(scenario(Flows(count=40, rtt=0.1)), 1, TODAY).wires) == 1 + 3 + 2
+
+
+def test_starts_and_sizes_are_those_of_ns2() -> None:
+    drawn = Flows(count=5, rtt=0.1, segments=100, segments_shape=1.5)
+    given = scenario(drawn, Flows(count=2, rtt=0.1, arrival_rate=1.0))
+    ours, theirs = plan(given, 7, TODAY), ns2.plan(given, 7)
+    assert [(f.start, f.segments) for f in ours.flows] == [(f.start, f.segments) for f in theirs.flows]
+
+
+def test_a_packet_has_the_size_of_the_scenario() -> None:
+    for switches in (OLD, TODAY):
+        flow = plan(scenario(Flows(rtt=0.1, packet_size=1000)), 1, switches).flows[0]
+        assert flow.payload + 14 + 20 + 20 + 12 * switches.timestamps == 1000
+
+
+def test_senders_with_other_settings_have_hosts_of_their_own() -> None:
+    made = plan(
+        scenario(Flows(rtt=0.1), Flows(rtt=0.1, sender="newreno"), Flows(rtt=0.1, ecn=True)), 1, TODAY
+    )
+    assert [flow.hosts for flow in made.flows] == [("a0", "b0"), ("a1", "b1"), ("a2", "b2")]
+    assert [made.spaces[f"a{i}"]["ipv4/tcp_sack"] for i in range(3)] == ["1", "0", "1"]
+    assert [made.spaces[f"b{i}"]["ipv4/tcp_ecn"] for i in range(3)] == ["0", "0", "1"]
+
+
+def test_links_are_wires_with_queue_and_delay_apart() -> None:
+    links = (Link("s", "r", 1e7, 0.001), Link("r", "d", 1e6, 0.02, 5, loss=0.01))
+    given = Scenario((Flows(source="s", target="d"),), links=links, duration=5.0, warm_up=0.0, epoch=1.0)
+    made = plan(given, 1, TODAY)
+    there = [made.wires[i].lines for i in made.flows[0].wires_there]
+    assert there == [
+        ("qdisc add dev DEV root netem rate 10000000bit limit 100000000",),
+        ("qdisc add dev DEV root netem delay 1000.0us limit 100000000",),
+        ("qdisc add dev DEV root netem rate 1000000bit limit 5 loss random 1.0%",),
+        ("qdisc add dev DEV root netem delay 20000.0us limit 100000000",),
+    ]
+    assert made.flows[0].to_queue == 0.0
+
+
+@pytest.mark.parametrize("name", ["red", "sfq", "codel", "fq_codel", "pie"])
+def test_a_discipline_stands_under_a_bucket_of_one_packet(name: str) -> None:
+    first, second = queue(Link("a", "b", 1e6, 0.01, 20, queue=name), 500)
+    assert first[0][0] == "qdisc add dev DEV root handle 1: tbf rate 1000000bit burst 500 limit 100000000"
+    assert f"handle 10: {name} limit " in first[0][1]
+    assert "delay 14000.0us" in second[0][0]  # and the sending time of a packet
+
+
+@pytest.mark.parametrize(
+    ("flows", "key"),
+    [
+        ({"sender": "tahoe"}, "flows.sender"),
+        ({"sender": "tfrc"}, "flows.sender"),
+        ({"control": "logistic"}, "flows.control"),
+        ({"control": "hstcp", "parameters": {"low_window": 20}}, "flows.parameters"),
+        ({"leap": True}, "flows.leap"),
+        ({"stop": 5.0}, "flows.stop"),
+        ({"overhead": 0.01}, "flows.overhead"),
+        ({"jitter": 0.01}, "flows.jitter"),
+        ({"think": 1.0, "segments": 5}, "flows.think"),
+        ({"handshake": False}, "flows.handshake"),
+        ({"limited_transmit": False}, "flows.limited_transmit"),
+        ({"timestamps": True}, "flows.timestamps"),
+        ({"initial_rto": 2.0}, "flows.initial_rto"),
+        ({"timer_granularity": 0.1}, "flows.timer_granularity"),
+        ({"max_rto": 0.5}, "flows.max_rto"),
+        ({"max_backoff": 8}, "flows.max_backoff"),
+        ({"packet_size": 100}, "flows.packet_size"),
+        ({"window_limit": 1}, "flows.window_limit"),
+        ({"priority": 1}, "flows.priority"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_linux_cannot_do_of_flows_is_refused_by_name(flows: dict, key: str) -> None:
+    with pytest.raises(ScenarioError, match=key.replace(".", r"(\[\d\])?\.")):
+        plan(scenario(Flows(rtt=0.1, **flows)), 1, TODAY)
+
+
+@pytest.mark.parametrize(
+    ("link", "key"),
+    [
+        ({"queue": "drr"}, "links.queue"),
+        ({"queue": "step"}, "links.queue"),
+        ({"queue": "red", "queue_parameters": {"gentle": 1}}, "links.queue_parameters.gentle"),
+        ({"queue": "red", "queue_parameters": {"ns2": 1}}, "links.queue_parameters.ns2"),
+        ({"changes": ((1.0, 2e6),)}, "links.changes"),
+        ({"priority": "retransmissions"}, "links.priority"),
+        ({"rate": 1e6 + 1}, "links.rate"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_linux_cannot_do_of_links_is_refused_by_name(link: dict, key: str) -> None:
+    with pytest.raises(ScenarioError, match=key):
+        plan(scenario(**link), 1, TODAY)
+
+
+def test_other_refusals() -> None:
+    with pytest.raises(ScenarioError, match="drops"):
+        plan(replace(scenario(), drops=(Drop(segment=5),)), 1, TODAY)
+    with pytest.raises(ScenarioError, match="controls must name one control for each of the 1 groups"):
+        plan(scenario(), 1, TODAY, controls=("reno", "cubic"))
+    with pytest.raises(ScenarioError, match="Linux has no 'tahoe'"):
+        plan(scenario(), 1, TODAY, controls=("tahoe",))
+    with pytest.raises(ScenarioError, match=r"flows.ecn must be true"):
+        plan(scenario(), 1, TODAY, controls=("dctcp",))
+    with pytest.raises(ScenarioError, match=r"disciplines names link 'x'"):
+        plan(scenario(), 1, TODAY, disciplines={"x": "cake"})
+    with pytest.raises(ScenarioError, match=r"switches\.initial_window"):
+        LinuxSwitches(initial_window=0)
+
+
+def test_a_recorded_capture(tmp_path: Path) -> None:
+    """Thirty segments over a queue of eight packets, recorded: ten at once, of which some are lost and sent again."""
+    recorded = json.loads(CAPTURE.read_text())
+    for name in ("sent-a0", "received-b0"):
+        (tmp_path / name).write_bytes(zlib.decompress(base64.b64decode(recorded[name])))
+    flow = Flows(rtt=0.1, segments=30, packet_size=1000, initial_window=10)
+    seen = read_capture(tmp_path, plan(scenario(flow), 1, TODAY), recorded["origin"], 10.0)
+    assert seen.sends.time[0] == pytest.approx(0.0, abs=1e-5) and seen.sends.segment[0] == 0
+    assert set(seen.sends.segment) == set(range(31)) == set(seen.receives.segment)
+    assert len(seen.sends.time) == len(seen.receives.time) + len(seen.drops.time)
+    assert len(seen.drops.time) == seen.repeats.sum() > 0
+    # The first of ten packets comes half a round trip and its sending time after it was sent; they are 8 ms apart.
+    data = seen.receives.time[1:]
+    assert data[0] - seen.sends.time[1] == pytest.approx(0.058, abs=1e-3)
+    np.testing.assert_allclose(np.diff(data[:7]), 0.008, atol=1e-5)
+    assert data.max() + 0.05 == pytest.approx(seen.finish[0], abs=1e-5)
+
+
+def test_without_a_kernel_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(kernel.FOLDER, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert not installed()
+    with pytest.raises(LinuxError, match=r"not built; run python -m tcpdynamics.validation.linux build"):
+        run_linux(scenario())
+
+
+def test_missing_tools_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("shutil.which", lambda name: None if name in ("flex", "bc") else f"/usr/bin/{name}")
+    assert main(["build", "--source", str(tmp_path)]) == 2
+    assert "flex, bc must be there; install flex bc" in capsys.readouterr().err
+    assert main(["build", "--source", str(tmp_path / "none")]) == 2
+    assert "there is no such file or folder" in capsys.readouterr().err
+    monkeypatch.setattr("tcpdynamics.validation.linux.build.SOURCES", tmp_path)
+    assert main(["build"]) == 2
+    assert "install Debian's package linux-source" in capsys.readouterr().err
+
+
+#: A tree that is made in no time; the first time, `linux` fails half-way.
+TREE = """VERSION = 9
+PATCHLEVEL = 8
+SUBLEVEL = 7
+EXTRAVERSION =
+
+tinyconfig:
+\t@echo "# tiny" > $(O)/.config
+olddefconfig:
+\t@true
+linux:
+\t@echo "  CC  one.o"; touch $(O)/one.o
+\t@test -e $(O)/once || { touch $(O)/once; echo broken; exit 3; }
+\t@echo "  LD  linux"; echo made > $(O)/linux
+"""
+
+
+def test_a_build_is_told_resumed_and_put_in_place_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(build, "TOOLS", {"gcc": "gcc", "make": "make"})
+    monkeypatch.delenv(kernel.FOLDER, raising=False)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "Makefile").write_text(TREE)
+    (tree / "Kconfig").write_text('mainmenu "Linux"\n')
+    told: list[str] = []
+    with pytest.raises(LinuxError, match=r"compiling Linux failed with status 2; it said: .*broken"):
+        build.build(tree, 1, lambda what, share: told.append(what))
+    assert not installed()
+    folder = build.build(tree, 1, lambda what, share: told.append(what))
+    assert installed() and (folder / "linux").read_text() == "made\n"
+    assert kernel.manifest(folder)["version"] == "9.8.7"
+    assert sorted(path.name for path in kernel.cache().iterdir()) == [folder.name]
+    assert f"step 1 of about {build.STEPS}" in told
+    assert build.build(tree) == folder
+
+
+@pytest.fixture
+def false_kernel(tmp_path: Path) -> Path:
+    """A program in the kernel's place: it says something, begins a child, and never ends."""
+    (tmp_path / "linux").write_text("#!/bin/sh\necho hello from the guest\nsleep 1000 &\nsleep 1000\n")
+    (tmp_path / "linux").chmod(0o755)
+    (tmp_path / "randomness.so").touch()
+    return tmp_path
+
+
+def alive(folder: Path) -> list[str]:
+    """Processes whose folder is this one."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if Path(os.readlink(process / "cwd")) == folder:
+                found.append(process.name)
+        except OSError:
+            continue
+    return found
+
+
+def ended(folder: Path) -> bool:
+    """Whether within some seconds neither the folder nor a process in it is there."""
+    for _ in range(100):
+        if not folder.exists() and not alive(folder):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_guest_that_hangs_is_ended_with_its_last_words(false_kernel: Path) -> None:
+    begun = time.monotonic()
+    with (
+        pytest.raises(LinuxError, match=r"longer than 0.5 s.*hello from the guest"),
+        guests.guest_folder() as folder,
+    ):
+        guests.boot(false_kernel, folder, 1, 0.5, 64, [], threading.Event())
+    assert time.monotonic() - begun < 5 and ended(folder)
+
+
+def test_a_guest_is_stopped(false_kernel: Path) -> None:
+    stop = threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    with pytest.raises(LinuxError, match="stopped"), guests.guest_folder() as folder:
+        guests.boot(false_kernel, folder, 1, 60, 64, [], stop)
+    assert ended(folder)
+
+
+def test_nothing_is_left_of_a_guest_whose_parent_is_killed(false_kernel: Path) -> None:
+    code = (
+        "import sys, threading; from pathlib import Path; from tcpdynamics.validation.linux.guests import *\n"
+        "with guest_folder() as folder:\n"
+        "    print(folder, flush=True); boot(Path(sys.argv[1]), folder, 1, 60, 64, [], threading.Event())\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code, str(false_kernel)], stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    folder = Path(parent.stdout.readline().strip())
+    while len(alive(folder)) < 2:
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    assert ended(folder)

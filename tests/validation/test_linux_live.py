@@ -1,0 +1,212 @@
+"""Linux as judge, with the kernel: its queue is ours to a microsecond, and the same seed gives the same bytes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tcpdynamics.errors import LinuxError
+from tcpdynamics.validation.linux import OLD, installed, run_linux, run_linux_many
+from tcpdynamics.validation.linux import run as running
+from tcpdynamics.validation.linux.capture import LAYOUT
+from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def linux() -> None:
+    """The kernel; a test is skipped without one."""
+    if not installed():
+        pytest.skip("Linux is not built")
+
+
+def scenario(*flows: Flows, duration: float = 20.0, warm_up: float = 0.0, **link: Any) -> Scenario:
+    bottleneck = Bottleneck(**({"rate": 2e6, "buffer": 20} | link))
+    return Scenario(flows, bottleneck, duration, warm_up, epoch=1.0, record=Record(sends=True))
+
+
+FIVE = Flows(count=5, rtt=(0.1, 0.13), packet_size=1000)
+
+
+def same(a: xr.Dataset, b: xr.Dataset) -> bool:
+    return a.identical(b)
+
+
+@pytest.fixture
+def packets(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
+    """What the next run captures, by file: [arrival at the first queue's access, flow, wire bytes, IP's number]."""
+    kept: dict[str, Any] = {}
+    read = running.read_capture
+
+    def keep(folder: Path, made: Any, origin: int, duration: float) -> Any:
+        for name in ("sent-a0", "received-b0"):
+            kept[name] = np.fromfile(folder / name, LAYOUT)
+        kept["origin"], kept["made"] = origin, made
+        return read(folder, made, origin, duration)
+
+    monkeypatch.setattr(running, "read_capture", keep)
+    return kept
+
+
+@pytest.mark.parametrize(("rate", "buffer"), [(2e6, 20), (4e5, 5), (1e7, 50)])
+def test_the_queue_is_the_simulators(packets: dict[str, Any], rate: float, buffer: int) -> None:
+    """Every packet, acknowledgements of handshakes too, is refused or served as a list of departures says."""
+    run_linux(scenario(FIVE, rate=rate, buffer=buffer, duration=60.0))
+    sent, got = packets["sent-a0"], packets["received-b0"]
+    sent = sent[sent["source"] >> 24 == 10]
+    late = np.array([f.to_queue for f in packets["made"].flows])
+
+    def read(p: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
+        time = (p["second"].astype(np.int64) * 10**9 + p["nanosecond"] - packets["origin"]) / 1e9
+        flow = (p["source"] & 255).astype(int) - 1
+        return time, flow, list(zip(flow.tolist(), p["id"].tolist(), strict=True))
+
+    time, flow, names = read(sent)
+    there, flow_there, names_there = read(got)
+    received = dict(zip(names_there, there - late[flow_there], strict=True))
+    departures: deque[float] = deque()
+    left, seen, last = [], [], 0.0
+    for i in np.argsort(time + late[flow], kind="stable"):
+        now = time[i] + late[flow[i]]
+        while departures and departures[0] <= now:
+            departures.popleft()
+        served = names[i] in received
+        at_once = departures and departures[0] - now < 1e-6  # the clock's steps are 256 ns
+        assert (len(departures) < buffer) == served or at_once, f"packet {i} at {now:.9f} s"
+        if served:
+            last = max(last, now) + 8 * (int(sent["total"][i]) + 14) / rate
+            departures.append(last)
+            left.append(last)
+            seen.append(received[names[i]])
+    assert 1000 < len(left) < len(time)
+    # In order: of two that come within a step of the clock either may be first.
+    np.testing.assert_allclose(np.sort(seen), left, rtol=0, atol=3e-6)
+
+
+def test_the_same_seed_gives_the_same_bytes_beside_a_busy_loop() -> None:
+    given = scenario(FIVE, Flows(rtt=0.1, packet_size=1000, control="cubic"), loss=0.01)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        runs = run_linux_many(given, [3] * 10, workers=2)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert all(same(runs[0], run) for run in runs[1:])
+    assert not same(runs[0], run_linux(given, 4))
+
+
+def test_ten_guests_at_once_are_as_one_after_the_other() -> None:
+    given = scenario(FIVE, duration=5.0)
+    together, alone = (run_linux_many(given, range(10), workers=n) for n in (10, 1))
+    assert all(same(a, b) for a, b in zip(together, alone, strict=True))
+
+
+@pytest.mark.parametrize(("limit", "first"), [(2, 1), (8, 3), (40, 10), (100, 10)])
+def test_windows_are_those_of_the_scenario(limit: int, first: int) -> None:
+    """A round trip with the handshake, then the first window, doubled until the advertised one."""
+    flow = Flows(rtt=0.1, window_limit=limit, initial_window=first)
+    run = run_linux(scenario(flow, rate=1e8, buffer=1000, duration=5.0), switches=OLD)
+    rounds = np.bincount(np.round(run.send_time.values / 0.1005).astype(int))[:40]
+    expected = [1, *(min(first * 2**n, limit) for n in range(39))]
+    np.testing.assert_array_equal(rounds, expected)
+
+
+def test_losses_by_chance() -> None:
+    run = run_linux(scenario(FIVE, rate=1e8, buffer=None, loss=0.02, duration=60.0))
+    error = 4 * np.sqrt(0.02 / float(run.sent.sum()))
+    assert float(run.loss_rate) == pytest.approx(0.02, abs=error)
+
+
+def test_transfers_end() -> None:
+    flow = Flows(count=3, rtt=0.1, segments=100, packet_size=1000)
+    run = run_linux(scenario(flow))
+    assert np.isfinite(run.finish).all()
+    assert (run.finish > run.start + 0.3).all()
+    np.testing.assert_array_equal(run.goodput, 101)  # with the handshake
+    np.testing.assert_array_equal(run.sent, run.goodput + run.dropped)
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        "cubic",
+        "bbr",
+        "westwood",
+        "scalable",
+        "highspeed",
+        "vegas",
+        "veno",
+        "htcp",
+        "hybla",
+        "illinois",
+        "bic",
+        "lp",
+    ],
+)
+def test_every_control_fills_the_link(control: str) -> None:
+    run = run_linux(scenario(FIVE, warm_up=5.0), controls=(control,))
+    assert 0.8 < float(run.link_utilisation[0]) < 1.001  # a packet more or less at the ends
+    assert json.loads(run.attrs["controls"]) == [control] * 5
+
+
+@pytest.mark.parametrize("queue", ["red", "sfq", "codel", "fq_codel", "pie"])
+def test_every_discipline_serves_and_drops(queue: str) -> None:
+    run = run_linux(scenario(FIVE, warm_up=5.0, queue=queue, buffer=40))
+    assert 0.8 < float(run.link_utilisation[0]) < 1.001  # a packet more or less at the ends
+    assert int(run.dropped.sum()) > 0
+
+
+def test_marks_in_place_of_losses() -> None:
+    flow = replace(FIVE, ecn=True)
+    run = run_linux(scenario(flow, queue="codel", buffer=200, warm_up=5.0))
+    assert int(run.dropped.sum()) == 0
+    words = "codel limit 99 target 10s interval 100s ce_threshold 16ms"
+    run = run_linux(scenario(flow, warm_up=5.0), controls=("dctcp",), disciplines={"bottleneck": words})
+    assert int(run.dropped.sum()) == 0 and float(run.link_utilisation[0]) > 0.9
+
+
+def test_two_ways_over_a_network() -> None:
+    links = (
+        Link("s", "r1", 1e7, 0.001), Link("r1", "r2", 1e6, 0.02, 20), Link("r2", "d", 1e7, 0.001),
+        Link("x", "r2", 1e7, 0.002), Link("r1", "y", 1e7, 0.002),
+    )  # fmt: skip
+    flows = tuple(
+        Flows(source=a, target=b, packet_size=1000) for a, b in (("s", "d"), ("x", "d"), ("d", "y"))
+    )
+    run = run_linux(Scenario(flows, None, 20.0, 5.0, epoch=1.0, links=links))
+    use = run.link_utilisation.sel(link=["r1->r2", "r2->r1"])
+    assert ((use > 0.5) & (use < 1)).all()
+    assert (run.goodput > 100).all()
+
+
+def test_switches_change_what_they_say() -> None:
+    plain = run_linux(scenario(FIVE), switches=OLD)
+    for name in ("tlp", "timestamps", "pacing"):
+        assert not same(plain, run_linux(scenario(FIVE), switches=replace(OLD, **{name: True})))
+    delayed = run_linux(scenario(replace(FIVE, delayed_ack=0.1)), switches=OLD)
+    assert (delayed.send_time.size, *delayed.sent.values) != (plain.send_time.size, *plain.sent.values)
+
+
+def test_what_the_guest_said_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = running.PROGRAM.read_text()
+    wrong = tmp_path / "guest.py"
+    wrong.write_text(program.replace("spaces = make_network(case)", "say('so far'); 1 / 0"))
+    monkeypatch.setattr(running, "PROGRAM", wrong)
+    with pytest.raises(LinuxError, match=r"without a result; it said: .*so far.*ZeroDivisionError"):
+        run_linux(scenario(FIVE))
+    wrong.write_text(
+        program.replace("spaces = make_network(case)", "say('so far')\n        while True: pass")
+    )
+    with pytest.raises(LinuxError, match=r"longer than 3 s.*so far"):
+        run_linux(scenario(FIVE), timeout=3.0)

@@ -1,0 +1,67 @@
+"""`python -m tcpdynamics.validation.linux build`: make the kernel that judges."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from tcpdynamics.errors import TcpDynamicsError
+
+from .build import build
+from .kernel import cache, kernels, manifest
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run the command; its exit code.
+
+    Examples
+    --------
+    >>> main(["where"])
+    0
+    """
+    parser = argparse.ArgumentParser(prog="python -m tcpdynamics.validation.linux", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    making = commands.add_parser("build", help="make the kernel, some minutes once")
+    making.add_argument(
+        "--source", type=Path, help="a tree, a .tar.xz or a .deb; default: the newest below /usr/src"
+    )
+    making.add_argument("--jobs", type=int, default=1, help="compilers at a time")
+    commands.add_parser("where", help="the kernels that are made")
+    given = parser.parse_args(words)
+    if given.command == "where":
+        for folder in kernels():
+            print(f"Linux {manifest(folder)['version']}: {folder}")
+        if not kernels():
+            print(f"no kernel is made in {cache()}", file=sys.stderr)
+        return 0
+    try:
+        folder = build(given.source, max(1, given.jobs), Progress())
+    except TcpDynamicsError as error:
+        print(f"\nError: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nError: interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+    print(f"\n{folder}")
+    return 0
+
+
+class Progress:
+    """One line on a terminal, written again each time; elsewhere a line now and then."""
+
+    def __init__(self) -> None:
+        self.last = -10.0
+
+    def __call__(self, what: str, share: float) -> None:
+        now = time.monotonic()
+        if sys.stderr.isatty():
+            print(f"\r{100 * share:5.1f} %  {what:<40}", end="", file=sys.stderr, flush=True)
+        elif now - self.last > 10 or share == 1.0:
+            print(f"{100 * share:5.1f} %  {what}", file=sys.stderr, flush=True)
+            self.last = now
+
+
+if __name__ == "__main__":
+    sys.exit(main())

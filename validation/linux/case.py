@@ -1,0 +1,152 @@
+"""From a plan to what the guest's program reads: commands for `ip` and `tc`, and its flows' sockets."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import Any
+
+from tcpdynamics.errors import ScenarioError
+
+from ..packet.scenario.scenario import Scenario
+from .plan import HEADERS, LinuxFlow, LinuxPlan, Wire
+
+#: Least memory of a socket's buffer, and what a packet takes there beside its own size [byte].
+LEAST_BUFFER, OVERHEAD = 1 << 16, 2048
+#: The guest's memory without any flow, and the most that it gets [MB]. Only what is used is taken.
+LEAST_MEMORY, MOST_MEMORY = 256, 16384
+
+
+def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
+    """What the guest is told.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.packet import Bottleneck, Flows
+    >>> from .plan import plan
+    >>> from .switches import OLD
+    >>> scenario = Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50))
+    >>> told = case(scenario, plan(scenario, 1, OLD))
+    >>> told["batches"][-1]
+    ('tc', 'd', ['qdisc add dev d3 root netem delay 100000.0us limit 100000000'])
+    """
+    buffer = max(LEAST_BUFFER, 2 * max(f.window[1] * (f.packet_size + OVERHEAD) for f in made.flows))
+    memory = LEAST_MEMORY + 3 * buffer * len(made.flows) // 10**6
+    if memory > MOST_MEMORY:
+        raise ScenarioError(
+            f"flows.window_limit: {len(made.flows)} flows with such windows take {memory:,} MB in Linux, at most "
+            f"{MOST_MEMORY:,} are given; lower it, or flows.count"
+        )
+    queue = max((wire_time(made, i) for i in range(len(made.wires))), default=0.0)
+    return {
+        "spaces": made.spaces | {name: _host(made, name, buffer) for name in made.spaces if name[0] in "ab"},
+        "batches": _batches(made),
+        "senders": [name for name in made.spaces if name[0] == "a"],
+        "receivers": [name for name in made.spaces if name[0] == "b"],
+        "plugs": [(w.source, f"e{i}") for i, w in enumerate(made.wires) if w.source[0] == "a"],
+        "queues": [(w.source, f"d{i}") for i, w in enumerate(made.wires) if w.link is not None],
+        "flows": [_flow(f, made) for f in made.flows],
+        "duration": nanoseconds(scenario.duration),
+        "warm_up": nanoseconds(scenario.warm_up),
+        "drain": nanoseconds(1.0 + queue + sum(link.delay for link in made.links) + _longest_rtt(scenario)),
+        "buffer": buffer,
+        "memory": memory,
+        "lazy": all(f.quick for f in made.flows),
+    }
+
+
+def nanoseconds(seconds: float) -> int:
+    """A time in whole nanoseconds."""
+    return round(1e9 * seconds)
+
+
+def wire_time(made: LinuxPlan, i: int) -> float:
+    """How long [s] a full queue takes to run empty, at most 100 s."""
+    link = made.links[made.wires[i].link or 0]
+    if made.wires[i].link is None or link.rate is None:
+        return 0.0
+    largest = max(f.packet_size for f in made.flows)
+    held = link.buffer_bytes or (math.inf if link.buffer is None else link.buffer * largest)
+    return min(8 * held / link.rate, 100.0)
+
+
+def _longest_rtt(scenario: Scenario) -> float:
+    return max((max(group.rtts()) for group in scenario.flows), default=0.0)
+
+
+def _host(made: LinuxPlan, name: str, buffer: int) -> dict[str, str]:
+    """Settings of a space with hosts."""
+    limits = f"4096 {buffer} {2 * buffer}"
+    fixed = {"ipv4/tcp_rmem": limits, "ipv4/tcp_wmem": limits, "ipv4/tcp_moderate_rcvbuf": "0"}
+    return made.spaces[name] | fixed
+
+
+def _flow(f: LinuxFlow, made: LinuxPlan) -> dict[str, Any]:
+    return {
+        "space": f.hosts[0],
+        "source": f.addresses[0],
+        "target": f.addresses[1],
+        "start": nanoseconds(f.start),
+        "bytes": None if f.segments is None else f.segments * f.payload,
+        "control": f.control,
+        "mss": f.packet_size - HEADERS,
+        "payload": f.payload,
+        "window": f.window[1] * f.payload,
+        "paced": made.paced,
+        "max_rto": None if f.max_rto is None else round(1e3 * f.max_rto),
+    }
+
+
+def _batches(made: LinuxPlan) -> list[tuple[str, str, list[str]]]:
+    """(tool, space, lines): all wires, then each space's addresses and routes, then its queues."""
+    mtu = max(f.packet_size for f in made.flows) - 14
+    wires = []
+    for i, wire in enumerate(made.wires):
+        # Both ends have one address, so that each takes what comes, and nobody asks for it.
+        address = f"address 02:00:00:{i >> 16 & 255:02x}:{i >> 8 & 255:02x}:{i & 255:02x}"
+        a, b = _devices(made, i)
+        wires.append(
+            f"link add {a} netns {wire.source} {address} type veth peer name {b} netns {wire.target} {address}"
+        )
+    lines: dict[str, list[str]] = {name: ["link set lo up"] for name in made.spaces}
+    for i, wire in enumerate(made.wires):
+        for space, device in zip((wire.source, wire.target), _devices(made, i), strict=True):
+            lines[space].append(
+                f"link set {device} arp off mtu {max(mtu, 576)} gso_max_segs 1 txqueuelen 10000 up"
+            )
+    for f in made.flows:
+        _add_flow(lines, made, f)
+    queues: dict[str, list[str]] = defaultdict(list)
+    for i, wire in enumerate(made.wires):
+        queues[wire.source] += [line.replace("DEV", f"d{i}") for line in wire.lines]
+    return [
+        ("ip", "", wires),
+        *(("ip", space, text) for space, text in lines.items()),
+        *(("tc", space, text) for space, text in queues.items() if text),
+    ]
+
+
+def _devices(made: LinuxPlan, i: int) -> tuple[str, str]:
+    """Names of a wire's ends; a host's is called e."""
+    wire = made.wires[i]
+    return (f"{'e' if wire.source[0] == 'a' else 'd'}{i}", f"{'e' if wire.target[0] == 'b' else 'u'}{i}")
+
+
+def _add_flow(lines: dict[str, list[str]], made: LinuxPlan, f: LinuxFlow) -> None:
+    """Addresses of a flow's ends and the routes in every space that it passes."""
+    (a, b), (source, target) = f.hosts, f.addresses
+    first, last = made.wires[f.wires_there[0]].source, made.wires[f.wires_there[-1]].target
+    plugs = [made.wires.index(Wire(*ends)) for ends in ((a, first), (last, b))]
+    (out, into), (out_far, into_far) = (_devices(made, plug) for plug in plugs)
+    lines[a].append(f"addr add {source}/32 dev lo")
+    lines[b].append(f"addr add {target}/32 dev lo")
+    window = f"initcwnd {f.window[0]} rto_min {round(1e3 * f.min_rto)}ms"
+    lines[a].append(f"route add {target}/32 dev {out} src {source} {window}")
+    for i in f.wires_there:
+        lines[made.wires[i].source].append(f"route add {target}/32 dev {_devices(made, i)[0]}")
+    lines[last].append(f"route add {target}/32 dev {out_far}")
+    answer = f"window {f.window[1] * f.payload} advmss {f.packet_size - HEADERS} quickack {int(f.quick)}"
+    lines[b].append(f"route add {source}/32 dev {into_far} src {target} {answer}")
+    for i in f.wires_back:
+        lines[made.wires[i].source].append(f"route add {source}/32 dev {_devices(made, i)[0]}")
+    lines[first].append(f"route add {source}/32 dev {into}")

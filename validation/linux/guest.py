@@ -1,0 +1,366 @@
+"""The first process of the guest: builds the network of `case.json`, runs its flows, writes down their packets.
+
+Runs inside the guest, by the host's interpreter and its standard library alone. Its folder is the one place on the
+host that it can write to: everything else is mounted for reading.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import heapq
+import json
+import mmap
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+libc = ctypes.CDLL(None, use_errno=True)
+HERE = "/run/case"
+PORT = 5000
+#: Of <linux/if_packet.h>, <linux/tcp.h>, <sched.h>, <sys/mount.h>.
+SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION, TPACKET_V3 = 263, 5, 6, 10, 2
+TCP_INFO, TCP_CONGESTION, TCP_RTO_MAX_MS = 11, 13, 44
+SO_ATTACH_FILTER, SO_MAX_PACING_RATE, SO_SNDBUFFORCE = 26, 47, 32
+CLONE_NEWNET, MS_RDONLY, MS_REMOUNT, MS_BIND = 0x40000000, 1, 32, 4096
+#: A captured packet is cut after the TCP header without options.
+SNAP = 54
+BLOCK, BLOCKS = 1 << 20, 8
+DATA = bytes(1 << 18)
+
+
+def check(result: int) -> None:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def mount(source: str, target: str, kind: str, flags: int = 0, data: str = "") -> None:
+    check(libc.mount(source.encode(), target.encode(), kind.encode(), flags, data.encode()))
+
+
+def begin(folder: str) -> Any:
+    """Mount what is needed and read the case."""
+    mount("proc", "/proc", "proc")
+    mount("sys", "/sys", "sysfs")
+    mount("tmp", "/run", "tmpfs")
+    os.makedirs(HERE)
+    os.makedirs("/run/netns")
+    mount("none", HERE, "hostfs", 0, folder)
+    libc.prctl(29, 1, 0, 0, 0)  # sleep to the nanosecond
+    with open(f"{HERE}/case.json") as file:
+        return json.load(file)
+
+
+def setting(name: str, value: str) -> None:
+    with open(f"/proc/sys/net/{name}", "w") as file:
+        file.write(value)
+
+
+def make_network(case: Any) -> dict[str, int]:
+    """Network namespaces by name, with links, addresses, routes and queues."""
+    spaces = {"": os.open("/proc/self/ns/net", os.O_RDONLY)}
+    setting("core/netdev_max_backlog", "1000000")
+    # TCP may take all memory: what it refuses while a socket is said to be writable would be asked for without end.
+    pages = str(case["memory"] * 256)
+    setting("ipv4/tcp_mem", f"{pages} {pages} {pages}")
+    setting("core/rmem_max", "1000000000")
+    setting("core/wmem_max", "1000000000")
+    for name, settings in case["spaces"].items():
+        check(libc.unshare(CLONE_NEWNET))
+        path = f"/run/netns/{name}"
+        os.close(os.open(path, os.O_CREAT))
+        mount("/proc/self/ns/net", path, "none", MS_BIND)
+        spaces[name] = os.open(path, os.O_RDONLY)
+        for key, value in settings.items():
+            if "/" in key:
+                setting(key, value)
+    enter(spaces, "")
+    for number, (tool, space, lines) in enumerate(case["batches"]):
+        path = f"/run/batch{number}"
+        with open(path, "w") as file:
+            file.write("\n".join(lines) + "\n")
+        within = ["-n", space] if space else []
+        done = subprocess.run([case[tool], *within, "-batch", path], capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{tool} in {space or 'the first space'}: {done.stderr.strip()[-400:]}")
+    return spaces
+
+
+def enter(spaces: dict[str, int], name: str) -> None:
+    check(libc.setns(spaces[name], CLONE_NEWNET))
+
+
+class Capture:
+    """Packets that a space's devices see, cut after the TCP header, with their times."""
+
+    def __init__(self, path: str, with_acknowledgements: bool) -> None:
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # all devices
+        self.socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
+        ring = struct.pack("7I", BLOCK, BLOCKS, 2048, BLOCK // 2048 * BLOCKS, 5000, 0, 0)
+        self.socket.setsockopt(SOL_PACKET, PACKET_RX_RING, ring)
+        program = tcp_only() if with_acknowledgements else data_only()
+        code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
+        self.socket.setsockopt(
+            socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+        )
+        self.ring = mmap.mmap(self.socket.fileno(), BLOCK * BLOCKS)
+        self.file = open(path, "wb")
+        self.next = 0
+
+    def read(self, last: bool = False) -> None:
+        """Write down the blocks that are full, and at the end the one that is not."""
+        while True:
+            at = self.next * BLOCK
+            status, count, first, _ = struct.unpack_from("4I", self.ring, at + 8)
+            if not status & 1:
+                break
+            self._write(at, count, first)
+            struct.pack_into("I", self.ring, at + 8, 0)
+            self.next = (self.next + 1) % BLOCKS
+        if last:
+            _, count, first, _ = struct.unpack_from("4I", self.ring, self.next * BLOCK + 8)
+            self._write(self.next * BLOCK, count, first)
+            self.file.close()
+
+    def _write(self, at: int, count: int, first: int) -> None:
+        if count:
+            at += first
+            stride = struct.unpack_from("I", self.ring, at)[0] if count > 1 else STRIDE
+            if stride != STRIDE:
+                raise RuntimeError(f"a captured packet takes {stride} bytes, not {STRIDE}")
+            self.file.write(self.ring[at : at + count * STRIDE])
+
+    def lost(self) -> int:
+        """Packets that found the ring full."""
+        words = struct.unpack("3I", self.socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 12))
+        return int(words[1])
+
+
+#: What a captured packet takes in the ring: its head, the place of an address, padding, the packet.
+STRIDE = 136
+
+#: Socket filters: (code, if true, if false, number); the last number is what is kept of a packet.
+LOAD_HALF, LOAD_BYTE, EQUAL, RETURN = 0x28, 0x30, 0x15, 0x06
+
+
+def tcp_only() -> list[tuple[int, int, int, int]]:
+    return [(LOAD_HALF, 0, 0, 12), (EQUAL, 0, 3, 0x0800), (LOAD_BYTE, 0, 0, 23), (EQUAL, 0, 1, 6),
+            (RETURN, 0, 0, SNAP), (RETURN, 0, 0, 0)]  # fmt: skip
+
+
+def data_only() -> list[tuple[int, int, int, int]]:
+    """TCP that comes in, to the receivers' port."""
+    kind = 0xFFFFF000 + 4
+    return [(LOAD_HALF, 0, 0, kind), (EQUAL, 0, 7, 0), (LOAD_HALF, 0, 0, 12), (EQUAL, 0, 5, 0x0800),
+            (LOAD_BYTE, 0, 0, 23), (EQUAL, 0, 3, 6), (LOAD_HALF, 0, 0, 36), (EQUAL, 0, 1, PORT),
+            (RETURN, 0, 0, SNAP), (RETURN, 0, 0, 0)]  # fmt: skip
+
+
+class Endpoints:
+    """The sockets of all flows."""
+
+    def __init__(self, case: Any, spaces: dict[str, int]) -> None:
+        self.case, self.spaces, self.poll = case, spaces, select.epoll()
+        self.sending: dict[int, tuple[socket.socket, int]] = {}
+        self.left: dict[int, float] = {}
+        self.listening: dict[int, socket.socket] = {}
+        self.receiving: dict[int, socket.socket] = {}
+        #: Receivers that have not seen a packet yet, and their flows; flows by their senders' addresses.
+        self.fresh: dict[int, int] = {}
+        self.number = {flow["source"]: i for i, flow in enumerate(case["flows"])}
+        self.captures: dict[int, Capture] = {}
+        self.of_flow: dict[int, socket.socket] = {}
+        for name in case["receivers"]:
+            enter(spaces, name)
+            server = socket.socket()
+            control = case["spaces"][name].get("control", "reno")
+            server.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
+            server.bind(("0.0.0.0", PORT))
+            server.listen(4096)
+            server.setblocking(False)
+            self._watch(self.listening, server, select.EPOLLIN)
+            self._capture(f"{HERE}/received-{name}", False)
+        for name in case["senders"]:
+            enter(spaces, name)
+            self._capture(f"{HERE}/sent-{name}", True)
+
+    def _watch(self, table: Any, one: socket.socket, events: int) -> None:
+        table[one.fileno()] = one
+        self.poll.register(one.fileno(), events)
+
+    def _capture(self, path: str, with_acknowledgements: bool) -> None:
+        capture = Capture(path, with_acknowledgements)
+        self.captures[capture.socket.fileno()] = capture
+        self.poll.register(capture.socket.fileno(), select.EPOLLIN)
+
+    def start(self, i: int) -> None:
+        """Connect flow i; its SYN is sent here."""
+        flow = self.case["flows"][i]
+        enter(self.spaces, flow["space"])
+        one = socket.socket()
+        one.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, flow["control"].encode())
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, flow["mss"])
+        one.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, self.case["buffer"])
+        if flow["max_rto"]:
+            one.setsockopt(socket.IPPROTO_TCP, TCP_RTO_MAX_MS, flow["max_rto"])
+        if flow["paced"]:
+            one.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("Q", 1 << 40))
+        one.setblocking(False)
+        one.bind((flow["source"], PORT))
+        one.connect_ex((flow["target"], PORT))
+        self.of_flow[i] = one
+        self.left[i] = float("inf") if flow["bytes"] is None else flow["bytes"]
+        self.sending[one.fileno()] = (one, i)
+        self.poll.register(one.fileno(), select.EPOLLOUT)
+
+    def serve(self, timeout: float) -> None:
+        """Wait for something to do and do it."""
+        for number, _ in self.poll.poll(timeout):
+            if number in self.sending:
+                self._send(*self.sending[number])
+            elif number in self.receiving:
+                self._receive(self.receiving[number])
+            elif number in self.listening:
+                self._accept(self.listening[number])
+            else:
+                self.captures[number].read()
+
+    def _send(self, one: socket.socket, i: int) -> None:
+        size = self.case["flows"][i]["payload"]
+        chunk = len(DATA) // size * size
+        try:
+            while self.left[i]:
+                self.left[i] -= one.send(memoryview(DATA)[: int(min(chunk, self.left[i]))])
+        except BlockingIOError:
+            return
+        except OSError as error:
+            say(f"flow {i} ended: {error}")
+        self.poll.unregister(one.fileno())
+        del self.sending[one.fileno()]
+
+    def _accept(self, server: socket.socket) -> None:
+        one, (address, _) = server.accept()
+        one.setblocking(False)
+        self._watch(self.receiving, one, select.EPOLLIN)
+        self.fresh[one.fileno()] = self.number[address]
+
+    def _receive(self, one: socket.socket) -> None:
+        try:
+            got = one.recv_into(SINK, 0, socket.MSG_TRUNC)
+        except BlockingIOError:
+            return
+        if one.fileno() in self.fresh:
+            self._limit(one, self.case["flows"][self.fresh.pop(one.fileno())])
+        if not got:
+            self.poll.unregister(one.fileno())
+
+    def _limit(self, one: socket.socket, flow: Any) -> None:
+        """Set the advertised window: again, since Linux takes another one when it sees the first packet's size."""
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, flow["window"])
+        if self.case["lazy"]:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, min(flow["window"] // 2, 1 << 16))
+
+    def counters(self) -> list[Any]:
+        """Of each flow: timeouts, retransmissions; None of those that have not begun."""
+        found: list[Any] = [None] * len(self.case["flows"])
+        for i, one in self.of_flow.items():
+            info = one.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 512)
+            found[i] = [struct.unpack_from("H", info, 240)[0], struct.unpack_from("I", info, 100)[0]]
+        return found
+
+    def unplug(self) -> None:
+        """From now on no sender's packet leaves it."""
+        for name, device in self.case["plugs"]:
+            enter(self.spaces, name)
+            with socket.socket() as one:
+                request = struct.pack("16sH14x", device.encode(), 0)
+                fcntl.ioctl(one, 0x8914, request)
+
+
+SINK = bytearray(1 << 20)
+
+
+def until(ends: Endpoints, moment: int) -> None:
+    """Serve until a time [ns]. Polls may last a thousandth longer than asked: they end early, then a sleep."""
+    while (left := moment - time.time_ns()) > 0:
+        if left > 3_000_000:
+            ends.serve((left * 99 // 100_000_000 - 1) / 1000)
+        else:
+            time.sleep(left / 1e9)
+
+
+def run(case: Any, ends: Endpoints) -> dict[str, Any]:
+    """Run all flows; what is told beside the packets."""
+    origin = (time.time_ns() // 1_000_000_000 + 2) * 1_000_000_000
+    told: dict[str, Any] = {"origin": origin}
+    events = list(moments(case))
+    heapq.heapify(events)
+    while events:
+        moment, what, i = heapq.heappop(events)
+        until(ends, origin + moment)
+        if what == "start":
+            ends.start(i)
+        elif what == "end":
+            told[what] = ends.counters()
+            ends.unplug()
+        elif what == "warm":
+            told[what] = ends.counters()
+    for capture in ends.captures.values():
+        capture.read(last=True)
+    told["lost"] = sum(capture.lost() for capture in ends.captures.values())
+    return told
+
+
+def moments(case: Any) -> Iterator[tuple[int, str, int]]:
+    """Times [ns] from the origin at which something is to be done."""
+    for i, flow in enumerate(case["flows"]):
+        if flow["start"] <= case["duration"]:
+            yield flow["start"], "start", i
+    yield case["warm_up"], "warm", 0
+    yield case["duration"], "end", 0
+    yield case["duration"] + case["drain"], "over", 0
+
+
+def statistics(case: Any) -> list[str]:
+    """What each queue says of itself."""
+    found = []
+    for space, device in case["queues"]:
+        command = [case["tc"], "-n", space, "-s", "qdisc", "show", "dev", device]
+        found.append(subprocess.run(command, capture_output=True, text=True).stdout)
+    return found
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def main() -> None:
+    try:
+        case = begin(os.path.dirname(os.path.realpath(sys.argv[0])))
+        spaces = make_network(case)
+        told = run(case, Endpoints(case, spaces))
+        told["kernel"] = os.uname().release
+        told["statistics"] = statistics(case)
+        with open(f"{HERE}/told.part", "w") as file:
+            json.dump(told, file)
+        os.rename(f"{HERE}/told.part", f"{HERE}/told.json")
+    except BaseException as error:
+        say(f"guest: {type(error).__name__}: {error}")
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os.sync()
+        libc.reboot(0x4321FEDC)
+
+
+if __name__ == "__main__":
+    main()

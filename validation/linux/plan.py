@@ -1,0 +1,380 @@
+"""From a scenario to the guest's network: spaces, wires between them with queues, and flows with addresses.
+
+What Linux cannot do, or does by other rules, is refused here, in the words of the scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tcpdynamics.errors import ScenarioError, shown
+from tcpdynamics.quantities import numbered
+
+from ..ns2.plan import sizes, starts
+from ..packet.scenario.flows import Flows
+from ..packet.scenario.link import Link
+from ..packet.scenario.routes import Routes, ends
+from ..packet.scenario.scenario import Scenario
+from .queues import queue, refuse_queue, wire_of_delay
+from .switches import BUILT, CONTROLS, SENDERS, LinuxSwitches
+
+#: Bytes of a data packet that are not data: Ethernet, IP, TCP; and time stamps.
+HEADERS, TIMESTAMPS = 14 + 20 + 20, 12
+#: Linux takes no segments below 88 bytes, options included; IP holds 64 KiB.
+LEAST_PACKET, MOST_PACKET = HEADERS + 88, 65_000
+#: A packet may pass so many spaces.
+MOST_HOPS = 60
+#: Addresses of senders begin with 10, those of receivers with 11.
+MOST_FLOWS = 2**20
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A one-way connection of two spaces.
+
+    Attributes
+    ----------
+    source, target : str
+    lines : tuple of str
+        What `tc` is told, with `DEV` for the device.
+    link : int or None
+        The scenario's link whose queue it is.
+    """
+
+    source: str
+    target: str
+    lines: tuple[str, ...] = ()
+    link: int | None = None
+
+
+@dataclass(frozen=True)
+class LinuxFlow:
+    """One flow with its random choices made.
+
+    Attributes
+    ----------
+    there : tuple of int
+        Indices of the scenario's links to the receiver.
+    wires_there, wires_back : tuple of int
+        Indices of wires, between the spaces to which its two hosts are plugged.
+    settings : dict
+        What the guest's program is told of its socket.
+    window : tuple of int
+        First and largest window [packets].
+    min_rto : float
+    to_queue : float
+        Time [s] from its sender to the first queue.
+    """
+
+    there: tuple[int, ...]
+    wires_there: tuple[int, ...]
+    wires_back: tuple[int, ...]
+    hosts: tuple[str, str]
+    addresses: tuple[str, str]
+    control: str
+    packet_size: int
+    payload: int
+    window: tuple[int, int]
+    min_rto: float
+    max_rto: float | None
+    quick: bool
+    start: float
+    segments: int | None
+    to_queue: float
+
+
+@dataclass
+class LinuxPlan:
+    """The guest's network.
+
+    Attributes
+    ----------
+    spaces : dict
+        Name of a network name space -> its settings below net, and under "control" that of its receivers.
+    links : tuple of Link
+        Those of the scenario, one-way.
+    """
+
+    links: tuple[Link, ...]
+    spaces: dict[str, dict[str, str]] = field(default_factory=dict)
+    wires: list[Wire] = field(default_factory=list)
+    flows: list[LinuxFlow] = field(default_factory=list)
+    paced: bool = False
+
+    def wire(self, source: str, target: str, lines: tuple[str, ...] = (), link: int | None = None) -> int:
+        """The number of a wire, the one that is there already if it is the same."""
+        wire = Wire(source, target, lines, link)
+        if link is None and wire in self.wires:
+            return self.wires.index(wire)
+        for name in (source, target):
+            self.spaces.setdefault(name, {"ipv4/ip_forward": "1"})
+        self.wires.append(wire)
+        return len(self.wires) - 1
+
+
+def plan(
+    scenario: Scenario,
+    seed: int,
+    switches: LinuxSwitches,
+    controls: Sequence[str] | None = None,
+    disciplines: dict[str, str] | None = None,
+) -> LinuxPlan:
+    """Make every random choice of a scenario that Linux is not asked to make, or refuse it.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    seed : int
+        Of the starts, ends and sizes that are drawn; they are those of `validation.ns2.plan`.
+    switches : LinuxSwitches
+    controls : sequence of str, optional
+        Linux's control of each group of flows. Default: `flows.control` as `CONTROLS` translates it.
+    disciplines : mapping, optional
+        Name of a link -> the queue discipline in the words of Linux's `tc`, in place of the scenario's.
+
+    Raises
+    ------
+    ScenarioError
+        Naming the key that Linux cannot follow.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.packet import Bottleneck
+    >>> made = plan(Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50)), 1, LinuxSwitches())
+    >>> [(wire.source, wire.target) for wire in made.wires]
+    [('r1', 'r2'), ('s', 'r1'), ('r2', 'd'), ('d', 's')]
+    >>> made.wires[0].lines
+    ('qdisc add dev DEV root netem rate 1000000bit limit 50',)
+    """
+    _refuse(scenario)
+    chosen = _controls(scenario, controls)
+    rng = np.random.default_rng(seed)
+    drawn = [
+        (index, start, segments)
+        for index, group in enumerate(scenario.flows)
+        for start, segments in zip(starts(group, rng), sizes(group, rng), strict=True)
+    ]
+    known = disciplines or {}
+    for name in known:
+        if name not in scenario.link_names:
+            raise ScenarioError(f"disciplines names link {shown(name)}, which the scenario has not")
+    for link in scenario.ways:
+        refuse_queue(link, known.get(link.name))
+    make = _network if scenario.links else _dumbbell
+    made = make(scenario, switches, rng, drawn, chosen, known)
+    made.paced = switches.pacing
+    longest = max(len(f.wires_there + f.wires_back) for f in made.flows)
+    if longest > MOST_HOPS:
+        raise ScenarioError(f"flows.route: {longest} hops are too many for Linux; take at most {MOST_HOPS}")
+    return made
+
+
+def _dumbbell(
+    scenario: Scenario,
+    switches: LinuxSwitches,
+    rng: np.random.Generator,
+    drawn: Sequence[tuple[int, float, int | None]],
+    controls: Sequence[str],
+    disciplines: dict[str, str],
+) -> LinuxPlan:
+    """A quarter of the RTT before the bottleneck, a quarter after it, half on a direct way back."""
+    assert scenario.bottleneck is not None
+    link = scenario.bottleneck.as_link("r1", "r2")
+    made = LinuxPlan((link,))
+    largest = max(group.packet_size for group in scenario.flows)
+    middle = _pass(made, 0, link, largest, disciplines.get(scenario.link_names[0]))
+    rtts = [float(rtt) for group in scenario.flows for rtt in np.linspace(*group.rtts(), group.count)]
+    way_back = scenario.bottleneck.way_back("d", "s")
+    for (index, start, segments), rtt in zip(drawn, rtts, strict=True):
+        there = (
+            made.wire("s", "r1", wire_of_delay(rtt / 4)),
+            *middle,
+            made.wire("r2", "d", wire_of_delay(rtt / 4)),
+        )
+        back = (made.wire("d", "s", wire_of_delay(rtt / 2, way_back.loss if way_back else 0.0)),)
+        _add(
+            made,
+            scenario.flows[index],
+            controls[index],
+            switches,
+            ("s", "d"),
+            (0,),
+            there,
+            back,
+            start,
+            segments,
+            rtt / 4,
+        )
+    return made
+
+
+def _network(
+    scenario: Scenario,
+    switches: LinuxSwitches,
+    rng: np.random.Generator,
+    drawn: Sequence[tuple[int, float, int | None]],
+    controls: Sequence[str],
+    disciplines: dict[str, str],
+) -> LinuxPlan:
+    """Each node is a space, each link one wire or several."""
+    routes = Routes(scenario.ways)
+    made = LinuxPlan(tuple(scenario.ways))
+    names = {
+        node: f"n{i}"
+        for i, node in enumerate(dict.fromkeys(n for w in scenario.ways for n in (w.source, w.target)))
+    }
+    largest = max(group.packet_size for group in scenario.flows)
+    passes: dict[int, tuple[int, ...]] = {}
+
+    def along(way: Sequence[int]) -> tuple[int, ...]:
+        for i in way:
+            if i not in passes:
+                link = scenario.ways[i]
+                passes[i] = _pass(
+                    made, i, link, largest, disciplines.get(link.name), names[link.source], names[link.target]
+                )
+        return tuple(wire for i in way for wire in passes[i])
+
+    for index, start, segments in drawn:
+        group = scenario.flows[index]
+        sources, targets = ends(group)
+        pairs = [(a, b) for a in sources for b in targets if a != b]
+        a, b = pairs[rng.integers(len(pairs))] if len(pairs) > 1 else pairs[0]
+        there, back = routes.both(group, a, b)
+        to_queue = 0.0
+        for i in there:
+            if scenario.ways[i].rate is not None:
+                break
+            to_queue += scenario.ways[i].delay
+        _add(
+            made, group, controls[index], switches, (names[a], names[b]), there, along(there), along(back), start,
+            segments, to_queue,
+        )  # fmt: skip
+    return made
+
+
+def _pass(
+    made: LinuxPlan,
+    index: int,
+    link: Link,
+    largest: int,
+    words: str | None,
+    source: str = "",
+    target: str = "",
+) -> tuple[int, ...]:
+    """The wires of a link: losses where they need a place of their own, the queue, the delay."""
+    stages = list(queue(link, largest, words))
+    stops = [source or link.source, *(f"m{index}x{i}" for i in range(1, len(stages))), target or link.target]
+    return tuple(
+        made.wire(stops[i], stops[i + 1], lines, index if of_queue else None)
+        for i, (lines, of_queue) in enumerate(stages)
+    )
+
+
+def _add(
+    made: LinuxPlan, group: Flows, control: str, switches: LinuxSwitches, nodes: tuple[str, str],
+    there: tuple[int, ...], wires_there: tuple[int, ...], wires_back: tuple[int, ...], start: float, segments: int | None, to_queue: float,
+) -> None:  # fmt: skip
+    """Add a flow, its hosts in spaces of their own settings."""
+    sack = SENDERS[group.sender] if group.sack is None or group.sender == "sack" else group.sack
+    settings = {f"ipv4/{key}": value for key, value in switches.sysctls(sack, group.ecn).items()}
+    if control == "dctcp":  # its receivers echo otherwise, and know it by their own control
+        settings["control"] = control
+    hosts = []
+    for letter in "ab":
+        alike = [n for n, known in made.spaces.items() if n[0] == letter and known == settings]
+        name = alike[0] if alike else f"{letter}{sum(n[0] == letter for n in made.spaces)}"
+        made.spaces[name] = settings
+        hosts.append(name)
+    i = len(made.flows)
+    address = f"{i >> 14 & 255}.{i >> 7 & 127}.{(i & 127) + 1}"
+    made.wire(hosts[0], nodes[0])
+    made.wire(nodes[1], hosts[1])
+    delayed = bool(group.delayed_ack) if switches.delayed_ack is None else switches.delayed_ack
+    made.flows.append(
+        LinuxFlow(
+            there, wires_there, wires_back, (hosts[0], hosts[1]), (f"10.{address}", f"11.{address}"), control,
+            group.packet_size, group.packet_size - HEADERS - TIMESTAMPS * switches.timestamps,
+            (group.initial_window or min(switches.initial_window, group.window_limit), group.window_limit),
+            group.min_rto or switches.min_rto, group.max_rto, not delayed, start, segments, to_queue,
+        )
+    )  # fmt: skip
+
+
+def _controls(scenario: Scenario, controls: Sequence[str] | None) -> list[str]:
+    """Linux's control of each group."""
+    if controls is not None:
+        if isinstance(controls, str) or len(controls) != len(scenario.flows):
+            raise ScenarioError(
+                f"controls must name one control for each of the {len(scenario.flows)} groups of flows, got "
+                f"{shown(controls)}"
+            )
+        for name in controls:
+            if name not in BUILT:
+                raise ScenarioError(
+                    f"controls: Linux has no {shown(name)} here; known are {', '.join(BUILT)}"
+                )
+        if any(
+            name == "dctcp" and not group.ecn for name, group in zip(controls, scenario.flows, strict=True)
+        ):
+            raise ScenarioError(
+                'flows.ecn must be true with controls "dctcp", which lives by marks; set ecn = true'
+            )
+        return list(controls)
+    for index, group in enumerate(scenario.flows):
+        if group.control not in CONTROLS:
+            text = f'flows.control = "{group.control}": Linux has no such control; take one of {", ".join(CONTROLS)}'
+            raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
+        if group.parameters:
+            text = (
+                "flows.parameters: Linux has its own; leave them out, or name Linux's control with controls"
+            )
+            raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
+    return [CONTROLS[group.control] for group in scenario.flows]
+
+
+def _refuse(scenario: Scenario) -> None:
+    for index, group in enumerate(scenario.flows):
+        for text in _refusals(group):
+            raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
+    if scenario.count > MOST_FLOWS:
+        raise ScenarioError(f"flows.count: Linux's addresses here are for {MOST_FLOWS:,} flows")
+    if scenario.drops:
+        raise ScenarioError(
+            "drops: chosen packets are not lost for Linux yet; take links.loss, or leave them out"
+        )
+
+
+def _refusals(group: Flows) -> Iterator[str]:
+    """What of a group of flows Linux cannot follow."""
+    if group.sender not in SENDERS:
+        yield (
+            f'flows.sender = "{group.sender}": Linux has no such sender; take "sack", or "newreno" for Linux without '
+            "SACK"
+        )
+    has_not = {
+        "leap": group.leap, "think": group.think is not None, "pool": group.pool is not None, "jitter": group.jitter,
+        "overhead": group.overhead, "stop": group.stop is not None, "priority": group.priority,
+        "clock_phase": group.clock_phase is not None, "timer_granularity": group.timer_granularity is not None,
+        "initial_rto": group.initial_rto is not None, "router_aware": group.router_aware,
+    }  # fmt: skip
+    for key, given in has_not.items():
+        if given:
+            yield f"flows.{key}: Linux has no such thing, or not translated; leave it out"
+    if group.handshake is False:
+        yield "flows.handshake = false: Linux always begins with one; leave it out"
+    if not group.limited_transmit:
+        yield "flows.limited_transmit = false: Linux always does; leave it out"
+    if group.window_limit < 2:
+        yield "flows.window_limit = 1: Linux's receivers advertise more; take 2 or more"
+    if group.timestamps:
+        yield "flows.timestamps: all hosts of Linux have them or none; set them in LinuxSwitches"
+    if group.max_backoff != 64 or group.clear_rtt_after != 8:
+        yield "flows.max_backoff and flows.clear_rtt_after: Linux has its own; leave them out"
+    if group.max_rto is not None and not 1 <= group.max_rto <= 120:
+        yield f"flows.max_rto: Linux takes 1 to 120 s, got {group.max_rto:g}"
+    if not LEAST_PACKET <= group.packet_size <= MOST_PACKET:
+        yield f"flows.packet_size: Linux takes {LEAST_PACKET} to {MOST_PACKET:,} bytes, got {group.packet_size:,}"

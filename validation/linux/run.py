@@ -1,0 +1,173 @@
+"""Run Linux on a scenario and return what `run_ns2` returns."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics.errors import LinuxError, check
+
+from ..ns2.run import Seen, observed
+from ..packet.scenario.scenario import Scenario
+from .capture import read_capture
+from .case import case
+from .guests import boot, guest_folder, python, tool
+from .kernel import kernels, manifest
+from .plan import plan
+from .switches import TODAY, LinuxSwitches
+
+#: The program of the guest.
+PROGRAM = Path(__file__).parent / "guest.py"
+
+
+def run_linux(
+    scenario: Scenario,
+    seed: int | None = None,
+    timeout: float = 120.0,
+    switches: LinuxSwitches = TODAY,
+    controls: Sequence[str] | None = None,
+    disciplines: dict[str, str] | None = None,
+    epoch: np.ndarray | None = None,
+    stop: threading.Event | None = None,
+) -> xr.Dataset:
+    """Run a scenario on Linux's TCP, in virtual time.
+
+    A packet has the scenario's `packet_size` with its Ethernet, IP and TCP headers, 54 bytes, and 12 more for time
+    stamps. Sizes of acknowledgements are Linux's: 54 bytes and their options.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        See `plan` for what is refused. Rule books are heeded no more than each sender's own settings: Linux has rules
+        of its own. Of `record`, `sends` is heeded.
+    seed : int, optional
+        Of what is drawn for the scenario, and of the kernel's randomness. Default: the scenario's own.
+    timeout : float
+        Longest wall time [s].
+    switches : LinuxSwitches
+        `TODAY` or `OLD`, or others.
+    controls : sequence of str, optional
+        Linux's control of each group of flows, such as `("bbr", "cubic")`, in place of `flows.control`.
+    disciplines : mapping, optional
+        Name of a link -> its queue discipline in the words of Linux's `tc`, in place of the scenario's.
+    epoch : (flow,) float array, optional
+        As of `run_ns2`.
+    stop : threading.Event, optional
+        Ends the run early, with a LinuxError.
+
+    Returns
+    -------
+    xarray.Dataset
+        With the names, dimensions and units of `run_ns2`, and over `flow` `retransmissions`. In its attributes, beside
+        the scenario and the seed: the version and the fingerprint of the kernel, the switches and the controls. A loss
+        is dated by when the packet came to the first queue of its way.
+
+    Raises
+    ------
+    ScenarioError
+        If Linux cannot follow the scenario.
+    LinuxError
+        If the kernel is not built, fails or takes too long.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.linux import installed
+    >>> from tcpdynamics.validation.packet import Bottleneck, Flows
+    >>> scenario = Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50), duration=20.0, warm_up=2.0)
+    >>> result = run_linux(scenario) if installed() else None
+    """
+    seed = scenario.seed if seed is None else seed
+    check("seed", seed, 0, 2**128, "give a whole number", whole=True)
+    check("timeout", timeout, 1e-3, 1e7, "give seconds")
+    made = plan(scenario, seed, switches, controls, disciplines)
+    kernel = _kernel()
+    built = manifest(kernel)
+    with guest_folder() as folder:
+        program = PROGRAM.read_text(encoding="utf-8")
+        (folder / "guest.py").write_text(f"#!{python()} -IS\n{program}", encoding="utf-8")
+        (folder / "guest.py").chmod(0o700)
+        told = case(scenario, made) | {"ip": tool("ip"), "tc": tool("tc")}
+        (folder / "case.json").write_text(json.dumps(told))
+        words = [] if switches.hystart else ["tcp_cubic.hystart=0"]
+        boot(kernel, folder, seed, timeout, told["memory"], words, stop or threading.Event())
+        answer = json.loads((folder / "told.json").read_text())
+        if answer["lost"]:
+            raise LinuxError(f"the guest did not write down {answer['lost']:,} packets; shorten duration")
+        seen = read_capture(folder, made, answer["origin"], scenario.duration)
+    start = np.array([flow.start for flow in made.flows])
+    counters = _between(answer, len(made.flows))
+    seen_of_flows = Seen(seen.sends, seen.receives, seen.drops, counters[:, 0], start, seen.finish)
+    attrs = {
+        "seed": str(seed),
+        "simulator": f"Linux {built['version']}",
+        "kernel": built["fingerprint"],
+        "switches": json.dumps(asdict(switches)),
+        "controls": json.dumps([flow.control for flow in made.flows]),
+        "queues": json.dumps(answer["statistics"]),
+    }
+    result = observed(scenario, made, seen_of_flows, epoch, attrs)
+    text = {"units": "packets", "long_name": "retransmissions"}
+    return result.assign(retransmissions=("flow", counters[:, 1], text))
+
+
+def run_linux_many(
+    scenario: Scenario, seeds: Sequence[int], workers: int = 1, **options: Any
+) -> list[xr.Dataset]:
+    """Independent replications, several guests at a time.
+
+    Parameters
+    ----------
+    seeds : sequence of int
+    workers : int
+        Guests at a time; each takes one core.
+    **options
+        As of `run_linux`.
+
+    Returns
+    -------
+    list of xarray.Dataset
+        In the order of the seeds, the same for any number of workers.
+
+    Examples
+    --------
+    >>> from tcpdynamics.validation.linux import installed
+    >>> from tcpdynamics.validation.packet import Bottleneck, Flows
+    >>> scenario = Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50), duration=5.0, warm_up=1.0)
+    >>> runs = run_linux_many(scenario, (1, 2), workers=2) if installed() else []
+    """
+    check("workers", workers, 1, 4096, "count guests at a time", whole=True)
+    stop = threading.Event()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            runs = [pool.submit(run_linux, scenario, seed, stop=stop, **options) for seed in seeds]
+            return [run.result() for run in runs]
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _kernel() -> Path:
+    found = kernels()
+    if not found:
+        raise LinuxError(
+            "Linux as judge is not built; run python -m tcpdynamics.validation.linux build, some minutes once"
+        )
+    return found[-1]
+
+
+def _between(answer: dict[str, Any], flows: int) -> np.ndarray:
+    """(flow, 2) timeouts and retransmissions between the end of the warm-up and that of the run."""
+    warm, end = (
+        np.array([row or (0, 0) for row in answer[key]], np.int64).reshape(flows, 2)
+        for key in ("warm", "end")
+    )
+    return np.asarray(np.where(warm[:, :1] + end[:, :1] >= 0, end - warm, 0))
