@@ -9,7 +9,7 @@ from typing import Any
 from tcpdynamics.paper_figures import experiments, ledger, rules
 from tcpdynamics.paper_figures.ledger import Claim, Summary
 
-#: Columns of numbers, in order, and their heads. "Linux" has room, and nothing in it yet.
+#: Columns of numbers, in order, and their heads.
 COLUMNS = {"published": "published", "model": "model", "packets": "packets", "ns2": "ns-2", "linux": "Linux"}
 #: Where a claim has no number of a kind.
 NONE = "\N{EM DASH}"
@@ -46,7 +46,7 @@ def row(claim: Claim, decision: Mapping[str, Any] | None) -> dict[str, Any]:
         "model": in_words(came.get("model"), spread=by_model),
         "packets": in_words(came.get("packets")),
         "ns2": in_words(came.get("ns2")),
-        "linux": NONE,
+        "linux": in_words(came.get("linux")),
         "verdict": verdict,
         "readings": readings_in_words(came),
         "each_reading": [

@@ -70,7 +70,7 @@ class Decision:
     ----------
     claim, verdict : str
     model : Interval, optional     Of a claim that a model decides, over the finding's numbers: mean, least, greatest.
-    packets, ns2 : Interval, optional   Mean and 95 % interval of the first reading.
+    packets, ns2, linux : Interval, optional   Mean and 95 % interval of the first reading.
     readings : tuple of (name, verdict, mean)   Under each reading.
     share : float                  Of the readings, those under which it holds [1].
     supported : bool, optional     Whether this run bears out the finding that goes with it.
@@ -83,6 +83,7 @@ class Decision:
     model: Interval | None = None
     packets: Interval | None = None
     ns2: Interval | None = None
+    linux: Interval | None = None
     readings: tuple[tuple[str, str, float], ...] = ()
     share: float = math.nan
     supported: bool | None = None
@@ -116,6 +117,7 @@ def decide(
     *,
     data: xr.Dataset | None = None,
     ns2: xr.Dataset | None = None,
+    linux: xr.Dataset | None = None,
     store: Path | None = None,
     executor: Executor | None = None,
     progress: Callable[[float], None] | None = None,
@@ -126,7 +128,7 @@ def decide(
     ----------
     claim : Claim
     setting : "tiny", "quick" or "full"
-    data, ns2 : Dataset, optional
+    data, ns2, linux : Dataset, optional
         Results of its experiment; else it is run, those cases that the claim looks at.
     store, executor, progress
         As of `experiments.run`.
@@ -163,13 +165,13 @@ def decide(
     verdict, share = rules.over_readings(
         [each for _, each, _ in judged], [mean for _, _, mean in judged], claim.range
     )
-    beside = None if ns2 is None else _beside(claim, ns2)
     return Decision(
         claim.id,
         verdict,
         model=prediction(claim),
         packets=rules.interval(over.isel(reading=0).values.tolist()),
-        ns2=beside,
+        ns2=_beside(claim, ns2),
+        linux=_beside(claim, linux),
         readings=tuple(judged) if len(judged) > 1 else (),
         share=share,
         supported=None if answer is None else bool(answer.supported),
@@ -178,11 +180,13 @@ def decide(
     )
 
 
-def _beside(claim: Claim, ns2: xr.Dataset) -> Interval | None:
-    """The number from ns-2's runs; None where ns-2 lacks a case that it is made of."""
+def _beside(claim: Claim, data: xr.Dataset | None) -> Interval | None:
+    """The number from a judge's runs; None where there are none, or it lacks a case that the number is made of."""
+    if data is None:
+        return None
     try:
         with np.errstate(all="ignore"):
-            found = rules.interval(measured(claim, ns2).isel(reading=0).values.tolist())
+            found = rules.interval(measured(claim, data).isel(reading=0).values.tolist())
     except ValueError:  # such as the best of cases that are all missing
         return None
     return found if found.known else None

@@ -35,7 +35,9 @@ Axis = Mapping[str, Changes]
 
 SETTINGS = ("tiny", "quick", "full")
 #: Who sends the packets.
-ENGINES = ("packets", "ns2")
+ENGINES = ("packets", "ns2", "linux")
+#: Those beside the simulator, with their names.
+JUDGES = {"ns2": "ns-2", "linux": "Linux"}
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class Experiment:
     measures : mapping  Name -> function of what `simulate` gives, to one number.
     readings : mapping  Axis -> label -> changes; the first labels together are the first reading, the most likely one.
     tiny, quick, full : Setting
-    ns2_replications : int   Runs of ns-2 beside the full setting, where it can run the case; 0: none.
+    judge_replications : int   Runs of ns-2, and of Linux as it comes, beside the full setting, where they can run the
+        case; 0: none.
     """
 
     name: str
@@ -76,7 +79,7 @@ class Experiment:
     tiny: Setting = Setting(2)
     quick: Setting = Setting(3)
     full: Setting = Setting(10, 0)
-    ns2_replications: int = 0
+    judge_replications: int = 0
     seed: int = 1
 
     @property
@@ -207,7 +210,7 @@ class ExperimentWork:
     seeds: tuple[int, ...]
 
     def __call__(self, block: Mapping[str, Any]) -> dict[str, Any]:
-        """Simulate the points of a block and measure each; NaN where ns-2 has no such scenario."""
+        """Simulate the points of a block and measure each; NaN where a judge has no such scenario."""
         experiment = get_experiment(self.experiment)
         out: dict[str, list[float]] = {name: [] for name in experiment.measures}
         for case, reading, replication in zip(
@@ -228,9 +231,28 @@ def _run(engine: str, scenario: Scenario, seed: int) -> xr.Dataset | None:
             return run_ns2(scenario, seed, timeout=1200.0)
         except (ScenarioError, Ns2Error):
             return None
+    if engine == "linux":
+        from tcpdynamics.validation.linux import run_linux
+
+        try:
+            return run_linux(_for_linux(scenario), seed, timeout=1200.0)
+        except ScenarioError:
+            return None
     from tcpdynamics.validation.packet.run import _once
 
     return _once(scenario, seed, None, None)[1]
+
+
+def _for_linux(scenario: Scenario) -> Scenario:
+    """The same on Linux's terms: settings of a sender that Linux has of its own are left to it."""
+    flows = tuple(
+        replace(
+            f, rules="ns2", max_backoff=64, clear_rtt_after=8, initial_rto=None, clock_phase=None,
+            limited_transmit=True,
+        )
+        for f in scenario.flows
+    )  # fmt: skip
+    return replace(scenario, flows=flows)
 
 
 def _measured(engine: str, function: Callable[[xr.Dataset], float], result: xr.Dataset | None) -> float:
@@ -239,7 +261,7 @@ def _measured(engine: str, function: Callable[[xr.Dataset], float], result: xr.D
     try:
         return float(function(result))
     except (KeyError, AttributeError):
-        if engine == "ns2":  # its record has fewer variables than the simulator's
+        if engine in JUDGES:  # their records have fewer variables than the simulator's
             return float("nan")
         raise
 
@@ -260,7 +282,7 @@ def run(
     ----------
     name : str
     setting : "tiny", "quick" or "full"
-    engine : "packets" or "ns2"
+    engine : "packets", "ns2" or "linux"
     cases : callable, optional
         Which cases to run, by their labels; the others are NaN in the result.
     store : path of a `.zarr`, optional
@@ -298,7 +320,7 @@ def run(
     if not chosen:
         raise DomainError(f"{name} has no such case")
     readings = experiment.reading_labels(length.readings if engine == "packets" else 1)
-    count = length.replications if engine == "packets" else max(experiment.ns2_replications, 2)
+    count = length.replications if engine == "packets" else max(experiment.judge_replications, 2)
     work = ExperimentWork(
         name, setting, engine, tuple(chosen), tuple(readings), tuple(spawn_seeds(experiment.seed, count))
     )

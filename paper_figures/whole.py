@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
@@ -19,7 +19,7 @@ from tcpdynamics import __version__
 
 from . import ledger as book
 from .deciding import Decision, decide, solve_aside, solved
-from .experiments import get_experiment, run
+from .experiments import JUDGES, get_experiment, run
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -30,11 +30,11 @@ _LIBRARIES = ("numpy", "scipy", "numba", "xarray", "sympy")
 
 @dataclass(frozen=True)
 class Whole:
-    """Decisions by claim, results by experiment (those of ns-2 apart), and what made them."""
+    """Decisions by claim, results by experiment (those of each judge apart), and what made them."""
 
     decisions: dict[str, Decision]
     results: dict[str, xr.Dataset]
-    ns2: dict[str, xr.Dataset] = field(default_factory=dict)
+    judges: dict[str, dict[str, xr.Dataset]] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def decide_all(
     papers: Iterable[str] = (),
     *,
     stores: Path | None = None,
-    ns2: bool = False,
+    judges: Sequence[str] = (),
     executor: Executor | None = None,
     progress: Callable[[str, float], None] = lambda name, share: None,
 ) -> Whole:
@@ -59,8 +59,8 @@ def decide_all(
     papers : names, optional
     stores : folder, optional
         Each experiment has a store in it, and a run that was killed goes on where it was.
-    ns2 : bool
-        Run ns-2 beside, where an experiment asks for it and ns-2 can.
+    judges : sequence of "ns2", "linux"
+        Who runs the packets beside the simulator, where an experiment asks for it and they can.
     executor : concurrent.futures.Executor, optional
         Who shares the work of an experiment and solves findings; by default threads, and this one.
     progress : callable
@@ -83,15 +83,15 @@ def decide_all(
         book.claims(paper)
     claims = {n: c for n, c in book.claims().items() if not chosen or c.paper in chosen}
     names = list(dict.fromkeys(c.experiment for c in claims.values() if c.experiment))
-    beside = [n for n in names if ns2 and get_experiment(n).ns2_replications]
-    rounds = [(name, "packets") for name in names] + [(name, "ns2") for name in beside]
+    judged = [n for n in names if get_experiment(n).judge_replications]
+    rounds = [(name, "packets") for name in names] + [(name, judge) for judge in judges for name in judged]
     results: dict[tuple[str, str], xr.Dataset] = {}
     if stores is not None:
         stores.mkdir(parents=True, exist_ok=True)
     findings = list(dict.fromkeys(c.finding for c in claims.values() if c.finding))
     wait = None if executor is None else solve_aside(findings, executor)
     for i, (name, engine) in enumerate(rounds):
-        label = name if engine == "packets" else f"{name} in ns-2"
+        label = f"{name} in {JUDGES[engine]}" if engine in JUDGES else name
         progress(label, i / len(rounds))
 
         def part(share: float, i: int = i, label: str = label) -> None:
@@ -105,14 +105,16 @@ def decide_all(
         solved(name)
     decisions = {
         name: decide(
-            claim, setting, data=results.get((claim.experiment, "packets")), ns2=results.get((claim.experiment, "ns2"))
+            claim, setting, data=results.get((claim.experiment, "packets")),
+            ns2=results.get((claim.experiment, "ns2")), linux=results.get((claim.experiment, "linux")),
         )
         for name, claim in claims.items()
     }  # fmt: skip
-    packets, judge = (
-        {n: data for (n, e), data in results.items() if e == engine} for engine in ("packets", "ns2")
+    packets, *others = (
+        {n: data for (n, e), data in results.items() if e == engine} for engine in ("packets", *judges)
     )
-    return Whole(decisions, packets, judge, made(setting, time.perf_counter() - began))
+    beside = dict(zip(judges, others, strict=True))
+    return Whole(decisions, packets, beside, made(setting, time.perf_counter() - began))
 
 
 def _kept(

@@ -44,6 +44,11 @@ _ENDS = (".html", ".png")
     "--ns2", is_flag=True, help="With --all: run ns-2 beside, where it is installed and has the protocol."
 )
 @click.option(
+    "--linux",
+    is_flag=True,
+    help="With --all: run Linux's TCP beside, where it is built and has the protocol.",
+)
+@click.option(
     "--processes",
     type=click.IntRange(1, 1024),
     metavar="N",
@@ -70,7 +75,8 @@ _ENDS = (".html", ".png")
 def figures(
     name: str | None, listing: bool, every: bool, output: Path | None, quick: bool, full: bool, deciding: bool,
     as_json: bool,
-    ns2: bool, processes: int | None, certificate: bool, check: Path | None, settings: tuple[str, ...], force: bool,
+    ns2: bool, linux: bool, processes: int | None, certificate: bool, check: Path | None,
+    settings: tuple[str, ...], force: bool,
 ) -> None:  # fmt: skip
     """List the papers' figures, draw one or all, or decide a claim.
 
@@ -104,7 +110,7 @@ def figures(
     elif certificate:
         _certify(output, force)
     elif every:
-        _all(output, quick, ns2, processes)
+        _all(output, quick, tuple(j for j, on in (("ns2", ns2), ("linux", linux)) if on), processes)
     elif name is None or listing:
         _list()
     elif deciding:
@@ -174,7 +180,7 @@ def _make(folder: Path) -> None:
         raise OutputError(f"cannot write into {folder}: {error.strerror or error}") from None
 
 
-def _all(output: Path | None, quick: bool, ns2: bool, processes: int | None) -> None:
+def _all(output: Path | None, quick: bool, judges: tuple[str, ...], processes: int | None) -> None:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -195,7 +201,7 @@ def _all(output: Path | None, quick: bool, ns2: bool, processes: int | None) -> 
             line(share)
 
         whole = decide_all(
-            "quick" if quick else "full", stores=output / "stores", ns2=ns2, executor=executor,
+            "quick" if quick else "full", stores=output / "stores", judges=judges, executor=executor,
             progress=lambda name, share: at(name, 0.9 * share),
         )  # fmt: skip
         write_all(output, whole, quick, progress=lambda name, share: at(name, 0.9 + 0.1 * share))
@@ -228,7 +234,8 @@ def lines_of(row: dict[str, Any]) -> list[str]:
 
     shown = {
         "where": row["place"], "quantity": row["quantity"], "published": row["published"], "model": row["model"],
-        "packets": row["packets"], "ns-2": row["ns2"], "rule": row["rule"], "decided by": row["experiment"],
+        "packets": row["packets"], "ns-2": row["ns2"], "Linux": row["linux"], "rule": row["rule"],
+        "decided by": row["experiment"],
         "scenario": row["scenario"], "ours": row["finding"],
         "verdict": row["verdict"] + (f" ({row['readings']})" if row["readings"] else ""), "reason": row["reason"],
         "backed by": row["backed_by"] if row["reason"] else "", "again": row["command"],

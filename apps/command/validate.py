@@ -261,6 +261,39 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
         click.echo(ns2.conclusion(agree, len(rows), comparison.level))
 
 
+@validate.command("linux")
+@click.option(
+    "--live", is_flag=True, help="Run Linux now (half an hour) instead of taking its recorded results."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@_netcdf_option
+@force_option
+def validate_linux(live: bool, as_json: bool, output: Path | None, force: bool) -> None:
+    """Compare the packet simulator and the chains with Linux's TCP on a crowded link: twenty seeds, 95 % intervals."""
+    if output is not None:
+        check_netcdf_name(output)
+        check_replaceable(output, force, marked("comparison PacketsVsLinux", asked()))
+    from tcpdynamics.validation.comparisons import packets_vs_linux as linux
+
+    comparison = linux.PacketsVsLinux()
+    with working("comparing with Linux"):
+        result = comparison.run(live=live)
+    if output is not None:
+        write_netcdf(output, with_settings(result))
+        wrote(output)
+    text = comparison.paragraph(result)
+    if as_json:
+        click.echo(json.dumps(_document(result, text)))
+        return
+    for n in result.flows.values:
+        click.echo(f"{n} flows; each quantity: mean, half the width of its 95 % interval")
+        for line in linux.table(result, int(n)):
+            click.echo(line)
+        click.echo()
+    for part in text.split("\n\n"):
+        click.echo(textwrap.fill(part, 110) + "\n")
+
+
 def _fluid_command(name: str) -> click.Command:
     text = _COMPARISONS[name][1]
     command = click.Command(

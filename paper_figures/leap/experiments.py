@@ -90,7 +90,7 @@ STAR = Experiment(
     tiny=Setting(2, changes={"duration": "100s", "slice": "100s", "flows.0.count": 420}),
     quick=Setting(3),
     full=Setting(10, 8),
-    ns2_replications=3,
+    judge_replications=3,
 )  # fmt: skip
 
 
@@ -125,7 +125,7 @@ SHARED = Experiment(
     tiny=Setting(2, changes={"duration": "20s", "warm_up": "10s", "slice": "10s"}),
     quick=Setting(4, changes={"duration": "120s", "slice": "90s"}),
     full=Setting(10, 0),
-    ns2_replications=5,
+    judge_replications=5,
 )  # fmt: skip
 
 EXPERIMENTS = (STAR, SHARED)

@@ -95,7 +95,7 @@ TABLE4 = BesideReno(
     tiny=Setting(3),
     quick=Setting(20, 6),
     full=Setting(40, 0),
-    ns2_replications=5,
+    judge_replications=5,
 )
 
 #: Figs. 14 to 18.
@@ -112,7 +112,7 @@ COURSE = BesideReno(
     tiny=Setting(3),
     quick=Setting(20, 6),
     full=Setting(40, 0),
-    ns2_replications=5,
+    judge_replications=5,
 )  # fmt: skip
 
 #: One-way times [ms] of two routes there, and back.

@@ -54,7 +54,7 @@ FAIRNESS = Experiment(
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2),
     full=Setting(10, 0),
-    ns2_replications=5,
+    judge_replications=5,
 )  # fmt: skip
 
 #: Fig. 2, the long runs.
@@ -70,7 +70,7 @@ LONG = Experiment(
     tiny=Setting(2, changes={"duration": "1000s"}),
     quick=Setting(3, 1, {"duration": "10000s"}),
     full=Setting(10, 0, {"duration": "10000s"}),
-    ns2_replications=5,
+    judge_replications=5,
 )  # fmt: skip
 
 #: Fig. 3.
@@ -89,7 +89,7 @@ SLICES = Experiment(
     tiny=Setting(2, changes={"duration": "300s"}),
     quick=Setting(5, 6),
     full=Setting(10, 0),
-    ns2_replications=5,
+    judge_replications=5,
 )  # fmt: skip
 
 #: Fig. 4.
@@ -146,7 +146,7 @@ BUFFERS = Experiment(
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2, {"duration": "1000s", "warm_up": "400s"}),
     full=Setting(10, 0, {"duration": "2000s", "warm_up": "500s"}),
-    ns2_replications=5,
+    judge_replications=5,
 )  # fmt: skip
 
 KINDS: Axis = {"TCP": {}, "TFRC": {"flows.0.sender": "tfrc"}}
@@ -166,7 +166,7 @@ TFRC_LOSS = Experiment(
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 4),
     full=Setting(10, 0),
-    ns2_replications=5,
+    judge_replications=5,
 )
 
 #: Fig. 6.
@@ -180,7 +180,7 @@ TFRC = Experiment(
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(3, 2),
     full=Setting(10, 0),
-    ns2_replications=5,
+    judge_replications=5,
 )
 
 #: Flows a Mbit/s of Figs. 9 to 11.
@@ -226,7 +226,7 @@ CHAIN = Experiment(
     tiny=Setting(2, changes={"duration": "160s"}),
     quick=Setting(3, 2, {"duration": "340s"}),
     full=Setting(10, 0),
-    ns2_replications=5,
+    judge_replications=5,
 )  # fmt: skip
 
 _RP = {"bottleneck.priority": "retransmissions", "bottleneck.priority_buffer": 5}
@@ -261,7 +261,7 @@ PRIORITY = Experiment(
     tiny=Setting(2, changes={"duration": "220s"}),
     quick=Setting(4, 6),
     full=Setting(10, 0),
-    ns2_replications=5,
+    judge_replications=5,
 )  # fmt: skip
 
 EXPERIMENTS = (FAIRNESS, LONG, SLICES, HANGS, BUFFERS, TFRC_LOSS, TFRC, CHAIN, PRIORITY)

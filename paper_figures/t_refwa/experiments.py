@@ -127,7 +127,7 @@ ONE_LINK = Experiment(
     tiny=Setting(2, scale=0.02),
     quick=Setting(4, 2, scale=0.3),
     full=Setting(10, 0),
-    ns2_replications=5,
+    judge_replications=5,
 )
 
 _RED = {

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .bbr_cubic import BbrVsCubic as BbrVsCubic
     from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
     from .ladder import SenderChainLadder as SenderChainLadder
     from .leap import LeapVsPackets as LeapVsPackets
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
     from .lotka_volterra_packets import LotkaVolterraVsPackets as LotkaVolterraVsPackets
     from .mtcp import MtcpVsPackets as MtcpVsPackets
+    from .packets_vs_linux import PacketsVsLinux as PacketsVsLinux
     from .packets_vs_ns2 import PacketsVsNs2 as PacketsVsNs2
     from .prediction import PredictionVsPackets as PredictionVsPackets
     from .retransmission_priority import RetransmissionPriorityVsPackets as RetransmissionPriorityVsPackets
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from .window_rules import WindowRulesVsLaws as WindowRulesVsLaws
 
 _HOME_OF = {
+    "BbrVsCubic": "bbr_cubic",
     "LeapVsPackets": "leap",
     "LockOut": "lock_out",
     "LogisticVsFluid": "logistic",
@@ -29,6 +32,7 @@ _HOME_OF = {
     "LotkaVolterraVsPackets": "lotka_volterra_packets",
     "MisraVsLinearisation": "fluid_tcp",
     "MtcpVsPackets": "mtcp",
+    "PacketsVsLinux": "packets_vs_linux",
     "PacketsVsNs2": "packets_vs_ns2",
     "PredictionVsPackets": "prediction",
     "RetransmissionPriorityVsPackets": "retransmission_priority",

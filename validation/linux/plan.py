@@ -276,7 +276,8 @@ def _pass(
 
 def _add(
     made: LinuxPlan, group: Flows, control: str, switches: LinuxSwitches, nodes: tuple[str, str],
-    there: tuple[int, ...], wires_there: tuple[int, ...], wires_back: tuple[int, ...], start: float, segments: int | None, to_queue: float,
+    there: tuple[int, ...], wires_there: tuple[int, ...], wires_back: tuple[int, ...], start: float,
+    segments: int | None, to_queue: float,
 ) -> None:  # fmt: skip
     """Add a flow, its hosts in spaces of their own settings."""
     sack = SENDERS[group.sender] if group.sack is None or group.sender == "sack" else group.sack

@@ -1,0 +1,246 @@
+"""One BBR flow against CUBIC over the size of the buffer, in Linux, beside the model of Ware et al. (IMC 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
+from tcpdynamics.errors import DomainError
+from tcpdynamics.progress import tracked
+
+from ..linux import TODAY, installed, run_linux
+from ..packet import Bottleneck, Flows, Scenario
+from ..statistics import mean_interval
+from .comparison import Comparison, check_length, counts, grade_distance
+from .linux_record import kernel, key, recorded
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+#: Bits of a packet.
+PACKET = 12_000.0
+QUANTITIES = ("share of BBR", "loss rate", "use of the link")
+AGREES, CLOSE = 0.05, 0.1
+
+
+def published_share(buffer: float, rate: float, rtt: float, flows: int = 1) -> float:
+    """Share of the link that BBR flows have against any number of loss-based flows [1].
+
+    BBR is limited by its window, two bandwidth-delay products by its own estimates. It sees the rate (1-p) c, and, when
+    it has drained its own packets but four a flow, the round trip (p q + 4 N)/c + l, where p is the others' share of
+    the full buffer of q packets. Two such products are what it holds, (1-p)(q + c l), so that
+    p = 1/2 - 1/(2 X) - 4 N/q with X = q/(c l). Every ten seconds it drains for q/c + l + 0.2 s.
+
+    Parameters
+    ----------
+    buffer : float    X, in bandwidth-delay products [1].
+    rate : float      c [packet/s].
+    rtt : float       l, without queueing [s].
+    flows : int       N, of BBR.
+
+    References
+    ----------
+    .. [1] Ware, Mukerjee, Seshan and Sherry, Modeling BBR's interactions with loss-based congestion control, IMC 2019
+
+    Examples
+    --------
+    >>> round(published_share(0.5, 833.3, 0.04), 3), round(published_share(20.0, 833.3, 0.04), 3)
+    (0.974, 0.476)
+    """
+    queue = buffer * rate * rtt
+    others = 0.5 - 0.5 / buffer - 4.0 * flows / queue
+    draining = (queue / rate + rtt + 0.2) / 10.0
+    return float((1.0 - np.clip(others, 0.0, 1.0)) * (1.0 - draining))
+
+
+@dataclass(frozen=True)
+class BbrVsCubic(Comparison):
+    """One flow each on a drop-tail link, in Linux as it comes.
+
+    Parameters
+    ----------
+    buffers : sequence of float   In bandwidth-delay products [1].
+    rate : float                  [bit/s]
+    rtt : float                   Without queueing [s].
+    cubic : int                   Flows of CUBIC.
+    seeds : int                   Runs of each, at least two.
+    duration, warm_up : float     [s]
+    seed : int
+    workers : int                 Guests of Linux at a time.
+    timeout : float               Longest wall time of one of them [s].
+
+    Examples
+    --------
+    >>> BbrVsCubic().scenario(2.0).bottleneck.buffer
+    67
+    """
+
+    effect: ClassVar[tuple[str, str, str]] = ("difference", "low", "high")
+    rule: ClassVar[str] = (
+        f"95 % interval of |measured - published|: agrees up to {AGREES}, close up to {CLOSE}, differs beyond; "
+        f"undecided: it reaches both sides of {CLOSE}"
+    )
+
+    buffers: Sequence[float] = (0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0)
+    rate: float = 1e7
+    rtt: float = 0.04
+    cubic: int = 1
+    seeds: int = 10
+    duration: float = 240.0
+    warm_up: float = 60.0
+    seed: int = 1
+    workers: int = 2
+    timeout: float = 600.0
+
+    def __post_init__(self) -> None:
+        check_length("buffers", self.buffers)
+        if self.seeds < 2:
+            raise DomainError(f"seeds must be at least 2 for an interval, got {self.seeds}")
+        if not min(self.buffers) > 0:
+            raise DomainError(f"buffers must be positive, got {min(self.buffers)}")
+
+    def scenario(self, buffer: float) -> Scenario:
+        """The link with a buffer of so many bandwidth-delay products; BBR's flow is the first."""
+        packets = max(2, round(buffer * self.rate * self.rtt / PACKET))
+        one = {"rtt": self.rtt, "packet_size": int(PACKET / 8), "window_limit": 4000, "start_spread": 1.0}
+        groups = (Flows(1, **one), Flows(self.cubic, control="cubic", **one))
+        return Scenario(
+            groups, Bottleneck(self.rate, packets), self.duration, self.warm_up,
+            f"BBR and CUBIC, buffer of {buffer:g} bandwidth-delay products", self.seed,
+        )  # fmt: skip
+
+    def run(self, live: bool | None = None) -> xr.Dataset:
+        """Run Linux, or take what it gave; compare with the published model.
+
+        Parameters
+        ----------
+        live : bool, optional
+            Run Linux now, or take what it gave where it was last run. Default: now if it is built.
+
+        Returns
+        -------
+        xarray.Dataset over `buffer`
+            `share`, of the goodput [1], with its 95 % interval `share_low`, `share_high`; `loss` and `use` [1];
+            `published` [1]; `difference` with `low`, `high`, and `verdict`.
+
+        Raises
+        ------
+        LinuxError
+            If the kernel is not built, fails or takes too long.
+        NoRecordError
+            If it is not to be run and there is no record of just these runs.
+        """
+        live = installed() if live is None else live
+        with ThreadPoolExecutor(self.workers if live else 1) as pool:
+            jobs = [
+                [pool.submit(self._one, buffer, seed, live) for seed in self._seeds()]
+                for buffer in self.buffers
+            ]
+            try:
+                runs = [
+                    xr.concat([job.result() for job in of_buffer], "replication")
+                    for of_buffer in tracked(jobs)
+                ]
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        buffers = list(self.buffers)
+        found = mean_interval(xr.concat(runs, xr.Variable("buffer", buffers)))
+        share = found.sel(quantity="share of BBR", drop=True)
+        expected = [published_share(x, self.rate / PACKET, self.rtt) for x in buffers]
+        published = xr.DataArray(expected, {"buffer": buffers}, ("buffer",))
+        low, high = share["low"] - published, share["high"] - published
+        across = (low <= 0) & (high >= 0)
+        nearest = xr.where(across, 0.0, np.minimum(abs(low), abs(high)))
+        graded = grade_distance(nearest.values, np.maximum(abs(low), abs(high)).values, AGREES, CLOSE)
+        result = xr.Dataset({
+            "share": share["mean"], "share_low": share["low"], "share_high": share["high"],
+            "loss": found["mean"].sel(quantity="loss rate", drop=True),
+            "use": found["mean"].sel(quantity="use of the link", drop=True),
+            "published": published, "difference": share["mean"] - published, "low": low, "high": high,
+            "verdict": ("buffer", graded),
+        })  # fmt: skip
+        result.attrs = self.attributes() | {
+            "linux": "run for this comparison" if live else f"as recorded with {kernel()}"
+        }
+        return result
+
+    def _seeds(self) -> list[int]:
+        children = np.random.SeedSequence([self.seed, 16]).spawn(self.seeds)
+        return [int(child.generate_state(1)[0]) for child in children]
+
+    def _controls(self) -> tuple[str, str]:
+        return ("bbr", "cubic")
+
+    def _one(self, buffer: float, seed: int, live: bool) -> xr.DataArray:
+        scenario = self.scenario(buffer)
+        if not live:
+            return recorded(scenario, TODAY, self._controls(), seed, QUANTITIES)
+        return quantities(run_linux(scenario, seed, self.timeout, TODAY, self._controls()))
+
+    def record(self) -> dict[str, Any]:
+        """Run Linux on all cases; what `linux_recorded.json` is to hold of them."""
+        with ThreadPoolExecutor(self.workers) as pool:
+            jobs = {
+                key(self.scenario(b), TODAY, self._controls(), seed): pool.submit(self._one, b, seed, True)
+                for b in self.buffers
+                for seed in self._seeds()
+            }
+            return {
+                name: [float(f"{x:.9g}") for x in job.result().values]
+                for name, job in tracked(list(jobs.items()))
+            }
+
+    @staticmethod
+    def figure(result: xr.Dataset) -> go.Figure:
+        """BBR's share against the buffer: measured with intervals, and published."""
+        import plotly.graph_objects as go
+
+        picture = go.Figure()
+        picture.add_scatter(
+            x=result.buffer.values, y=result.share.values, name="Linux", mode="lines+markers",
+            line={"color": COLOURS[0]},
+            error_y={
+                "array": (result.share_high - result.share).values,
+                "arrayminus": (result.share - result.share_low).values,
+            },
+        )  # fmt: skip
+        picture.add_scatter(
+            x=result.buffer.values, y=result.published.values, name="published model", mode="lines",
+            line={"color": COLOURS[1], "dash": "dash"},
+        )  # fmt: skip
+        picture.add_hline(y=0.5, line={"width": 1, "color": "#777777"})
+        picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
+        picture.update_xaxes(title_text="buffer [bandwidth-delay products]", type="log")
+        picture.update_yaxes(title_text="share of BBR's flow", range=[0, 1])
+        return picture
+
+    @staticmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """What the comparison says, in words made from its numbers."""
+        parts = [
+            f"{float(one.buffer):g}: {float(one.share):.3f} [{float(one.share_low):.3f}, {float(one.share_high):.3f}], "
+            f"published {float(one.published):.3f}"
+            for one in (result.isel(buffer=i) for i in range(result.sizes["buffer"]))
+        ]
+        return (
+            f"Linux {result.attrs['linux']}: the share of one BBR flow against CUBIC, by the buffer in bandwidth-delay "
+            f"products: {'; '.join(parts)}. Verdicts: {counts(result.verdict)}."
+        )
+
+
+def quantities(run: xr.Dataset) -> xr.DataArray:
+    """What is compared, of one run."""
+    goodput = run["goodput"].values.astype(float)
+    values = [
+        goodput[0] / goodput.sum(),
+        run["dropped"].values.sum() / run["sent"].values.sum(),
+        float(run["link_utilisation"].values[0]),
+    ]
+    return xr.DataArray(values, dims="quantity", coords={"quantity": list(QUANTITIES)})
