@@ -14,6 +14,7 @@ import mmap
 import os
 import select
 import socket
+import stat
 import struct
 import subprocess
 import sys
@@ -81,6 +82,11 @@ def make_network(case: Any) -> dict[str, int]:
         for key, value in settings.items():
             if "/" in key:
                 setting(key, value)
+    for relay in case["relays"]:
+        relay["files"] = []
+        for name, device in relay["ends"]:
+            enter(spaces, name)
+            relay["files"].append(tunnel(device))
     enter(spaces, "")
     for number, (tool, space, lines) in enumerate(case["batches"]):
         path = f"/run/batch{number}"
@@ -91,6 +97,17 @@ def make_network(case: Any) -> dict[str, int]:
         if done.returncode:
             raise RuntimeError(f"{tool} in {space or 'the first space'}: {done.stderr.strip()[-400:]}")
     return spaces
+
+
+def tunnel(device: str) -> int:
+    """A device whose packets this program carries."""
+    if not os.path.exists("/run/tun"):
+        os.mknod("/run/tun", stat.S_IFCHR | 0o600, os.makedev(10, 200))
+    file = os.open("/run/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(
+        file, 0x400454CA, struct.pack("16sH14x", device.encode(), 0x1001)
+    )  # IP packets, nothing before them
+    return file
 
 
 def enter(spaces: dict[str, int], name: str) -> None:
@@ -163,6 +180,22 @@ def data_only() -> list[tuple[int, int, int, int]]:
             (RETURN, 0, 0, SNAP), (RETURN, 0, 0, 0)]  # fmt: skip
 
 
+class Relay:
+    """A wire whose packets are counted, and some of them lost."""
+
+    def __init__(self, source: int, target: int, lost: set[int]) -> None:
+        self.source, self.target, self.lost, self.count = source, target, lost, 0
+
+    def carry(self) -> None:
+        try:
+            while packet := os.read(self.source, 1 << 16):
+                if self.count not in self.lost:
+                    os.write(self.target, packet)
+                self.count += 1
+        except BlockingIOError:
+            return
+
+
 class Endpoints:
     """The sockets of all flows."""
 
@@ -177,6 +210,11 @@ class Endpoints:
         self.number = {flow["source"]: i for i, flow in enumerate(case["flows"])}
         self.captures: dict[int, Capture] = {}
         self.of_flow: dict[int, socket.socket] = {}
+        self.relays = {
+            relay["files"][0]: Relay(*relay["files"], set(relay["lost"])) for relay in case["relays"]
+        }
+        for number in self.relays:
+            self.poll.register(number, select.EPOLLIN)
         for name in case["receivers"]:
             enter(spaces, name)
             server = socket.socket()
@@ -225,6 +263,8 @@ class Endpoints:
         for number, _ in self.poll.poll(timeout):
             if number in self.sending:
                 self._send(*self.sending[number])
+            elif number in self.relays:
+                self.relays[number].carry()
             elif number in self.receiving:
                 self._receive(self.receiving[number])
             elif number in self.listening:
@@ -288,12 +328,13 @@ SINK = bytearray(1 << 20)
 
 
 def until(ends: Endpoints, moment: int) -> None:
-    """Serve until a time [ns]. Polls may last a thousandth longer than asked: they end early, then a sleep."""
+    """Serve until a time [ns]. Polls may last a thousandth longer than asked: they end early, then others."""
     while (left := moment - time.time_ns()) > 0:
         if left > 3_000_000:
             ends.serve((left * 99 // 100_000_000 - 1) / 1000)
         else:
-            time.sleep(left / 1e9)
+            select.select([ends.poll], [], [], left / 1e9)
+            ends.serve(0)
 
 
 def run(case: Any, ends: Endpoints) -> dict[str, Any]:
