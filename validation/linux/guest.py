@@ -12,6 +12,7 @@ import heapq
 import json
 import mmap
 import os
+import resource
 import select
 import socket
 import stat
@@ -55,24 +56,26 @@ def begin(folder: str) -> Any:
     os.makedirs("/run/netns")
     mount("none", HERE, "hostfs", 0, folder)
     libc.prctl(29, 1, 0, 0, 0)  # sleep to the nanosecond
+    setting("fs/nr_open", "4000000")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4_000_000, 4_000_000))  # a flow has two, `ip` needs two for a wire
     with open(f"{HERE}/case.json") as file:
         return json.load(file)
 
 
 def setting(name: str, value: str) -> None:
-    with open(f"/proc/sys/net/{name}", "w") as file:
+    with open(f"/proc/sys/{name}", "w") as file:
         file.write(value)
 
 
 def make_network(case: Any) -> dict[str, int]:
     """Network namespaces by name, with links, addresses, routes and queues."""
     spaces = {"": os.open("/proc/self/ns/net", os.O_RDONLY)}
-    setting("core/netdev_max_backlog", "1000000")
+    setting("net/core/netdev_max_backlog", "1000000")
     # TCP may take all memory: what it refuses while a socket is said to be writable would be asked for without end.
     pages = str(case["memory"] * 256)
-    setting("ipv4/tcp_mem", f"{pages} {pages} {pages}")
-    setting("core/rmem_max", "1000000000")
-    setting("core/wmem_max", "1000000000")
+    setting("net/ipv4/tcp_mem", f"{pages} {pages} {pages}")
+    setting("net/core/rmem_max", "1000000000")
+    setting("net/core/wmem_max", "1000000000")
     for name, settings in case["spaces"].items():
         check(libc.unshare(CLONE_NEWNET))
         path = f"/run/netns/{name}"
@@ -81,7 +84,7 @@ def make_network(case: Any) -> dict[str, int]:
         spaces[name] = os.open(path, os.O_RDONLY)
         for key, value in settings.items():
             if "/" in key:
-                setting(key, value)
+                setting(f"net/{key}", value)
     for relay in case["relays"]:
         relay["files"] = []
         for name, device in relay["ends"]:
@@ -183,8 +186,9 @@ def data_only() -> list[tuple[int, int, int, int]]:
 class Relay:
     """A wire whose packets are counted, and some of them lost."""
 
-    def __init__(self, source: int, target: int, lost: set[int]) -> None:
-        self.source, self.target, self.lost, self.count = source, target, lost, 0
+    def __init__(self, files: list[int], lost: set[int]) -> None:
+        self.source, self.target = files
+        self.lost, self.count = lost, 0
 
     def carry(self) -> None:
         try:
@@ -211,7 +215,7 @@ class Endpoints:
         self.captures: dict[int, Capture] = {}
         self.of_flow: dict[int, socket.socket] = {}
         self.relays = {
-            relay["files"][0]: Relay(*relay["files"], set(relay["lost"])) for relay in case["relays"]
+            relay["files"][0]: Relay(relay["files"], set(relay["lost"])) for relay in case["relays"]
         }
         for number in self.relays:
             self.poll.register(number, select.EPOLLIN)
@@ -373,7 +377,7 @@ def statistics(case: Any) -> list[str]:
     """What each queue says of itself."""
     found = []
     for space, device in case["queues"]:
-        command = [case["tc"], "-n", space, "-s", "qdisc", "show", "dev", device]
+        command = [case["tc"], "-n", space, "-s", "-d", "qdisc", "show", "dev", device]
         found.append(subprocess.run(command, capture_output=True, text=True).stdout)
     return found
 
