@@ -57,7 +57,9 @@ def begin(folder: str) -> Any:
     mount("none", HERE, "hostfs", 0, folder)
     libc.prctl(29, 1, 0, 0, 0)  # sleep to the nanosecond
     setting("fs/nr_open", "4000000")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (4_000_000, 4_000_000))  # a flow has two, `ip` needs two for a wire
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (4_000_000, 4_000_000)
+    )  # a flow has two, `ip` needs two for a wire
     with open(f"{HERE}/case.json") as file:
         return json.load(file)
 
