@@ -154,7 +154,7 @@ def test_what_linux_cannot_do_of_links_is_refused_by_name(link: dict, key: str) 
 
 
 def test_other_refusals() -> None:
-    with pytest.raises(ScenarioError, match="drops"):
+    with pytest.raises(ScenarioError, match=r"drops\.segment"):
         plan(replace(scenario(), drops=(Drop(segment=5),)), 1, TODAY)
     with pytest.raises(ScenarioError, match="controls must name one control for each of the 1 groups"):
         plan(scenario(), 1, TODAY, controls=("reno", "cubic"))
@@ -312,3 +312,10 @@ def test_nothing_is_left_of_a_guest_whose_parent_is_killed(false_kernel: Path) -
     parent.wait()
     parent.stdout.close()
     assert ended(folder)
+
+
+def test_chosen_packets_are_lost_before_the_queue() -> None:
+    given = replace(scenario(), drops=(Drop(link="bottleneck", packet=7), Drop(link="bottleneck", packet=3)))
+    told = case(given, plan(given, 1, TODAY))
+    assert told["relays"] == [{"ends": [("r1", "d0"), ("m0x0", "u0")], "lost": (3, 7)}]
+    assert lines(told, "tc", "m0x0") == ["qdisc add dev d1 root netem rate 1000000bit limit 8"]

@@ -15,10 +15,10 @@ import pytest
 import xarray as xr
 
 from tcpdynamics.errors import LinuxError
-from tcpdynamics.validation.linux import OLD, installed, run_linux, run_linux_many
+from tcpdynamics.validation.linux import OLD, TODAY, installed, run_linux, run_linux_many
 from tcpdynamics.validation.linux import run as running
 from tcpdynamics.validation.linux.capture import LAYOUT
-from tcpdynamics.validation.packet import Bottleneck, Flows, Link, Record, Scenario
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario
 
 pytestmark = pytest.mark.slow
 
@@ -210,3 +210,19 @@ def test_what_the_guest_said_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     )
     with pytest.raises(LinuxError, match=r"longer than 3 s.*so far"):
         run_linux(scenario(FIVE), timeout=3.0)
+
+
+def test_chosen_packets_are_lost() -> None:
+    """Packet 10 is segment 9: the handshake's acknowledgement is counted. At the tail a probe saves the timeout."""
+    flow = Flows(rtt=0.1, segments=60, packet_size=1000, initial_window=4, window_limit=20)
+
+    def run(*numbers: int, **options: Any) -> xr.Dataset:
+        lost = tuple(Drop(link="bottleneck", packet=n) for n in numbers)
+        return run_linux(replace(scenario(flow, rate=1e6, buffer=100), drops=lost), **options)
+
+    whole, one = run(), run(10)
+    assert int(whole.sent[0]) == 61 and int(one.sent[0]) == 62
+    twice = one.send_segment.values[np.bincount(one.send_segment.values)[one.send_segment.values] == 2]
+    np.testing.assert_array_equal(twice, 9)
+    np.testing.assert_allclose(one.send_time.values[:20], whole.send_time.values[:20], rtol=0, atol=2e-6)
+    assert [int(run(60, 61, switches=switches).timeouts[0]) for switches in (TODAY, OLD)] == [0, 1]

@@ -44,6 +44,11 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
         "senders": [name for name in made.spaces if name[0] == "a"],
         "receivers": [name for name in made.spaces if name[0] == "b"],
         "plugs": [(w.source, f"e{i}") for i, w in enumerate(made.wires) if w.source[0] == "a"],
+        "relays": [
+            {"ends": list(zip((w.source, w.target), _devices(made, i), strict=True)), "lost": w.lost}
+            for i, w in enumerate(made.wires)
+            if w.lost is not None
+        ],
         "queues": [(w.source, f"d{i}") for i, w in enumerate(made.wires) if w.link is not None],
         "flows": [_flow(f, made) for f in made.flows],
         "duration": nanoseconds(scenario.duration),
@@ -102,6 +107,8 @@ def _batches(made: LinuxPlan) -> list[tuple[str, str, list[str]]]:
     mtu = max(f.packet_size for f in made.flows) - 14
     wires = []
     for i, wire in enumerate(made.wires):
+        if wire.lost is not None:
+            continue  # the guest's program makes it, and carries its packets
         # Both ends have one address, so that each takes what comes, and nobody asks for it.
         address = f"address 02:00:00:{i >> 16 & 255:02x}:{i >> 8 & 255:02x}:{i & 255:02x}"
         a, b = _devices(made, i)

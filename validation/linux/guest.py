@@ -12,8 +12,10 @@ import heapq
 import json
 import mmap
 import os
+import resource
 import select
 import socket
+import stat
 import struct
 import subprocess
 import sys
@@ -54,24 +56,28 @@ def begin(folder: str) -> Any:
     os.makedirs("/run/netns")
     mount("none", HERE, "hostfs", 0, folder)
     libc.prctl(29, 1, 0, 0, 0)  # sleep to the nanosecond
+    setting("fs/nr_open", "4000000")
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (4_000_000, 4_000_000)
+    )  # a flow has two, `ip` needs two for a wire
     with open(f"{HERE}/case.json") as file:
         return json.load(file)
 
 
 def setting(name: str, value: str) -> None:
-    with open(f"/proc/sys/net/{name}", "w") as file:
+    with open(f"/proc/sys/{name}", "w") as file:
         file.write(value)
 
 
 def make_network(case: Any) -> dict[str, int]:
     """Network namespaces by name, with links, addresses, routes and queues."""
     spaces = {"": os.open("/proc/self/ns/net", os.O_RDONLY)}
-    setting("core/netdev_max_backlog", "1000000")
+    setting("net/core/netdev_max_backlog", "1000000")
     # TCP may take all memory: what it refuses while a socket is said to be writable would be asked for without end.
     pages = str(case["memory"] * 256)
-    setting("ipv4/tcp_mem", f"{pages} {pages} {pages}")
-    setting("core/rmem_max", "1000000000")
-    setting("core/wmem_max", "1000000000")
+    setting("net/ipv4/tcp_mem", f"{pages} {pages} {pages}")
+    setting("net/core/rmem_max", "1000000000")
+    setting("net/core/wmem_max", "1000000000")
     for name, settings in case["spaces"].items():
         check(libc.unshare(CLONE_NEWNET))
         path = f"/run/netns/{name}"
@@ -80,7 +86,12 @@ def make_network(case: Any) -> dict[str, int]:
         spaces[name] = os.open(path, os.O_RDONLY)
         for key, value in settings.items():
             if "/" in key:
-                setting(key, value)
+                setting(f"net/{key}", value)
+    for relay in case["relays"]:
+        relay["files"] = []
+        for name, device in relay["ends"]:
+            enter(spaces, name)
+            relay["files"].append(tunnel(device))
     enter(spaces, "")
     for number, (tool, space, lines) in enumerate(case["batches"]):
         path = f"/run/batch{number}"
@@ -91,6 +102,17 @@ def make_network(case: Any) -> dict[str, int]:
         if done.returncode:
             raise RuntimeError(f"{tool} in {space or 'the first space'}: {done.stderr.strip()[-400:]}")
     return spaces
+
+
+def tunnel(device: str) -> int:
+    """A device whose packets this program carries."""
+    if not os.path.exists("/run/tun"):
+        os.mknod("/run/tun", stat.S_IFCHR | 0o600, os.makedev(10, 200))
+    file = os.open("/run/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(
+        file, 0x400454CA, struct.pack("16sH14x", device.encode(), 0x1001)
+    )  # IP packets, nothing before them
+    return file
 
 
 def enter(spaces: dict[str, int], name: str) -> None:
@@ -163,6 +185,23 @@ def data_only() -> list[tuple[int, int, int, int]]:
             (RETURN, 0, 0, SNAP), (RETURN, 0, 0, 0)]  # fmt: skip
 
 
+class Relay:
+    """A wire whose packets are counted, and some of them lost."""
+
+    def __init__(self, files: list[int], lost: set[int]) -> None:
+        self.source, self.target = files
+        self.lost, self.count = lost, 0
+
+    def carry(self) -> None:
+        try:
+            while packet := os.read(self.source, 1 << 16):
+                if self.count not in self.lost:
+                    os.write(self.target, packet)
+                self.count += 1
+        except BlockingIOError:
+            return
+
+
 class Endpoints:
     """The sockets of all flows."""
 
@@ -177,6 +216,11 @@ class Endpoints:
         self.number = {flow["source"]: i for i, flow in enumerate(case["flows"])}
         self.captures: dict[int, Capture] = {}
         self.of_flow: dict[int, socket.socket] = {}
+        self.relays = {
+            relay["files"][0]: Relay(relay["files"], set(relay["lost"])) for relay in case["relays"]
+        }
+        for number in self.relays:
+            self.poll.register(number, select.EPOLLIN)
         for name in case["receivers"]:
             enter(spaces, name)
             server = socket.socket()
@@ -225,6 +269,8 @@ class Endpoints:
         for number, _ in self.poll.poll(timeout):
             if number in self.sending:
                 self._send(*self.sending[number])
+            elif number in self.relays:
+                self.relays[number].carry()
             elif number in self.receiving:
                 self._receive(self.receiving[number])
             elif number in self.listening:
@@ -288,12 +334,13 @@ SINK = bytearray(1 << 20)
 
 
 def until(ends: Endpoints, moment: int) -> None:
-    """Serve until a time [ns]. Polls may last a thousandth longer than asked: they end early, then a sleep."""
+    """Serve until a time [ns]. Polls may last a thousandth longer than asked: they end early, then others."""
     while (left := moment - time.time_ns()) > 0:
         if left > 3_000_000:
             ends.serve((left * 99 // 100_000_000 - 1) / 1000)
         else:
-            time.sleep(left / 1e9)
+            select.select([ends.poll], [], [], left / 1e9)
+            ends.serve(0)
 
 
 def run(case: Any, ends: Endpoints) -> dict[str, Any]:
@@ -332,7 +379,7 @@ def statistics(case: Any) -> list[str]:
     """What each queue says of itself."""
     found = []
     for space, device in case["queues"]:
-        command = [case["tc"], "-n", space, "-s", "qdisc", "show", "dev", device]
+        command = [case["tc"], "-n", space, "-s", "-d", "qdisc", "show", "dev", device]
         found.append(subprocess.run(command, capture_output=True, text=True).stdout)
     return found
 

@@ -22,7 +22,7 @@ PREFIX = "tcpdynamics-linux-"
 #: What a guest may write into one file [512 bytes], and into its folder what its packets take.
 LARGEST_FILE = 8_000_000
 #: Waits until whoever holds its input is gone, however; then ends the guest's processes and clears its folder.
-#: The guest is a session of its own, and its number stands in the file `pid`.
+#: The guest leads a process group, whose number stands in the file `pid`.
 WATCHER = """
 cd / || exit 1
 trap '' INT TERM HUP

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from tcpdynamics.errors import ScenarioError, shown
 from tcpdynamics.quantities import numbered
 
-from ..ns2.plan import sizes, starts
+from ..ns2.plan import chosen_losses, sizes, starts
 from ..packet.scenario.flows import Flows
 from ..packet.scenario.link import Link
 from ..packet.scenario.routes import Routes, ends
@@ -42,12 +43,15 @@ class Wire:
         What `tc` is told, with `DEV` for the device.
     link : int or None
         The scenario's link whose queue it is.
+    lost : tuple of int or None
+        Packets to lose, counted from 0 in the order in which they come; None of a wire on which none is counted.
     """
 
     source: str
     target: str
     lines: tuple[str, ...] = ()
     link: int | None = None
+    lost: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -96,18 +100,23 @@ class LinuxPlan:
         Name of a network name space -> its settings below net, and under "control" that of its receivers.
     links : tuple of Link
         Those of the scenario, one-way.
+    lost : dict
+        Index of a link -> the packets to lose there, counted from 0 in the order of arrival.
     """
 
     links: tuple[Link, ...]
+    lost: dict[int, tuple[int, ...]] = field(default_factory=dict)
     spaces: dict[str, dict[str, str]] = field(default_factory=dict)
     wires: list[Wire] = field(default_factory=list)
     flows: list[LinuxFlow] = field(default_factory=list)
     paced: bool = False
 
-    def wire(self, source: str, target: str, lines: tuple[str, ...] = (), link: int | None = None) -> int:
+    def wire(
+        self, source: str, target: str, lines: tuple[str, ...] = (), link: int | None = None, lost: Any = None
+    ) -> int:
         """The number of a wire, the one that is there already if it is the same."""
-        wire = Wire(source, target, lines, link)
-        if link is None and wire in self.wires:
+        wire = Wire(source, target, lines, link, lost)
+        if link is None and lost is None and wire in self.wires:
             return self.wires.index(wire)
         for name in (source, target):
             self.spaces.setdefault(name, {"ipv4/ip_forward": "1"})
@@ -145,7 +154,7 @@ def plan(
     >>> from tcpdynamics.validation.packet import Bottleneck
     >>> made = plan(Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50)), 1, LinuxSwitches())
     >>> [(wire.source, wire.target) for wire in made.wires]
-    [('r1', 'r2'), ('s', 'r1'), ('r2', 'd'), ('d', 's')]
+    [('r1', 'r2'), ('s', 'r1'), ('r2', 'd'), ('d', 's'), ('a0', 's'), ('d', 'b0')]
     >>> made.wires[0].lines
     ('qdisc add dev DEV root netem rate 1000000bit limit 50',)
     """
@@ -183,7 +192,7 @@ def _dumbbell(
     """A quarter of the RTT before the bottleneck, a quarter after it, half on a direct way back."""
     assert scenario.bottleneck is not None
     link = scenario.bottleneck.as_link("r1", "r2")
-    made = LinuxPlan((link,))
+    made = LinuxPlan((link,), chosen_losses(scenario))
     largest = max(group.packet_size for group in scenario.flows)
     middle = _pass(made, 0, link, largest, disciplines.get(scenario.link_names[0]))
     rtts = [float(rtt) for group in scenario.flows for rtt in np.linspace(*group.rtts(), group.count)]
@@ -221,7 +230,7 @@ def _network(
 ) -> LinuxPlan:
     """Each node is a space, each link one wire or several."""
     routes = Routes(scenario.ways)
-    made = LinuxPlan(tuple(scenario.ways))
+    made = LinuxPlan(tuple(scenario.ways), chosen_losses(scenario))
     names = {
         node: f"n{i}"
         for i, node in enumerate(dict.fromkeys(n for w in scenario.ways for n in (w.source, w.target)))
@@ -267,11 +276,17 @@ def _pass(
 ) -> tuple[int, ...]:
     """The wires of a link: losses where they need a place of their own, the queue, the delay."""
     stages = list(queue(link, largest, words))
-    stops = [source or link.source, *(f"m{index}x{i}" for i in range(1, len(stages))), target or link.target]
-    return tuple(
+    source, target = source or link.source, target or link.target
+    before = []
+    if index in made.lost:
+        before = [made.wire(source, f"m{index}x0", lost=made.lost[index])]
+        source = f"m{index}x0"
+    stops = [source, *(f"m{index}x{i}" for i in range(1, len(stages))), target]
+    after = [
         made.wire(stops[i], stops[i + 1], lines, index if of_queue else None)
         for i, (lines, of_queue) in enumerate(stages)
-    )
+    ]
+    return (*before, *after)
 
 
 def _add(
@@ -343,10 +358,6 @@ def _refuse(scenario: Scenario) -> None:
             raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
     if scenario.count > MOST_FLOWS:
         raise ScenarioError(f"flows.count: Linux's addresses here are for {MOST_FLOWS:,} flows")
-    if scenario.drops:
-        raise ScenarioError(
-            "drops: chosen packets are not lost for Linux yet; take links.loss, or leave them out"
-        )
 
 
 def _refusals(group: Flows) -> Iterator[str]:

@@ -166,7 +166,7 @@ def red_burst(weight: float, least: float) -> int:
     Examples
     --------
     >>> red_burst(0.002, 5.0)
-    43
+    48
     """
     import math
 

@@ -170,4 +170,4 @@ def _between(answer: dict[str, Any], flows: int) -> np.ndarray:
         np.array([row or (0, 0) for row in answer[key]], np.int64).reshape(flows, 2)
         for key in ("warm", "end")
     )
-    return np.asarray(np.where(warm[:, :1] + end[:, :1] >= 0, end - warm, 0))
+    return np.asarray(end - warm)

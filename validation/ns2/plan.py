@@ -121,7 +121,7 @@ def plan(scenario: Scenario, seed: int) -> Plan:
             raise ScenarioError(
                 f"links.queue_parameters.ns2 of link {link.name} is 2, for a single flow only; take 1"
             )
-    return Plan(nodes, links, tuple(flows), _lost(scenario))
+    return Plan(nodes, links, tuple(flows), chosen_losses(scenario))
 
 
 def _dumbbell(scenario: Scenario, groups: Sequence[Any]) -> tuple[tuple[Link, ...], list[PlannedFlow]]:
@@ -182,12 +182,15 @@ def sizes(group: Flows, rng: np.random.Generator) -> list[int | None]:
     return [max(1, round(float(x))) for x in drawn]
 
 
-def _lost(scenario: Scenario) -> dict[int, tuple[int, ...]]:
+def chosen_losses(scenario: Scenario) -> dict[int, tuple[int, ...]]:
+    """Index of a link -> the packets to lose there, counted from 0 in the order of arrival."""
     lost: dict[int, set[int]] = {}
     for drop in scenario.drops:
         if drop.packet is None or drop.link is None:
             key = "segment" if drop.segment is not None else "ack"
-            raise ScenarioError(f"drops.{key}: ns-2 cannot choose by it; give drops.link and drops.packet")
+            raise ScenarioError(
+                f"drops.{key}: neither ns-2 nor Linux can choose by it; give drops.link and drops.packet"
+            )
         if drop.packet > LARGEST:
             raise ScenarioError(f"drops.packet: ns-2 counts up to {LARGEST:,}, got {drop.packet:,}")
         lost.setdefault(scenario.link_names.index(drop.link), set()).add(drop.packet)
