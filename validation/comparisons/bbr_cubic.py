@@ -108,7 +108,9 @@ class BbrVsCubic(Comparison):
     def scenario(self, buffer: float) -> Scenario:
         """The link with a buffer of so many bandwidth-delay products; BBR's flow is the first."""
         packets = max(2, round(buffer * self.rate * self.rtt / PACKET))
-        one = {"rtt": self.rtt, "packet_size": int(PACKET / 8), "window_limit": 4000, "start_spread": 1.0}
+        one: dict[str, Any] = {
+            "rtt": self.rtt, "packet_size": int(PACKET / 8), "window_limit": 4000, "start_spread": 1.0,
+        }  # fmt: skip
         groups = (Flows(1, **one), Flows(self.cubic, control="cubic", **one))
         return Scenario(
             groups, Bottleneck(self.rate, packets), self.duration, self.warm_up,
@@ -156,15 +158,14 @@ class BbrVsCubic(Comparison):
         expected = [published_share(x, self.rate / PACKET, self.rtt) for x in buffers]
         published = xr.DataArray(expected, {"buffer": buffers}, ("buffer",))
         low, high = share["low"] - published, share["high"] - published
-        across = (low <= 0) & (high >= 0)
-        nearest = xr.where(across, 0.0, np.minimum(abs(low), abs(high)))
-        graded = grade_distance(nearest.values, np.maximum(abs(low), abs(high)).values, AGREES, CLOSE)
+        least = np.maximum(np.maximum(low.values, -high.values), 0.0)
+        most = np.maximum(abs(low.values), abs(high.values))
         result = xr.Dataset({
             "share": share["mean"], "share_low": share["low"], "share_high": share["high"],
             "loss": found["mean"].sel(quantity="loss rate", drop=True),
             "use": found["mean"].sel(quantity="use of the link", drop=True),
             "published": published, "difference": share["mean"] - published, "low": low, "high": high,
-            "verdict": ("buffer", graded),
+            "verdict": ("buffer", grade_distance(least, most, AGREES, CLOSE)),
         })  # fmt: skip
         result.attrs = self.attributes() | {
             "linux": "run for this comparison" if live else f"as recorded with {kernel()}"

@@ -256,22 +256,22 @@ class PacketsVsLinux(Comparison):
 
     def record(self) -> dict[str, Any]:
         """Run Linux alone on all cases; what `linux_recorded.json` is to hold of them."""
-        runs = {}
         told: dict[str, str] = {}
-        cells = self._cells()
+
+        def one(flows: int, switches: LinuxSwitches, control: str, seed: int) -> list[float]:
+            run = run_linux(self.scenario(flows, {}), seed, self.timeout, switches, (control,))
+            told.update(kernel=run.attrs["simulator"], options=run.attrs["kernel"])
+            return [float(f"{x:.9g}") for x in quantities(run, self.scenario(flows, {})).values]
+
         with ThreadPoolExecutor(self.workers) as pool:
             jobs = {
                 key(self.scenario(n, {}), switches, (control,), seed): pool.submit(
-                    run_linux, self.scenario(n, {}), seed, self.timeout, switches, (control,)
+                    one, n, switches, control, seed
                 )
-                for (_, n), (switches, control) in cells.items()
+                for (_, n), (switches, control) in self._cells().items()
                 for seed in self._seeds()
             }
-            for name, job in tracked(list(jobs.items())):
-                run = job.result()
-                told = {"kernel": run.attrs["simulator"], "options": run.attrs["kernel"]}
-                scenario = self.scenario(run.sizes["flow"], {})
-                runs[name] = [float(f"{x:.9g}") for x in quantities(run, scenario).values]
+            runs = {name: job.result() for name, job in tracked(list(jobs.items()))}
         return told | {"runs": dict(sorted(runs.items()))}
 
     @staticmethod
