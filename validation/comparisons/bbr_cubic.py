@@ -14,7 +14,7 @@ from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.errors import DomainError
 from tcpdynamics.progress import tracked
 
-from ..linux import TODAY, installed, run_linux
+from ..linux import TODAY, run_linux
 from ..packet import Bottleneck, Flows, Scenario
 from ..statistics import mean_interval
 from .comparison import Comparison, check_length, counts, grade_distance
@@ -117,13 +117,13 @@ class BbrVsCubic(Comparison):
             f"BBR and CUBIC, buffer of {buffer:g} bandwidth-delay products", self.seed,
         )  # fmt: skip
 
-    def run(self, live: bool | None = None) -> xr.Dataset:
+    def run(self, live: bool = False) -> xr.Dataset:
         """Run Linux, or take what it gave; compare with the published model.
 
         Parameters
         ----------
-        live : bool, optional
-            Run Linux now, or take what it gave where it was last run. Default: now if it is built.
+        live : bool
+            Run Linux now; else take what it gave where it was last run.
 
         Returns
         -------
@@ -138,7 +138,6 @@ class BbrVsCubic(Comparison):
         NoRecordError
             If it is not to be run and there is no record of just these runs.
         """
-        live = installed() if live is None else live
         with ThreadPoolExecutor(self.workers if live else 1) as pool:
             jobs = [
                 [pool.submit(self._one, buffer, seed, live) for seed in self._seeds()]

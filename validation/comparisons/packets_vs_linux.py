@@ -21,7 +21,7 @@ from tcpdynamics.errors import DomainError
 from tcpdynamics.limits import check_work
 from tcpdynamics.progress import tracked
 
-from ..linux import OLD, TODAY, LinuxSwitches, installed, run_linux
+from ..linux import OLD, TODAY, LinuxSwitches, run_linux
 from ..packet import Bottleneck, Flows, Record, Scenario, simulate
 from ..statistics import mean_interval, two_sample
 from .comparison import Comparison, check_length, counts, grade
@@ -126,13 +126,13 @@ class PacketsVsLinux(Comparison):
             epoch=EPOCH, slice=5.0, record=Record(sends=True), clock="grid",
         )  # fmt: skip
 
-    def run(self, live: bool | None = None) -> xr.Dataset:
+    def run(self, live: bool = False) -> xr.Dataset:
         """Run both and compare.
 
         Parameters
         ----------
-        live : bool, optional
-            Run Linux now, or take what it gave where it was last run. Default: now if it is built.
+        live : bool
+            Run Linux now; else take what it gave where it was last run.
 
         Returns
         -------
@@ -150,7 +150,6 @@ class PacketsVsLinux(Comparison):
         NoRecordError
             If it is not to be run and there is no record of just these runs.
         """
-        live = installed() if live is None else live
         check_work(
             f"{self.seeds} replications of {len(LINUX) + len(SIMULATED)} senders",
             self.seeds * sum(self.scenario(n, {}).work for n in self.flows) * (len(LINUX) + len(SIMULATED)),
