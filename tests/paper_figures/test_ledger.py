@@ -239,14 +239,16 @@ def test_results_are_the_same_whoever_runs_them_and_resume(
     assert run("leap.star", "tiny", cases=reno, store=store).equals(whole)
 
 
-def test_what_ns2_lacks_is_left_empty(tiny: Whole) -> None:
+def test_what_a_judge_lacks_is_left_empty(tiny: Whole) -> None:
     for claim in ledger.claims().values():
         if claim.experiment:
             data = tiny.results[claim.experiment]
-            assert decide(claim, "tiny", data=data, ns2=data.where(False)).ns2 is None
+            without = decide(claim, "tiny", data=data, ns2=data.where(False), linux=data.where(False))
+            assert without.ns2 is None and without.linux is None
     one = ledger.get_claim("sub_packet.fig3.locked_out")
     data = tiny.results[one.experiment]
-    assert decide(one, "tiny", data=data, ns2=data).ns2 is not None
+    beside = decide(one, "tiny", data=data, ns2=data, linux=data)
+    assert beside.ns2 is not None and beside.linux == beside.ns2
 
 
 def test_a_value_is_over_readings_and_replications(tiny: Whole) -> None:

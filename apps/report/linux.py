@@ -1,0 +1,74 @@
+"""The report's section on Linux: what holds on the TCP that people run, and BBR against CUBIC."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tcpdynamics.validation.comparisons import BbrVsCubic, PacketsVsLinux
+
+from .sections import Section, section_of
+from .steps import Tell, step
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+STEP = "comparing with Linux"
+#: Quantities of the table of switches.
+MOVED = ("loss rate", "silent round trips", "Jain's index, 20 s", "locked out for 20 s", "timeouts")
+
+
+def section(tell: Tell) -> Section:
+    """Take what Linux gave, simulate the same, draw both."""
+    comparison = PacketsVsLinux(**PacketsVsLinux.quick)
+    with step(STEP, tell):
+        result = comparison.run()
+        shares = BbrVsCubic().run()
+    at = comparison.switches_at
+    return section_of(
+        "linux", "The TCP that people run", answer(result, at),
+        {"linux": PacketsVsLinux.figure(result), "bbr_cubic": BbrVsCubic.figure(shares)},
+        flows=at, seeds=comparison.seeds, heads=[str(name) for name in result.sender.values],
+        rows=rows(result, at), switches=switches(result), moved=MOVED,
+        paragraphs=PacketsVsLinux.paragraph(result).split("\n\n"), shares=BbrVsCubic.paragraph(shares),
+    )  # fmt: skip
+
+
+def _shown(mean: float, low: float, high: float, sign: str = "") -> str:
+    return f"{mean:{sign}.3g} [{low:{sign}.3g}, {high:{sign}.3g}]"
+
+
+def rows(result: xr.Dataset, flows: int) -> list[tuple[str, str, list[str]]]:
+    """A line for each quantity: its name, its unit, and each sender's mean with its interval."""
+    part = result.sel(flows=flows)
+    lines = []
+    for quantity, unit in zip(part["quantity"].values, part.quantity_unit.values, strict=True):
+        cells = [
+            _shown(float(one["mean"]), float(one.mean_low), float(one.mean_high))
+            for one in (part.sel(sender=name, quantity=quantity) for name in part.sender.values)
+        ]
+        lines.append((str(quantity), str(unit), cells))
+    return lines
+
+
+def switches(result: xr.Dataset) -> list[tuple[str, list[str]]]:
+    """A line for each switch of Linux: by how much it moves each quantity."""
+    return [
+        (
+            str(name),
+            [
+                _shown(float(one.effect), float(one.effect_low), float(one.effect_high), "+")
+                for one in (result.sel(switch=name, quantity=quantity) for quantity in MOVED)
+            ],
+        )
+        for name in result.switch.values
+    ]
+
+
+def answer(result: xr.Dataset, flows: int) -> str:
+    """One sentence, made from the numbers."""
+    part = result.sel(flows=flows)
+    losses = {
+        str(name): float(part["mean"].sel(sender=name, quantity="loss rate")) for name in part.sender.values
+    }
+    said = ", ".join(f"{name} {loss:.1%}" for name, loss in losses.items())
+    return f"{flows} flows on 1 Mbit/s lose: {said}."

@@ -1,0 +1,128 @@
+"""The simulator and the chains beside Linux, by recorded runs; live ones are slow."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tcpdynamics.errors import DomainError, NoRecordError
+from tcpdynamics.validation.comparisons import BbrVsCubic, PacketsVsLinux
+from tcpdynamics.validation.comparisons.bbr_cubic import published_share
+from tcpdynamics.validation.comparisons.linux_record import key, recorded, stored
+from tcpdynamics.validation.comparisons.packets_vs_linux import (
+    LINUX,
+    QUANTITIES,
+    SIMULATED,
+    SWITCHES,
+    hangs,
+    table,
+)
+from tcpdynamics.validation.linux import OLD, TODAY, installed
+
+
+@pytest.fixture(scope="module")
+def crowd() -> xr.Dataset:
+    return PacketsVsLinux(seeds=3, flows=(40, 100)).run()
+
+
+def test_quantities_are_shares_and_the_laws_sum_to_one(crowd: xr.Dataset) -> None:
+    assert list(crowd.sender.values) == [*LINUX, *SIMULATED]
+    law = crowd["mean"].sel(
+        quantity=["silent round trips", "one packet sent", "two sent", "three sent", "four or more sent"]
+    )
+    np.testing.assert_allclose(law.sum("quantity"), 1.0, atol=1e-8)
+    shares = crowd["mean"].sel(quantity=[q for q, unit in QUANTITIES.items() if unit == "1"])
+    assert (shares >= 0).all() and (shares <= 1 + 1e-9).all()
+    assert (crowd.mean_low <= crowd["mean"]).all() and (crowd["mean"] <= crowd.mean_high).all()
+    assert (crowd["mean"].sel(quantity="use of the link") > 0.9).all()
+
+
+def test_more_flows_lose_more_and_each_chain_knows_silence(crowd: xr.Dataset) -> None:
+    loss = crowd["mean"].sel(quantity="loss rate")
+    assert (loss.sel(flows=100) > loss.sel(flows=40)).all()
+    for name in ("printed", "compiled"):
+        assert ((crowd[name] > 0) & (crowd[name] < 1)).all()
+        assert (crowd[name].sel(flows=100) > crowd[name].sel(flows=40)).all()
+
+
+def test_words_and_figure_come_from_the_result(crowd: xr.Dataset) -> None:
+    text = PacketsVsLinux.paragraph(crowd)
+    assert str(stored()["kernel"]) in text and "tail loss probes" in text
+    assert len(PacketsVsLinux.figure(crowd).data) == 4 * (len(LINUX) + len(SIMULATED))
+    lines = table(crowd, 100)
+    assert len(lines) == len(LINUX) + len(SIMULATED) + 1 + len(QUANTITIES)
+    assert list(crowd.switch.values) == list(SWITCHES)
+
+
+def test_a_hang_is_the_longest_time_without_a_packet() -> None:
+    scenario = PacketsVsLinux(flows=(3,), switches_at=3).scenario(3, {})
+    run = xr.Dataset(
+        {"send_time": ("send", [1.0, 30.0, 40.0]), "send_flow": ("send", [0, 0, 1])}, {"flow": [0, 1, 2]}
+    )
+    assert hangs(run, scenario).tolist() == [190.0, 180.0, 200.0]
+
+
+def test_a_run_that_is_not_recorded_is_said_to_be_none() -> None:
+    comparison = PacketsVsLinux(seeds=2, duration=33.0)
+    with pytest.raises(NoRecordError, match=r"no record of Linux for 40 flows with seed \d+"):
+        comparison.run()
+    scenario = comparison.scenario(40, {})
+    assert key(scenario, OLD, ("reno",), 1) != key(scenario, TODAY, ("reno",), 1)
+    with pytest.raises(NoRecordError):
+        recorded(scenario, OLD, ("reno",), 1, tuple(QUANTITIES))
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: PacketsVsLinux(seeds=1), "seeds must be at least 2"),
+        (lambda: PacketsVsLinux(flows=()), "flows must list"),
+        (lambda: PacketsVsLinux(switches_at=7), "switches_at must be one of"),
+        (lambda: BbrVsCubic(seeds=1), "seeds must be at least 2"),
+        (lambda: BbrVsCubic(buffers=(0.0,)), "buffers must be positive"),
+        (lambda: BbrVsCubic(buffers=()), "buffers must list"),
+    ],
+)
+def test_bad_settings(make: type, words: str) -> None:
+    with pytest.raises(DomainError, match=words):
+        make()
+
+
+def test_bbr_takes_less_of_a_deeper_buffer() -> None:
+    result = BbrVsCubic().run()
+    assert float(result.share.sel(buffer=0.5)) > 0.6 > float(result.share.sel(buffer=20))
+    assert ((result.share_low > 0) & (result.share_high < 1)).all()
+    assert (result.use > 0.9).all()
+    assert result.published.values == pytest.approx(
+        [published_share(x, 1e7 / 12_000, 0.04) for x in result.buffer.values]
+    )
+    assert "0.5: " in BbrVsCubic.paragraph(result) and len(BbrVsCubic.figure(result).data) == 2
+
+
+def test_the_published_share_is_where_the_window_meets_the_queue() -> None:
+    """(1-p)(q + c l) = 2 (1-p) c ((p q + 4)/c + l), by substitution."""
+    rate, rtt = 833.0, 0.04
+    for buffer in (2.0, 7.0, 20.0):
+        queue = buffer * rate * rtt
+        kept = 1 - (queue / rate + rtt + 0.2) / 10
+        p = 1 - published_share(buffer, rate, rtt) / kept
+        assert (1 - p) * (queue + rate * rtt) == pytest.approx(
+            2 * (1 - p) * rate * ((p * queue + 4) / rate + rtt)
+        )
+
+
+@pytest.mark.slow
+def test_linux_gives_what_was_recorded() -> None:
+    """The same bytes, so the same numbers."""
+    if not installed():
+        pytest.skip("Linux as judge is not built")
+    comparison = dataclasses.replace(PacketsVsLinux(), seeds=2)
+    found = json.loads(json.dumps(comparison.record()))
+    if found["options"] != stored()["options"]:
+        pytest.skip("another kernel than that of the record")
+    for name, values in found["runs"].items():
+        assert values == pytest.approx(stored()["runs"][name], rel=1e-8)
