@@ -371,7 +371,7 @@ def quantities(run: xr.Dataset, scenario: Scenario) -> xr.DataArray:
         float(np.median(gaps)),
         float(np.quantile(gaps, 0.9)),
         run["timeouts"].values.sum() / measured,
-        float(run["link_utilisation"].values[0]),
+        round(float(run["link_utilisation"].values[0]), 4),
     ]
     return xr.DataArray(values, dims="quantity", coords={"quantity": list(QUANTITIES)})
 
