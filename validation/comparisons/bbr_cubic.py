@@ -212,12 +212,15 @@ class BbrVsCubic(Comparison):
             },
         )  # fmt: skip
         picture.add_scatter(
-            x=result.buffer.values, y=result.published.values, name="published model", mode="lines",
+            x=result.buffer.values, y=result.published.values, name="published model", mode="lines+markers",
             line={"color": COLOURS[1], "dash": "dash"},
         )  # fmt: skip
         picture.add_hline(y=0.5, line={"width": 1, "color": "#777777"})
         picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
-        picture.update_xaxes(title_text="buffer [bandwidth-delay products]", type="log")
+        picture.update_xaxes(
+            title_text="buffer [bandwidth-delay products]", type="log", tickvals=result.buffer.values,
+            ticktext=[f"{x:g}" for x in result.buffer.values],
+        )  # fmt: skip
         picture.update_yaxes(title_text="share of BBR's flow", range=[0, 1])
         return picture
 
