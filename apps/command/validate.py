@@ -65,9 +65,13 @@ _COMPARISONS = {
         "BbrVsCubic",
         "One BBR flow against CUBIC over the size of the buffer, in Linux, beside the published model.",
     ),
+    "linux-sends": (
+        "LinuxSends",
+        "Single flows with chosen losses beside Linux, send by send: what decides the first difference.",
+    ),
 }
 #: Those of Linux, which have recorded results.
-_OF_LINUX = ("bbr-cubic",)
+_OF_LINUX = ("bbr-cubic", "linux-sends")
 
 
 def _runner(name: str) -> Callable[..., None]:

@@ -26,8 +26,8 @@ SENDERS = {"sack": True, "newreno": False}
 class LinuxSwitches:
     """Behaviours of Linux that can be switched, and what it takes where a scenario says nothing.
 
-    RACK and proportional rate reduction have no switch: of the kernel tried, 7.2, all senders with SACK have both. Without
-    SACK (`sender="newreno"`) losses are found by duplicates alone.
+    RACK and proportional rate reduction have no switch: of the kernel tried, 7.2, all senders with SACK have both.
+    Without SACK (`sender="newreno"`) losses are found by duplicates alone; the reduction is there, too.
 
     Attributes
     ----------
