@@ -307,7 +307,9 @@ def validate_linux(live: bool, as_json: bool, output: Path | None, force: bool) 
 def _fluid_command(name: str) -> click.Command:
     text = _COMPARISONS[name][1]
     live = click.Option(
-        ["--live"], is_flag=True, help="Run Linux now (half an hour) instead of taking its recorded results."
+        ["--live"],
+        is_flag=True,
+        help="Run Linux now (up to half an hour) instead of taking its recorded results.",
     )
     command = click.Command(
         name,

@@ -20,6 +20,21 @@ from tcpdynamics.validation.comparisons.linux_sends import (
 from tcpdynamics.validation.comparisons.send_difference import Kind, Losses, Sends, difference
 from tcpdynamics.validation.linux import installed
 
+#: Lists that agree, of each of ours and each sender; what decides the first difference: as docs/linux.md has them.
+AGREE = [0, 0, 0, 0, 4, 5, 4, 5]
+KINDS = {
+    Kind.NONE: 18,
+    Kind.TIMEOUT: 18,
+    Kind.RESTART: 16,
+    Kind.BY_TIME: 16,
+    Kind.LOST_AGAIN: 0,
+    Kind.REDUCTION: 36,
+    Kind.THRESHOLD: 16,
+    Kind.GROWTH: 2,
+    Kind.AFTER_TIMEOUT: 6,
+    Kind.OTHER: 0,
+}
+
 
 @pytest.fixture(scope="module")
 def result() -> xr.Dataset:

@@ -175,7 +175,7 @@ class LinuxSends(Comparison):
         lists = drawn(self.lists, self.seed)
         theirs = {
             (sender, one): self._theirs(sender, one, OLD, live)
-            for sender in tracked(SENDERS)
+            for sender in tracked(list(SENDERS))
             for one in lists
         }
         found = [

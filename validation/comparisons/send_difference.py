@@ -135,7 +135,7 @@ def wheel(timeout: float) -> float:
     level = 0
     while timeout >= 0.063 * 8**level:
         level += 1
-    return 0.001 * 8**level
+    return float(0.001 * 8**level)
 
 
 def difference(
@@ -224,7 +224,7 @@ class _Parting:
     def _recovery(self, now: float) -> tuple[str, bool]:
         """State at the parting: "none", "open", "over" or "timer"; whether its loss met a full advertised window."""
         time, segment = self.ours.time[: self.at], self.ours.segment[: self.at]
-        arrived = {}
+        arrived: dict[int, float] = {}
         top, point, timer, filled = -1, -1, False, False
         for i, (t, s) in enumerate(zip(time.tolist(), segment.tolist(), strict=True)):
             if s <= top:
