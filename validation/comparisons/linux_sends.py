@@ -134,11 +134,9 @@ class LinuxSends(Comparison):
 
         In Linux the acknowledgement that ends the handshake passes the bottleneck too, so that packets count one more.
         """
-        more = (
-            {"min_rto": 0.2}
-            if ours is None
-            else {"rules": "rfc", "handshake": True, "initial_window": 2, "max_backoff": 65536} | ours
-        )
+        more: dict[str, Any] = {}
+        if ours is not None:
+            more = {"rules": "rfc", "handshake": True, "initial_window": 2, "max_backoff": 65536} | ours
         flow = Flows(
             rtt=RTT, packet_size=SIZE, segments=SEGMENTS, window_limit=losses.window, max_rto=120.0,
             **SENDERS[sender], **more,
