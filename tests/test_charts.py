@@ -169,7 +169,7 @@ def test_simulations_are_drawn() -> None:
         (xr.Dataset({"x": 1.0}), "got a Dataset without it"),
         (3, "got a int without it"),
         (xr.Dataset(attrs={"solver": "guess"}), "got solver 'guess'"),
-        (xr.Dataset(attrs={"comparison": "Guess"}), "'Guess', which is unknown; known: LeapVsPackets"),
+        (xr.Dataset(attrs={"comparison": "Guess"}), "'Guess', which is unknown; known: BbrVsCubic"),
     ],
 )
 def test_what_is_no_result_is_refused(what: Any, words: str) -> None:

@@ -65,9 +65,13 @@ _COMPARISONS = {
         "BbrVsCubic",
         "One BBR flow against CUBIC over the size of the buffer, in Linux, beside the published model.",
     ),
+    "linux-sends": (
+        "LinuxSends",
+        "Single flows with chosen losses beside Linux, send by send: what decides the first difference.",
+    ),
 }
 #: Those of Linux, which have recorded results.
-_OF_LINUX = ("bbr-cubic",)
+_OF_LINUX = ("bbr-cubic", "linux-sends")
 
 
 def _runner(name: str) -> Callable[..., None]:
@@ -303,7 +307,9 @@ def validate_linux(live: bool, as_json: bool, output: Path | None, force: bool) 
 def _fluid_command(name: str) -> click.Command:
     text = _COMPARISONS[name][1]
     live = click.Option(
-        ["--live"], is_flag=True, help="Run Linux now (half an hour) instead of taking its recorded results."
+        ["--live"],
+        is_flag=True,
+        help="Run Linux now (up to half an hour) instead of taking its recorded results.",
     )
     command = click.Command(
         name,

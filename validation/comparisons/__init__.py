@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
     from .ladder import SenderChainLadder as SenderChainLadder
     from .leap import LeapVsPackets as LeapVsPackets
+    from .linux_sends import LinuxSends as LinuxSends
     from .lock_out import LockOut as LockOut
     from .logistic import LogisticVsFluid as LogisticVsFluid
     from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _HOME_OF = {
     "BbrVsCubic": "bbr_cubic",
     "LeapVsPackets": "leap",
+    "LinuxSends": "linux_sends",
     "LockOut": "lock_out",
     "LogisticVsFluid": "logistic",
     "LotkaVolterraVsFluid": "lotka_volterra",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import hashlib
 import json
@@ -11,6 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -235,11 +235,19 @@ def _make(tree: Path, made: Path, jobs: int, tell: Tell) -> None:
     _call(_command(tree, made, f"-j{jobs}", "linux"), "compiling", hear)
 
 
+#: If the process that builds is killed, so is `make`, which takes away what is half written. A program of its own sets
+#: that, since Python's way to do it between fork and exec is refused beside other threads.
+_END_WITH_PARENT = (
+    f"import ctypes, os, sys; ctypes.CDLL(None).prctl(1, {int(signal.SIGTERM)}, 0, 0, 0); "
+    "os.execvp(sys.argv[1], sys.argv[1:])"
+)
+
+
 def _call(command: list[str], what: str, hear: Callable[[str], None] = lambda line: None) -> None:
     """Run a step; its processes end with this one."""
     last: list[str] = []
     process = subprocess.Popen(
-        command,
+        [sys.executable, "-IS", "-c", _END_WITH_PARENT, *command],
         env={"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "/")} | NEUTRAL,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -247,7 +255,6 @@ def _call(command: list[str], what: str, hear: Callable[[str], None] = lambda li
         text=True,
         errors="replace",
         start_new_session=True,
-        preexec_fn=_end_with_parent,
     )
     try:
         assert process.stdout is not None
@@ -263,11 +270,6 @@ def _call(command: list[str], what: str, hear: Callable[[str], None] = lambda li
     if status:
         said = " | ".join(line for line in last if line)[-900:]
         raise LinuxError(f"{what} Linux failed with status {status}; it said: ...{said}")
-
-
-def _end_with_parent() -> None:
-    """If the process that builds is killed, so is `make`, which takes away what is half written."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
 
 
 def _finish(made: Path, folder: Path, version: str, missing: list[str]) -> None:

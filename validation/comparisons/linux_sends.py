@@ -1,0 +1,334 @@
+"""Our senders beside Linux's, send by send: single flows on a link without congestion, with chosen losses.
+
+The first send that differs has a cause, which is found by rule and counted. What else Linux does is turned on one at a
+time. A difference is a measured size and no fault: our senders keep to the RFCs, Linux has rules of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import xarray as xr
+
+from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
+from tcpdynamics.errors import DomainError, NoRecordError
+from tcpdynamics.progress import tracked
+
+from ..linux import OLD, TODAY, LinuxSwitches, run_linux
+from ..packet import Bottleneck, Drop, Flows, Record, Scenario, simulate
+from .comparison import Comparison, Verdict
+from .linux_record import key
+from .send_difference import RTT, Difference, Kind, Losses, Sends, difference
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+NAME = "linux_sends_recorded.json"
+#: Name -> sender and control of `Flows`.
+SENDERS: dict[str, dict[str, Any]] = {
+    f"{control}, {sender}": {"sender": sender, "control": control}
+    for control in ("reno", "cubic")
+    for sender in ("sack", "newreno")
+}
+#: Ours beside Linux: by the RFCs, and with the timeout that Linux has where round trips do not vary.
+OURS: dict[str, dict[str, Any]] = {
+    "RFCs": {"min_rto": 0.2},
+    "RFCs, least timeout 0.3 s": {"min_rto": 0.3},
+}
+#: What is turned on alone, from the switches off; and all at once.
+SWITCHES: dict[str, LinuxSwitches] = {
+    "tail loss probes": replace(OLD, tlp=True),
+    "F-RTO": replace(OLD, frto=True),
+    "time stamps": replace(OLD, timestamps=True),
+    "DSACK": replace(OLD, dsack=True),
+    "compressed acknowledgements": replace(OLD, sack_compression=True),
+    "HyStart": replace(OLD, hystart=True),
+    "first window of 10": replace(OLD, initial_window=10),
+    "slow start after idle": replace(OLD, slow_start_after_idle=True),
+    "delayed acknowledgements": replace(OLD, delayed_ack=True),
+    "pacing": replace(OLD, pacing=True),
+    "least timeout of 1 s": replace(OLD, min_rto=1.0),
+    "as it comes": TODAY,
+}
+RATE = 1e7
+SIZE = 1000
+SEGMENTS = 100
+
+
+def drawn(lists: int, seed: int) -> list[Losses]:
+    """Lists of losses, of four kinds and two windows in turn.
+
+    Examples
+    --------
+    >>> [(one.kind, one.window) for one in drawn(5, 1)][::4]
+    [('scattered', 20), ('scattered', 64)]
+    """
+    return [_draw(i, np.random.default_rng([seed, 16, i])) for i in range(lists)]
+
+
+def _draw(i: int, rng: np.random.Generator) -> Losses:
+    kind = ("scattered", "adjacent", "retransmission", "tail")[i % 4]
+    window = (20, 64)[i // 4 % 2]
+    first = int(rng.integers(3, SEGMENTS - 5))
+    if kind == "scattered":
+        chosen = rng.choice(np.arange(1, SEGMENTS + 1), rng.integers(1, 7), replace=False).tolist()
+    elif kind == "adjacent":
+        chosen = list(range(first, first + int(rng.integers(2, 6))))
+    elif kind == "tail":
+        chosen = list(range(SEGMENTS + 1 - int(rng.integers(1, 5)), SEGMENTS + 1))
+    else:  # where a third duplicate has it sent again: in slow start, at a full window, at the end
+        chosen = [first, min(2 * first + 3, first + window, SEGMENTS + 1)]
+    return Losses(kind, window, tuple(sorted(int(n) for n in chosen)))
+
+
+@lru_cache(maxsize=1)
+def stored() -> dict[str, Any]:
+    """The record: the kernel, the digest of its options, and the sends of each run by its key."""
+    text = (resources.files("tcpdynamics.validation.comparisons") / NAME).read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@dataclass(frozen=True)
+class LinuxSends(Comparison):
+    """One flow of 100 segments of 1000 bytes on 10 Mbit/s, 0.1 s, a buffer that never fills, with chosen losses.
+
+    Parameters
+    ----------
+    lists : int            Lists of losses.
+    switched : int         The first so many are run again with each switch turned on.
+    seed : int
+    timeout : float        Longest wall time of a run of Linux [s].
+
+    Examples
+    --------
+    >>> LinuxSends().scenario("reno, sack", drawn(1, 1)[0]).count
+    1
+    """
+
+    effect: ClassVar[tuple[str, str, str]] = ("differing", "low", "high")
+    rule: ClassVar[str] = (
+        "agrees: no list differs; differs: one does; intervals of the share at 95 % (Clopper and Pearson)"
+    )
+    quick: ClassVar[dict[str, Any]] = {"lists": 8, "switched": 4}
+
+    lists: int = 32
+    switched: int = 8
+    seed: int = 1
+    timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.switched <= self.lists <= 1000:
+            raise DomainError(
+                f"switched and lists must be 1 <= switched <= lists <= 1000, got {self.switched} and {self.lists}"
+            )
+
+    def scenario(self, sender: str, losses: Losses, ours: dict[str, Any] | None = None) -> Scenario:
+        """A flow with its losses: of Linux, or of ours with what it is given.
+
+        In Linux the acknowledgement that ends the handshake passes the bottleneck too, so that packets count one more.
+        """
+        more: dict[str, Any] = {}
+        if ours is not None:
+            more = {"rules": "rfc", "handshake": True, "initial_window": 2, "max_backoff": 65536} | ours
+        flow = Flows(
+            rtt=RTT, packet_size=SIZE, segments=SEGMENTS, window_limit=losses.window, max_rto=120.0,
+            **SENDERS[sender], **more,
+        )  # fmt: skip
+        lost = tuple(Drop(link="bottleneck", packet=n + (ours is None)) for n in losses.packets)
+        return Scenario(
+            (flow,), Bottleneck(RATE, 1000), 30.0, 0.0, "chosen losses", self.seed, epoch=1.0, slice=30.0,
+            drops=lost, record=Record(sends=True),
+        )  # fmt: skip
+
+    def run(self, live: bool = False) -> xr.Dataset:
+        """Run both and compare.
+
+        Parameters
+        ----------
+        live : bool
+            Run Linux now; else take what it gave where it was last run.
+
+        Returns
+        -------
+        xarray.Dataset
+            Over `sender`, `ours`, `list`: `prefix`, `kind`, `size`, `offset`, `ticks`, `same_segments`, as of
+            `Difference`. Over `sender`, `ours`: `differing`, the share of lists that differ, with its interval `low`,
+            `high` and its `verdict`. Over `switch`, `sender`: `changed`, the share of the switched lists in which
+            Linux with the switch sends otherwise than without. Over `list`: `losses`, in words, and `window`.
+
+        Raises
+        ------
+        LinuxError
+            If the kernel is not built, fails or takes too long.
+        NoRecordError
+            If it is not to be run and there is no record of just these runs.
+        """
+        lists = drawn(self.lists, self.seed)
+        theirs = {
+            (sender, one): self._theirs(sender, one, OLD, live)
+            for sender in tracked(list(SENDERS))
+            for one in lists
+        }
+        found = [
+            [
+                [self._against(sender, one, words, theirs[sender, one]) for one in lists]
+                for words in OURS.values()
+            ]
+            for sender in SENDERS
+        ]
+        changed = [
+            [
+                np.mean([
+                    difference(theirs[sender, one], self._theirs(sender, one, switches, live)).kind != Kind.NONE
+                    for one in lists[: self.switched]
+                ])
+                for sender in SENDERS
+            ]
+            for switches in tracked(list(SWITCHES.values()))
+        ]  # fmt: skip
+        result = _dataset(found, lists)
+        result["changed"] = (("switch", "sender"), np.array(changed), {"units": "1"})
+        said = "run for this comparison" if live else f"as recorded with {stored()['kernel']}"
+        result = result.assign_coords(switch=list(SWITCHES))
+        result.attrs = self.attributes() | {"linux": said}
+        return result
+
+    def _against(self, sender: str, losses: Losses, ours: dict[str, Any], theirs: Sends) -> Difference:
+        run = Sends.of(simulate(self.scenario(sender, losses, ours)))
+        return difference(run, theirs, losses, RTT + 0.2 - ours["min_rto"])
+
+    def _theirs(self, sender: str, losses: Losses, switches: LinuxSwitches, live: bool) -> Sends:
+        scenario = self.scenario(sender, losses)
+        if live:
+            return Sends.of(run_linux(scenario, self.seed, self.timeout, switches))
+        text = stored()["runs"].get(key(scenario, switches, (), self.seed))
+        if text is None:
+            raise NoRecordError(
+                f"no record of Linux for {scenario.name} with seed {self.seed}; "
+                "`python -m tcpdynamics.validation.linux build` makes what runs it"
+            )
+        return Sends.unpacked(text)
+
+    def record(self) -> dict[str, Any]:
+        """Run Linux alone on all lists; what `linux_sends_recorded.json` is to hold."""
+        lists = drawn(self.lists, self.seed)
+        cases = [(s, one, OLD) for s in SENDERS for one in lists]
+        cases += [
+            (s, one, how) for how in SWITCHES.values() for s in SENDERS for one in lists[: self.switched]
+        ]
+        runs, told = {}, {}
+        for sender, losses, switches in tracked(cases):
+            scenario = self.scenario(sender, losses)
+            run = run_linux(scenario, self.seed, self.timeout, switches)
+            told = {"kernel": run.attrs["simulator"], "options": run.attrs["kernel"]}
+            runs[key(scenario, switches, (), self.seed)] = Sends.of(run).packed()
+        return told | {"runs": dict(sorted(runs.items()))}
+
+    @staticmethod
+    def figure(result: xr.Dataset) -> go.Figure:
+        """What decides the first difference, in how many lists, of each sender."""
+        import plotly.graph_objects as go
+        from plotly.subplots import make_subplots
+
+        names = [str(name) for name in result.ours.values]
+        panels = make_subplots(
+            1, len(names), subplot_titles=[f"ours: {name}" for name in names], shared_yaxes=True
+        )
+        for column, name in enumerate(names, 1):
+            kinds = result.kind.sel(ours=name)
+            for kind, colour in zip(Kind, [*COLOURS, *COLOURS], strict=False):
+                panels.add_trace(
+                    go.Bar(
+                        x=result.sender.values, y=(kinds == kind.value).sum("list").values, name=str(kind),
+                        legendgroup=str(kind), showlegend=column == 1, marker_color=colour,
+                    ),
+                    row=1, col=column,
+                )  # fmt: skip
+        panels.update_yaxes(title_text="lists of losses", col=1)
+        panels.update_layout(
+            height=460,
+            template="plotly_white",
+            barmode="stack",
+            legend=LEGEND_BELOW | {"y": -0.2},
+            margin={"t": 40},
+        )
+        return panels
+
+    @staticmethod
+    def paragraph(result: xr.Dataset) -> str:
+        """What the comparison says, in words made from its numbers."""
+        n = result.sizes["list"]
+        parts = []
+        for ours in map(str, result.ours.values):
+            for sender in map(str, result.sender.values):
+                part = result.sel(ours=ours, sender=sender)
+                agree, segments = (int(x.sum()) for x in (part.kind == Kind.NONE.value, part.same_segments))
+                share = float(part["prefix"].sum() / part.sends.sum())
+                parts.append(
+                    f"{sender}, ours by {ours}: {agree} of {n} lists agree send by send, {segments} in their segments; "
+                    f"{share:.0%} of all sends come before the first difference"
+                )
+        last = result.isel(ours=-1)
+        sizes = []
+        for kind in Kind:
+            here = last.kind.values == kind.value
+            if kind is Kind.NONE or not here.any():
+                continue
+            late = 1e3 * last["size"].values[here]
+            late = late[np.isfinite(late)]
+            words = (
+                f", Linux later by {late.min():.0f} to {late.max():.0f} ms, median {np.median(late):.0f}"
+                if late.size
+                else ""
+            )
+            sizes.append(f"{kind} ({int(here.sum())} of {here.size}{words})")
+        settings = json.loads(result.attrs["parameters"])
+        switches = [
+            f"{name} {round(float(result.changed.sel(switch=name).sum()) * settings['switched'])}"
+            for name in map(str, result.switch.values)
+        ]
+        total = settings["switched"] * result.sizes["sender"]
+        return (
+            f"Linux {result.attrs['linux']}. {'. '.join(parts)}.\n\n"
+            f"What decides the first difference (ours by {last.ours.item()}): {'; '.join(sizes)}.\n\n"
+            f"Timeouts come up to {1e3 * float(last.ticks.max()):.0f} ms late by the timer wheel; all else of what "
+            f"agrees is within {1e6 * float((last.offset - last.ticks).max()):.0f} microseconds.\n\n"
+            f"Of {total} lists, those in which Linux sends otherwise with one switch on: {', '.join(switches)}."
+        )
+
+
+def _dataset(found: list[list[list[Difference]]], lists: Sequence[Losses]) -> xr.Dataset:
+    """Differences, and of each sender the share of lists that differ."""
+    from scipy.stats import binomtest
+
+    dims = ("sender", "ours", "list")
+    units = {"size": "s", "offset": "s", "ticks": "s"}
+    out: dict[str, Any] = {
+        name: (
+            dims,
+            np.array([[[getattr(one, name) for one in row] for row in part] for part in found]),
+            {"units": units.get(name, "1")},
+        )
+        for name in ("prefix", "size", "offset", "ticks", "sends", "same_segments")
+    }
+    kinds = np.array([[[one.kind.value for one in row] for row in part] for part in found])
+    differ = (kinds != Kind.NONE.value).sum(axis=-1)
+    tests = [[binomtest(int(k), len(lists)).proportion_ci(0.95) for k in row] for row in differ]
+    out |= {
+        "kind": (dims, kinds),
+        "differing": (dims[:2], differ / len(lists), {"units": "1"}),
+        "low": (dims[:2], [[one.low for one in row] for row in tests], {"units": "1"}),
+        "high": (dims[:2], [[one.high for one in row] for row in tests], {"units": "1"}),
+        "verdict": (dims[:2], np.where(differ, Verdict.DIFFERS.value, Verdict.AGREES.value)),
+        "losses": ("list", [f"{one.kind} {' '.join(map(str, one.packets))}" for one in lists]),
+        "window": ("list", [one.window for one in lists], {"units": "packets"}),
+    }
+    coords = {"sender": list(SENDERS), "ours": list(OURS), "list": range(len(lists))}
+    return xr.Dataset(out, coords)
