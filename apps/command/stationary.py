@@ -59,6 +59,9 @@ _EXAMPLES = {
     ],
 }
 
+#: What stands above a table of laws, unless a model says otherwise.
+HEADING = "Probability of n packets sent in an epoch (one RTT), and the mean number of packets sent per RTT"
+
 
 def build(name: str) -> click.Command:
     """`stationary NAME`."""
@@ -140,9 +143,7 @@ def _runner(name: str) -> Callable[..., None]:
             click.echo(_title(kind, chosen))
             if hasattr(chosen.model, "about"):
                 click.echo(chosen.model.about())
-            click.echo(
-                "Probability of n packets sent in an epoch (one RTT), and the mean number of packets sent per RTT"
-            )
+            click.echo(getattr(chosen.model, "heading", lambda: HEADING)())
             click.echo(table(_rows(chosen, counts, exact)))
 
     return run

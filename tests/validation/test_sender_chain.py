@@ -22,6 +22,7 @@ from tcpdynamics.validation.sender_chain import SenderChainError, Setting, sende
 from tcpdynamics.validation.sender_chain.chain import compiled
 from tcpdynamics.validation.sender_chain.explore import Explored, explore
 from tcpdynamics.validation.sender_chain.lumping import classes
+from tcpdynamics.validation.sender_chain.rules import objection
 
 
 def next_event(sim: k.Sim) -> float:
@@ -270,3 +271,54 @@ def test_what_cannot_be_explored_is_refused(values: dict[str, Any], words: str) 
 def test_bad_settings(values: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError):
         Setting(**values)
+
+
+def test_a_rule_that_looks_at_the_clock_or_draws_is_refused_by_its_code() -> None:
+    """Also where running each state twice, and later, shows nothing: every second round trip, once in 10,000."""
+
+    @congestion_control("parity_of_time")
+    def on_ack(f, now, acked):  # type: ignore[no-untyped-def]
+        if int(now) % 2 == 0:
+            f.cwnd += 1.0
+
+    with pytest.raises(SenderChainError, match="'parity_of_time' reads the clock"):
+        sender_chain("sack", 3, rules="rfc", control="parity_of_time")
+
+    assert objection((_draws,)) == "draws random numbers" and objection((_adds,)) == ""
+
+
+def _draws(f: Any, now: float, acked: int) -> None:
+    f.cwnd += _helper()
+
+
+def _helper() -> float:
+    return 1.0 if np.random.random() < 1e-4 else 0.0  # noqa: NPY002
+
+
+def _adds(f: Any, now: float, acked: int) -> None:
+    f.cwnd += np.sqrt(acked)
+
+
+@pytest.mark.parametrize(
+    "values, words",
+    [
+        ({"grain": -1.0}, "grain must be"),
+        ({"grain": math.nan}, "grain must be"),
+        ({"tick": math.nan}, "tick must be"),
+        ({"delayed_ack": -1.0}, "delayed_ack must be"),
+        ({"most_states": -5}, "most_states must be"),
+        ({"loss": 2.0}, "loss must be"),
+        ({"timeout": 1024.0, "backoff_cap": 16}, "at most 1e\\+06 are followed"),
+        ({"tick": 0.0, "rules": "ns2"}, "tick must be above 0"),
+        ({"sender": "tahoe", "leap": True}, "Tahoe has no such sender"),
+    ],
+)
+def test_odd_values_are_refused_in_their_own_words(values: dict[str, Any], words: str) -> None:
+    chosen: dict[str, Any] = {"sender": "reno", "window": 2, "rules": "rfc"} | values
+    with pytest.raises(ScenarioError, match=words):
+        sender_chain(**chosen)
+
+
+def test_what_is_no_chance_has_no_law() -> None:
+    with pytest.raises(ScenarioError, match="p must be"):
+        sender_chain("tahoe", 2, rules="rfc").at(2.0)

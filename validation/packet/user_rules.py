@@ -102,6 +102,11 @@ def addresses(name: str, book: str = "rfc") -> tuple[int, ...]:
     return tuple(_RULES[name][hook][0] if hook in _RULES[name] else 0 for hook in HOOKS)
 
 
+def sources(name: str) -> tuple[Callable[..., None], ...]:
+    """The Python functions of a user's rule; none of a rule that is built in."""
+    return tuple(function for _, _, function in _RULES.get(name, {}).values())
+
+
 def check_known(name: str) -> None:
     """Refuse a rule that is neither built in nor defined in this process."""
     if name in RULES or name in _RULES:

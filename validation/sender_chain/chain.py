@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tcpdynamics.errors import check
 from tcpdynamics.solvers.problems import MarkovChain, Reward
 
 from .explore import MOST_STATES, Explored, Instant, Move, Weight, explore
@@ -103,7 +104,7 @@ class SenderChain:
             states=self.labels,
             holding=holding,
             domain={name: (0.0, 1.0) for name in self._symbols_used},
-            name=f"sender chain: {self.setting.sender} ({self.setting.rules}), window {self.setting.window}",
+            name=f"sender chain: {self.setting.name}",
         )
 
     @cached_property
@@ -138,8 +139,8 @@ class SenderChain:
     def packets_per_round_trip(self, law: xr.Dataset) -> xr.DataArray:
         """Share of round-trip times with n packets sent, from a result of `stationary`; n = 0 is silence.
 
-        Where instants lie closer than a round trip (acknowledgements are lost or delayed) it is the rate of instants
-        with n packets [1/RTT].
+        Where instants lie closer than a round trip (acknowledgements are lost or delayed; with limited transmit also
+        where a timeout is no whole number of RTTs) it is the rate of instants with n packets [1/RTT].
         """
         shares: xr.DataArray = self.observe(law).sent.rename({"packets": "sent"}).rename("share")
         return shares.transpose("sent", ...)
@@ -233,6 +234,8 @@ class SenderChain:
 
     def at(self, p: float, p_r: float | None = None, a: float = 0.0) -> NDArray[np.float64]:
         """Share of round-trip times with n packets, by a sparse linear system: a look at large chains."""
+        for name, given in (("p", p), ("p_r", p_r), ("a", a)):
+            _check_chances(name, given)
         visits = self.visits(p, p_r, a)
         values = _values(p, p_r, a)
         time = [sum(_worth(law, values) * step[1] for step, law in steps.items()) for steps in self.steps]
@@ -379,10 +382,22 @@ def sender_chain(
     if ack_loss is not None:
         setting["ack_loss"] = True
     chosen = Setting(sender=sender, window=window, **setting)
+    for name, given in (("loss", loss), ("ack_loss", ack_loss), ("retransmission_loss", retransmission_loss)):
+        _check_chances(name, given)
     explored = explore(chosen, most_states, progress)
     values = {"p": loss, "p_r": retransmission_loss, "a": ack_loss}
     parameters = {name: value for name, value in values.items() if value is not None}
     return compiled(explored, retransmission_loss is None, lump, parameters)
+
+
+def _check_chances(name: str, values: Any) -> None:
+    """Refuse what is no probability. Fractions and arrays are looked at as floats."""
+    if values is None:
+        return
+    numbers = np.asarray(values, dtype=np.float64).ravel()
+    outside = numbers[~((numbers >= 0.0) & (numbers <= 1.0))]
+    if outside.size:
+        check(name, float(outside[0]), 0.0, 1.0, "give a probability")
 
 
 @lru_cache(maxsize=32)
@@ -395,15 +410,15 @@ def compiled(
     explored: Explored, same_loss: bool = True, lump: bool = True, parameters: Mapping[str, Any] | None = None
 ) -> SenderChain:
     """The chain of what was explored: its recurrent states, lumped."""
-    recurrent = _recurrent(explored.moves)
-    place = {old: new for new, old in enumerate(recurrent)}
+    lasting = recurrent(explored.moves)
+    place = {old: new for new, old in enumerate(lasting)}
     laws: list[dict[Step, Polynomial]] = []
-    for old in recurrent:
+    for old in lasting:
         law: dict[Step, Polynomial] = {}
         for move, terms in explored.moves[old].items():
             _add(law.setdefault((place[move.target], *move[1:]), {}), _merged(terms) if same_loss else terms)
         laws.append(law)
-    kinds: list[Any] = [explored.instants[old] for old in recurrent]
+    kinds: list[Any] = [explored.instants[old] for old in lasting]
     if same_loss:
         kinds = [Instant(at.new + at.again, 0, at.acks) for at in kinds]
     numbers = list(range(len(laws)))
@@ -429,7 +444,7 @@ def compiled(
         [kinds[states[old]] for old in order],
         [{(renumbered[step[0]], *step[1:]): law for step, law in steps_of[old].items()} for old in order],
         explored.size,
-        len(recurrent),
+        len(lasting),
         same_loss,
         dict(parameters or {}),
     )
@@ -463,7 +478,7 @@ def _merged(terms: Mapping[Weight, int]) -> Polynomial:
     return law
 
 
-def _recurrent(moves: list[dict[Move, dict[Weight, int]]]) -> list[int]:
+def recurrent(moves: list[dict[Move, dict[Weight, int]]]) -> list[int]:
     """The states that come back for ever, in order: a chain of these is what a stationary law is of."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components

@@ -11,8 +11,8 @@ and time at level k goes with (2 rho)^k. As the cap on back-off goes to infinity
 where 2 rho >= 1. A and B are polynomials, so p_c is an algebraic number, found here to rounding.
 
 A sender whose back-off ends with m successes in a row has rho = 1 - (1-p)^m, so p_c(m) = 1 - 2^(-1/m). The
-simulator's senders have another rho: 1 - (1-p)^3 (1+p) with a window of 2 and more, without LEAP
-(docs/sender_chain.md).
+simulator's senders have another rho: 1 - (1-p)^3 (1+p) with a window of 2 and more, without LEAP and limited transmit,
+which both make it larger (docs/sender_chain.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 
 from tcpdynamics.errors import ScenarioError, check
 
-from .chain import sender_chain
+from .chain import recurrent, sender_chain
 from .explore import explore
 from .setting import Setting
 
@@ -58,7 +58,7 @@ class BackOff:
                 "ack_loss must be off: the loss at which a sender collapses is one of its data"
             )
         explored = explore(Setting(sender=sender, window=window, **(setting | {"backoff_cap": LEVELS})))
-        last = [i for i, backoff in enumerate(explored.backoffs) if backoff == 1 << LEVELS]
+        last = [i for i in recurrent(explored.moves) if explored.backoffs[i] == 1 << LEVELS]
         place = {state: n for n, state in enumerate(last)}
         self.size = len(last)
         moves = [

@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import config
 
-from tcpdynamics.errors import ScenarioError
+from tcpdynamics.errors import ScenarioError, check
 
 from ..packet.kernel import loop
 from ..packet.kernel import records as k
 from ..packet.kernel.views import bind
 from ..packet.setup import add_events, build
+from ..packet.user_rules import sources
 from . import kernel
+from .rules import objection
 from .setting import RTT, Setting
 
 #: So many different congestion windows are taken for endlessly many.
@@ -186,10 +188,7 @@ class Machine:
             for later, reason in ((0.0, "draws random numbers, or remembers more than its flow's record"),
                                   (_LATER, "reads the clock")):  # fmt: skip
                 if self._after(state, lost, later) != led_to:
-                    raise SenderChainError(
-                        f"control {self.setting.control!r} {reason}, so what it does does not follow from a state "
-                        "that could come again; take a rule of windows and acknowledgements alone"
-                    )
+                    raise SenderChainError(_refused(self.setting, reason))
 
     def _after(self, state: bytes, lost: list[tuple[int, int]], later: float) -> bytes:
         """The state after an instant with these losses, where the same state stands at a later time [s]."""
@@ -231,6 +230,13 @@ _REASONS = {
 }  # fmt: skip
 
 
+def _refused(setting: Setting, reason: str) -> str:
+    return (
+        f"control {setting.control!r} {reason}, so what it does does not follow from a state that could come again; "
+        "take a rule of windows and acknowledgements alone"
+    )
+
+
 def _endless(setting: Setting, largest: float) -> str:
     text = (
         f"the congestion window of {setting.sender} ({setting.rules}, control {setting.control!r}) with window "
@@ -257,6 +263,9 @@ def explore(
     SenderChainError
         More nodes than `most_states`, or a sender that cannot be explored.
     """
+    if reason := objection(sources(setting.control)):
+        raise SenderChainError(_refused(setting, reason))
+    check("most_states", most_states, 1, 10**9, "count states", whole=True)
     machine = Machine(setting)
     found: dict[bytes, int] = {}
     states: list[bytes | None] = []
@@ -298,6 +307,10 @@ def explore(
         window, threshold = machine.before.tolist()
         result.windows.append((window, threshold, flight))
         result.backoffs.append(backoff)
+        if not math.isfinite(window):
+            raise SenderChainError(
+                f"control {setting.control!r} makes a congestion window of {window}, no number"
+            )
         congestion_windows.add(min(window, bound))
         if len(congestion_windows) > MOST_WINDOWS and not (setting.grain and bound < math.inf):
             raise SenderChainError(_endless(setting, max(congestion_windows)))

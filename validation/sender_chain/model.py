@@ -180,6 +180,23 @@ class Sender(Model):
             f"{len(chain.instants):,}{rounded}"
         )
 
+    def heading(self) -> str:
+        """What a table of `sent` shows: where instants lie closer than a round trip, several share one.
+
+        Examples
+        --------
+        >>> own = {"rules": "rfc", "window": 4, "limited_transmit": True, "backoff_cap": 1, "loss": 0.1}
+        >>> [Sender(timeout=m, **own).heading()[:8] for m in (2, 2.5)]
+        ['Probabil', 'Instants']
+        """
+        closer = any(step[1] < 1.0 for steps in self.compiled().steps for step in steps)
+        counted = (
+            "Instants with n packets sent, per RTT (two may share one)"
+            if closer
+            else "Probability of n packets sent in an epoch (one RTT)"
+        )
+        return f"{counted}, and the mean number of packets sent per RTT"
+
     def states(self) -> tuple[str, ...]:
         """`Sn.i` sends n packets, `A.i` only acknowledgements, `b(t).i` waits t RTTs for the timer, `w(t).i` else."""
         return self.compiled().labels
@@ -206,9 +223,10 @@ class Sender(Model):
         Returns
         -------
         xarray.Dataset
-            `sent` (..., packets): share of round-trip times with n packets of data sent (where acknowledgements are
-            lost or delayed: instants with n packets, per RTT); `packets_per_rtt` [packet]; `goodput` [packet]: segments
-            new to the receiver per RTT; `silent_fraction` [1]: time in which a timer is waited for.
+            `sent` (..., packets): share of round-trip times with n packets of data sent (instants with n packets, per
+            RTT, where they lie closer: acknowledgements that are lost or delayed, or limited transmit with a timeout
+            of no whole number of RTTs); `packets_per_rtt` [packet]; `goodput` [packet]: segments new to the receiver
+            per RTT; `silent_fraction` [1]: time in which a timer is waited for.
         """
         return self.compiled().observe(result, self._parameters())
 

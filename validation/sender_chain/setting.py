@@ -12,6 +12,9 @@ from ..packet import Flows, Link, Scenario
 #: Round-trip time [s]: a power of two, so that sums of times are exact and equal instants coincide.
 RTT = 1.0
 
+#: Longest timeout that is followed [RTT], and least multiple to which windows are rounded [packet].
+LONGEST, LEAST_GRAIN = 1e6, 2.0**-20
+
 #: Start of the flow [s], off the edges of epochs.
 START = 0.25
 
@@ -70,6 +73,21 @@ class Setting:
         check("timeout", self.timeout, 1.0, 1024.0, "in round-trip times")
         if self.tick is None:
             object.__setattr__(self, "tick", 0.25 if self.rules == "ns2" else 0.0)
+        check("tick", self.tick, 0.0, 8.0, "in round-trip times")
+        check("delayed_ack", self.delayed_ack, 0.0, 8.0, "in round-trip times")
+        check("grain", self.grain, 0.0, 1.0, "in packets; 0: windows are not rounded")
+        if self.grain and self.grain < LEAST_GRAIN:
+            raise ScenarioError(f"grain must be 0 or at least 2^-20 packet, got {self.grain:g}")
+        longest = self.timeout * 2.0**self.backoff_cap
+        if longest > LONGEST:
+            raise ScenarioError(
+                f"timeout = {self.timeout:g} RTT doubled backoff_cap = {self.backoff_cap} times is {longest:g} RTT, at "
+                f"most {LONGEST:g} are followed; lower one of them"
+            )
+        if self.rules == "ns2" and self.tick == 0.0:
+            raise ScenarioError('tick must be above 0 with rules "ns2", whose clock has one; try 1/4')
+        if self.leap and self.sender == "tahoe":
+            raise ScenarioError("leap is a change to Reno, NewReno and SACK; Tahoe has no such sender")
         for name in ("timeout", "delayed_ack", "tick"):
             value = 8.0 * getattr(self, name)
             if value != int(value):
@@ -77,6 +95,17 @@ class Setting:
                     f"{name} must be a multiple of 1/8 RTT, so that times stay exact, got {getattr(self, name):g}"
                 )
         self.flows()
+
+    @property
+    def name(self) -> str:
+        """What tells it from other senders, in words.
+
+        >>> Setting(window=3, leap=True).name
+        'sack (ns2), window 3, LEAP'
+        """
+        more = [("limited transmit", self.limited_transmit), ("LEAP", self.leap)]
+        words = [f"{self.sender} ({self.rules})", f"window {self.window}", *(text for text, on in more if on)]
+        return ", ".join(words if self.control == "reno" else [*words, f"control {self.control}"])
 
     def flows(self) -> Flows:
         """The sender."""
