@@ -1,4 +1,4 @@
-"""Senders with hooks of their own in a run: where the hooks are, what they remember, with the parameters in it."""
+"""Senders with a state of their own in a run: where their hooks are, what they remember, with the parameters in it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from .hops import Way
 from .kernel import hooks
 from .kernel import records as k
 from .kernel.paced import HOOKS, PACED
+from .kernel.senders.as_linux import records as linux
 from .scenario.scenario import Scenario, refuse_above
 
 #: Recent packets that a receiver remembers: at least, at most, and round trips with full queues.
@@ -27,6 +28,8 @@ def fill_paced(
     parts: list[NDArray[np.uint8]] = []
     i = end = 0
     for group in scenario.flows:
+        if group.as_linux:
+            end = _as_linux(scenario, flows[i : i + group.count], parts, end)
         if not group.paced:
             i += group.count
             continue
@@ -48,6 +51,23 @@ def fill_paced(
                 refuse_above(float(end), "receivers", "lower flows.count or the buffers")
             i += 1
     return np.concatenate(table), np.concatenate([np.zeros(0, np.uint8), *parts])
+
+
+def _as_linux(scenario: Scenario, flows: Any, parts: list[NDArray[np.uint8]], end: int) -> int:
+    """State and ring of senders by Linux's rules; a connection that never began makes them begin."""
+    state = k.zeroed(1, linux.SENDER)
+    state["since"] = -1.0
+    size = linux.SENDER.itemsize + scenario.ring * linux.SEGMENT.itemsize
+    refuse_above(
+        float(end + size * len(flows)), "senders by Linux's rules", "lower flows.count or flows.window_limit"
+    )
+    flows["paced_state"] = end + size * np.arange(len(flows))
+    flows["paced_ring"] = flows["paced_state"] + linux.SENDER.itemsize
+    flows["n_ring"] = scenario.ring
+    made = np.zeros((len(flows), size), np.uint8)
+    made[:, : linux.SENDER.itemsize] = np.frombuffer(state.tobytes(), np.uint8)
+    parts.append(made.ravel())
+    return end + made.nbytes
 
 
 def _records(

@@ -15,7 +15,7 @@ from .disciplines import fill_queues
 from .hops import Way, make_hops, make_links, mark_through, on_clock
 from .kernel import hooks
 from .kernel import records as k
-from .kernel.senders import BOOKS, leap
+from .kernel.senders import BOOKS, as_linux, leap
 from .kernel.streams import first_draw, stream
 from .kernel.views import bind
 from .kernel.windows import DEFAULT
@@ -51,6 +51,9 @@ def build(scenario: Scenario, seed: int) -> k.Sim:
     if any(group.leap for group in scenario.flows):
         for name, shape in leap.HOOKS.items():
             world[f"leap_{name}"] = hooks.kept(getattr(leap, name), shape)
+    if any(group.as_linux for group in scenario.flows):
+        for name, shape in as_linux.HOOKS.items():
+            world[f"linux_{name}"] = hooks.kept(getattr(as_linux, name), shape)
     world["routing"] = routing
     record = scenario.record
     selective = any(group.settings()["sack"] or group.paced for group in scenario.flows)
@@ -231,6 +234,8 @@ def _draw(scenario: Scenario, group: Flows, word: int, first: int, flows: Any) -
             flows["phase"][i] = group.clock_phase
         elif group.rules == "ns2" and scenario.count == 1:
             flows["phase"][i] = s["timer_granularity"] * NS2_PHASE
+        elif group.as_linux:
+            flows["phase"][i] = s["timer_granularity"] * LINUX_STEPS * first_draw(word, k.CLOCK, 0)
         else:
             flows["phase"][i] = s["timer_granularity"] * first_draw(word, k.CLOCK, i)
         if group.segments_shape is not None and group.segments is not None:
@@ -254,6 +259,9 @@ def _pareto(mean: int, shape: float, drawn: float) -> int:
     drawn_size: float = least * (1.0 - drawn) ** (-1.0 / shape)
     return max(1, round(min(drawn_size, 1e12)))
 
+
+#: Ticks in which Linux's clock goes through its coarsest step for timeouts up to two minutes.
+LINUX_STEPS = 4096
 
 #: Where the clock of ns-2's only sender stands, in ticks, when its random numbers have their default seed: the second
 #: draw of MRG32k3a (L'Ecuyer, Operations Research 47, 1999) from a state of ones. A sender draws when it is made and

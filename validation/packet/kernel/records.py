@@ -121,6 +121,8 @@ WORLD = np.dtype(
         *_fields(np.int64, "on_begin on_finish on_receipt connecting connection_count"),
         # addresses of LEAP's hooks
         *_fields(np.int64, "leap_on_timeout leap_on_ack leap_send"),
+        # those of Linux's senders
+        *_fields(np.int64, "linux_acknowledged linux_timed_out linux_allowed"),
         # address of what senders write for routers, 0 in a run without
         *_fields(np.int64, "routing n_headers"),
         *_fields(np.float64, "now inv_width measure_from end slice window_interval queue_interval edge"),
@@ -211,6 +213,9 @@ FLOW = np.dtype(
         # the rest
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer echo_rounded backoff_to_max"),
         *_fields(np.int64, "ack_held ack_timer held_seq held_kind limited_sent"),
+        # of windows in whole segments: acknowledged ones that have not yet made one more; a number of CUBIC's
+        *_fields(np.int64, "credit"),
+        *_fields(np.float64, "x8"),
         # marks: does the flow want them, does its receiver echo one, has its sender answered, for which window
         *_fields(np.int64, "echoes_mark answered answered_until"),
         # ns-2's form of them: what held packets carried, is ECN agreed on, was the window one segment at the last mark
@@ -219,7 +224,8 @@ FLOW = np.dtype(
         *_fields(np.int64, "leap leap_flg leap_seqno leap_due"),
         # the receiver's advertised window, which `window` falls below where routers say so; 0: the flow ignores them
         *_fields(np.int64, "priority advertised"),
-        # of a sender in `paced`: its row of hooks, and where in `paced_state` its state, lanes and ring are [byte]
+        # of a sender in `paced`: its row of hooks, and where in `paced_state` its state, lanes and ring are [byte];
+        # senders by Linux's rules have state and ring, too
         *_fields(np.int64, "paced paced_state paced_lanes paced_ring n_lanes n_ring"),
         # the way of the next packet: that of all, or what a sender with several routes has chosen for this one
         *_fields(np.int64, "out_hop"),

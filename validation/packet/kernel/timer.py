@@ -22,11 +22,17 @@ def current_rto(f: Any) -> Any:
 
 @inlined
 def set_timer(w: Any, f: Any, i: Any) -> None:
-    """(Re)start the retransmission timer. Lazy: an entry due no later will find the new deadline.
+    """(Re)start the retransmission timer."""
+    start_timer(w, f, i, current_rto(f))
+
+
+@inlined
+def start_timer(w: Any, f: Any, i: Any, delay: Any) -> None:
+    """(Re)start the timer, to run out after `delay` [s]. Lazy: an entry due no later will find the new deadline.
 
     Where time is exact as in ns-2, eager: a moved entry would lose its place among events of the same time.
     """
-    f.deadline = w.now + on_grid(w, current_rto(f))
+    f.deadline = w.now + on_grid(w, delay)
     if f.deadline < f.due or w.exact:
         f.due = f.deadline
         f.timer += 1  # entries with an older number are superseded

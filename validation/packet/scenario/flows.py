@@ -39,9 +39,10 @@ class Flows:
         How losses are found and repaired. "mtcp" sends over several `routes` at once. "tfrc" repairs nothing: it is
         paced at the rate that TCP would have (RFC 5348). "cbr" and "poisson" send without acknowledgements at `rate`,
         evenly or with exponential gaps.
-    rules : {"ns2", "rfc"}
-        The rule book: what ns-2.35's agents do, packet by packet, or what RFC 5681, 6298, 6582 and 6675 say.
-        `docs/senders.md` lists the differences. (`compat`, its earlier name, is understood too.)
+    rules : {"ns2", "rfc", "linux"}
+        The rule book: what ns-2.35's agents do, packet by packet; what RFC 5681, 6298, 6582 and 6675 say; or what Linux
+        does (senders "sack" and "newreno"). `docs/senders.md` lists the differences. (`compat`, its earlier name, is
+        understood too.)
     control : str
         Congestion control: "reno" (slow start, AIMD), "hstcp", "scalable", "westwood", "vegas", "cubic", "dctcp" (needs
         `ecn`), "logistic" (which measures), or the name of a rule of one's own made with `@congestion_control`.
@@ -105,9 +106,9 @@ class Flows:
     window_limit : int
         Advertised window [packets].
     initial_window : int
-        First window [packets]. Default: 2 (ns2), 4 (rfc).
+        First window [packets]. Default: 2 (ns2), 4 (rfc), 10 (linux).
     handshake : bool
-        Segment 0 is a packet of `ack_size` bytes sent alone, as ns-2's SYN. Default: true (ns2), false (rfc).
+        Segment 0 is a packet of `ack_size` bytes sent alone, as ns-2's SYN. Default: true (ns2, linux), false (rfc).
     limited_transmit : bool
         RFC 3042: new data on the first two duplicates (ns-2: `singledup_`).
     delayed_ack : float
@@ -124,21 +125,23 @@ class Flows:
     timestamps : bool
         RTTs from the echo of each acknowledgement instead of one segment at a time.
     min_rto : float
-        Least retransmission timeout [s], before back-off. Default: 0.2 (ns2), 1 (rfc).
+        Least retransmission timeout [s], before back-off. Default: 0.2 (ns2), 1 (rfc); with linux 0.2, and it is the
+        least of what is added to the mean round trip.
     max_rto : float
-        Greatest retransmission timeout [s], after back-off. Default: 60.
+        Greatest retransmission timeout [s], after back-off. Default: 60; 120 (linux).
     initial_rto : float
-        Retransmission timeout before any RTT is known [s]. Default: 3 (ns2), 1 (rfc).
+        Retransmission timeout before any RTT is known [s]. Default: 3 (ns2), 1 (rfc, linux).
     max_backoff : int
         Largest factor of the exponential back-off, a power of two. With ns2 the factor goes on above it until
         `max_rto` is reached, as there.
     timer_granularity : float
-        Tick [s] of the clock that measures RTTs; 0 for an exact clock. Default: 0.01 (ns2), 0 (rfc).
+        Tick [s] of the clock that measures RTTs; 0 for an exact clock. Default: 0.01 (ns2), 0 (rfc). With linux, of the
+        clock that timers keep to: 0.001, as of a kernel with 1000 ticks a second.
     clear_rtt_after : int
         Above this back-off factor the RTT estimate is forgotten (RFC 6298, section 5, allows it; BSD and ns-2: 8).
     clock_phase : float, optional
         Where the clock's tick stands at time 0 [s]. Default: drawn from the scenario's seed for each flow; but for a
-        single flow with ns2, what ns-2 draws with its default seed.
+        single flow with ns2, what ns-2 draws with its default seed. With linux one for all flows: a host has one clock.
     reorder : bool
         Whether packets that draw less `jitter` overtake others of their flow.
     leap : bool
@@ -218,6 +221,7 @@ class Flows:
         check("flows.count", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True)
         one_of("flows.sender", self.sender, SENDERS)
         one_of("flows.rules", self.rules, tuple(BOOKS))
+        self._check_linux()
         self._check_path()
         self._check_routes()
         if self.sender in _OF_TCP:
@@ -385,6 +389,21 @@ class Flows:
                 "the first one that is outstanding, and never beyond the advertised window; raise the limit"
             )
 
+    def _check_linux(self) -> None:
+        """What Linux has not, or does in its own way."""
+        if self.rules != "linux":
+            return
+        if self.sender not in ("sack", "newreno"):
+            raise ScenarioError(
+                f'flows.rules = "linux" has senders "sack" and "newreno", got "{self.sender}"; take one of these, or '
+                'rules = "rfc"'
+            )
+        for name in _NOT_OF_LINUX:
+            if getattr(self, name) != _DEFAULTS[name]:
+                raise ScenarioError(
+                    f'flows.{name} = {shown(getattr(self, name))}: rules = "linux" has its own way; leave it out'
+                )
+
     def _check_users(self) -> None:
         one_of("flows.think_law", self.think_law, ("exponential", "fixed"))
         if self.think is not None:
@@ -477,6 +496,11 @@ class Flows:
     def open_loop(self) -> bool:
         """Whether the sender ignores the network ("cbr", "poisson")."""
         return self.sender in ("cbr", "poisson")
+
+    @property
+    def as_linux(self) -> bool:
+        """Whether the sender does as Linux's."""
+        return self.rules == "linux"
 
     @property
     def has_users(self) -> bool:
@@ -610,6 +634,14 @@ _OF_WINDOWS = (
     "handshake", "min_rto", "max_rto", "initial_rto", "max_backoff", "timer_granularity", "clear_rtt_after",
     "clock_phase", "router_aware",
 )  # fmt: skip
+#: What rule book "linux" leaves no choice in.
+_NOT_OF_LINUX = (
+    "leap",
+    "limited_transmit",
+    "overhead",
+    "max_backoff",
+    "clear_rtt_after",
+)
 #: Sender that is none of TCP's -> what it has not, and why.
 _OF_TCP = {
     "tfrc": (_OF_WINDOWS, "has a rate instead of a window and reports instead of acknowledgements"),

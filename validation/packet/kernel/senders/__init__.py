@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import Any
 
 from ..jit import by_number, inlined
-from . import as_ns2, by_rfc, leap
+from . import as_linux, as_ns2, by_rfc, leap
 
 #: `rules` of a flow -> its file; `book` of a flow's record is the place in this table.
-BOOKS: dict[str, ModuleType] = {"ns2": as_ns2, "rfc": by_rfc}
+BOOKS: dict[str, ModuleType] = {"ns2": as_ns2, "rfc": by_rfc, "linux": as_linux}
 
 
 @inlined

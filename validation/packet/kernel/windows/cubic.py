@@ -7,13 +7,14 @@ Reno with the same mean would have a larger window, it takes that (section 4.3).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from ..jit import inlined
 from ..parameters import Parameter
-from . import hystart
+from . import hystart, reno
 
 SOURCE = "RFC 9438; HyStart++: RFC 9406"
 
@@ -99,3 +100,69 @@ def on_timeout(f: Any, now: Any) -> None:
     f.x0 = 0.0
     f.x1 = 0.0
     f.cwnd = 1.0
+
+
+#: Of Linux's form: ticks of its clock [1/s], how long its answer may stand [s], units of its time [1/s].
+_TICKS, _STANDS, _UNITS = 1000.0, 31e-3, 1024.0
+
+
+def on_ack_linux(f: Any, now: Any, acked: Any) -> None:
+    """As Linux: whole segments, one more for so many acknowledged; how many is found anew a tick later at the soonest.
+
+    x0: W_max, x1: when growth began (-1 or less: not yet), x2: K [1/1024 s], x3: Reno's window, x4: acknowledged
+    segments that it has not yet used, x5: how many make one more, x6, x7: window and time when that was found, x8: the
+    window that is aimed at.
+    """
+    left = reno.slow_start(f, acked)
+    if left > 0:
+        _aim(f, math.floor(now * _TICKS + 1e-6) + 1.0, left)
+        reno.count_up(f, np.int64(f.x5), left)
+
+
+@inlined
+def _aim(f: Any, tick: Any, acked: Any) -> None:
+    """How many acknowledged segments make one more."""
+    cwnd = np.int64(f.cwnd)
+    f.x4 += acked
+    if f.x6 == f.cwnd and tick - f.x7 <= _STANDS * _TICKS:
+        return
+    if f.x1 == 0.0 or tick != f.x7:
+        f.x6 = f.cwnd
+        f.x7 = tick
+        if f.x1 == 0.0:
+            f.x1 = tick
+            f.x4 = acked
+            f.x3 = f.cwnd
+            f.x2 = 0.0
+            f.x8 = f.cwnd
+            if f.x0 > f.cwnd:
+                f.x2 = np.floor(_UNITS * ((f.x0 - f.cwnd) / f.p0) ** (1.0 / 3.0))
+                f.x8 = f.x0
+        t = np.floor((tick - f.x1 + np.ceil(f.min_rtt * _TICKS - 1e-6)) * _UNITS / _TICKS)
+        gone = np.floor(f.p0 * (abs(t - f.x2) / _UNITS) ** 3)
+        target = np.int64(f.x8 - gone if t < f.x2 else f.x8 + gone)
+        f.x5 = np.float64(cwnd // (target - cwnd)) if target > cwnd else 100.0 * cwnd
+        if f.x0 == 0.0:
+            f.x5 = min(f.x5, 20.0)
+    each = np.int64(np.floor(8.0 * (1.0 + f.p1) / 3.0 / (1.0 - f.p1))) * cwnd // 8
+    if f.x4 > each:
+        more = (np.int64(f.x4) - 1) // each
+        f.x4 -= np.float64(more * each)
+        f.x3 += np.float64(more)
+    if f.x3 > f.cwnd:
+        f.x5 = min(f.x5, np.float64(cwnd // (np.int64(f.x3) - cwnd)))
+    f.x5 = max(f.x5, 2.0)
+
+
+@inlined
+def on_loss_linux(f: Any, now: Any) -> None:
+    """As Linux: the threshold; the window falls to it in a round trip."""
+    f.x1 = 0.0
+    f.x0 = np.floor(0.5 * (1.0 + f.p1) * f.cwnd + 1e-9) if f.p2 > 0.0 and f.cwnd < f.x0 else f.cwnd
+    f.ssthresh = max(np.floor(f.p1 * f.cwnd + 1e-9), 2.0)
+
+
+def on_timeout_linux(f: Any, now: Any) -> None:
+    """As Linux: the threshold, and all is forgotten."""
+    on_loss_linux(f, now)
+    f.x0 = f.x1 = f.x2 = f.x3 = f.x4 = f.x5 = f.x6 = f.x7 = 0.0

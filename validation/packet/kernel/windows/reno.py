@@ -56,6 +56,37 @@ def on_timeout_ns2(f: Any, now: Any) -> None:
 
 
 @inlined
+def on_ack_linux(f: Any, now: Any, acked: Any) -> None:
+    """As Linux: what is acknowledged opens the window in slow start, as far as the threshold; what is left counts."""
+    left = slow_start(f, acked)
+    if left > 0:
+        count_up(f, np.int64(f.cwnd), left)
+
+
+@inlined
+def slow_start(f: Any, acked: Any) -> Any:
+    """Slow start by what is acknowledged, up to the threshold; how much of it is left."""
+    if f.cwnd >= f.ssthresh:
+        return acked
+    before = np.int64(f.cwnd)
+    f.cwnd = np.float64(min(before + acked, np.int64(f.ssthresh)))
+    return acked - (np.int64(f.cwnd) - before)
+
+
+@inlined
+def count_up(f: Any, each: Any, acked: Any) -> None:
+    """One segment more for `each` that are acknowledged; `f.credit` is what has not yet made one."""
+    if f.credit >= each:
+        f.credit = 0
+        f.cwnd += 1.0
+    f.credit += acked
+    if f.credit >= each:
+        more = f.credit // each
+        f.credit -= more * each
+        f.cwnd += np.float64(more)
+
+
+@inlined
 def whole_window(f: Any) -> Any:
     """min(cwnd, advertised window), inflation included where the sender inflates."""
     return min(f.cwnd + f.inflation, np.float64(f.window))
