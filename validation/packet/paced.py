@@ -13,6 +13,7 @@ from .kernel import hooks
 from .kernel import records as k
 from .kernel.paced import HOOKS, PACED
 from .kernel.senders.as_linux import records as linux
+from .scenario.flows import Flows
 from .scenario.scenario import Scenario, refuse_above
 
 #: Recent packets that a receiver remembers: at least, at most, and round trips with full queues.
@@ -29,7 +30,7 @@ def fill_paced(
     i = end = 0
     for group in scenario.flows:
         if group.as_linux:
-            end = _as_linux(scenario, flows[i : i + group.count], parts, end)
+            end = _as_linux(scenario, group, flows[i : i + group.count], parts, end)
         if not group.paced:
             i += group.count
             continue
@@ -53,10 +54,11 @@ def fill_paced(
     return np.concatenate(table), np.concatenate([np.zeros(0, np.uint8), *parts])
 
 
-def _as_linux(scenario: Scenario, flows: Any, parts: list[NDArray[np.uint8]], end: int) -> int:
+def _as_linux(scenario: Scenario, group: Flows, flows: Any, parts: list[NDArray[np.uint8]], end: int) -> int:
     """State and ring of senders by Linux's rules; a connection that never began makes them begin."""
     state = k.zeroed(1, linux.SENDER)
     state["since"] = -1.0
+    state["probes"], state["doubts"] = group.loss_probes, group.frto
     size = linux.SENDER.itemsize + scenario.ring * linux.SEGMENT.itemsize
     refuse_above(
         float(end + size * len(flows)), "senders by Linux's rules", "lower flows.count or flows.window_limit"

@@ -124,6 +124,11 @@ class Flows:
         highest.
     timestamps : bool
         RTTs from the echo of each acknowledgement instead of one segment at a time.
+    loss_probes : bool
+        Tail loss probes (RFC 8985, section 7): after two silent round trips a segment goes that has the receiver say what
+        is missing. Rule book "linux" only.
+    frto : bool
+        F-RTO (RFC 5682): after a timeout new data goes first, to see whether it was needless. Rule book "linux" only.
     min_rto : float
         Least retransmission timeout [s], before back-off. Default: 0.2 (ns2), 1 (rfc); with linux 0.2, and it is the
         least of what is added to the mean round trip.
@@ -200,6 +205,8 @@ class Flows:
     ecn: bool = False
     priority: int = 0
     timestamps: bool = False
+    loss_probes: bool = False
+    frto: bool = False
     min_rto: float | None = in_unit("s", default=None)
     max_rto: float | None = in_unit("s", default=None)
     initial_rto: float | None = in_unit("s", default=None)
@@ -353,7 +360,13 @@ class Flows:
         truth("flows.ecn", self.ecn)
         self._check_leap()
         check("flows.priority", self.priority, 0, 255, "0 is the highest class", whole=True)
-        truth("flows.timestamps", self.timestamps)
+        for key in ("timestamps", "loss_probes", "frto"):
+            truth(f"flows.{key}", getattr(self, key))
+        for key in ("loss_probes", "frto"):
+            if getattr(self, key) and not self.as_linux:
+                raise ScenarioError(
+                    f'flows.{key} belongs to rule book "linux"; set rules = "linux", or leave it out'
+                )
         check(
             "flows.delayed_ack", self.delayed_ack, 0.0, 10.0, 'give seconds, such as "100ms"; 0 to switch off'
         )

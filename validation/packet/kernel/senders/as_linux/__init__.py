@@ -16,6 +16,7 @@ from typing import Any
 
 from ...hooks import caller
 from ...jit import inlined
+from ...records import UNLIMITED
 from . import acks, output, timeouts
 from . import records as own
 
@@ -108,4 +109,4 @@ def timed_out(w: Any, f: Any, i: Any) -> None:
 
 def allowed(w: Any, f: Any, i: Any) -> None:
     """Something may be sent."""
-    output.send_new(w, f, i, _sender(w, f))
+    output.send_new(w, f, i, _sender(w, f), UNLIMITED)

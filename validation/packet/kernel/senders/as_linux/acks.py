@@ -20,7 +20,7 @@ from .losses import (
     read_blocks,
     use_up_duplicates,
 )
-from .output import may_send_new, repair, send_new
+from .output import IN_HOST, may_send_new, repair, send_new
 from .records import (
     AGAIN,
     ANSWERING,
@@ -77,8 +77,12 @@ def on_ack(w: Any, f: Any, i: Any, s: Any, slot: Any) -> None:
     if s.probe_end > 0:
         _look_at_probe(w, f, s, ack, advanced, news)
     to_send = NONE
-    if not advanced or news or f.marked or s.state != OPEN:
-        to_send, armed = _alert(w, f, i, s, una, advanced, news, original, echo)
+    # The first one after the handshake has a newer number than that, and is taken for news of the window.
+    duplicates = 0 if advanced or not s.heard else 1
+    if una > 0:
+        s.heard = 1
+    if duplicates or news or f.marked or s.state != OPEN:
+        to_send, armed = _alert(w, f, i, s, una, advanced, news, original, duplicates, echo)
         progress = progress and not armed
     if progress and not arm_probe(w, f, i, s, True):
         rearm(w, f, i, s)
@@ -90,13 +94,14 @@ def on_ack(w: Any, f: Any, i: Any, s: Any, slot: Any) -> None:
     if una == 0 and f.handshake and advanced:
         f.cwnd = np.float64(f.iw if s.timeouts < 2 else 1)
     if to_send == NEW_FIRST:
-        send_new(w, f, i, s)
-        if f.top > s.point:
+        send_new(w, f, i, s, IN_HOST)
+        if f.top == s.point:
+            s.doubting = 0
+        elif f.top < s.point + IN_HOST:
             return
-        s.doubting = 0
     if to_send != NONE:
         repair(w, f, i, s)
-    send_new(w, f, i, s)
+    send_new(w, f, i, s, k.UNLIMITED)
 
 
 @called
@@ -198,11 +203,19 @@ def _keep_open(w: Any, f: Any, s: Any) -> None:
 
 @called
 def _alert(
-    w: Any, f: Any, i: Any, s: Any, una: Any, advanced: Any, news: Any, original: Any, echo: Any
+    w: Any,
+    f: Any,
+    i: Any,
+    s: Any,
+    una: Any,
+    advanced: Any,
+    news: Any,
+    original: Any,
+    duplicates: Any,
+    echo: Any,
 ) -> Any:
     """Something is, or was, out of order: (what to send, does the timer wait for what may be overtaken)."""
     selective = f.algorithm == k.SACK
-    duplicates = 0 if advanced else 1
     armed = False
     if f.marked:
         s.before_ssthresh = 0

@@ -22,7 +22,7 @@ from .records import (
     segment,
     take_out,
 )
-from .timers import LEAST, arm, in_ticks, stamp
+from .timers import LEAST, arm, floored, in_ticks, stamp
 
 
 @called
@@ -56,7 +56,7 @@ def note_arrival(w: Any, f: Any, s: Any, seq: Any) -> None:
     A retransmission that is answered sooner than any round trip may not be the one that is answered.
     """
     one = segment(w, f, seq)
-    rtt = w.now - one.time
+    rtt = floored(w.now - one.time)
     if one.marks & EVER and rtt < f.min_rtt:
         return
     s.looked = 1
@@ -71,7 +71,7 @@ def _patience(f: Any, s: Any) -> Any:
     """How long [s] a segment may be overtaken: not at all in a recovery or after three duplicates."""
     if not s.overtaken and (s.state >= RECOVERY or s.reported >= s.reordering):
         return 0.0
-    return min(f.min_rtt / 4.0, f.est)
+    return min(floored(floored(f.min_rtt) / 4.0), f.est)
 
 
 @called
@@ -87,7 +87,7 @@ def find_overtaken(w: Any, f: Any, i: Any, s: Any) -> Any:
         if one.marks & (LOST | AGAIN) != LOST:
             if not sent_after(s.newest, s.newest_end, one.time, seq + 1):
                 break
-            left = s.newest_rtt + patience - (w.now - one.time)
+            left = s.newest_rtt + patience - floored(w.now - one.time)
             if left <= 1e-9:
                 mark_lost(w, f, i, s, seq)
                 take_out(w, f, s, seq)

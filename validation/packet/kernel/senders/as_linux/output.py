@@ -28,6 +28,15 @@ from .records import (
 )
 from .timers import arm, arm_probe, rearm
 
+#: Segments that a host may have in its own queues; then what is lost goes before more new data.
+IN_HOST = 2
+
+
+@inlined
+def may_send_new(f: Any) -> Any:
+    """Whether there is new data that the advertised window lets out."""
+    return f.top < f.limit and f.top < f.una + f.window
+
 
 @called
 def transmit(w: Any, f: Any, i: Any, s: Any) -> None:
@@ -44,11 +53,11 @@ def transmit(w: Any, f: Any, i: Any, s: Any) -> None:
 
 
 @called
-def send_new(w: Any, f: Any, i: Any, s: Any) -> None:
-    """Send new data while congestion window and advertised window allow; note which of them is the bound."""
+def send_new(w: Any, f: Any, i: Any, s: Any, most: Any) -> None:
+    """Send at most so much new data while congestion window and advertised window allow; note which is the bound."""
     window = np.int64(f.cwnd)
     sent = 0
-    while under_way(f, s) < window and f.top < f.limit and f.top < f.una + f.window:
+    while sent < most and under_way(f, s) < window and may_send_new(f):
         transmit(w, f, i, s)
         sent += 1
     bounded = under_way(f, s) >= window
@@ -109,9 +118,3 @@ def repair(w: Any, f: Any, i: Any, s: Any) -> None:
         seq += 1
     if head:
         arm(w, f, i, s, RETRANSMIT, current_rto(f))
-
-
-@inlined
-def may_send_new(f: Any) -> Any:
-    """Whether there is new data that the advertised window lets out."""
-    return f.top < f.limit and f.top < f.una + f.window

@@ -39,6 +39,8 @@ SENDER = np.dtype(
         *((name, np.int64) for name in "before_cwnd reduced_arrived reduced_sent before_ssthresh".split()),
         # does the window bound what is sent; most that was outstanding; in which window of data
         *((name, np.int64) for name in "bounded most_out bounded_until".split()),
+        # has an acknowledgement come after the handshake's
+        ("heard", np.int64),
         # the newest segment that has arrived; is it new; duplicates that say "lost", has one been overtaken
         *((name, np.int64) for name in "newest_end looked reordering overtaken".split()),
         # no segment below is to be sent again; timeouts since the last progress, and in all; where the recovery began,
@@ -98,6 +100,7 @@ def begin(f: Any, s: Any) -> None:
     s.lost = s.again = s.reported = s.arrived = s.losses = s.point = s.sampled = 0
     s.before_cwnd = s.reduced_arrived = s.reduced_sent = s.before_ssthresh = 0
     s.bounded = s.most_out = s.bounded_until = 0
+    s.heard = 0 if f.handshake else 1
     s.newest_end = s.looked = s.overtaken = 0
     s.reordering = REORDERING
     s.hint = s.expired = s.timeouts = 0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...jit import called, inlined
+from ...records import SACK
 from ...timer import current_rto, start_timer, stop_timer
 from .records import ANSWERING, NOTHING, OPEN, OVERTAKEN, PROBE, RETRANSMIT, outstanding, segment
 
@@ -20,8 +21,14 @@ FINEST, COARSER = 63, 8
 
 @inlined
 def in_ticks(f: Any, time: Any) -> Any:
-    """A time in whole ticks, rounded up [s]; what a sum of round numbers is off by does not count."""
+    """A time in whole ticks, rounded up [s]; what a sum of whole microseconds is off by does not count."""
     return time if f.tick == 0.0 else math.ceil(time / f.tick - 1e-6) * f.tick
+
+
+@inlined
+def floored(time: Any) -> Any:
+    """A time in whole microseconds, rounded down [s], as the clock tells it."""
+    return math.floor(time * 1e6 + 1e-3) / 1e6
 
 
 @inlined
@@ -71,7 +78,7 @@ def sample(f: Any, s: Any, rtt: Any) -> None:
             s.sampled = f.top
             s.largest = f.min_rto
     f.srtt = f.est
-    f.base_rto = in_ticks(f, f.est + f.dev)
+    f.base_rto = in_ticks(f, floored(f.est) + floored(f.dev))
     f.backoff = 1
 
 
@@ -98,7 +105,12 @@ def rearm(w: Any, f: Any, i: Any, s: Any) -> None:
 @called
 def arm_probe(w: Any, f: Any, i: Any, s: Any, progress: Any) -> Any:
     """Set the timer for a probe (RFC 8985, 7.2), where there may be one; else False."""
-    if not s.probes or (s.state != OPEN and s.state != ANSWERING) or outstanding(f) == 0:
+    if (
+        not s.probes
+        or f.algorithm != SACK
+        or (s.state != OPEN and s.state != ANSWERING)
+        or outstanding(f) == 0
+    ):
         return False
     delay = 1.0
     if f.est > 0.0:
