@@ -147,7 +147,7 @@ def _add_flow(lines: dict[str, list[str]], made: LinuxPlan, f: LinuxFlow) -> Non
     (out, into), (out_far, into_far) = (_devices(made, plug) for plug in plugs)
     lines[a].append(f"addr add {source}/32 dev lo")
     lines[b].append(f"addr add {target}/32 dev lo")
-    window = f"initcwnd {f.window[0]} rto_min {round(1e3 * f.min_rto)}ms"
+    window = f"initcwnd {f.window[0]}"
     lines[a].append(f"route add {target}/32 dev {out} src {source} {window}")
     for i in f.wires_there:
         lines[made.wires[i].source].append(f"route add {target}/32 dev {_devices(made, i)[0]}")

@@ -68,7 +68,6 @@ class LinuxFlow:
         What the guest's program is told of its socket.
     window : tuple of int
         First and largest window [packets].
-    min_rto : float
     to_queue : float
         Time [s] from its sender to the first queue.
     """
@@ -82,7 +81,6 @@ class LinuxFlow:
     packet_size: int
     payload: int
     window: tuple[int, int]
-    min_rto: float
     max_rto: float | None
     quick: bool
     start: float
@@ -299,6 +297,9 @@ def _add(
     settings = {f"ipv4/{key}": value for key, value in switches.sysctls(sack, group.ecn).items()}
     if control == "dctcp":  # its receivers echo otherwise, and know it by their own control
         settings["control"] = control
+    # Not of the route: Linux forgets that after some timeouts, until it sends again.
+    min_rto = group.min_rto or switches.min_rto
+    settings["ipv4/tcp_rto_min_us"] = str(round(1e6 * min_rto))
     hosts = []
     for letter in "ab":
         alike = [n for n, known in made.spaces.items() if n[0] == letter and known == settings]
@@ -315,7 +316,7 @@ def _add(
             there, wires_there, wires_back, (hosts[0], hosts[1]), (f"10.{address}", f"11.{address}"), control,
             group.packet_size, group.packet_size - HEADERS - TIMESTAMPS * switches.timestamps,
             (group.initial_window or min(switches.initial_window, group.window_limit), group.window_limit),
-            group.min_rto or switches.min_rto, group.max_rto, not delayed, start, segments, to_queue,
+            group.max_rto, not delayed, start, segments, to_queue,
         )
     )  # fmt: skip
 

@@ -131,6 +131,7 @@ def _aim(f: Any, tick: Any, acked: Any) -> None:
         f.x7 = tick
         if f.x1 == 0.0:
             f.x1 = tick
+            f.idle = 0.0
             f.x4 = acked
             f.x3 = f.cwnd
             f.x2 = 0.0
@@ -138,7 +139,8 @@ def _aim(f: Any, tick: Any, acked: Any) -> None:
             if f.x0 > f.cwnd:
                 f.x2 = np.floor(_UNITS * ((f.x0 - f.cwnd) / f.p0) ** (1.0 / 3.0))
                 f.x8 = f.x0
-        t = np.floor((tick - f.x1 + np.ceil(f.min_rtt * _TICKS - 1e-6)) * _UNITS / _TICKS)
+        begun = min(f.x1 + np.floor(f.idle * _TICKS + 0.5), tick)
+        t = np.floor((tick - begun + np.ceil(f.min_rtt * _TICKS - 1e-6)) * _UNITS / _TICKS)
         gone = np.floor(f.p0 * (abs(t - f.x2) / _UNITS) ** 3)
         target = np.int64(f.x8 - gone if t < f.x2 else f.x8 + gone)
         f.x5 = np.float64(cwnd // (target - cwnd)) if target > cwnd else 100.0 * cwnd

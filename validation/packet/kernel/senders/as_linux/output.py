@@ -26,7 +26,7 @@ from .records import (
     take_out,
     under_way,
 )
-from .timers import arm, arm_probe, rearm
+from .timers import arm, arm_probe, rearm, ticked
 
 #: Segments that a host may have in its own queues; then what is lost goes before more new data.
 IN_HOST = 2
@@ -38,9 +38,19 @@ def may_send_new(f: Any) -> Any:
     return f.top < f.limit and f.top < f.una + f.window
 
 
+@inlined
+def _count_idle(w: Any, f: Any, s: Any) -> None:
+    """A segment is about to be sent: if nothing is under way, the time since the one before was idle."""
+    now = ticked(w.now)
+    if under_way(f, s) == 0:
+        f.idle += now - s.last_sent
+    s.last_sent = now
+
+
 @called
 def transmit(w: Any, f: Any, i: Any, s: Any) -> None:
     """Send the next new segment."""
+    _count_idle(w, f, s)
     first = outstanding(f) == 0
     one = segment(w, f, f.top)
     one.marks = 0
@@ -76,6 +86,7 @@ def send_new(w: Any, f: Any, i: Any, s: Any, most: Any) -> None:
 @called
 def send_once_more(w: Any, f: Any, i: Any, s: Any, seq: Any, kind: Any) -> None:
     """Send a segment again, which by itself does not say that it was lost."""
+    _count_idle(w, f, s)
     segment(w, f, seq).marks |= EVER
     take_out(w, f, s, seq)
     put_last(w, f, s, seq)

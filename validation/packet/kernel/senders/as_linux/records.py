@@ -27,8 +27,14 @@ REORDERING, MOST_REORDERING = 3, 300
 SENDER = np.dtype(
     [
         # the connection that this is about; deviation of round trips and its largest of a window; when the newest
-        # segment that has arrived was sent, and its round trip; the first retransmission of this recovery
-        *((name, np.float64) for name in "since deviation largest newest newest_rtt first_again".split()),
+        # segment that has arrived was sent, and its round trip; the first retransmission of this recovery; the last
+        # segment that was sent
+        *(
+            (name, np.float64)
+            for name in "since deviation largest newest newest_rtt first_again last_sent".split()
+        ),
+        # does its timer ring
+        ("ringing", np.int64),
         # where it stands, what its timer is for; segments thought lost, sent again, reported, arrived so far, losses so
         # far; the end of what was sent when a recovery began, when the estimator's window did
         *(
@@ -95,8 +101,10 @@ def begin(f: Any, s: Any) -> None:
     s.since = f.since
     s.deviation = s.largest = s.newest_rtt = 0.0
     s.newest = s.first_again = -1.0
+    s.last_sent = 0.0
     s.state = OPEN
     s.pending = NOTHING
+    s.ringing = 0
     s.lost = s.again = s.reported = s.arrived = s.losses = s.point = s.sampled = 0
     s.before_cwnd = s.reduced_arrived = s.reduced_sent = s.before_ssthresh = 0
     s.bounded = s.most_out = s.bounded_until = 0

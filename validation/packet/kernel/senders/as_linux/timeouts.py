@@ -34,12 +34,14 @@ BEFORE = 10.0
 @called
 def on_timeout(w: Any, f: Any, i: Any, s: Any) -> None:
     """The timer has run out."""
+    s.ringing = 1
     if s.pending == OVERTAKEN:
         _on_overtaken(w, f, i, s)
     elif s.pending == PROBE:
         _on_probe(w, f, i, s)
     else:
         _on_retransmit(w, f, i, s)
+    s.ringing = 0
 
 
 @called

@@ -32,19 +32,28 @@ def floored(time: Any) -> Any:
 
 
 @inlined
+def ticked(time: Any) -> Any:
+    """A time in whole milliseconds, rounded down [s]."""
+    return stamp(time) / STAMPS
+
+
+@inlined
 def stamp(time: Any) -> Any:
     """What a time stamp says of a time."""
     return math.floor(time * STAMPS + 1e-6)
 
 
 @inlined
-def _late(f: Any, now: Any, delay: Any) -> Any:
-    """When a timer fires that is to run for `delay`, a whole number of ticks [s]: never early, and on a coarse grid."""
+def _late(f: Any, now: Any, delay: Any, ringing: Any) -> Any:
+    """When a timer fires that is to run for `delay`, a whole number of ticks [s]: never early, and on a coarse grid.
+
+    While timers ring the clock is a tick ahead.
+    """
     if f.tick == 0.0:
         return delay
     ticks = np.int64(delay / f.tick + 0.5)
     step = 1
-    while ticks >= FINEST * step:
+    while ticks - ringing >= FINEST * step:
         step *= COARSER
     due = np.int64((now + f.phase) / f.tick + 1e-6) + ticks
     return (due // step + 1) * step * f.tick - f.phase - now
@@ -86,7 +95,7 @@ def sample(f: Any, s: Any, rtt: Any) -> None:
 def arm(w: Any, f: Any, i: Any, s: Any, what: Any, delay: Any) -> None:
     """Set the timer, whatever it was for."""
     s.pending = what
-    start_timer(w, f, i, _late(f, w.now, delay))
+    start_timer(w, f, i, _late(f, w.now, delay, s.ringing))
 
 
 @called
