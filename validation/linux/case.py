@@ -11,6 +11,8 @@ from tcpdynamics.errors import ScenarioError
 from ..packet.scenario.scenario import Scenario
 from .plan import HEADERS, LinuxFlow, LinuxPlan, Wire
 
+#: So many wires carry packets at once when they are set up.
+AT_ONCE = 350
 #: Least memory of a socket's buffer, and what a packet takes there beside its own size [byte].
 LEAST_BUFFER, OVERHEAD = 1 << 16, 2048
 #: The guest's memory without any flow, and the most that it gets [MB]. Only what is used is taken.
@@ -53,11 +55,25 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
         "flows": [_flow(f, made) for f in made.flows],
         "duration": nanoseconds(scenario.duration),
         "warm_up": nanoseconds(scenario.warm_up),
+        "settle": settling(len(made.wires)),
         "drain": nanoseconds(1.0 + queue + sum(link.delay for link in made.links) + _longest_rtt(scenario)),
         "buffer": buffer,
         "memory": memory,
         "lazy": all(f.quick for f in made.flows),
     }
+
+
+def settling(wires: int) -> int:
+    """Whole seconds from the setting up to the scenario's time 0, which cost nothing.
+
+    Linux switches on about a hundred devices a second, two of each wire; a few hundred are on at once.
+
+    Examples
+    --------
+    >>> settling(300), settling(1000)
+    (2, 52)
+    """
+    return 2 if wires <= AT_ONCE else 2 + wires // 20
 
 
 def nanoseconds(seconds: float) -> int:
@@ -147,7 +163,7 @@ def _add_flow(lines: dict[str, list[str]], made: LinuxPlan, f: LinuxFlow) -> Non
     (out, into), (out_far, into_far) = (_devices(made, plug) for plug in plugs)
     lines[a].append(f"addr add {source}/32 dev lo")
     lines[b].append(f"addr add {target}/32 dev lo")
-    window = f"initcwnd {f.window[0]}"
+    window = f"initcwnd {f.window[0]} rto_min {round(1e3 * f.min_rto)}ms"
     lines[a].append(f"route add {target}/32 dev {out} src {source} {window}")
     for i in f.wires_there:
         lines[made.wires[i].source].append(f"route add {target}/32 dev {_devices(made, i)[0]}")

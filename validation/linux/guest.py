@@ -345,7 +345,7 @@ def until(ends: Endpoints, moment: int) -> None:
 
 def run(case: Any, ends: Endpoints) -> dict[str, Any]:
     """Run all flows; what is told beside the packets."""
-    origin = (time.time_ns() // 1_000_000_000 + 2) * 1_000_000_000
+    origin = (time.time_ns() // 1_000_000_000 + case["settle"]) * 1_000_000_000
     told: dict[str, Any] = {"origin": origin}
     events = list(moments(case))
     heapq.heapify(events)

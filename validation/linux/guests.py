@@ -17,6 +17,8 @@ from pathlib import Path
 
 from tcpdynamics.errors import LinuxError
 
+#: The guest's time at its start [s].
+BEGINNING = 1_700_000_000
 #: What folders of guests are called.
 PREFIX = "tcpdynamics-linux-"
 #: What a guest may write into one file [512 bytes], and into its folder what its packets take.
@@ -123,7 +125,7 @@ def boot(
     """
     command = [
         str(kernel / "linux"), f"mem={memory}M", "rootfstype=hostfs", "ro", "init=/proc/self/cwd/guest.py", "con=null",
-        "con0=fd:0,fd:1", "quiet", "panic=-1", "time-travel=inf-cpu", f"time-travel-start={1_700_000_000 * 10**9}",
+        "con0=fd:0,fd:1", "quiet", "panic=-1", "time-travel=inf-cpu", f"time-travel-start={BEGINNING * 10**9}",
         "uml_dir=./", "umid=guest", *words,
     ]  # fmt: skip
     environment = {

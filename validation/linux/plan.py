@@ -28,6 +28,8 @@ HEADERS, TIMESTAMPS = 14 + 20 + 20, 12
 LEAST_PACKET, MOST_PACKET = HEADERS + 88, 65_000
 #: A packet may pass so many spaces.
 MOST_HOPS = 60
+#: Linux's own least timeout [s].
+LEAST_TIMEOUT = 0.2
 #: Addresses of senders begin with 10, those of receivers with 11.
 MOST_FLOWS = 2**20
 
@@ -68,6 +70,7 @@ class LinuxFlow:
         What the guest's program is told of its socket.
     window : tuple of int
         First and largest window [packets].
+    min_rto : float
     to_queue : float
         Time [s] from its sender to the first queue.
     """
@@ -81,6 +84,7 @@ class LinuxFlow:
     packet_size: int
     payload: int
     window: tuple[int, int]
+    min_rto: float
     max_rto: float | None
     quick: bool
     start: float
@@ -297,9 +301,11 @@ def _add(
     settings = {f"ipv4/{key}": value for key, value in switches.sysctls(sack, group.ecn).items()}
     if control == "dctcp":  # its receivers echo otherwise, and know it by their own control
         settings["control"] = control
-    # Not of the route: Linux forgets that after some timeouts, until it sends again.
     min_rto = group.min_rto or switches.min_rto
-    settings["ipv4/tcp_rto_min_us"] = str(round(1e6 * min_rto))
+    if (
+        min_rto != LEAST_TIMEOUT
+    ):  # of the route alone is too little: after some timeouts Linux forgets the route
+        settings["ipv4/tcp_rto_min_us"] = str(round(1e6 * min_rto))
     hosts = []
     for letter in "ab":
         alike = [n for n, known in made.spaces.items() if n[0] == letter and known == settings]
@@ -316,7 +322,7 @@ def _add(
             there, wires_there, wires_back, (hosts[0], hosts[1]), (f"10.{address}", f"11.{address}"), control,
             group.packet_size, group.packet_size - HEADERS - TIMESTAMPS * switches.timestamps,
             (group.initial_window or min(switches.initial_window, group.window_limit), group.window_limit),
-            group.max_rto, not delayed, start, segments, to_queue,
+            min_rto, group.max_rto, not delayed, start, segments, to_queue,
         )
     )  # fmt: skip
 

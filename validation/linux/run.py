@@ -19,7 +19,7 @@ from ..ns2.run import Seen, observed
 from ..packet.scenario.scenario import Scenario
 from .capture import read_capture
 from .case import case
-from .guests import boot, guest_folder, python, tool
+from .guests import BEGINNING, boot, guest_folder, python, tool
 from .kernel import kernels, manifest
 from .plan import plan
 from .switches import TODAY, LinuxSwitches
@@ -110,6 +110,7 @@ def run_linux(
         "simulator": f"Linux {built['version']}",
         "kernel": built["fingerprint"],
         "switches": json.dumps(asdict(switches)),
+        "clock_phase": clock_phase(answer["origin"]),
         "controls": json.dumps([flow.control for flow in made.flows]),
         "queues": json.dumps(answer["statistics"]),
     }
@@ -153,6 +154,24 @@ def run_linux_many(
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
+
+
+def clock_phase(origin: int) -> float:
+    """Where the tick of the guest's clock stands at the scenario's time 0 [s], as `flows.clock_phase` of rules "linux".
+
+    The clock of timers begins 300 s before zero when the guest starts.
+
+    Parameters
+    ----------
+    origin : int
+        The guest's time at which the scenario begins [ns].
+
+    Examples
+    --------
+    >>> clock_phase((BEGINNING + 2) * 10**9)
+    1.008
+    """
+    return round((origin / 1e9 - BEGINNING - 300) % 4.096, 3)
 
 
 def _kernel() -> Path:

@@ -19,6 +19,7 @@ from .records import (
     PROBE,
     RETRANSMIT,
     is_reducing,
+    opening,
     outstanding,
     put_last,
     reported,
@@ -34,8 +35,8 @@ IN_HOST = 2
 
 @inlined
 def may_send_new(f: Any) -> Any:
-    """Whether there is new data that the advertised window lets out."""
-    return f.top < f.limit and f.top < f.una + f.window
+    """Whether there is new data that the advertised window lets out; none before the handshake is over."""
+    return f.top < f.limit and f.top < f.una + f.window and not (opening(f) and f.top > 0)
 
 
 @inlined

@@ -84,6 +84,12 @@ def outstanding(f: Any) -> Any:
 
 
 @inlined
+def opening(f: Any) -> Any:
+    """Whether the handshake is not over."""
+    return f.una == 0 and f.handshake
+
+
+@inlined
 def under_way(f: Any, s: Any) -> Any:
     """Segments that are thought to be in the network."""
     return f.top - f.una - s.reported - s.lost + s.again

@@ -20,13 +20,14 @@ from .records import (
     REORDERING,
     RETRANSMIT,
     is_reducing,
+    opening,
     under_way,
 )
 from .timers import arm, rearm
 from .windows import fall_at_timeout, reduce
 
-#: A handshake's timeouts that do not back off.
-LINEAR = 4
+#: A handshake's timeouts that do not back off, and those after which the next one ends the connection.
+LINEAR, GIVEN_UP = 4, 10
 #: The window that a handshake is lost at, before the first one is set.
 BEFORE = 10.0
 
@@ -80,9 +81,11 @@ def _on_probe(w: Any, f: Any, i: Any, s: Any) -> None:
 def _on_retransmit(w: Any, f: Any, i: Any, s: Any) -> None:
     """The retransmission timeout: all is lost, the first segment goes again, the timeout doubles."""
     s.pending = NOTHING
+    connecting = opening(f)
+    if connecting and s.timeouts == GIVEN_UP:
+        return
     count_timeout(w, f, i)
-    opening = f.una == 0 and f.handshake
-    if opening:
+    if connecting:
         f.cwnd = max(f.cwnd, BEFORE)
     fresh = s.state < RECOVERY
     mark_at_timeout(w, f, i, s)
@@ -97,6 +100,6 @@ def _on_retransmit(w: Any, f: Any, i: Any, s: Any) -> None:
     s.expired += 1
     s.timeouts += 1
     send_again(w, f, i, s, f.una, k.TIMEOUT)
-    if (not opening or s.timeouts > LINEAR) and current_rto(f) < f.max_rto:
+    if (not connecting or s.timeouts > LINEAR) and current_rto(f) < f.max_rto:
         f.backoff *= 2
     arm(w, f, i, s, RETRANSMIT, current_rto(f))

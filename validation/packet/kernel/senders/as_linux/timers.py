@@ -10,7 +10,7 @@ import numpy as np
 from ...jit import called, inlined
 from ...records import SACK
 from ...timer import current_rto, start_timer, stop_timer
-from .records import ANSWERING, NOTHING, OPEN, OVERTAKEN, PROBE, RETRANSMIT, outstanding, segment
+from .records import ANSWERING, NOTHING, OPEN, OVERTAKEN, PROBE, RETRANSMIT, opening, outstanding, segment
 
 #: What the timers beside the retransmission timeout have on top [s]; steps of time stamps [1/s].
 LEAST, STAMPS = 0.002, 1000.0
@@ -116,6 +116,7 @@ def arm_probe(w: Any, f: Any, i: Any, s: Any, progress: Any) -> Any:
     """Set the timer for a probe (RFC 8985, 7.2), where there may be one; else False."""
     if (
         not s.probes
+        or opening(f)
         or f.algorithm != SACK
         or (s.state != OPEN and s.state != ANSWERING)
         or outstanding(f) == 0
