@@ -34,21 +34,26 @@ def key(scenario: Scenario, switches: LinuxSwitches, controls: Sequence[str], se
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-@lru_cache(maxsize=1)
-def stored() -> dict[str, Any]:
-    """The record: the kernel, the digest of its options, and the numbers of each run by its key."""
-    text = (resources.files("tcpdynamics.validation.comparisons") / NAME).read_text(encoding="utf-8")
+@lru_cache(maxsize=4)
+def stored(record: str = NAME) -> dict[str, Any]:
+    """A record: the kernel, the digest of its options, and the numbers of each run by its key."""
+    text = (resources.files("tcpdynamics.validation.comparisons") / record).read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
-def kernel() -> str:
-    """The kernel of the record."""
-    return str(stored()["kernel"])
+def kernel(record: str = NAME) -> str:
+    """The kernel of a record."""
+    return str(stored(record)["kernel"])
 
 
 def recorded(
-    scenario: Scenario, switches: LinuxSwitches, controls: Sequence[str], seed: int, names: Sequence[str]
+    scenario: Scenario,
+    switches: LinuxSwitches,
+    controls: Sequence[str],
+    seed: int,
+    names: Sequence[str],
+    record: str = NAME,
 ) -> xr.DataArray:
     """The recorded quantities of one run.
 
@@ -57,7 +62,7 @@ def recorded(
     NoRecordError
         If this run was not recorded.
     """
-    values = stored()["runs"].get(key(scenario, switches, controls, seed))
+    values = stored(record)["runs"].get(key(scenario, switches, controls, seed))
     if values is None:
         raise NoRecordError(
             f"no record of Linux for {scenario.name} with seed {seed}; "
