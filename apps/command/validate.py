@@ -110,7 +110,7 @@ def _runner(name: str) -> Callable[..., None]:
         else:
             for part in text.split("\n\n"):
                 click.echo(textwrap.fill(part, 110) + "\n")
-            for line in _TABLES.get(name, lambda _: [])(result):
+            for line in _TABLES[name](result) if name in _TABLES else ():
                 click.echo(line)
 
     return run

@@ -94,8 +94,8 @@ def largest_distance(figure: int) -> Measure:
         if not known.sizes["link"]:
             return NOTHING
         worst = known.isel(link=int(known.distance.values.argmax()))
-        ends = (float(worst[name]) for name in ("distance", "distance_low", "distance_high"))
-        return Interval(*ends, int(worst.runs))
+        mean, low, high = (float(worst[name]) for name in ("distance", "distance_low", "distance_high"))
+        return Interval(mean, low, high, int(worst.runs))
 
     return measure
 

@@ -126,12 +126,13 @@ _PRIORITY: dict[str, Any] = {"priority": "retransmissions", "priority_buffer": 5
 _SFQ = "sfq limit 24 depth 5 divisor 8 perturb 0"
 
 LINKS: dict[str, CrowdedLink] = {
-    **{f"1 Mbit/s, {n} flows": CrowdedLink((2, 8, 9), n, duration=220.0) for n in (20, 40, 200)},
+    "1 Mbit/s, 20 flows": CrowdedLink((2, 8, 9), 20),
+    **{f"1 Mbit/s, {n} flows": CrowdedLink((2, 8, 9), n, duration=220.0) for n in (40, 200)},
     "1 Mbit/s, 100 flows": CrowdedLink((2, 3, 8, 9), 100, duration=220.0),
     "100 flows, RTTs 5 % apart": CrowdedLink((3,), 100, rtt=(0.19, 0.21), duration=220.0, jitter=False),
-    "100 flows in step": CrowdedLink((3,), 100, duration=220.0, jitter=False),
-    **{f"500 kbit/s, {n} flows": CrowdedLink((2, 10), n, 5e5, 25) for n in (20, 50, 100)},
-    **{f"250 kbit/s, {n} flows": CrowdedLink((2, 10), n, 2.5e5, 12) for n in (10, 50)},
+    "100 flows in step": CrowdedLink((3,), 100, jitter=False),
+    **{f"500 kbit/s, {n} flows": CrowdedLink((2, 10), n, 5e5, 25) for n in (50, 100)},
+    "250 kbit/s, 50 flows": CrowdedLink((2, 10), 50, 2.5e5, 12),
     "250 kbit/s, 25 flows": CrowdedLink((2, 10), 25, 2.5e5, 12, duration=1020.0),
     **{f"RTTs 200 to 400 ms, {n} flows": CrowdedLink((11,), n, **_MIXED) for n in (100, 200)},
     "gateway, drop-tail": CrowdedLink((12,), **_GATEWAY),

@@ -30,8 +30,15 @@ def key(scenario: Scenario, switches: LinuxSwitches, controls: Sequence[str], se
     >>> len(key(scenario, LinuxSwitches(), ("reno",), 1))
     16
     """
-    text = json.dumps([asdict(scenario), asdict(switches), list(controls), seed], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return keys(scenario, switches, controls, (seed,))[0]
+
+
+def keys(
+    scenario: Scenario, switches: LinuxSwitches, controls: Sequence[str], seeds: Sequence[int]
+) -> list[str]:
+    """The same for several seeds."""
+    before = json.dumps([asdict(scenario), asdict(switches), list(controls)], sort_keys=True)[:-1]
+    return [hashlib.sha256(f"{before}, {seed}]".encode()).hexdigest()[:16] for seed in seeds]
 
 
 @lru_cache(maxsize=4)
@@ -62,10 +69,14 @@ def recorded(
     NoRecordError
         If this run was not recorded.
     """
-    values = stored(record)["runs"].get(key(scenario, switches, controls, seed))
+    return of_key(key(scenario, switches, controls, seed), f"{scenario.name} with seed {seed}", names, record)
+
+
+def of_key(name: str, words: str, names: Sequence[str], record: str = NAME) -> xr.DataArray:
+    """The recorded quantities of the run with a key; `words` say which run it is. Raises NoRecordError."""
+    values = stored(record)["runs"].get(name)
     if values is None:
         raise NoRecordError(
-            f"no record of Linux for {scenario.name} with seed {seed}; "
-            "`python -m tcpdynamics.validation.linux build` makes what runs it"
+            f"no record of Linux for {words}; `python -m tcpdynamics.validation.linux build` makes what runs it"
         )
     return xr.DataArray(values, dims="quantity", coords={"quantity": list(names)})
