@@ -325,7 +325,7 @@ def _fluid_command(name: str) -> click.Command:
     live = click.Option(
         ["--live"],
         is_flag=True,
-        help="Run Linux now (up to half an hour) instead of taking its recorded results.",
+        help="Run Linux now (up to an hour) instead of taking its recorded results.",
     )
     command = click.Command(
         name,

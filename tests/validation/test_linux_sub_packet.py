@@ -120,7 +120,7 @@ def test_measures_are_those_of_the_papers_experiments() -> None:
 
 def test_packets_are_counted_in_each_flows_own_epochs() -> None:
     """As the simulator counts them, where all epochs are alike."""
-    link = LINKS["250 kbit/s, 50 flows"]
+    link = LINKS["gateway, drop-tail"]
     run = simulate(link.scenario({}), 3)
     law, silent = packets_in_epochs(run, link)
     epochs = run["epochs"].sum("flow").values.astype(float)
@@ -205,7 +205,7 @@ def test_linux_gives_what_was_recorded() -> None:
     """The same bytes, so the same digits; two runs of each sender on two links, one with a discipline of its own."""
     if not installed():
         pytest.skip("Linux as judge is not built")
-    found = LinuxSubPacket(links=("250 kbit/s, 50 flows", "gateway, SFQ"), seeds=2).record()
+    found = LinuxSubPacket(links=("500 kbit/s, 50 flows", "gateway, SFQ"), seeds=2).record()
     if found["options"] != stored(RECORD)["options"]:
         pytest.skip("another kernel than that of the record")
     assert len(found["runs"]) == 16

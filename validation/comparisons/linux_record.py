@@ -69,14 +69,15 @@ def recorded(
     NoRecordError
         If this run was not recorded.
     """
-    return of_key(key(scenario, switches, controls, seed), f"{scenario.name} with seed {seed}", names, record)
+    values = of_key(key(scenario, switches, controls, seed), f"{scenario.name} with seed {seed}", record)
+    return xr.DataArray(values, dims="quantity", coords={"quantity": list(names)})
 
 
-def of_key(name: str, words: str, names: Sequence[str], record: str = NAME) -> xr.DataArray:
-    """The recorded quantities of the run with a key; `words` say which run it is. Raises NoRecordError."""
-    values = stored(record)["runs"].get(name)
+def of_key(name: str, words: str, record: str = NAME) -> list[float]:
+    """What is recorded of the run with a key; `words` say which run it is. Raises NoRecordError."""
+    values: list[float] | None = stored(record)["runs"].get(name)
     if values is None:
         raise NoRecordError(
             f"no record of Linux for {words}; `python -m tcpdynamics.validation.linux build` makes what runs it"
         )
-    return xr.DataArray(values, dims="quantity", coords={"quantity": list(names)})
+    return values
