@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -104,6 +107,18 @@ def test_the_table_has_the_means_of_the_record(few: xr.Dataset) -> None:
     for (link, sender), runs in LinuxSubPacket(links=FEW).cells().items():
         each = np.array([stored(RECORD)["runs"][name] for name, _ in runs])
         np.testing.assert_allclose(few["mean"].sel(link=link, sender=sender), each.mean(axis=0), rtol=1e-12)
+
+
+def test_the_page_has_the_means_of_the_record() -> None:
+    """Linux's columns of the table of Fig. 2."""
+    page = (Path(__file__).parents[2] / "docs/linux_sub_packet.md").read_text(encoding="utf-8")
+    at = list(QUANTITIES).index("Jain's index, 20 s")
+    for (link, sender), runs in LinuxSubPacket().cells().items():
+        if 2 in LINKS[link].figures:
+            (row,) = re.findall(rf"^\| {re.escape(link)}: .*$", page.partition("## Fig. 3")[0], re.MULTILINE)
+            cell = row.split(" | ")[1 + list(LINUX).index(sender)]
+            mean = np.mean([stored(RECORD)["runs"][name][at] for name, _ in runs])
+            assert float(cell.split(" ")[0]) == pytest.approx(mean, abs=0.005 + 1e-9), row
 
 
 def test_measures_are_those_of_the_papers_experiments() -> None:
