@@ -58,7 +58,8 @@ def test_shares_are_shares_and_laws_sum_to_one(few: xr.Dataset) -> None:
         few.predicted.sum("packets", skipna=False).stack(x=[...]).dropna("x"), 1.0, atol=1e-9
     )
     shares = known.sel(quantity=[name for name, unit in QUANTITIES.items() if unit == "1"])
-    assert (shares >= 0).all() and (shares <= 1.0 + 1e-9).all()
+    ends = 2e-4  # what a link carries may begin with a packet that was sent before
+    assert (shares >= 0).all() and (shares <= 1.0 + ends).all()
     parts = known.sel(quantity=[f"goodput of the {name}" for name in PARTS.values()])
     np.testing.assert_allclose(parts.sum("quantity"), 1.0, atol=5e-5)
     assert (parts.diff("quantity") <= 0).all()

@@ -26,7 +26,9 @@ def fairness(result: xr.Dataset) -> go.Figure:
         if part.sizes["link"]:
             _lines(panels, part, "share", "Jain's index, 20 s", column)
             _crosses(panels, part.share.values, part.jain_predicted.mean("sender").values, column)
-    panels.update_xaxes(title_text="fair share of a flow [kbit/s]", type="log", tickvals=[5, 10, 25, 50])
+    panels.update_xaxes(
+        title_text="fair share of a flow [kbit/s]", type="log", tickvals=[5, 10, 25, 50], range=[0.6, 1.8]
+    )
     panels.update_yaxes(title_text="Jain's index in 20 s", range=[0, 1.02], col=1)
     return panels
 
