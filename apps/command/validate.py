@@ -69,9 +69,23 @@ _COMPARISONS = {
         "LinuxSends",
         "Single flows with chosen losses beside Linux, send by send: what decides the first difference.",
     ),
+    "linux-sub-packet": (
+        "LinuxSubPacket",
+        "The sub-packet paper's Figs. 2, 3 and 8 to 12 on Linux: does the paper hold today?",
+    ),
 }
 #: Those of Linux, which have recorded results.
-_OF_LINUX = ("bbr-cubic", "linux-sends")
+_OF_LINUX = ("bbr-cubic", "linux-sends", "linux-sub-packet")
+
+
+def _paper_today(result: xr.Dataset) -> list[str]:
+    from tcpdynamics.paper_figures.sub_packet.today import table
+
+    return table(result)
+
+
+#: Command -> lines of text after the words of the comparison.
+_TABLES: dict[str, Callable[[xr.Dataset], list[str]]] = {"linux-sub-packet": _paper_today}
 
 
 def _runner(name: str) -> Callable[..., None]:
@@ -96,6 +110,8 @@ def _runner(name: str) -> Callable[..., None]:
         else:
             for part in text.split("\n\n"):
                 click.echo(textwrap.fill(part, 110) + "\n")
+            for line in _TABLES[name](result) if name in _TABLES else ():
+                click.echo(line)
 
     return run
 
@@ -309,7 +325,7 @@ def _fluid_command(name: str) -> click.Command:
     live = click.Option(
         ["--live"],
         is_flag=True,
-        help="Run Linux now (up to half an hour) instead of taking its recorded results.",
+        help="Run Linux now (up to an hour) instead of taking its recorded results.",
     )
     command = click.Command(
         name,

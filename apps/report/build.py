@@ -34,7 +34,7 @@ from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsLaws
 from tcpdynamics.validation.packet import simulate
 
 from .. import ledger_rows
-from . import leap, linux, logistic_packets, mtcp, retransmissions, routers, sender_chain
+from . import leap, linux, linux_sub_packet, logistic_packets, mtcp, retransmissions, routers, sender_chain
 from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
@@ -55,7 +55,7 @@ SECTIONS = {
     "leap": leap.section, "logistic_packets": logistic_packets.section, "mtcp": mtcp.section,
     "retransmissions": retransmissions.section, "routers": routers.section,
     "sender_chain": sender_chain.section,
-    "linux": linux.section,
+    "linux": linux.section, "linux_sub_packet": linux_sub_packet.section,
 }  # fmt: skip
 _VERSIONS = ("numpy", "scipy", "sympy", "numba", "xarray", "jax", "plotly")
 

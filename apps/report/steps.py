@@ -29,6 +29,7 @@ SECONDS = {
     "comparing chains of senders": (4, 0),
     "climbing the ladder of assumptions": (14, 0),
     "comparing with Linux": (12, 0),
+    "repeating the sub-packet paper on Linux": (20, 0),
     "drawing the papers' figures and charts": (2, 2),
     "comparing with fluids: logistic control": (1, 1),
     "comparing with fluids: Lotka-Volterra control": (6, 2),

@@ -8,6 +8,7 @@ from tcpdynamics.apps.report import leap
 from tcpdynamics.apps.report.build import SECTIONS
 from tcpdynamics.apps.report.steps import SECONDS
 from tcpdynamics.validation.comparisons import (
+    LinuxSubPacket,
     LockOut,
     MtcpVsPackets,
     RetransmissionPriorityVsPackets,
@@ -23,6 +24,7 @@ WORDS = {
     "retransmissions": ("Split: 5 of the places", "changes Jain"),
     "routers": ("Table", "agree with the models"),
     "linux": ("One switch of Linux at a time", "flows on 1 Mbit/s lose: Linux, switches off"),
+    "linux_sub_packet": ("Statement by statement", "Linux as it comes, CUBIC: "),
     "sender_chain": ("0.2929 for two", "a person's summary of that sender costs"),
 }
 
@@ -33,6 +35,7 @@ def shorter(monkeypatch):
     star = {"density": (2.5, 3.5), "senders": ("reno",), "replications": 2, "duration": 300.0}
     monkeypatch.setattr(leap, "SETTINGS", {"loss": (0.1,), "transfers": 30} | star)
     monkeypatch.setattr(MtcpVsPackets, "quick", {"rates": (1e6,), "replications": 3})
+    monkeypatch.setattr(LinuxSubPacket, "quick", {"ours": 2})
     monkeypatch.setattr(LockOut, "quick", {"duration": 240.0, "replications": 2})
     one = {"senders": ("sack, rfc",), "losses": (0.2,), "duration": 1000.0, "replications": 3}
     monkeypatch.setattr(SenderChainVsPackets, "quick", one)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .ladder import SenderChainLadder as SenderChainLadder
     from .leap import LeapVsPackets as LeapVsPackets
     from .linux_sends import LinuxSends as LinuxSends
+    from .linux_sub_packet import LinuxSubPacket as LinuxSubPacket
     from .lock_out import LockOut as LockOut
     from .logistic import LogisticVsFluid as LogisticVsFluid
     from .lotka_volterra import LotkaVolterraVsFluid as LotkaVolterraVsFluid
@@ -28,6 +29,7 @@ _HOME_OF = {
     "BbrVsCubic": "bbr_cubic",
     "LeapVsPackets": "leap",
     "LinuxSends": "linux_sends",
+    "LinuxSubPacket": "linux_sub_packet",
     "LockOut": "lock_out",
     "LogisticVsFluid": "logistic",
     "LotkaVolterraVsFluid": "lotka_volterra",

@@ -34,30 +34,42 @@ def key(scenario: Scenario, switches: LinuxSwitches, controls: Sequence[str], se
     >>> len(key(scenario, LinuxSwitches(), ("reno",), 1))
     16
     """
+    return keys(scenario, switches, controls, (seed,))[0]
+
+
+def keys(
+    scenario: Scenario, switches: LinuxSwitches, controls: Sequence[str], seeds: Sequence[int]
+) -> list[str]:
+    """The same for several seeds."""
     told = asdict(scenario)
     for flows in told["flows"]:
         for name in LATER:
             if not flows[name]:
                 del flows[name]
-    text = json.dumps([told, asdict(switches), list(controls), seed], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    before = json.dumps([told, asdict(switches), list(controls)], sort_keys=True)[:-1]
+    return [hashlib.sha256(f"{before}, {seed}]".encode()).hexdigest()[:16] for seed in seeds]
 
 
-@lru_cache(maxsize=1)
-def stored() -> dict[str, Any]:
-    """The record: the kernel, the digest of its options, and the numbers of each run by its key."""
-    text = (resources.files("tcpdynamics.validation.comparisons") / NAME).read_text(encoding="utf-8")
+@lru_cache(maxsize=4)
+def stored(record: str = NAME) -> dict[str, Any]:
+    """A record: the kernel, the digest of its options, and the numbers of each run by its key."""
+    text = (resources.files("tcpdynamics.validation.comparisons") / record).read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
-def kernel() -> str:
-    """The kernel of the record."""
-    return str(stored()["kernel"])
+def kernel(record: str = NAME) -> str:
+    """The kernel of a record."""
+    return str(stored(record)["kernel"])
 
 
 def recorded(
-    scenario: Scenario, switches: LinuxSwitches, controls: Sequence[str], seed: int, names: Sequence[str]
+    scenario: Scenario,
+    switches: LinuxSwitches,
+    controls: Sequence[str],
+    seed: int,
+    names: Sequence[str],
+    record: str = NAME,
 ) -> xr.DataArray:
     """The recorded quantities of one run.
 
@@ -66,10 +78,15 @@ def recorded(
     NoRecordError
         If this run was not recorded.
     """
-    values = stored()["runs"].get(key(scenario, switches, controls, seed))
+    values = of_key(key(scenario, switches, controls, seed), f"{scenario.name} with seed {seed}", record)
+    return xr.DataArray(values, dims="quantity", coords={"quantity": list(names)})
+
+
+def of_key(name: str, words: str, record: str = NAME) -> list[float]:
+    """What is recorded of the run with a key; `words` say which run it is. Raises NoRecordError."""
+    values: list[float] | None = stored(record)["runs"].get(name)
     if values is None:
         raise NoRecordError(
-            f"no record of Linux for {scenario.name} with seed {seed}; "
-            "`python -m tcpdynamics.validation.linux build` makes what runs it"
+            f"no record of Linux for {words}; `python -m tcpdynamics.validation.linux build` makes what runs it"
         )
-    return xr.DataArray(values, dims="quantity", coords={"quantity": list(names)})
+    return values

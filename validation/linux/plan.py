@@ -172,8 +172,8 @@ def plan(
     for name in known:
         if name not in scenario.link_names:
             raise ScenarioError(f"disciplines names link {shown(name)}, which the scenario has not")
-    for link in scenario.ways:
-        refuse_queue(link, known.get(link.name))
+    for name, link in zip(scenario.link_names, scenario.ways, strict=True):
+        refuse_queue(link, known.get(name))
     make = _network if scenario.links else _dumbbell
     made = make(scenario, switches, rng, drawn, chosen, known)
     made.paced = switches.pacing
@@ -205,7 +205,9 @@ def _dumbbell(
             *middle,
             made.wire("r2", "d", wire_of_delay(rtt / 4)),
         )
-        back = (made.wire("d", "s", wire_of_delay(rtt / 2, way_back.loss if way_back else 0.0)),)
+        jitter = scenario.flows[index].jitter
+        lost = way_back.loss if way_back else 0.0
+        back = (made.wire("d", "s", wire_of_delay(rtt / 2, lost, jitter)),)
         _add(
             made,
             scenario.flows[index],
@@ -361,7 +363,7 @@ def _controls(scenario: Scenario, controls: Sequence[str] | None) -> list[str]:
 
 def _refuse(scenario: Scenario) -> None:
     for index, group in enumerate(scenario.flows):
-        for text in _refusals(group):
+        for text in (*_refusals(group), *_jitter_refusals(group, scenario)):
             raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
     if scenario.count > MOST_FLOWS:
         raise ScenarioError(f"flows.count: Linux's addresses here are for {MOST_FLOWS:,} flows")
@@ -375,7 +377,7 @@ def _refusals(group: Flows) -> Iterator[str]:
             "SACK"
         )
     has_not = {
-        "leap": group.leap, "think": group.think is not None, "pool": group.pool is not None, "jitter": group.jitter,
+        "leap": group.leap, "think": group.think is not None, "pool": group.pool is not None,
         "overhead": group.overhead, "stop": group.stop is not None, "priority": group.priority,
         "clock_phase": group.clock_phase is not None, "timer_granularity": group.timer_granularity is not None,
         "initial_rto": group.initial_rto is not None, "router_aware": group.router_aware,
@@ -397,3 +399,20 @@ def _refusals(group: Flows) -> Iterator[str]:
         yield f"flows.max_rto: Linux takes 1 to 120 s, got {group.max_rto:g}"
     if not LEAST_PACKET <= group.packet_size <= MOST_PACKET:
         yield f"flows.packet_size: Linux takes {LEAST_PACKET} to {MOST_PACKET:,} bytes, got {group.packet_size:,}"
+
+
+def _jitter_refusals(group: Flows, scenario: Scenario) -> Iterator[str]:
+    """In Linux it is acknowledgements that are late by chance, so that what stands in no queue keeps its order.
+
+    A link spaces them by a packet's sending time: with no more jitter than that none overtakes another.
+    """
+    link = scenario.bottleneck
+    if not group.jitter:
+        return
+    if link is None or link.rate is None or scenario.links:
+        yield "flows.jitter: translated for Linux with a bottleneck of some rate only; leave it out"
+    elif group.jitter > 8 * group.packet_size / link.rate * (1 + 1e-9):
+        yield (
+            f"flows.jitter: in Linux it is that of acknowledgements, which would overtake each other; take at most the "
+            f"sending time of a packet, {8 * group.packet_size / link.rate:g} s, got {group.jitter:g}"
+        )

@@ -97,15 +97,23 @@ def queue(link: Link, largest: int, words: str | None = None) -> Iterator[Stage]
     yield wire_of_delay(link.delay + 8 * largest / link.rate), False
 
 
-def wire_of_delay(delay: float, loss: Any = 0.0) -> tuple[str, ...]:
-    """A wire on which packets take time, and nothing else."""
-    return _netem(delay, _loss(loss))
+def wire_of_delay(delay: float, loss: Any = 0.0, jitter: float = 0.0) -> tuple[str, ...]:
+    """A wire on which packets take time, `jitter` more by chance, and nothing else.
+
+    Examples
+    --------
+    >>> wire_of_delay(0.1, jitter=0.004)
+    ('qdisc add dev DEV root netem delay 102000.0us 2000.0us limit 100000000',)
+    """
+    return _netem(delay, _loss(loss), jitter)
 
 
-def _netem(delay: float, loss: str) -> tuple[str, ...]:
-    if not delay and not loss:
+def _netem(delay: float, loss: str, jitter: float = 0.0) -> tuple[str, ...]:
+    if not delay and not loss and not jitter:
         return ()
-    return (f"qdisc add dev DEV root netem delay {number(round(delay * 1e6, 3))}us limit {NO_LIMIT}{loss}",)
+    middle, half = (number(round(x * 1e6, 3)) for x in (delay + jitter / 2, jitter / 2))
+    spread = f" {half}us" if jitter else ""
+    return (f"qdisc add dev DEV root netem delay {middle}us{spread} limit {NO_LIMIT}{loss}",)
 
 
 def _loss(loss: Any) -> str:
