@@ -1,7 +1,8 @@
 """Our senders beside Linux's, send by send: single flows on a link without congestion, with chosen losses.
 
 The first send that differs has a cause, which is found by rule and counted. What else Linux does is turned on one at a
-time. A difference is a measured size and no fault: our senders keep to the RFCs, Linux has rules of its own.
+time. A difference is a measured size and no fault: our senders by the RFCs keep to these, Linux has rules of its own.
+Those by Linux's rules should have none.
 """
 
 from __future__ import annotations
@@ -36,10 +37,23 @@ SENDERS: dict[str, dict[str, Any]] = {
     for control in ("reno", "cubic")
     for sender in ("sack", "newreno")
 }
-#: Ours beside Linux: by the RFCs, and with the timeout that Linux has where round trips do not vary.
+_RFC: dict[str, Any] = {"rules": "rfc", "handshake": True, "max_backoff": 65536}
+#: Ours beside Linux: by the RFCs, also with the timeout that Linux has where round trips do not vary; by its own rules.
 OURS: dict[str, dict[str, Any]] = {
-    "RFCs": {"min_rto": 0.2},
-    "RFCs, least timeout 0.3 s": {"min_rto": 0.3},
+    "RFCs": _RFC | {"min_rto": 0.2},
+    "RFCs, least timeout 0.3 s": _RFC | {"min_rto": 0.3},
+    "Linux's rules": {"rules": "linux", "clock_phase": 1.008, "min_rto": 0.2},
+}
+#: Switch -> what our senders by Linux's rules are given for it; the others are not theirs.
+SWITCHED: dict[str, dict[str, Any]] = {
+    "tail loss probes": {"loss_probes": True},
+    "F-RTO": {"frto": True},
+    "time stamps": {"timestamps": True},
+    "DSACK": {},
+    "compressed acknowledgements": {},
+    "first window of 10": {"initial_window": 10},
+    "slow start after idle": {},
+    "least timeout of 1 s": {"min_rto": 1.0},
 }
 #: What is turned on alone, from the switches off; and all at once.
 SWITCHES: dict[str, LinuxSwitches] = {
@@ -136,7 +150,7 @@ class LinuxSends(Comparison):
         """
         more: dict[str, Any] = {}
         if ours is not None:
-            more = {"rules": "rfc", "handshake": True, "initial_window": 2, "max_backoff": 65536} | ours
+            more = {"initial_window": 2} | ours
         flow = Flows(
             rtt=RTT, packet_size=SIZE, segments=SEGMENTS, window_limit=losses.window, max_rto=120.0,
             **SENDERS[sender], **more,
@@ -161,7 +175,8 @@ class LinuxSends(Comparison):
             Over `sender`, `ours`, `list`: `prefix`, `kind`, `size`, `offset`, `ticks`, `same_segments`, as of
             `Difference`. Over `sender`, `ours`: `differing`, the share of lists that differ, with its interval `low`,
             `high` and its `verdict`. Over `switch`, `sender`: `changed`, the share of the switched lists in which
-            Linux with the switch sends otherwise than without. Over `list`: `losses`, in words, and `window`.
+            Linux with the switch sends otherwise than without, and `followed`, that in which ours by Linux's rules
+            send as Linux with the switch (not a number: not theirs). Over `list`: `losses`, in words, and `window`.
 
         Raises
         ------
@@ -195,6 +210,7 @@ class LinuxSends(Comparison):
         ]  # fmt: skip
         result = _dataset(found, lists)
         result["changed"] = (("switch", "sender"), np.array(changed), {"units": "1"})
+        result["followed"] = (("switch", "sender"), self._followed(lists, live), {"units": "1"})
         said = "run for this comparison" if live else f"as recorded with {stored()['kernel']}"
         result = result.assign_coords(switch=list(SWITCHES))
         result.attrs = self.attributes() | {"linux": said}
@@ -202,7 +218,23 @@ class LinuxSends(Comparison):
 
     def _against(self, sender: str, losses: Losses, ours: dict[str, Any], theirs: Sends) -> Difference:
         run = Sends.of(simulate(self.scenario(sender, losses, ours)))
-        return difference(run, theirs, losses, RTT + 0.2 - ours["min_rto"])
+        later = 0.0 if ours["rules"] == "linux" else RTT + 0.2 - ours["min_rto"]
+        return difference(run, theirs, losses, later)
+
+    def _followed(self, lists: Sequence[Losses], live: bool) -> list[list[float]]:
+        """Share of the switched lists in which ours by Linux's rules, with the switch, send as Linux; NaN: no such."""
+        own = OURS["Linux's rules"]
+
+        def share(sender: str, name: str, how: LinuxSwitches) -> float:
+            if name not in SWITCHED:
+                return float("nan")
+            alike = [
+                self._against(sender, one, own | SWITCHED[name], self._theirs(sender, one, how, live)).kind
+                for one in lists[: self.switched]
+            ]
+            return alike.count(Kind.NONE) / self.switched
+
+        return [[share(sender, name, how) for sender in SENDERS] for name, how in SWITCHES.items()]
 
     def _theirs(self, sender: str, losses: Losses, switches: LinuxSwitches, live: bool) -> Sends:
         scenario = self.scenario(sender, losses)
@@ -275,7 +307,7 @@ class LinuxSends(Comparison):
                     f"{sender}, ours by {ours}: {agree} of {n} lists agree send by send, {segments} in their segments; "
                     f"{share:.0%} of all sends come before the first difference"
                 )
-        last = result.isel(ours=-1)
+        last = result.sel(ours="RFCs, least timeout 0.3 s")
         sizes = []
         for kind in Kind:
             here = last.kind.values == kind.value
@@ -295,12 +327,18 @@ class LinuxSends(Comparison):
             for name in map(str, result.switch.values)
         ]
         total = settings["switched"] * result.sizes["sender"]
+        followed = [
+            f"{name} {round(float(result.followed.sel(switch=name).sum()) * settings['switched'])}"
+            for name in SWITCHED
+        ]
         return (
             f"Linux {result.attrs['linux']}. {'. '.join(parts)}.\n\n"
             f"What decides the first difference (ours by {last.ours.item()}): {'; '.join(sizes)}.\n\n"
             f"Timeouts come up to {1e3 * float(last.ticks.max()):.0f} ms late by the timer wheel; all else of what "
             f"agrees is within {1e6 * float((last.offset - last.ticks).max()):.0f} microseconds.\n\n"
-            f"Of {total} lists, those in which Linux sends otherwise with one switch on: {', '.join(switches)}."
+            f"Of {total} lists, those in which Linux sends otherwise with one switch on: {', '.join(switches)}.\n\n"
+            f"Of {total} lists, those in which ours by Linux's rules, with the switch, send as Linux: "
+            f"{', '.join(followed)}."
         )
 
 

@@ -1,8 +1,9 @@
 """The packet simulator and the chains beside Linux's TCP where a flow's share is below a packet per round trip.
 
-Each quantity is a mean over seeds with its interval. Of Linux with the switches off and our sender by the RFCs the
-difference is given; they are not the same sender (Linux finds losses by time, and adds its least timeout to the round
-trip), so that "differs" is a measured size and no fault. What else Linux does is turned on one at a time.
+Each quantity is a mean over seeds with its interval. Of Linux and our senders by Linux's rules the difference is given,
+which should be none; and that of Linux with the switches off and our sender by the RFCs, which are not the same sender
+(Linux finds losses by time, and adds its least timeout to the round trip), so that "differs" is a measured size there
+and no fault. What else Linux does is turned on one at a time.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -37,14 +39,27 @@ LINUX: dict[str, tuple[LinuxSwitches, str]] = {
     "Linux as it comes, CUBIC": (TODAY, "cubic"),
     "Linux as it comes, BBR": (TODAY, "bbr"),
 }
+#: Senders by Linux's rules, their clock as a guest's; and with what Linux has on as it comes.
+BY_LINUX: dict[str, Any] = {"rules": "linux", "clock_phase": 1.008}
+AS_IT_COMES = BY_LINUX | {"timestamps": True, "loss_probes": True, "frto": True}
 #: Of the simulator: what its flows are given beside the link.
 SIMULATED: dict[str, dict[str, Any]] = {
+    "simulator, Linux's rules, switches off": BY_LINUX | {"initial_window": 2},
+    "simulator, Linux's rules": AS_IT_COMES,
+    "simulator, Linux's rules, CUBIC": AS_IT_COMES | {"control": "cubic"},
     "simulator, RFCs": {"rules": "rfc", "min_rto": 0.2, "max_rto": 120.0, "max_backoff": 65536},
     "simulator, RFCs, timeouts of 0.6 s": {
         "rules": "rfc", "min_rto": 0.6, "max_rto": 120.0, "max_backoff": 65536,
     },
     "simulator, ns-2": {},
 }  # fmt: skip
+#: Of Linux, which sender of ours it is set against: the same rules three times, and the RFCs.
+PAIRS = {
+    "simulator, Linux's rules, switches off": "Linux, switches off",
+    "simulator, Linux's rules": "Linux as it comes, Reno",
+    "simulator, Linux's rules, CUBIC": "Linux as it comes, CUBIC",
+    "simulator, RFCs": "Linux, switches off",
+}
 #: What is turned on alone, from the switches off.
 SWITCHES: dict[str, dict[str, Any]] = {
     "tail loss probes": {"tlp": True},
@@ -139,11 +154,12 @@ class PacketsVsLinux(Comparison):
         Returns
         -------
         xarray.Dataset
-            Over `sender`, `flows`, `quantity`: `mean` with its interval `mean_low`, `mean_high`. Over `flows`,
-            `quantity`: `difference`, Linux with the switches off less "simulator, RFCs", with its interval `low`,
-            `high` and its `verdict`. Over `switch`, `quantity`: `effect`, what a switch changes, with `effect_low`,
-            `effect_high` and `effect_verdict`. Over `sender` and `flows`: `printed`, `compiled`, the share of silent
-            round trips by the printed chain and by that of the simulator's sender at the loss that was measured.
+            Over `sender`, `flows`, `quantity`: `mean` with its interval `mean_low`, `mean_high`. Over `pair`,
+            `flows`, `quantity`: `difference`, Linux less the sender of ours that `pair` names (`PAIRS`), with its
+            interval `low`, `high` and its `verdict`. Over `switch`, `quantity`: `effect`, what a switch changes, with
+            `effect_low`, `effect_high` and `effect_verdict`. Over `sender` and `flows`: `printed`, `compiled`, the
+            share of silent round trips by the printed chain and by that of the simulator's sender at the loss that was
+            measured.
 
         Raises
         ------
@@ -158,7 +174,6 @@ class PacketsVsLinux(Comparison):
             "give fewer seeds or flows, or shorten them",
         )
         theirs = self._runs(live)
-        off = next(iter(LINUX))
         senders = {
             name: xr.concat([theirs[name, n] for n in self.flows], xr.Variable("flows", list(self.flows)))
             for name in LINUX
@@ -170,8 +185,11 @@ class PacketsVsLinux(Comparison):
             )
         runs = xr.concat(list(senders.values()), xr.Variable("sender", list(senders)))
         means = mean_interval(runs, level=self.level)
-        two = two_sample(senders[off], senders[next(iter(SIMULATED))], level=self.level)
-        base = theirs[off, self.switches_at]
+        two = xr.concat(
+            [two_sample(senders[linux], senders[ours], level=self.level) for ours, linux in PAIRS.items()],
+            xr.Variable("pair", list(PAIRS)),
+        )
+        base = theirs[next(iter(LINUX)), self.switches_at]
         turned = xr.concat(
             [two_sample(theirs[name, self.switches_at], base, level=self.level) for name in SWITCHES],
             xr.Variable("switch", list(SWITCHES)),
@@ -283,7 +301,7 @@ class PacketsVsLinux(Comparison):
 
         shown = ("loss rate", "silent round trips", "Jain's index, 20 s", "locked out for 20 s")
         panels = make_subplots(1, len(shown), subplot_titles=shown, horizontal_spacing=0.05)
-        for name, colour in zip(map(str, result.sender.values), COLOURS, strict=False):
+        for name, colour in zip(map(str, result.sender.values), cycle(COLOURS), strict=False):
             for column, quantity in enumerate(shown, 1):
                 part = result.sel(sender=name, quantity=quantity)
                 panels.add_trace(
@@ -327,7 +345,10 @@ class PacketsVsLinux(Comparison):
             f"Linux {result.attrs['linux']}. {at} flows, means with {float(result.attrs['level']):.0%} intervals. "
             f"{'; '.join(parts)}.\n\n"
             f"Each switch of Linux alone, change of the loss rate: {'; '.join(switches)}.\n\n"
-            f"Linux with the switches off less the simulator by the RFCs: {counts(result.verdict)}."
+            + "; ".join(
+                f"{PAIRS[name]} less {name}: {counts(result.verdict.sel(pair=name))}" for name in PAIRS
+            )
+            + "."
         )
 
 

@@ -213,10 +213,10 @@ FLOW = np.dtype(
         # the rest
         *_fields(np.int64, "iw limited max_backoff clear_after held_back timer echo_rounded backoff_to_max"),
         *_fields(np.int64, "ack_held ack_timer held_seq held_kind limited_sent"),
-        # of windows in whole segments: acknowledged ones that have not yet made one more; numbers of CUBIC's; times
-        # between sends [s] in which nothing was under way
+        # of windows in whole segments: acknowledged ones that have not yet made one more; numbers of CUBIC's; the tick
+        # when its growth began, later by times between sends in which nothing was under way
         *_fields(np.int64, "credit"),
-        *_fields(np.float64, "x8 x9 idle"),
+        *_fields(np.float64, "x8 x9 begun"),
         # marks: does the flow want them, does its receiver echo one, has its sender answered, for which window
         *_fields(np.int64, "echoes_mark answered answered_until"),
         # ns-2's form of them: what held packets carried, is ECN agreed on, was the window one segment at the last mark

@@ -125,8 +125,8 @@ class Flows:
     timestamps : bool
         RTTs from the echo of each acknowledgement instead of one segment at a time.
     loss_probes : bool
-        Tail loss probes (RFC 8985, section 7): after two silent round trips a segment goes that has the receiver say what
-        is missing. Rule book "linux" only.
+        Tail loss probes (RFC 8985, section 7): after two silent round trips a segment goes that has the receiver say
+        what is missing. Rule book "linux" only.
     frto : bool
         F-RTO (RFC 5682): after a timeout new data goes first, to see whether it was needless. Rule book "linux" only.
     min_rto : float

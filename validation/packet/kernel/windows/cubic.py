@@ -109,10 +109,10 @@ _TICKS, _STANDS, _UNITS = 1000.0, 31e-3, 1024.0
 def on_ack_linux(f: Any, now: Any, acked: Any) -> None:
     """As Linux: whole segments, one more for so many acknowledged; how many is found anew a tick later at the soonest.
 
-    x0: W_max, x1: when growth began (-1 or less: not yet), x2: K [1/1024 s], x3: Reno's window, x4: acknowledged
+    begun: the tick when growth began (0: not yet), x0: W_max, x2: K [1/1024 s], x3: Reno's window, x4: acknowledged
     segments that it has not yet used, x5: how many make one more, x6, x7: window and time when that was found, x8: the
-    window that is aimed at, x9: the least round trip since the last timeout, but of the handshake and of the second after
-    a loss [s, 0: none].
+    window that is aimed at, x9: the least round trip since the last timeout, without that of the handshake and those
+    of the second after a loss [s, 0: none].
     """
     left = reno.slow_start(f, acked)
     if left > 0:
@@ -122,7 +122,7 @@ def on_ack_linux(f: Any, now: Any, acked: Any) -> None:
 
 def on_every_ack_linux(f: Any, now: Any, acked: Any) -> None:
     """The least round trip."""
-    settled = f.x1 == 0.0 or math.floor(now * _TICKS + 1e-6) + 1.0 - f.x1 >= _TICKS
+    settled = f.begun == 0.0 or math.floor(now * _TICKS + 1e-6) + 1.0 - f.begun >= _TICKS
     if settled and (acked > 0 or f.sack) and (f.una > 0 or not f.handshake):
         f.x9 = f.rtt if f.x9 == 0.0 else min(f.x9, f.rtt)
 
@@ -135,12 +135,11 @@ def _aim(f: Any, tick: Any, acked: Any) -> None:
     f.x4 += acked
     if f.x6 == f.cwnd and tick - f.x7 <= _STANDS * _TICKS:
         return
-    if f.x1 == 0.0 or tick != f.x7:
+    if f.begun == 0.0 or tick != f.x7:
         f.x6 = f.cwnd
         f.x7 = tick
-        if f.x1 == 0.0:
-            f.x1 = tick
-            f.idle = 0.0
+        if f.begun == 0.0:
+            f.begun = tick
             f.x4 = acked
             f.x3 = f.cwnd
             f.x2 = 0.0
@@ -148,8 +147,7 @@ def _aim(f: Any, tick: Any, acked: Any) -> None:
             if f.x0 > f.cwnd:
                 f.x2 = np.floor(_UNITS * ((f.x0 - f.cwnd) / c) ** (1.0 / 3.0))
                 f.x8 = f.x0
-        begun = min(f.x1 + np.floor(f.idle * _TICKS + 0.5), tick)
-        t = np.floor((tick - begun + np.ceil(f.x9 * _TICKS - 1e-6)) * _UNITS / _TICKS)
+        t = np.floor((tick - f.begun + np.ceil(f.x9 * _TICKS - 1e-6)) * _UNITS / _TICKS)
         gone = np.floor(c * (abs(t - f.x2) / _UNITS) ** 3)
         target = np.int64(f.x8 - gone if t < f.x2 else f.x8 + gone)
         f.x5 = np.float64(cwnd // (target - cwnd)) if target > cwnd else 100.0 * cwnd
@@ -168,7 +166,7 @@ def _aim(f: Any, tick: Any, acked: Any) -> None:
 @inlined
 def on_loss_linux(f: Any, now: Any) -> None:
     """As Linux: the threshold; the window falls to it in a round trip."""
-    f.x1 = 0.0
+    f.begun = 0.0
     f.x0 = np.floor(0.5 * (1.0 + f.p1) * f.cwnd + 1e-9) if f.p2 > 0.0 and f.cwnd < f.x0 else f.cwnd
     f.ssthresh = max(np.floor(f.p1 * f.cwnd + 1e-9), 2.0)
 
@@ -176,4 +174,4 @@ def on_loss_linux(f: Any, now: Any) -> None:
 def on_timeout_linux(f: Any, now: Any) -> None:
     """As Linux: the threshold, and all is forgotten."""
     on_loss_linux(f, now)
-    f.x0 = f.x1 = f.x2 = f.x3 = f.x4 = f.x5 = f.x6 = f.x7 = f.x9 = 0.0
+    f.x0 = f.x2 = f.x3 = f.x4 = f.x5 = f.x6 = f.x7 = f.x9 = 0.0

@@ -47,6 +47,8 @@ from .windows import (
     try_to_open,
 )
 
+#: The timeout after a handshake that was sent again and measured nothing [s] (RFC 6298, 5.7).
+UNMEASURED = 3.0
 #: What is to be sent after an acknowledgement beside new data: nothing, what is lost, new data first.
 NONE, WHAT_IS_LOST, NEW_FIRST = range(3)
 
@@ -93,6 +95,9 @@ def on_ack(w: Any, f: Any, i: Any, s: Any, slot: Any) -> None:
         grow_by(w, f, s, arrived)
     if una == 0 and f.handshake and advanced:
         f.cwnd = np.float64(f.iw if s.timeouts < 2 else 1)
+        if f.est == 0.0:
+            f.base_rto = UNMEASURED
+            f.backoff = 1
     if to_send == NEW_FIRST:
         send_new(w, f, i, s, IN_HOST)
         if f.top == s.point:

@@ -27,7 +27,7 @@ from .records import (
     take_out,
     under_way,
 )
-from .timers import arm, arm_probe, rearm, ticked
+from .timers import arm, arm_probe, rearm, stamp
 
 #: Segments that a host may have in its own queues; then what is lost goes before more new data.
 IN_HOST = 2
@@ -41,10 +41,13 @@ def may_send_new(f: Any) -> Any:
 
 @inlined
 def _count_idle(w: Any, f: Any, s: Any) -> None:
-    """A segment is about to be sent: if nothing is under way, the time since the one before was idle."""
-    now = ticked(w.now)
-    if under_way(f, s) == 0:
-        f.idle += now - s.last_sent
+    """A segment is about to be sent: if nothing is under way, the time since the one before was idle.
+
+    Growth that began before counts as begun so much later, at the latest now.
+    """
+    now = stamp(w.now) + 1.0
+    if f.begun > 0.0 and under_way(f, s) == 0:
+        f.begun = min(f.begun + now - s.last_sent, now)
     s.last_sent = now
 
 

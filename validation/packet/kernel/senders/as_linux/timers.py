@@ -32,12 +32,6 @@ def floored(time: Any) -> Any:
 
 
 @inlined
-def ticked(time: Any) -> Any:
-    """A time in whole milliseconds, rounded down [s]."""
-    return stamp(time) / STAMPS
-
-
-@inlined
 def stamp(time: Any) -> Any:
     """What a time stamp says of a time."""
     return math.floor(time * STAMPS + 1e-6)
