@@ -142,28 +142,19 @@ def _brief(what: str) -> str:
     return what[:200].encode("ascii", "backslashreplace").decode()
 
 
+def check_ours(path: Path, force: bool) -> None:
+    """Raise OutputError if `path` cannot be written, or a file is there that this package did not write."""
+    check_writable(path)
+    _held_by_ours(path, force)
+
+
 def check_replaceable(path: Path, force: bool, what: str) -> None:
     """Raise OutputError if a file is there that this package did not write, or that holds something else than `what`.
 
     An empty file, as `mktemp` makes it, may be replaced. A table does not say of which scenario it is.
     """
-    if force or not path.is_file():
-        return
-    try:
-        with path.open("rb") as file:
-            start = file.read(4096)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
-    tables = (TABLE.encode(), SWEEP_TABLE.encode())
-    if not start or (start.startswith(tables) and path.suffix.lower() == ".csv"):
-        return
-    held = _held(path, start)
-    if held is None:
-        raise OutputError(
-            f"cannot write {path}: the file that is there is not whole, or tcpdynamics did not write it; give another "
-            "name, remove it, or give --force"
-        )
-    if held != _brief(what):
+    held = _held_by_ours(path, force)
+    if held is not None and held != _brief(what):
         told = bare(held.partition(_MARKED)[0]) if held else "something that an older version did not name"
         wanted = bare(_brief(what).partition(_MARKED)[0])
         other = f", not {wanted}" if told != wanted else " with other settings"
@@ -172,6 +163,27 @@ def check_replaceable(path: Path, force: bool, what: str) -> None:
         raise OutputError(
             f"cannot write {path}: {path.name} holds {told}{other}; give another name, remove it, or give --force"
         )
+
+
+def _held_by_ours(path: Path, force: bool) -> str | None:
+    """What the file there holds; None where anything may stand in its place. Refuses what is not this package's."""
+    if force or not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            start = file.read(4096)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+    tables = (TABLE.encode(), SWEEP_TABLE.encode())
+    if not start or (start.startswith(tables) and path.suffix.lower() == ".csv"):
+        return None
+    held = _held(path, start)
+    if held is None:
+        raise OutputError(
+            f"cannot write {path}: the file that is there is not whole, or tcpdynamics did not write it; give another "
+            "name, remove it, or give --force"
+        )
+    return held
 
 
 def _held(path: Path, start: bytes) -> str | None:

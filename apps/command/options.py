@@ -109,6 +109,10 @@ class SuggestingGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+#: So many classes get a line each in the help of a group.
+_EACH_A_LINE = 12
+
+
 class ModelGroup(SuggestingGroup):
     """A group with a command for each model, made when it is asked for."""
 
@@ -138,8 +142,20 @@ class ModelGroup(SuggestingGroup):
         if laws:
             with formatter.section("Models"):
                 formatter.write_dl([(name, summary(name, self.views)) for name in laws])
+        ones = [name for name in names(self.views) if name not in laws]
+        if len(ones) <= _EACH_A_LINE:
+            with formatter.section("Classes (one reading each)"):
+                formatter.write_dl([(name, summary(name, self.views)) for name in ones])
+        else:
+            self._format_classes(formatter, ones)
+        with formatter.section("More"):
+            formatter.write_text(
+                f"`{ctx.command_path} MODEL --help` shows a model's formula and its parameters."
+            )
+
+    def _format_classes(self, formatter: click.HelpFormatter, ones: list[str]) -> None:
         with formatter.section("Classes (one reading each)"):
-            classes = ", ".join(name for name in names(self.views) if name not in laws)
+            classes = ", ".join(ones)
             indent = " " * formatter.current_indent
             lines = textwrap.fill(
                 classes,
@@ -149,10 +165,6 @@ class ModelGroup(SuggestingGroup):
                 break_on_hyphens=False,
             )
             formatter.write(f"{lines}\n")
-        with formatter.section("More"):
-            formatter.write_text(
-                f"`{ctx.command_path} MODEL --help` shows a model's formula and its parameters."
-            )
 
 
 def model_options(name: str, views: tuple[str, ...] = MOTION) -> list[click.Parameter]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tcpdynamics.interrupts import advising
-from tcpdynamics.progress import listening
+from tcpdynamics.progress import hearing, listening
 
 from ..choice import Chosen
 from ..outputs import solve_to_store
@@ -129,11 +129,14 @@ def progress_line(text: str) -> Iterator[Silent]:
 
 @contextmanager
 def working(text: str) -> Iterator[None]:
-    """Signs of life from the third second on: the seconds so far and, where loops are `tracked`, the share done."""
+    """Signs of life from the third second on: the seconds so far and, where loops are `tracked`, the share done.
+
+    What the work itself tells (`tcpdynamics.progress.tell`) stands in the place of the text.
+    """
     if sys.stderr is None:
         yield
         return
-    with _beating(_Line(text, sys.stderr.isatty())) as line, listening(line):
+    with _beating(_Line(text, sys.stderr.isatty())) as line, listening(line), hearing(line.say):
         yield
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tcpdynamics.errors import LimitError
+from tcpdynamics.errors import LimitError, OutputError
 from tcpdynamics.limits import check_work
 from tcpdynamics.quantities import MAX_POINTS
 
 from ..choice import CHAIN, FAMILIES, Chosen, summary
-from ..files import check_netcdf_name, check_replaceable, marked, write_netcdf
+from ..files import check_ours, marked
 from ..outputs import check_outputs, subtitle, table, write_outputs
 from .options import (
     ModelGroup,
@@ -96,8 +96,9 @@ def build(name: str) -> click.Command:
         click.Option(
             ["--output"],
             type=click.Path(path_type=Path),
+            multiple=True,
             metavar="FILE",
-            help="Write x.nc, x.html or x.png instead of printing.",
+            help="Write x.nc, x.html or x.png instead of printing; may be repeated.",
         ),
         click.Option(["--exact"], is_flag=True, help="Rationals a/b instead of floating-point numbers."),
     ]
@@ -113,33 +114,23 @@ stationary = ModelGroup(
 
 
 def _runner(name: str) -> Callable[..., None]:
-    def run(as_json: bool, output: Path | None, exact: bool, force: bool, **texts: Any) -> None:
-        drawn = output is not None and output.suffix.lower() in (".html", ".png")
-        if output is not None and not drawn:
-            check_netcdf_name(output)
+    def run(as_json: bool, output: tuple[Path, ...], exact: bool, force: bool, **texts: Any) -> None:
+        _check_names(output, force)
         kind = texts.pop("model", name)
-        most = MAX_EXACT if exact else MAX_PRINTED if output is None else MAX_POINTS
+        most = MAX_EXACT if exact else MAX_POINTS if output else MAX_PRINTED
         with refusals({"reading": "--model"}):
             texts["reading"] = _reading(kind, texts.get("reading"))
             chosen = _chosen(name, texts, most, exact)
-        what = marked(_what(chosen), asked())
-        if output is not None and drawn:
-            check_outputs([output], chosen.points, len(chosen.swept), 1, as_json, what, force)
-        elif output is not None:
-            check_replaceable(output, force, what)
+        ranges = sum(len(values) > 1 for values in chosen.swept.values())
+        check_outputs(output, chosen.points, ranges, 1, False, marked(_what(chosen), asked()), force)
         law, counts = _solve(chosen, exact)
-        if output is not None and drawn:
-            ones = "".join(f", {k} = {float(v[0]):g}" for k, v in chosen.swept.items() if len(v) == 1)
-            title = _title(kind, chosen) + ones
-            held = counts if law is None else law
-            write_outputs([output], with_settings(held), lambda: _figure(law, counts), title, wrote)
-        elif output is not None:
+        if output:
             whole = counts if law is None else _as_floats(law.merge(counts, combine_attrs="override"))
-            write_netcdf(output, with_settings(whole))
-            wrote(output)
+            title = _title(kind, chosen)
+            write_outputs(output, with_settings(whole), lambda: _figure(law, counts), title, wrote)
         if as_json:
             click.echo(json.dumps(document(kind, chosen, law, counts, exact)))
-        elif output is None:
+        elif not output:
             click.echo(_title(kind, chosen))
             if hasattr(chosen.model, "about"):
                 click.echo(chosen.model.about())
@@ -147,6 +138,14 @@ def _runner(name: str) -> Callable[..., None]:
             click.echo(table(_rows(chosen, counts, exact)))
 
     return run
+
+
+def _check_names(paths: Sequence[Path], force: bool) -> None:
+    """Refuse names that cannot be written before a chain is explored, which takes its time."""
+    for path in paths:
+        if path.suffix.lower() not in (".nc", ".html", ".png"):
+            raise OutputError(f"cannot write {path}: give a name that ends in .nc, .html or .png")
+        check_ours(path, force)
 
 
 def _what(chosen: Chosen) -> str:
@@ -158,10 +157,10 @@ def _figure(law: xr.Dataset | None, counts: xr.Dataset) -> go.Figure:
     """What an observer counts against the parameter; of one point, the law of the states."""
     from tcpdynamics.charts import plot
 
-    several = any(counts.sizes[str(d)] > 1 for d in counts["packets_per_rtt"].dims)
-    if law is None:
+    counts = counts.squeeze([d for d in counts["packets_per_rtt"].dims if counts.sizes[str(d)] == 1])
+    if law is None or counts["packets_per_rtt"].dims:
         return plot(counts)
-    return plot(counts if several else law.squeeze([d for d in law.probability.dims if d != "state"]))
+    return plot(law.squeeze([d for d in law.probability.dims if d != "state"]))
 
 
 def _reading(kind: str, letter: str | None) -> str:
@@ -175,7 +174,8 @@ def _chosen(name: str, texts: Mapping[str, Any], most: int, exact: bool) -> Chos
     from tcpdynamics.errors import InputError
 
     try:
-        chosen = choose_model(name, texts, views=CHAIN, most=most, exact=exact)
+        with working("making the chain"):
+            chosen = choose_model(name, texts, views=CHAIN, most=most, exact=exact)
     except InputError as error:
         hint = "; --output FILE.nc takes more" if f"at most {MAX_PRINTED:,}" in str(error) else ""
         if str(error).startswith("`loss` must lie in (0, 0.5), got 0."):
@@ -247,7 +247,8 @@ def _solve(chosen: Chosen, exact: bool) -> tuple[xr.Dataset | None, xr.Dataset]:
     if _is_followed(chosen):
         with working(f"following {chosen.points:,} chains of {len(chosen.problem.labels):,} states"):
             return None, chosen.model.observe_along()
-    with working(f"solving {chosen.points:,} chains"):
+    chains = "one chain" if chosen.points == 1 else f"{chosen.points:,} chains"
+    with working(f"solving {chains} of {len(chosen.problem.labels):,} states"):
         law = solve(chosen.problem, exact=exact, throw=True)
         counts = chosen.model.observe(law)
     return law.transpose(*chosen.swept, ...), counts.transpose(*chosen.swept, ...)
@@ -280,9 +281,11 @@ def document(
 
 
 def _title(kind: str, chosen: Chosen) -> str:
+    ones = [f"{k} = {float(v[0]):g}" for k, v in chosen.swept.items() if len(v) == 1]
+    if hasattr(chosen.model, "words"):
+        return "; ".join([chosen.problem.name, chosen.model.words(), *ones])
     if chosen.name not in FAMILIES:
-        words = subtitle(chosen).partition(" (")[2]
-        return f"{chosen.problem.name} ({words}" if hasattr(chosen.model, "about") else subtitle(chosen)
+        return ", ".join([subtitle(chosen), *ones])
     labels = {
         "w_max": "W_max = {:g}",
         "base_timeout": "T0 = {:g} RTT",
@@ -296,7 +299,9 @@ def _title(kind: str, chosen: Chosen) -> str:
         for name, label in labels.items()
         if hasattr(model, name) and name not in chosen.swept
     ]
-    return f"Sub-packet chain, {kind} model ({type(model).__name__}; {', '.join(parameters)})"
+    return ", ".join(
+        [f"Sub-packet chain, {kind} model ({type(model).__name__}; {', '.join(parameters)})", *ones]
+    )
 
 
 def _rows(chosen: Chosen, counts: xr.Dataset, exact: bool) -> list[list[str]]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tcpdynamics.errors import shown
+
 from ..files import check_netcdf_name, check_replaceable, marked, write_netcdf
 from ..outputs import check_outputs, finite, write_outputs
 from .options import SuggestingGroup, asked, flag, force_option, refusals, with_settings, wrote
@@ -110,10 +112,21 @@ def _runner(name: str) -> Callable[..., None]:
         else:
             for part in text.split("\n\n"):
                 click.echo(textwrap.fill(part, 110) + "\n")
+            if quick:
+                click.echo(textwrap.fill(f"--quick: {_quick_words(kind)}.", 110) + "\n")
             for line in _TABLES[name](result) if name in _TABLES else ():
                 click.echo(line)
 
     return run
+
+
+def _quick_words(kind: Any) -> str:
+    """What a quick comparison is made of, where that is not what it is else."""
+    fields = kind.__dataclass_fields__
+    return "; ".join(
+        f"{name} {shown(value)} instead of {shown(fields[name].default)}"
+        for name, value in kind.quick.items()
+    )
 
 
 def _document(result: xr.Dataset, text: str) -> dict[str, Any]:

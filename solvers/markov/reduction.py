@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from ..programs.straightline import Builder
 
@@ -42,10 +43,16 @@ def reduce_states(builder: Builder, rows: Rows, keep: Sequence[int]) -> list[Rem
         for j in row:
             visitors.setdefault(j, set()).add(i)
     waiting = set(rows) - set(keep)
+    costs = {s: len(visitors[s]) * len(rows[s]) for s in waiting}
+    cheapest = [(cost, s) for s, cost in costs.items()]
+    heapify(cheapest)
     removals = []
     while waiting:
-        k = min(waiting, key=lambda s: (len(visitors[s]) * len(rows[s]), s))
+        cost, k = heappop(cheapest)
+        if costs.get(k) != cost:
+            continue  # its cost has changed since, and stands in another entry
         waiting.remove(k)
+        del costs[k]
         leads = rows.pop(k)
         into = {i: rows[i].pop(k) for i in visitors[k] if i in rows}
         outflow = builder.total(leads.values())
@@ -59,6 +66,11 @@ def reduce_states(builder: Builder, rows: Rows, keep: Sequence[int]) -> list[Rem
                 visitors.setdefault(j, set()).add(i)
         for j in leads:
             visitors[j].discard(k)
+        for s in waiting.intersection((*into, *leads)):
+            cost = len(visitors[s]) * len(rows[s])
+            if cost != costs[s]:
+                costs[s] = cost
+                heappush(cheapest, (cost, s))
         removals.append(Removal(k, outflow, leads, into))
     return removals
 

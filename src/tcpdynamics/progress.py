@@ -12,8 +12,38 @@ from typing import TypeVar
 
 _T = TypeVar("_T")
 
+#: Who gets what the present step of the work is.
+_words: ContextVar[Callable[[str], None] | None] = ContextVar("words", default=None)
+
 #: Who gets the share, and the part of the whole that the present item of the innermost loop is.
 _span: ContextVar[tuple[Callable[[float], None], float, float] | None] = ContextVar("span", default=None)
+
+
+def tell(text: str) -> None:
+    """Say what is being done now, such as how far a search has come whose end nobody knows."""
+    words = _words.get()
+    if words is not None:
+        words(text)
+
+
+@contextmanager
+def hearing(words: Callable[[str], None]) -> Iterator[None]:
+    """Inside, `words` gets what this thread is told by `tell`.
+
+    Examples
+    --------
+    >>> heard = []
+    >>> with hearing(heard.append):
+    ...     tell("exploring: 500 states so far")
+    >>> tell("nobody listens")
+    >>> heard
+    ['exploring: 500 states so far']
+    """
+    token = _words.set(words)
+    try:
+        yield
+    finally:
+        _words.reset(token)
 
 
 @contextmanager

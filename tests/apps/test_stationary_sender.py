@@ -32,6 +32,40 @@ def test_a_million_loss_rates_go_to_a_file(answer: Callable[..., str], tmp_path:
         total = held.sent.isel(loss=slice(None, None, 1000)).sum("packets")
         np.testing.assert_allclose(total, 1.0, rtol=1e-12)
         assert held.attrs["series_error"] <= 2e-13
+        assert json.loads(held.attrs["parameters"])["loss"] == {
+            "first": 0.01,
+            "last": 0.5,
+            "count": 1_000_000,
+        }
+
+
+def test_several_files_at_once(answer: Callable[..., str], tmp_path: Path) -> None:
+    paths = [tmp_path / "x.nc", tmp_path / "x.html"]
+    answer(
+        *WORDS,
+        "--loss",
+        "0.1",
+        "--retransmission-loss",
+        "0.1:0.3:3",
+        *(w for p in paths for w in ("--output", str(p))),
+    )
+    assert all(path.stat().st_size > 1000 for path in paths)
+    assert "loss of data sent again" in paths[1].read_text()
+
+
+def test_a_stranger_s_file_is_refused_before_the_chain_is_explored(
+    refused: Callable[..., str], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.nc"
+    path.write_text("mine")
+    assert "tcpdynamics did not write it" in refused(*WORDS, "--loss", "2", "--output", str(path))
+    assert path.read_text() == "mine"
+
+
+def test_the_heading_says_what_is_in_force(answer: Callable[..., str]) -> None:
+    text = answer("stationary", "sender", "--window", "5", "--sender", "reno", "--loss", "0.1")
+    assert "clock with a tick of 0.25 RTT, windows rounded to 0.015625 packet" in text
+    assert "most states" not in text
 
 
 def test_losses_of_acknowledgements_and_of_what_is_sent_again(answer: Callable[..., str]) -> None:
@@ -48,8 +82,11 @@ def test_losses_of_acknowledgements_and_of_what_is_sent_again(answer: Callable[.
 @pytest.mark.parametrize(
     "words, says",
     [
-        (("--window", "0"), "--window must be a whole number in [1, 60], got 0"),
-        (("--window", "40"), "2^40 patterns of losses"),
+        (("--window", "0"), "--window must be a whole number in [1, 12], got 0"),
+        (("--window", "13"), "--window must be a whole number in [1, 12], got 13"),
+        (("--grain", "1/3"), "--grain must be 0, or a power of two"),
+        (("--tick", "4"), "--tick must be at most the timeout of 2 RTT"),
+        (("--output", "x.svg"), "cannot write x.svg: give a name that ends in .nc, .html or .png"),
         (("--window", "2,3"), "--window takes one whole number"),
         (("--sender", "foo"), "'tahoe', 'reno', 'newreno', 'sack'"),
         (("--rules", "bsd"), "'ns2', 'rfc'"),

@@ -104,10 +104,13 @@ def test_the_scenario_and_the_python_of_links_run(capsys):
 
 
 def test_the_page_of_the_senders_chain_runs_and_its_picture_is_drawn_by_it(capsys):
-    (code,) = blocks("sender_chain.md", "python")
+    code, own = blocks("sender_chain.md", "python")
     namespace = {}
     exec(compile(code, "sender_chain.md", "exec"), namespace)
     assert len(capsys.readouterr().out.splitlines()) == 6
+    exec(compile(own, "sender_chain.md", "exec"), {})
+    shares = capsys.readouterr().out.strip("[]\n").split()
+    assert f"packets: {' '.join(shares)}" in own
     assert (DOCS / "images/sender-chain-tahoe-2.svg").read_text() == namespace["drawing"]
     chain = namespace["tahoe"].compiled()
     said = f"of {chain.explored} states of the simulator {chain.recurrent} recur and behave like {len(chain.instants)}"

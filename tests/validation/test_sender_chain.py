@@ -11,6 +11,7 @@ import pytest
 
 from tcpdynamics.errors import ScenarioError
 from tcpdynamics.models import collapse_threshold
+from tcpdynamics.progress import hearing
 from tcpdynamics.solvers import stationary, windowed
 from tcpdynamics.validation.packet import replicate
 from tcpdynamics.validation.packet.kernel import loop
@@ -255,11 +256,10 @@ def test_a_rule_of_ones_own() -> None:
         ({"control": "cubic"}, "cubic.*reads the clock"),
         ({"window": 6, "most_states": 500}, "more than 500 states"),
         pytest.param(
-            {"window": 5, "rules": "ns2", "backoff_cap": 0, "most_states": 100_000}, "give grain",
+            {"window": 5, "rules": "ns2", "backoff_cap": 0, "most_states": 100_000}, "give `grain`",
             marks=pytest.mark.slow,
         ),
-        ({"window": 20}, "2\\^"),
-        ({"ack_loss": 0.1, "window": 2}, "give tick"),
+        ({"ack_loss": 0.1, "window": 2}, "give `tick`"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_explored_is_refused(values: dict[str, Any], words: str) -> None:
@@ -267,7 +267,39 @@ def test_what_cannot_be_explored_is_refused(values: dict[str, Any], words: str) 
         sender_chain(**{"sender": "reno", "window": 4, "rules": "rfc", "most_states": 20_000} | values)
 
 
-@pytest.mark.parametrize("values", [{"timeout": 2.3}, {"window": 0}, {"sender": "cbr"}, {"backoff_cap": 40}])
+def test_a_rule_that_does_not_stop_at_the_advertised_window_is_refused_early() -> None:
+    @congestion_control("endless_window")
+    def on_ack(f: Any, now: Any, acked: Any) -> None:
+        f.cwnd += 0.01 if f.cwnd >= f.ssthresh else 1.0
+
+    @congestion_control("endless_window")
+    def on_loss(f: Any, now: Any) -> None:
+        f.cwnd *= 0.875
+        f.ssthresh = f.cwnd
+
+    with pytest.raises(SenderChainError, match="100 values beyond the advertised one"):
+        sender_chain("sack", 4, rules="rfc", control="endless_window", most_states=20_000)
+
+
+def test_exploring_tells_how_far_it_is() -> None:
+    heard: list[str] = []
+    with hearing(heard.append):
+        explore(Setting("reno", 4, rules="rfc", timeout=2.5))
+    assert heard[0].startswith("exploring reno (rfc), window 4: ") and heard[-1].startswith("lumping")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"timeout": 2.3},
+        {"window": 0},
+        {"window": 13},
+        {"grain": 0.3},
+        {"tick": 4.0},
+        {"sender": "cbr"},
+        {"backoff_cap": 40},
+    ],
+)
 def test_bad_settings(values: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError):
         Setting(**values)

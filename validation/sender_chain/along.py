@@ -12,6 +12,7 @@ from tcpdynamics.errors import DomainError
 from tcpdynamics.solvers import stationary
 from tcpdynamics.solvers.markov.curves import curve
 from tcpdynamics.solvers.problems.numbers import dimensions
+from tcpdynamics.solvers.results import provenance
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,9 +85,11 @@ def observe_along(model: Sender) -> xr.Dataset:
             variable.attrs,
         )
         at += width
+    # The laws were solved at other rates than those that were asked for.
+    made_of = provenance(model.chain(), "stationary")
     result: xr.Dataset = first.drop_vars([dim]).drop_dims(dim).assign_coords({dim: array.coords[dim]})
     result = result.assign(columns)
-    return result.assign_attrs(series_error=made.error, solved=made.solved, loss_rates=x.size)
+    return result.assign_attrs(made_of, series_error=made.error, solved=made.solved, loss_rates=x.size)
 
 
 def _observed(model: Sender) -> xr.Dataset:

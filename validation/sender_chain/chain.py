@@ -350,7 +350,6 @@ def sender_chain(
     retransmission_loss: Any = None,
     lump: bool = True,
     most_states: int = MOST_STATES,
-    progress: Callable[[int, int], None] | None = None,
     **setting: Any,
 ) -> SenderChain:
     """Compile a chain from the simulator's own sender and receiver, under independent loss and a constant RTT.
@@ -384,7 +383,7 @@ def sender_chain(
     chosen = Setting(sender=sender, window=window, **setting)
     for name, given in (("loss", loss), ("ack_loss", ack_loss), ("retransmission_loss", retransmission_loss)):
         _check_chances(name, given)
-    explored = explore(chosen, most_states, progress)
+    explored = explore(chosen, most_states)
     values = {"p": loss, "p_r": retransmission_loss, "a": ack_loss}
     parameters = {name: value for name, value in values.items() if value is not None}
     return compiled(explored, retransmission_loss is None, lump, parameters)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ import numpy as np
 from numba import config
 
 from tcpdynamics.errors import ScenarioError, check
+from tcpdynamics.progress import tell
 
 from ..packet.kernel import loop
 from ..packet.kernel import records as k
@@ -29,6 +29,9 @@ from .setting import RTT, Setting
 
 #: So many different congestion windows are taken for endlessly many.
 MOST_WINDOWS = 2000
+
+#: So many of them beyond the advertised window, where a rule of congestion control does not stop there.
+MOST_BEYOND = 100
 
 #: By how much a rule's clock is put forward to see whether it looks at it [s].
 _LATER = 4096.0
@@ -220,7 +223,7 @@ _REASONS = {
     kernel.BOOKS_WRONG: "the sender's scoreboard does not hold what its count says; please report this",
     kernel.RTT_VARIES: (
         "a round-trip time was measured that is not one RTT (acknowledgements are lost or delayed), so the sender's "
-        "estimator has no finite number of states; give tick, such as 0.5"
+        "estimator has no finite number of states; give `tick`, such as 0.5"
     ),
     kernel.TOO_LONG: "too many packets are under way",
     kernel.LOOP_STOPPED: "the simulator's loop came back early at an instant",
@@ -240,20 +243,22 @@ def _refused(setting: Setting, reason: str) -> str:
 def _endless(setting: Setting, largest: float) -> str:
     text = (
         f"the congestion window of {setting.sender} ({setting.rules}, control {setting.control!r}) with window "
-        f"{setting.window} takes more than {MOST_WINDOWS:,} values, up to {largest:g}, and no end is in sight"
+        f"{setting.window} takes more than"
     )
     if largest > setting.window:
-        return f"{text}: it grows without bound; let the rule stop at f.window"
+        return (
+            f"{text} {MOST_BEYOND:,} values beyond the advertised one, up to {largest:g}, and each makes states of its "
+            "own; let the rule stop there, with f.cwnd = min(f.cwnd, f.window)"
+        )
     return (
-        f"{text}: each fast retransmission halves what is no whole number; give grain, such as 1/64, for a sender "
-        "that rounds its window then"
+        f"{text} {MOST_WINDOWS:,} values, up to {largest:g}, and no end is in sight: each fast retransmission halves "
+        "what is no whole number; give `grain`, such as 1/64, for a sender that rounds its window then"
     )
 
 
 def explore(
     setting: Setting,
     most_states: int = MOST_STATES,
-    progress: Callable[[int, int], None] | None = None,
     paths: bool = False,
 ) -> Explored:
     """All nodes that a sender reaches; with `paths`, also where each single pattern leads.
@@ -271,6 +276,7 @@ def explore(
     states: list[bytes | None] = []
     result = Explored(setting)
     congestion_windows: set[float] = set()
+    beyond = 0
     bound = setting.window if setting.control == "reno" else math.inf
 
     def number_of(state: bytes) -> int:
@@ -311,8 +317,12 @@ def explore(
             raise SenderChainError(
                 f"control {setting.control!r} makes a congestion window of {window}, no number"
             )
-        congestion_windows.add(min(window, bound))
-        if len(congestion_windows) > MOST_WINDOWS and not (setting.grain and bound < math.inf):
+        if min(window, bound) not in congestion_windows:
+            congestion_windows.add(min(window, bound))
+            beyond += window > setting.window and bound == math.inf
+        if beyond > MOST_BEYOND or (
+            len(congestion_windows) > MOST_WINDOWS and not (setting.grain and bound < math.inf)
+        ):
             raise SenderChainError(_endless(setting, max(congestion_windows)))
         if data + acks > MOST_AT_ONCE:
             raise SenderChainError(
@@ -353,6 +363,7 @@ def explore(
         result.paths.append(path)
         result.instants.append(Instant(new, again, acks))
         place += 1
-        if progress is not None and place % 500 == 0:
-            progress(place, len(states))
+        if place % 500 == 0:
+            tell(f"exploring {setting.name}: {len(states):,} states so far, {place:,} of them followed")
+    tell(f"lumping {len(states):,} states of {setting.name} that behave alike")
     return result

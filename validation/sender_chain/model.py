@@ -50,7 +50,7 @@ class Sender(Model):
     sender: str = setting('"tahoe", "reno", "newreno" or "sack"', "sack")
     rules: str = setting('rule book: "ns2" or "rfc"', "ns2")
     window: int = parameter(
-        "W", "packet", "advertised window", low=1, high=60, low_open=False, high_open=False, integer=True,
+        "W", "packet", "advertised window", low=1, high=12, low_open=False, high_open=False, integer=True,
         structural=True, default=4,
     )  # fmt: skip
     timeout: float = parameter(
@@ -174,11 +174,35 @@ class Sender(Model):
     def about(self) -> str:
         """How many states there are, and what is rounded, in a sentence."""
         chain, grain = self.compiled(), self.rounded_to()
-        rounded = f"; its window is rounded to {grain:g} packet after a fast retransmission" if grain else ""
+        more = f"; its window is rounded to {grain:g} packet after a fast retransmission" if grain else ""
+        most = max(at.new + at.again for at in chain.instants)
+        if most > self.window:
+            more += (
+                f"; up to {most} packets go at once: beside the window of {self.window}, what is sent again or for a "
+                "duplicate"
+            )
         return (
             f"{chain.explored:,} states of the simulator, of which {chain.recurrent:,} recur, behave like "
-            f"{len(chain.instants):,}{rounded}"
+            f"{len(chain.instants):,}{more}"
         )
+
+    def words(self) -> str:
+        """The setting in force, but for the losses.
+
+        Examples
+        --------
+        >>> Sender(loss=0.1, window=5).words()
+        'timeouts of at least 2 RTT, 6 doublings, clock with a tick of 0.25 RTT, windows rounded to 0.015625 packet'
+        """
+        made = self.setting()
+        parts = [
+            (f"timeouts of at least {made.timeout:g} RTT", True),
+            (f"{made.backoff_cap} doublings", True),
+            (f"clock with a tick of {made.tick:g} RTT", bool(made.tick)),
+            (f"acknowledgements delayed by up to {made.delayed_ack:g} RTT", bool(made.delayed_ack)),
+            (f"windows rounded to {made.grain:g} packet", bool(made.grain)),
+        ]
+        return ", ".join(text for text, said in parts if said)
 
     def heading(self) -> str:
         """What a table of `sent` shows: where instants lie closer than a round trip, several share one.

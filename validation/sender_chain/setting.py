@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,7 @@ class Setting:
     control : str
         Congestion control, as `Flows.control`.
     timeout : float
-        Least retransmission timeout [RTT], a multiple of 1/8 and at least 1.
+        Least retransmission timeout [RTT], a multiple of 1/8 and at least 1; it lasts whole ticks.
     backoff_cap : int
         Doublings of the timeout at most.
     limited_transmit, leap : bool
@@ -68,7 +69,14 @@ class Setting:
     def __post_init__(self) -> None:
         if self.sender not in ("tahoe", "reno", "newreno", "sack"):
             raise ScenarioError(f'sender must be "tahoe", "reno", "newreno" or "sack", got {self.sender!r}')
-        check("window", self.window, 1, 60, "count packets", whole=True)
+        check(
+            "window",
+            self.window,
+            1,
+            12,
+            "count packets; more at once have too many patterns of losses",
+            whole=True,
+        )
         check("backoff_cap", self.backoff_cap, 0, 16, "count doublings", whole=True)
         check("timeout", self.timeout, 1.0, 1024.0, "in round-trip times")
         if self.tick is None:
@@ -76,8 +84,11 @@ class Setting:
         check("tick", self.tick, 0.0, 8.0, "in round-trip times")
         check("delayed_ack", self.delayed_ack, 0.0, 8.0, "in round-trip times")
         check("grain", self.grain, 0.0, 1.0, "in packets; 0: windows are not rounded")
-        if self.grain and self.grain < LEAST_GRAIN:
-            raise ScenarioError(f"grain must be 0 or at least 2^-20 packet, got {self.grain:g}")
+        if self.grain and (self.grain < LEAST_GRAIN or math.frexp(self.grain)[0] != 0.5):
+            raise ScenarioError(
+                f"grain must be 0, or a power of two from 2^-20 to 1 packet, so that windows stay exact, got "
+                f"{self.grain:g}"
+            )
         longest = self.timeout * 2.0**self.backoff_cap
         if longest > LONGEST:
             raise ScenarioError(
@@ -86,6 +97,11 @@ class Setting:
             )
         if self.rules == "ns2" and self.tick == 0.0:
             raise ScenarioError('tick must be above 0 with rules "ns2", whose clock has one; try 1/4')
+        if (self.tick or 0.0) > self.timeout:
+            raise ScenarioError(
+                f"tick must be at most the timeout of {self.timeout:g} RTT, which a coarser clock would round up, got "
+                f"{self.tick:g}"
+            )
         if self.leap and self.sender == "tahoe":
             raise ScenarioError("leap is a change to Reno, NewReno and SACK; Tahoe has no such sender")
         for name in ("timeout", "delayed_ack", "tick"):

@@ -230,15 +230,23 @@
     if (ids.sender.hidden || key === own.key) return;
     own.key = key;
     own.series = null;
-    ids.sender.textContent = spec.answers ? `Running the ${values.sender} sender through every pattern of losses …` : "The simulator's own sender is in the served page only (tcpdynamics explore).";
+    ids.sender.textContent = spec.answers ? "" : "The simulator's own sender is in the served page only (tcpdynamics explore).";
     if (!spec.answers) return;
+    const began = performance.now();
+    const wait = () => {
+      const seconds = Math.round((performance.now() - began) / 1000);
+      if (own.key === key) ids.sender.textContent = `Running the ${values.sender} sender through every pattern of losses: ${seconds} s so far. A first time of all takes up to a minute, since the simulator is compiled; else some seconds.`;
+    };
+    wait();
+    const clock = setInterval(wait, 1000);
     try {
       const series = await explorer.ask(spec, "sender", values);
+      clearInterval(clock);
       if (own.key !== key) return;
       own.series = series;
       ids.sender.textContent = `The ${values.sender} sender by the rules ${values.rules}: ${series.about}.`;
       ids.redraw();
-    } catch (error) { if (own.key === key) { ids.sender.textContent = error.name === "AbortError" ? "" : `The simulator's own sender is not drawn: ${error.message}`; if (error.name === "AbortError") own.key = ""; } }
+    } catch (error) { if (own.key === key) { ids.sender.textContent = error.name === "AbortError" ? "" : `The simulator's own sender is not drawn: ${error.message}`; if (error.name === "AbortError") own.key = ""; } } finally { clearInterval(clock); }
   };
 
   const askExact = async (spec, values) => {
