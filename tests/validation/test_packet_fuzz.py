@@ -78,8 +78,13 @@ def link(source, target, duplex):
 @st.composite
 def flows(draw, names):
     """A group of flows of any kind; `names` are the nodes, empty for a bottleneck."""
-    sender = draw(some(*("tahoe", "reno", "newreno", "sack") * 3, "cbr", "poisson"))
-    book = draw(some("ns2", "rfc"))
+    book = draw(some("ns2", "rfc", "linux"))
+    senders = (
+        ("newreno", "sack")
+        if book == "linux"
+        else ("tahoe", "reno", "newreno", "sack") * 3 + ("cbr", "poisson")
+    )
+    sender = draw(some(*senders))
     window = draw(some(20, 1, 2, 3, 20, 64, 64))
     given = {
         "count": draw(some(1, 1, 1, 2, 5)),
@@ -112,7 +117,12 @@ def flows(draw, names):
         given["overhead"] = draw(some(0.0, 0.0, 0.002, 0.2)) if sender not in ("cbr", "poisson") else 0.0
         given["timer_granularity"] = draw(some(None, 1e-6, 0.1, 3.0))
     else:
-        given["timer_granularity"] = draw(some(None, 1e-6, 0.1))
+        given["timer_granularity"] = draw(some(None, 1e-6, 0.1) if book == "rfc" else some(None, 0.001, 0.1))
+    if book == "linux":
+        given |= {"loss_probes": draw(st.booleans()), "frto": draw(st.booleans())}
+        given |= {"control": draw(some("reno", "cubic")), "handshake": None}
+        for name in ("limited_transmit", "max_backoff", "clear_rtt_after"):
+            del given[name]
     given |= draw(
         some(
             *[{}] * 5,

@@ -184,6 +184,16 @@ def scenarios():
     for book in ("ns2", "rfc"):
         law = {"error": 0.3, "staleness": 0.5, "interval": 0.5, "offered": int(book == "rfc"), "epsilon": 4.0}
         made[f"logistic, {book}"] = crowd("sack", book, control="logistic", parameters=law)
+    for sender, control in (("sack", "cubic"), ("newreno", "reno"), ("sack", "dctcp")):
+        flows = (
+            Flows(
+                2, sender, "linux", rtt=(0.05, 0.1), control=control, think=0.1, segments=80, timestamps=sender == "sack",
+                loss_probes=True, frto=control == "cubic", delayed_ack=0.04, ecn=control == "dctcp",
+            ),
+            Flows(1, sender, "linux", rtt=0.2, jitter=0.01, reorder=True),
+        )  # fmt: skip
+        link = Bottleneck(5e5, 12, loss=0.02, queue="red" if control == "dctcp" else "droptail")
+        made[f"linux, {sender}, {control}"] = Scenario(flows, link, 12.0, 0.0, epoch=0.1, record=EVERYTHING)
     made["alone"] = Scenario(
         (Flows(rules="rfc"),), Bottleneck(2e5, 8), duration=5.0, warm_up=1.0, record=EVERYTHING
     )

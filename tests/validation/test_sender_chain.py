@@ -296,6 +296,7 @@ def test_exploring_tells_how_far_it_is() -> None:
         {"window": 13},
         {"grain": 0.3},
         {"tick": 4.0},
+        {"rules": "linux"},
         {"sender": "cbr"},
         {"backoff_cap": 40},
     ],

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tcpdynamics.errors import ScenarioError, check
+from tcpdynamics.errors import ScenarioError, check, shown
 
 from ..packet import Flows, Link, Scenario
 
@@ -69,6 +69,10 @@ class Setting:
     def __post_init__(self) -> None:
         if self.sender not in ("tahoe", "reno", "newreno", "sack"):
             raise ScenarioError(f'sender must be "tahoe", "reno", "newreno" or "sack", got {self.sender!r}')
+        if self.rules not in ("ns2", "rfc"):
+            raise ScenarioError(
+                f'rules must be "ns2" or "rfc", got {shown(self.rules)}; of senders by other rules no chain is known'
+            )
         check(
             "window",
             self.window,
