@@ -187,8 +187,8 @@ def scenarios():
     for sender, control in (("sack", "cubic"), ("newreno", "reno"), ("sack", "dctcp")):
         flows = (
             Flows(
-                2, sender, "linux", rtt=(0.05, 0.1), control=control, think=0.1, segments=80, timestamps=sender == "sack",
-                loss_probes=True, frto=control == "cubic", delayed_ack=0.04, ecn=control == "dctcp",
+                2, sender, "linux", rtt=(0.05, 0.1), control=control, think=0.1, segments=80,
+                timestamps=sender == "sack", loss_probes=True, frto=control == "cubic", delayed_ack=0.04, ecn=control == "dctcp",
             ),
             Flows(1, sender, "linux", rtt=0.2, jitter=0.01, reorder=True),
         )  # fmt: skip
