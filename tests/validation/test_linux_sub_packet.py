@@ -227,3 +227,27 @@ def test_linux_gives_what_was_recorded() -> None:
     assert len(found["runs"]) == 16
     for name, values in found["runs"].items():
         assert values == stored(RECORD)["runs"][name]
+
+
+def test_by_linuxs_rules_most_quantities_are_linuxs() -> None:
+    """On two links; a sender by the RFCs fails this by far."""
+    two = LinuxSubPacket(links=("1 Mbit/s, 100 flows", "RTTs 200 to 400 ms, 100 flows")).run()
+    holds = ((two.low <= 0) & (two.high >= 0)).sum("quantity")
+    assert two.sizes["pair"] == 3 and (holds >= 30).all()
+    for name in map(str, two.link.values):
+        rfc = np.array([
+            quantities(simulate(LINKS[name].simulated(OURS["simulator, RFCs"]), seed), LINKS[name]) for seed in (1, 2, 3)
+        ])  # fmt: skip
+        at = list(QUANTITIES).index("loss rate")
+        linux = float(two["mean"].sel(link=name, sender="Linux, switches off", quantity="loss rate"))
+        assert linux - rfc[:, at].mean() > 0.04
+
+
+def test_the_simulators_chance_is_on_the_way_back() -> None:
+    link = LINKS["RTTs 200 to 400 ms, 100 flows"]
+    made = link.simulated({})
+    assert all(group.jitter == 0.0 for group in made.flows)
+    late = {one.name: one.jitter for one in made.links if one.jitter}
+    assert list(late.values()) == [link.scenario({}).flows[0].jitter]
+    run = simulate(made, 1)
+    np.testing.assert_allclose(np.sort(run["base_rtt"].values)[[0, -1]], [0.2, 0.4], atol=0.02)

@@ -188,7 +188,8 @@ def scenarios():
         flows = (
             Flows(
                 2, sender, "linux", rtt=(0.05, 0.1), control=control, think=0.1, segments=80,
-                timestamps=sender == "sack", loss_probes=True, frto=control == "cubic", delayed_ack=0.04, ecn=control == "dctcp",
+                timestamps=sender == "sack", loss_probes=True, frto=control == "cubic", delayed_ack=0.04,
+                ecn=control == "dctcp",
             ),
             Flows(1, sender, "linux", rtt=0.2, jitter=0.01, reorder=True),
         )  # fmt: skip

@@ -1,19 +1,20 @@
 """Links of the sub-packet paper's Figs. 2, 3 and 8 to 12, and what is measured on each: of our senders and of Linux's.
 
 RTTs are the paper's, with a delay by chance of up to the sending time of a packet, without which flows with equal RTTs
-fall into step, and those with RTTs apart keep what they have for ever. In Linux it is acknowledgements that have it.
+fall into step, and those with RTTs apart keep what they have for ever. Acknowledgements have it, in Linux and in the
+simulator: with data it would part packets that were sent at once, and so change which of them find a place.
 Two links of Fig. 3 are without it: RTTs 5 % to either side, as in `packets_vs_linux`, and equal ones, as in the paper.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ..packet import Bottleneck, Flows, Record, Scenario
+from ..packet import Bottleneck, Flows, Link, Record, Scenario
 from .packets_vs_linux import hangs
 
 #: Packets sent in a round trip: 0, 1, ... up to this number or more, as the printed chain has them.
@@ -98,7 +99,7 @@ class CrowdedLink:
         return np.linspace(*self.rtt, self.flows) + FULL
 
     def scenario(self, sender: dict[str, Any], seed: int = 1) -> Scenario:
-        """What is run, with further fields of `Flows`.
+        """What Linux is run with, and with further fields of `Flows` the simulator where nothing is drawn.
 
         Examples
         --------
@@ -113,6 +114,32 @@ class CrowdedLink:
             (group,), Bottleneck(self.rate, self.buffer, **self.queue), self.duration, self.warm_up, name, seed,
             epoch=self.rtt[0] + FULL, slice=5.0, record=Record(sends=True), clock="auto" if ties else "grid",
         )  # fmt: skip
+
+    def simulated(self, sender: dict[str, Any]) -> Scenario:
+        """What the simulator is run with: the delay by chance on the acknowledgements' way, as in Linux.
+
+        Examples
+        --------
+        >>> LINKS["RTTs 200 to 400 ms, 100 flows"].simulated({}).count
+        100
+        """
+        plain = self.scenario(sender)
+        if not self.jitter:
+            return plain
+        (group,) = plain.flows
+        one_way = self.rtt[0] / 2
+        links = [
+            Link("gateway", "receiver", self.rate, one_way, buffer=self.buffer, duplex=False, **self.queue),
+            Link("receiver", "gateway", None, one_way, jitter=group.jitter, duplex=False),
+        ]
+        alone = replace(group, count=1, rtt=None, jitter=0.0, start_spread=1.0, target="receiver")
+        if self.rtt[0] == self.rtt[1]:
+            flows: tuple[Flows, ...] = (replace(alone, count=self.flows, source="gateway"),)
+        else:
+            rtts = np.linspace(*self.rtt, self.flows).tolist()
+            links += [Link(f"s{i}", "gateway", None, rtt / 2 - one_way) for i, rtt in enumerate(rtts)]
+            flows = tuple(replace(alone, source=f"s{i}") for i in range(self.flows))
+        return replace(plain, flows=flows, bottleneck=None, links=tuple(links))
 
 
 def _lanes(limit: int) -> dict[str, Any]:

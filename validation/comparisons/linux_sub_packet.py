@@ -22,11 +22,11 @@ from tcpdynamics.progress import tracked
 
 from ..linux import run_linux
 from ..packet import simulate
-from ..statistics import law_distance, mean_interval
+from ..statistics import law_distance, mean_interval, two_sample
 from .comparison import Comparison, check_length, counts, grade_distance
 from .crowded_links import LAW, LINKS, MOST_SENT, QUANTITIES, CrowdedLink, quantities
 from .linux_record import kernel, keys, of_key
-from .packets_vs_linux import LINUX, SIMULATED
+from .packets_vs_linux import LINUX, PAIRS, SIMULATED
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -36,6 +36,8 @@ RECORD = "linux_sub_packet_recorded.json"
 #: Of the simulator: those of `packets_vs_linux` without the longer timeouts.
 OURS = {name: SIMULATED[name] for name in ("simulator, RFCs", "simulator, ns-2")}
 SENDERS = (*LINUX, *OURS)
+#: Our senders by Linux's rules -> the Linux that each is set against.
+BY_LINUX = {ours: linux for ours, linux in PAIRS.items() if "Linux's rules" in ours}
 #: The printed chain (Fig. 8), and that of the simulator's SACK sender by the RFCs.
 CHAINS = ("printed chain", "sender's chain")
 AGREES, CLOSE = 0.05, 0.10
@@ -102,7 +104,9 @@ class LinuxSubPacket(Comparison):
             its 95 % interval `distance_low`, `distance_high` and its `verdict`; over these and `packets`, `predicted`,
             the chain's law at the mean loss.
             Over `link` and `sender`: `jain_predicted`, `locked_out_predicted`, for 20 s by the exact chain at the mean
-            loss. Along `link`: `flows`, `rate` [bit/s], `share` [kbit/s], `measured` [s] and the paper's `figures`.
+            loss. Over `link`, `pair`, `quantity`: `difference`, Linux less our sender by its rules (`BY_LINUX`),
+            with its 95 % interval `low`, `high`. Along `link`: `flows`, `rate` [bit/s], `share` [kbit/s], `measured`
+            [s] and the paper's `figures`.
             NaN where Linux has no such link.
 
         Raises
@@ -115,7 +119,7 @@ class LinuxSubPacket(Comparison):
         work = sum(LINKS[name].scenario({}).work for name in self.links)
         check_work(
             f"{self.ours} runs on {len(self.links)} links",
-            self.ours * len(OURS) * work,
+            self.ours * (len(OURS) + len(BY_LINUX)) * work,
             "give fewer of either",
         )
         theirs = self._linux(live)
@@ -126,7 +130,10 @@ class LinuxSubPacket(Comparison):
                 xr.Variable("sender", list(SENDERS)),
             )
             losses = of_link["mean"].sel(quantity="loss rate", drop=True)
-            parts.append(of_link.assign(_windows(LINKS[name], losses)))
+            here = {sender: theirs[name, sender] for sender in LINUX if (name, sender) in theirs}
+            parts.append(
+                of_link.assign(_windows(LINKS[name], losses)).merge(self._by_linux(LINKS[name], here))
+            )
         result = xr.concat(parts, xr.Variable("link", list(self.links)))
         low, high = result.distance_low, result.distance_high
         result["verdict"] = (high.dims, grade_distance(low, high, AGREES, CLOSE))
@@ -200,9 +207,7 @@ class LinuxSubPacket(Comparison):
     def _sender(self, link: CrowdedLink, sender: str, runs: xr.DataArray | None) -> xr.Dataset:
         """One link and sender, from Linux's runs or ours."""
         if sender in OURS:
-            scenario = link.scenario(OURS[sender])
-            seeds = self._seeds(self.ours)
-            runs = _of_runs([quantities(simulate(scenario, s), link).values for s in seeds])
+            runs = self._ours(link, OURS[sender])
         elif runs is None:
             runs = _of_runs(np.full((2, len(QUANTITIES)), np.nan))
         means = mean_interval(runs)
@@ -211,6 +216,24 @@ class LinuxSubPacket(Comparison):
             "runs": ((), int(np.isfinite(runs.sel(quantity="loss rate")).sum())),
         }  # fmt: skip
         return xr.Dataset(out).merge(_chains(runs))
+
+    def _ours(self, link: CrowdedLink, sender: dict[str, Any]) -> xr.DataArray:
+        scenario = link.simulated(sender)
+        return _of_runs([quantities(simulate(scenario, s), link).values for s in self._seeds(self.ours)])
+
+    def _by_linux(self, link: CrowdedLink, theirs: dict[str, xr.DataArray]) -> xr.Dataset:
+        """Linux less our senders by its rules, where Linux has the link."""
+        nothing = _of_runs(np.full((2, len(QUANTITIES)), np.nan))
+        parts = []
+        for ours, linux in BY_LINUX.items():
+            there = linux in theirs
+            parts.append(
+                two_sample(theirs[linux], self._ours(link, SIMULATED[ours]))
+                if there
+                else two_sample(nothing, nothing)
+            )
+        two = xr.concat(parts, xr.Variable("pair", list(BY_LINUX)))
+        return xr.Dataset({"difference": two["difference"], "low": two["low"], "high": two["high"]})
 
     def record(self) -> dict[str, Any]:
         """Run Linux alone on all links; what `linux_sub_packet_recorded.json` is to hold of them."""
@@ -248,8 +271,23 @@ class LinuxSubPacket(Comparison):
             + "\n\n".join(f"{part}." for part in parts)
             + "\n\nPackets sent in a round trip, against the printed chain: "
             + "; ".join(f"{sender} {_verdicts(result, sender)}" for sender in map(str, result.sender.values))
+            + ".\n\nOf the quantities, those of which the difference between Linux and our sender by its rules has an "
+            "interval that holds zero: "
+            + "; ".join(_alike(result, link) for link in map(str, result.link.values) if _alike(result, link))
             + "."
         )
+
+
+def _alike(result: xr.Dataset, link: str) -> str:
+    one = result.sel(link=link)
+    known = np.isfinite(one.difference)
+    if not known.any():
+        return ""
+    agree = (one.low <= 0) & (one.high >= 0) & known
+    counted = [
+        f"{int(a)} of {int(n)}" for a, n in zip(agree.sum("quantity"), known.sum("quantity"), strict=True)
+    ]
+    return f"{link}: {', '.join(counted)}"
 
 
 def _of_runs(runs: Any) -> xr.DataArray:
