@@ -235,8 +235,9 @@ def test_by_linuxs_rules_most_quantities_are_linuxs() -> None:
     holds = ((two.low <= 0) & (two.high >= 0)).sum("quantity")
     assert two.sizes["pair"] == 3 and (holds >= 30).all()
     for name in map(str, two.link.values):
+        link = LINKS[name]
         rfc = np.array([
-            quantities(simulate(LINKS[name].simulated(OURS["simulator, RFCs"]), seed), LINKS[name]) for seed in (1, 2, 3)
+            quantities(simulate(link.simulated(OURS["simulator, RFCs"]), seed), link) for seed in (1, 2, 3)
         ])  # fmt: skip
         at = list(QUANTITIES).index("loss rate")
         linux = float(two["mean"].sel(link=name, sender="Linux, switches off", quantity="loss rate"))
