@@ -23,6 +23,7 @@ from tcpdynamics.validation.linux import (
     TODAY,
     LinuxSwitches,
     build,
+    dualpi2,
     guests,
     installed,
     kernel,
@@ -32,6 +33,7 @@ from tcpdynamics.validation.linux import (
 from tcpdynamics.validation.linux.__main__ import main
 from tcpdynamics.validation.linux.capture import read_capture
 from tcpdynamics.validation.linux.case import case
+from tcpdynamics.validation.linux.guest import attributes
 from tcpdynamics.validation.linux.queues import queue
 from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Scenario
 
@@ -103,6 +105,58 @@ def test_a_discipline_stands_under_a_bucket_of_one_packet(name: str) -> None:
     assert first[0][0] == "qdisc add dev DEV root handle 1: tbf rate 1000000bit burst 500 limit 100000000"
     assert f"handle 10: {name} limit " in first[0][1]
     assert "delay 14000.0us" in second[0][0]  # and the sending time of a packet
+
+
+def test_dualpi2_is_made_by_the_guest_where_tc_lacks_the_word() -> None:
+    given = scenario(Flows(rtt=0.1, packet_size=1500))
+    told = case(given, plan(given, 1, TODAY, disciplines={"bottleneck": "dualpi2 limit 100 any_ect"}))
+    assert lines(told, "tc", "r1") == [
+        "qdisc add dev d0 root handle 1: tbf rate 1000000bit burst 1500 limit 100000000"
+    ]
+    (one,) = told["disciplines"]
+    assert (one["space"], one["device"], one["kind"]) == ("r1", "d0", "dualpi2")
+    found = dict(attributes(bytes.fromhex(one["options"])))
+    assert found == {1: (100).to_bytes(4, "little"), 14: b"\3"}
+
+
+def test_words_of_dualpi2_are_those_of_tc() -> None:
+    """Kernel's defaults in `tc`'s words, as RFC 9332 has them: gains of 0.16 and 3.2 Hz, in steps of 1/256."""
+    words = (
+        "dualpi2 limit 10000p memlimit 30000000 target 15ms tupdate 16ms alpha 0.16 beta 3.2 step_thresh 1ms "
+        "min_qlen_step 0 coupling_factor 2 drop_on_overload drop_dequeue classic_protection 10% l4s_ect split_gso"
+    )
+    found = {n: int.from_bytes(value, "little") for n, value in attributes(dualpi2.options(words))}
+    assert found == {
+        1: 10000, 2: 30_000_000, 3: 15000, 4: 16000, 5: 41, 6: 819, 8: 1000, 9: 0, 10: 2, 11: 1, 12: 0, 13: 10,
+        14: 1, 15: 1,
+    }  # fmt: skip
+    assert dict(attributes(dualpi2.options("dualpi2 step_thresh 3p"))) == {7: (3).to_bytes(4, "little")}
+    assert dualpi2.options("dualpi2") == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("dualpi2 limits 5", "has no word 'limits'"),
+        ("dualpi2 limit", "needs a value after limit"),
+        ("dualpi2 limit 0", "takes limit from 1"),
+        ("dualpi2 target fast", "cannot read target 'fast'"),
+        ("dualpi2 any_ect l4s_ect", "l4s_ect twice, or its contrary"),
+        ("dualpi2 step_thresh 3p step_thresh 1ms", "step_thresh twice"),
+        ("codel limit 5\nqdisc del dev d0 root", "must be words for tc on one line"),
+        ("", "must be words for tc on one line"),
+    ],
+)
+def test_words_that_no_discipline_has_are_refused(words: str, told: str) -> None:
+    with pytest.raises(ScenarioError, match=rf"disciplines of link.*{told}"):
+        plan(scenario(), 1, TODAY, disciplines={"bottleneck": words})
+
+
+def test_a_discipline_needs_a_link_with_a_rate() -> None:
+    links = (Link("s", "r", None, 0.001), Link("r", "d", 1e6, 0.02, 5))
+    given = Scenario((Flows(source="s", target="d"),), links=links, duration=5.0, warm_up=0.0, epoch=1.0)
+    with pytest.raises(ScenarioError, match=r"disciplines of link s->r: without a rate no packet waits"):
+        plan(given, 1, TODAY, disciplines={"s->r": "codel"})
 
 
 @pytest.mark.parametrize(

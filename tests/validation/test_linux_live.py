@@ -49,8 +49,8 @@ def packets(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
     read = running.read_capture
 
     def keep(folder: Path, made: Any, origin: int, duration: float) -> Any:
-        for name in ("sent-a0", "received-b0"):
-            kept[name] = np.fromfile(folder / name, LAYOUT)
+        for path in (*folder.glob("sent-*"), *folder.glob("received-*")):
+            kept[path.name] = np.fromfile(path, LAYOUT)
         kept["origin"], kept["made"] = origin, made
         return read(folder, made, origin, duration)
 
@@ -174,6 +174,46 @@ def test_marks_in_place_of_losses() -> None:
     words = "codel limit 99 target 10s interval 100s ce_threshold 16ms"
     run = run_linux(scenario(flow, warm_up=5.0), controls=("dctcp",), disciplines={"bottleneck": words})
     assert int(run.dropped.sum()) == 0 and float(run.link_utilisation[0]) > 0.9
+
+
+@pytest.mark.parametrize("control", ["reno", "cubic"])
+def test_two_queues_coupled_by_marks(packets: dict[str, Any], control: str) -> None:
+    """RFC 9332: DCTCP waits near the step, the other near the target, and neither starves.
+
+    Linux's DCTCP sends ECT(0), so it is in the queue of its own by `any_ect` alone.
+    """
+    plain = Flows(rtt=0.02, packet_size=1500, window_limit=500)
+    given = scenario(plain, replace(plain, ecn=True), rate=1e7, buffer=100, duration=60.0, warm_up=10.0)
+
+    def run(words: str) -> tuple[xr.Dataset, list[float], dict[str, int]]:
+        got = run_linux(given, controls=(control, "dctcp"), disciplines={"bottleneck": words})
+        told = json.loads(got.attrs["queues"])[0].split()
+        names = ("packets_in_c", "packets_in_l", "ecn_mark", "step_marks")
+        counts = {name: int(told[told.index(name) + 1]) for name in names}
+        return got, [wait(packets, i) for i in range(2)], counts
+
+    got, (classic, scalable), counts = run("dualpi2 limit 100 target 15ms step_thresh 1ms any_ect")
+    share = got.goodput_rate.values / got.goodput_rate.values.sum()
+    assert float(got.link_utilisation[0]) > 0.95 and 0.2 < share[0] < 0.8
+    assert (
+        0.0075 < classic < 0.03 and scalable < 0.005
+    )  # of a target of 15 ms; a step of 1 ms, and two packets
+    assert int(got.dropped[1]) == 0 < counts["step_marks"] < counts["ecn_mark"] < counts["packets_in_l"]
+    _, (classic, scalable), counts = run("dualpi2 limit 100")
+    assert counts["packets_in_l"] == 0 and scalable == pytest.approx(classic, rel=0.5)
+
+
+def wait(packets: dict[str, Any], host: int) -> float:
+    """Mean time [s] from sender to receiver beyond the delay of the wires, of a host with one flow."""
+    sent, got = packets[f"sent-a{host}"], packets[f"received-b{host}"]
+    sent, got = (p[p["source"] >> 24 == 10] for p in (sent, got))
+    left = dict(zip(sent["id"].tolist(), nanoseconds(sent), strict=True))  # the last of each number
+    times = [t - left[n] for n, t in zip(got["id"].tolist(), nanoseconds(got), strict=True) if t >= left[n]]
+    return float(np.mean(times)) / 1e9 - 0.01
+
+
+def nanoseconds(p: np.ndarray) -> list[int]:
+    return (p["second"].astype(np.int64) * 10**9 + p["nanosecond"]).tolist()
 
 
 def test_two_ways_over_a_network() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 from tcpdynamics.errors import ScenarioError
 
 from ..packet.scenario.scenario import Scenario
+from . import dualpi2
 from .plan import HEADERS, LinuxFlow, LinuxPlan, Wire
 
 #: Least memory of a socket's buffer, and what a packet takes there beside its own size [byte].
@@ -41,6 +43,7 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
     return {
         "spaces": made.spaces | {name: _host(made, name, buffer) for name in made.spaces if name[0] in "ab"},
         "batches": _batches(made),
+        "disciplines": list(_by_netlink(made)),
         "senders": [name for name in made.spaces if name[0] == "a"],
         "receivers": [name for name in made.spaces if name[0] == "b"],
         "plugs": [(w.source, f"e{i}") for i, w in enumerate(made.wires) if w.source[0] == "a"],
@@ -125,12 +128,32 @@ def _batches(made: LinuxPlan) -> list[tuple[str, str, list[str]]]:
         _add_flow(lines, made, f)
     queues: dict[str, list[str]] = defaultdict(list)
     for i, wire in enumerate(made.wires):
-        queues[wire.source] += [line.replace("DEV", f"d{i}") for line in wire.lines]
+        queues[wire.source] += [
+            line.replace("DEV", f"d{i}") for line in wire.lines if not _is_for_guest(line)
+        ]
     return [
         ("ip", "", wires),
         *(("ip", space, text) for space, text in lines.items()),
         *(("tc", space, text) for space, text in queues.items() if text),
     ]
+
+
+def _by_netlink(made: LinuxPlan) -> Iterator[dict[str, Any]]:
+    """Disciplines that the guest's program makes itself, under a token bucket, since `tc` may not know the word."""
+    for i, wire in enumerate(made.wires):
+        for line in wire.lines:
+            if _is_for_guest(line):
+                words = line.split(": ")[-1]
+                told = {"kind": dualpi2.KIND, "parent": 0x10000, "handle": 0x100000}
+                yield told | {
+                    "space": wire.source,
+                    "device": f"d{i}",
+                    "options": dualpi2.options(words).hex(),
+                }
+
+
+def _is_for_guest(line: str) -> bool:
+    return f" {dualpi2.KIND} " in f"{line} "
 
 
 def _devices(made: LinuxPlan, i: int) -> tuple[str, str]:

@@ -31,6 +31,16 @@ SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION, TPACKET_V3 = 263,
 TCP_INFO, TCP_CONGESTION, TCP_RTO_MAX_MS = 11, 13, 44
 SO_ATTACH_FILTER, SO_MAX_PACING_RATE, SO_SNDBUFFORCE = 26, 47, 32
 CLONE_NEWNET, MS_RDONLY, MS_REMOUNT, MS_BIND = 0x40000000, 1, 32, 4096
+#: Of <linux/rtnetlink.h> and <linux/netlink.h>.
+RTM_NEWQDISC, RTM_GETQDISC, NLMSG_ERROR, NLMSG_DONE = 36, 38, 2, 3
+#: The second with the mark of attributes that hold others.
+TCA_KIND, TCA_OPTIONS, TCA_XSTATS = 1, 2 | 0x8000, 4
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_EXCL, NLM_F_CREATE = 1, 4, 0x300, 0x200, 0x400
+#: What DualPI2 says of itself, in order (tc_dualpi2_xstats of <linux/pkt_sched.h>).
+DUALPI2 = (
+    "prob", "delay_c", "delay_l", "packets_in_c", "packets_in_l", "maxq", "ecn_mark", "step_marks", "credit",
+    "memory_used", "max_memory_used", "memory_limit",
+)  # fmt: skip
 #: A captured packet is cut after the TCP header without options.
 SNAP = 54
 BLOCK, BLOCKS = 1 << 20, 8
@@ -101,7 +111,42 @@ def make_network(case: Any) -> dict[str, int]:
         done = subprocess.run([case[tool], *within, "-batch", path], capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{tool} in {space or 'the first space'}: {done.stderr.strip()[-400:]}")
+    for one in case["disciplines"]:
+        enter(spaces, one["space"])
+        add_discipline(one)
+    enter(spaces, "")
     return spaces
+
+
+def add_discipline(one: Any) -> None:
+    """Add a queue discipline whose name `tc` does not know."""
+    body = struct.pack("BxxxiIII", 0, socket.if_nametoindex(one["device"]), one["handle"], one["parent"], 0)
+    body += attribute(TCA_KIND, one["kind"].encode() + b"\0") + attribute(
+        TCA_OPTIONS, bytes.fromhex(one["options"])
+    )
+    list(netlink(RTM_NEWQDISC, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, body))
+
+
+def attribute(number: int, value: bytes) -> bytes:
+    return struct.pack("HH", 4 + len(value), number) + value + bytes(-len(value) % 4)
+
+
+def netlink(kind: int, flags: int, body: bytes) -> Iterator[bytes]:
+    """Ask this space's network, and what it answers."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as one:
+        one.send(struct.pack("IHHII", 16 + len(body), kind, flags, 1, 0) + body)
+        while True:
+            got = one.recv(1 << 16)
+            while got:
+                length, answer = struct.unpack_from("IH", got)
+                if answer == NLMSG_ERROR:
+                    number = -struct.unpack_from("i", got, 16)[0]
+                    if number:
+                        raise OSError(number, f"netlink: {os.strerror(number)}")
+                if answer in (NLMSG_ERROR, NLMSG_DONE):
+                    return
+                yield got[16:length]
+                got = got[(length + 3) & ~3 :]
 
 
 def tunnel(device: str) -> int:
@@ -375,13 +420,39 @@ def moments(case: Any) -> Iterator[tuple[int, str, int]]:
     yield case["duration"] + case["drain"], "over", 0
 
 
-def statistics(case: Any) -> list[str]:
+def statistics(case: Any, spaces: dict[str, int]) -> list[str]:
     """What each queue says of itself."""
     found = []
+    ours = {(one["space"], one["device"]) for one in case["disciplines"]}
     for space, device in case["queues"]:
         command = [case["tc"], "-n", space, "-s", "-d", "qdisc", "show", "dev", device]
-        found.append(subprocess.run(command, capture_output=True, text=True).stdout)
+        text = subprocess.run(command, capture_output=True, text=True).stdout
+        if (space, device) in ours:
+            enter(spaces, space)
+            text += of_dualpi2(device)
+        found.append(text)
     return found
+
+
+def of_dualpi2(device: str) -> str:
+    """The numbers of a DualPI2, with the kernel's names: `tc` says nothing of what it does not know."""
+    index = socket.if_nametoindex(device)
+    for answer in netlink(
+        RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, struct.pack("BxxxiIII", 0, index, 0, 0, 0)
+    ):
+        told = dict(attributes(answer[20:]))
+        if struct.unpack_from("i", answer, 4)[0] == index and told[TCA_KIND] == b"dualpi2\0":
+            numbers = struct.unpack_from("8Ii3I", told[TCA_XSTATS])
+            return "  " + " ".join(f"{name} {n}" for name, n in zip(DUALPI2, numbers, strict=True)) + "\n"
+    return ""
+
+
+def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Number and value of each attribute of an answer."""
+    while len(data) >= 4:
+        length, number = struct.unpack_from("HH", data)
+        yield number, data[4:length]
+        data = data[(length + 3) & ~3 :]
 
 
 def say(text: str) -> None:
@@ -394,7 +465,7 @@ def main() -> None:
         spaces = make_network(case)
         told = run(case, Endpoints(case, spaces))
         told["kernel"] = os.uname().release
-        told["statistics"] = statistics(case)
+        told["statistics"] = statistics(case, spaces)
         with open(f"{HERE}/told.part", "w") as file:
             json.dump(told, file)
         os.rename(f"{HERE}/told.part", f"{HERE}/told.json")

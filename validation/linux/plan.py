@@ -168,8 +168,8 @@ def plan(
     for name in known:
         if name not in scenario.link_names:
             raise ScenarioError(f"disciplines names link {shown(name)}, which the scenario has not")
-    for link in scenario.ways:
-        refuse_queue(link, known.get(link.name))
+    for name, link in zip(scenario.link_names, scenario.ways, strict=True):
+        refuse_queue(link, known.get(name))
     make = _network if scenario.links else _dumbbell
     made = make(scenario, switches, rng, drawn, chosen, known)
     made.paced = switches.pacing
