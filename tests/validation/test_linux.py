@@ -89,14 +89,14 @@ def test_links_are_wires_with_queue_and_delay_apart() -> None:
     links = (Link("s", "r", 1e7, 0.001), Link("r", "d", 1e6, 0.02, 5, loss=0.01))
     given = Scenario((Flows(source="s", target="d"),), links=links, duration=5.0, warm_up=0.0, epoch=1.0)
     made = plan(given, 1, TODAY)
-    there = [made.wires[i].lines for i in made.flows[0].wires_there]
+    there = [made.wires[i].lines for i in made.flows[0].routes[0].wires_there]
     assert there == [
         ("qdisc add dev DEV root netem rate 10000000bit limit 100000000",),
         ("qdisc add dev DEV root netem delay 1000.0us limit 100000000",),
         ("qdisc add dev DEV root netem rate 1000000bit limit 5 loss random 1.0%",),
         ("qdisc add dev DEV root netem delay 20000.0us limit 100000000",),
     ]
-    assert made.flows[0].to_queue == 0.0
+    assert made.flows[0].routes[0].to_queue == 0.0
 
 
 @pytest.mark.parametrize("name", ["red", "sfq", "codel", "fq_codel", "pie"])

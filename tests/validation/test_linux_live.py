@@ -64,7 +64,7 @@ def test_the_queue_is_the_simulators(packets: dict[str, Any], rate: float, buffe
     run_linux(scenario(FIVE, rate=rate, buffer=buffer, duration=60.0))
     sent, got = packets["sent-a0"], packets["received-b0"]
     sent = sent[sent["source"] >> 24 == 10]
-    late = np.array([f.to_queue for f in packets["made"].flows])
+    late = np.array([f.routes[0].to_queue for f in packets["made"].flows])
 
     def read(p: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
         time = (p["second"].astype(np.int64) * 10**9 + p["nanosecond"] - packets["origin"]) / 1e9

@@ -26,10 +26,12 @@ from typing import Any
 libc = ctypes.CDLL(None, use_errno=True)
 HERE = "/run/case"
 PORT = 5000
+#: First part of a sender's address on its first route; two more on each further one.
+FIRST_ADDRESS = 10
 #: Of <linux/if_packet.h>, <linux/tcp.h>, <sched.h>, <sys/mount.h>.
 SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION, TPACKET_V3 = 263, 5, 6, 10, 2
 TCP_INFO, TCP_CONGESTION, TCP_RTO_MAX_MS = 11, 13, 44
-SO_ATTACH_FILTER, SO_MAX_PACING_RATE, SO_SNDBUFFORCE = 26, 47, 32
+SO_ATTACH_FILTER, SO_MAX_PACING_RATE, SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_MEMINFO, FIONREAD = 26, 47, 32, 33, 55, 0x541B
 CLONE_NEWNET, MS_RDONLY, MS_REMOUNT, MS_BIND = 0x40000000, 1, 32, 4096
 #: Of <linux/rtnetlink.h> and <linux/netlink.h>.
 RTM_NEWQDISC, RTM_GETQDISC, NLMSG_ERROR, NLMSG_DONE = 36, 38, 2, 3
@@ -41,8 +43,9 @@ DUALPI2 = (
     "prob", "delay_c", "delay_l", "packets_in_c", "packets_in_l", "maxq", "ecn_mark", "step_marks", "credit",
     "memory_used", "max_memory_used", "memory_limit",
 )  # fmt: skip
-#: A captured packet is cut after the TCP header without options.
-SNAP = 54
+IPPROTO_MPTCP, SOL_MPTCP, MPTCP_TCPINFO, MPTCP_SUBFLOW_ADDRS = 262, 284, 2, 3
+#: A captured packet is cut after the TCP header without options; with Multipath TCP, after all options.
+SNAP, OPTIONS = 54, 40
 BLOCK, BLOCKS = 1 << 20, 8
 DATA = bytes(1 << 18)
 
@@ -167,12 +170,14 @@ def enter(spaces: dict[str, int], name: str) -> None:
 class Capture:
     """Packets that a space's devices see, cut after the TCP header, with their times."""
 
-    def __init__(self, path: str, with_acknowledgements: bool) -> None:
+    def __init__(self, path: str, with_acknowledgements: bool, with_options: bool = False) -> None:
+        self.snap = SNAP + OPTIONS * with_options
+        self.stride = STRIDE + OPTIONS * with_options
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # all devices
         self.socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
         ring = struct.pack("7I", BLOCK, BLOCKS, 2048, BLOCK // 2048 * BLOCKS, 5000, 0, 0)
         self.socket.setsockopt(SOL_PACKET, PACKET_RX_RING, ring)
-        program = tcp_only() if with_acknowledgements else data_only()
+        program = tcp_only(self.snap) if with_acknowledgements else data_only(self.snap)
         code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
         self.socket.setsockopt(
             socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
@@ -197,12 +202,23 @@ class Capture:
             self.file.close()
 
     def _write(self, at: int, count: int, first: int) -> None:
-        if count:
-            at += first
-            stride = struct.unpack_from("I", self.ring, at)[0] if count > 1 else STRIDE
-            if stride != STRIDE:
-                raise RuntimeError(f"a captured packet takes {stride} bytes, not {STRIDE}")
-            self.file.write(self.ring[at : at + count * STRIDE])
+        if not count:
+            return
+        at += first
+        if self.stride != STRIDE:
+            self._write_each(at, count)
+            return
+        stride = struct.unpack_from("I", self.ring, at)[0] if count > 1 else STRIDE
+        if stride != STRIDE:
+            raise RuntimeError(f"a captured packet takes {stride} bytes, not {STRIDE}")
+        self.file.write(self.ring[at : at + count * STRIDE])
+
+    def _write_each(self, at: int, count: int) -> None:
+        """Packets of unlike lengths, each filled up."""
+        for _ in range(count):
+            step, _, _, length = struct.unpack_from("4I", self.ring, at)
+            self.file.write(self.ring[at : at + PLACE + length].ljust(self.stride, b"\0"))
+            at += step
 
     def lost(self) -> int:
         """Packets that found the ring full."""
@@ -210,24 +226,24 @@ class Capture:
         return int(words[1])
 
 
-#: What a captured packet takes in the ring: its head, the place of an address, padding, the packet.
-STRIDE = 136
+#: What stands before a captured packet in the ring (its head, the place of an address, padding), and all it takes.
+PLACE, STRIDE = 82, 136
 
 #: Socket filters: (code, if true, if false, number); the last number is what is kept of a packet.
 LOAD_HALF, LOAD_BYTE, EQUAL, RETURN = 0x28, 0x30, 0x15, 0x06
 
 
-def tcp_only() -> list[tuple[int, int, int, int]]:
+def tcp_only(snap: int) -> list[tuple[int, int, int, int]]:
     return [(LOAD_HALF, 0, 0, 12), (EQUAL, 0, 3, 0x0800), (LOAD_BYTE, 0, 0, 23), (EQUAL, 0, 1, 6),
-            (RETURN, 0, 0, SNAP), (RETURN, 0, 0, 0)]  # fmt: skip
+            (RETURN, 0, 0, snap), (RETURN, 0, 0, 0)]  # fmt: skip
 
 
-def data_only() -> list[tuple[int, int, int, int]]:
+def data_only(snap: int) -> list[tuple[int, int, int, int]]:
     """TCP that comes in, to the receivers' port."""
     kind = 0xFFFFF000 + 4
     return [(LOAD_HALF, 0, 0, kind), (EQUAL, 0, 7, 0), (LOAD_HALF, 0, 0, 12), (EQUAL, 0, 5, 0x0800),
             (LOAD_BYTE, 0, 0, 23), (EQUAL, 0, 3, 6), (LOAD_HALF, 0, 0, 36), (EQUAL, 0, 1, PORT),
-            (RETURN, 0, 0, SNAP), (RETURN, 0, 0, 0)]  # fmt: skip
+            (RETURN, 0, 0, snap), (RETURN, 0, 0, 0)]  # fmt: skip
 
 
 class Relay:
@@ -268,24 +284,25 @@ class Endpoints:
             self.poll.register(number, select.EPOLLIN)
         for name in case["receivers"]:
             enter(spaces, name)
-            server = socket.socket()
+            server = socket.socket(proto=IPPROTO_MPTCP if name in case["multipath"] else 0)
             control = case["spaces"][name].get("control", "reno")
             server.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
             server.bind(("0.0.0.0", PORT))
             server.listen(4096)
             server.setblocking(False)
             self._watch(self.listening, server, select.EPOLLIN)
-            self._capture(f"{HERE}/received-{name}", False)
+            self._capture(f"{HERE}/received-{name}", False, name in case["multipath"])
+        several = {flow["space"] for flow in case["flows"] if flow["routes"] > 1}
         for name in case["senders"]:
             enter(spaces, name)
-            self._capture(f"{HERE}/sent-{name}", True)
+            self._capture(f"{HERE}/sent-{name}", True, name in several)
 
     def _watch(self, table: Any, one: socket.socket, events: int) -> None:
         table[one.fileno()] = one
         self.poll.register(one.fileno(), events)
 
-    def _capture(self, path: str, with_acknowledgements: bool) -> None:
-        capture = Capture(path, with_acknowledgements)
+    def _capture(self, path: str, with_acknowledgements: bool, with_options: bool) -> None:
+        capture = Capture(path, with_acknowledgements, with_options)
         self.captures[capture.socket.fileno()] = capture
         self.poll.register(capture.socket.fileno(), select.EPOLLIN)
 
@@ -293,7 +310,7 @@ class Endpoints:
         """Connect flow i; its SYN is sent here."""
         flow = self.case["flows"][i]
         enter(self.spaces, flow["space"])
-        one = socket.socket()
+        one = socket.socket(proto=IPPROTO_MPTCP if flow["routes"] > 1 else 0)
         one.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, flow["control"].encode())
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, flow["mss"])
         one.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, self.case["buffer"])
@@ -343,12 +360,17 @@ class Endpoints:
         self.fresh[one.fileno()] = self.number[address]
 
     def _receive(self, one: socket.socket) -> None:
+        flow = self.case["flows"][self.fresh[one.fileno()]] if one.fileno() in self.fresh else None
+        if flow and flow["routes"] > 1:
+            self._fit_buffer(one, flow)
         try:
             got = one.recv_into(SINK, 0, socket.MSG_TRUNC)
         except BlockingIOError:
             return
-        if one.fileno() in self.fresh:
-            self._limit(one, self.case["flows"][self.fresh.pop(one.fileno())])
+        if flow:
+            del self.fresh[one.fileno()]
+        if flow and flow["routes"] == 1:
+            self._limit(one, flow)
         if not got:
             self.poll.unregister(one.fileno())
 
@@ -358,12 +380,30 @@ class Endpoints:
         if self.case["lazy"]:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, min(flow["window"] // 2, 1 << 16))
 
+    def _fit_buffer(self, one: socket.socket, flow: Any) -> None:
+        """Give a connection over several routes the buffer of its window: it takes no other bound.
+
+        Linux advertises the share of a buffer that the first packet longer than 536 bytes has of the memory that it
+        takes, in parts of 256.
+        """
+        size = flow["payload"]
+        held = struct.unpack("I", fcntl.ioctl(one, FIONREAD, bytes(4)))[0]
+        if size <= 536 or held < size:
+            return
+        memory = struct.unpack_from("I", one.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 64))[0] // (held // size)
+        buffer = -(-flow["window"] * 256 // (256 * size // memory))
+        one.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, (buffer + 1) // 2)
+
     def counters(self) -> list[Any]:
-        """Of each flow: timeouts, retransmissions; None of those that have not begun."""
-        found: list[Any] = [None] * len(self.case["flows"])
+        """Of each flow and each of its routes: timeouts, retransmissions; nothing of those that have not begun."""
+        found: list[Any] = [[] for _ in self.case["flows"]]
         for i, one in self.of_flow.items():
-            info = one.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 512)
-            found[i] = [struct.unpack_from("H", info, 240)[0], struct.unpack_from("I", info, 100)[0]]
+            routes = self.case["flows"][i]["routes"]
+            if routes == 1:
+                found[i] = [counts(one.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 512))]
+            else:
+                known = dict(zip(routes_there(one), map(counts, of_subflows(one, MPTCP_TCPINFO, 256)), strict=True))
+                found[i] = [known.get(n, [0, 0]) for n in range(routes)]
         return found
 
     def unplug(self) -> None:
@@ -373,6 +413,25 @@ class Endpoints:
             with socket.socket() as one:
                 request = struct.pack("16sH14x", device.encode(), 0)
                 fcntl.ioctl(one, 0x8914, request)
+
+
+def counts(info: bytes) -> list[int]:
+    """Timeouts and retransmissions of a connection."""
+    return [struct.unpack_from("H", info, 240)[0], struct.unpack_from("I", info, 100)[0]]
+
+
+def routes_there(one: socket.socket) -> list[int]:
+    """Of each of a connection's routes that is there its number, by the sender's address."""
+    return [(ends[4] - FIRST_ADDRESS) // 2 for ends in of_subflows(one, MPTCP_SUBFLOW_ADDRS, 256)]
+
+
+def of_subflows(one: socket.socket, option: int, size: int) -> Iterator[bytes]:
+    """What Linux says of each route of a connection."""
+    room = ctypes.create_string_buffer(struct.pack("4I", 16, 0, 0, size), 16 + 8 * size)
+    length = ctypes.c_uint(len(room))
+    check(libc.getsockopt(one.fileno(), SOL_MPTCP, option, room, ctypes.byref(length)))
+    for n in range(struct.unpack_from("4I", room)[1]):
+        yield room.raw[16 + n * size : 16 + (n + 1) * size]
 
 
 SINK = bytearray(1 << 20)

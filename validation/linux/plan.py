@@ -19,16 +19,16 @@ from ..packet.scenario.flows import Flows
 from ..packet.scenario.link import Link
 from ..packet.scenario.routes import Routes, ends
 from ..packet.scenario.scenario import Scenario
+from .guest import FIRST_ADDRESS
 from .queues import queue, refuse_queue, wire_of_delay
 from .switches import BUILT, CONTROLS, SENDERS, LinuxSwitches
 
-#: Bytes of a data packet that are not data: Ethernet, IP, TCP; and time stamps.
-HEADERS, TIMESTAMPS = 14 + 20 + 20, 12
+#: Bytes of a data packet that are not data: Ethernet, IP, TCP; time stamps; and where a route's data belongs.
+HEADERS, TIMESTAMPS, MAPPING = 14 + 20 + 20, 12, 24
 #: Linux takes no segments below 88 bytes, options included; IP holds 64 KiB.
 LEAST_PACKET, MOST_PACKET = HEADERS + 88, 65_000
 #: A packet may pass so many spaces.
 MOST_HOPS = 60
-#: Addresses of senders begin with 10, those of receivers with 11.
 MOST_FLOWS = 2**20
 
 
@@ -55,8 +55,8 @@ class Wire:
 
 
 @dataclass(frozen=True)
-class LinuxFlow:
-    """One flow with its random choices made.
+class LinuxRoute:
+    """One of the routes of a flow.
 
     Attributes
     ----------
@@ -64,10 +64,8 @@ class LinuxFlow:
         Indices of the scenario's links to the receiver.
     wires_there, wires_back : tuple of int
         Indices of wires, between the spaces to which its two hosts are plugged.
-    settings : dict
-        What the guest's program is told of its socket.
-    window : tuple of int
-        First and largest window [packets].
+    addresses : tuple of str
+        Of sender and receiver; a packet's tell its flow and its route.
     to_queue : float
         Time [s] from its sender to the first queue.
     """
@@ -75,8 +73,26 @@ class LinuxFlow:
     there: tuple[int, ...]
     wires_there: tuple[int, ...]
     wires_back: tuple[int, ...]
-    hosts: tuple[str, str]
     addresses: tuple[str, str]
+    to_queue: float
+
+
+@dataclass(frozen=True)
+class LinuxFlow:
+    """One flow with its random choices made.
+
+    Attributes
+    ----------
+    routes : tuple of LinuxRoute
+        Several of a flow by Multipath TCP.
+    hosts : tuple of str
+        Spaces of sender and receiver.
+    window : tuple of int
+        First and largest window [packets].
+    """
+
+    routes: tuple[LinuxRoute, ...]
+    hosts: tuple[str, str]
     control: str
     packet_size: int
     payload: int
@@ -85,7 +101,15 @@ class LinuxFlow:
     quick: bool
     start: float
     segments: int | None
-    to_queue: float
+
+    @property
+    def there(self) -> tuple[int, ...]:
+        """Links of the first route."""
+        return self.routes[0].there
+
+    @property
+    def multipath(self) -> bool:
+        return len(self.routes) > 1
 
 
 @dataclass
@@ -157,6 +181,10 @@ def plan(
     ('qdisc add dev DEV root netem rate 1000000bit limit 50',)
     """
     _refuse(scenario)
+    if switches.pacing and any(group.routes for group in scenario.flows):
+        raise ScenarioError(
+            "switches.pacing: Linux has it not for flows over several routes; set it to false"
+        )
     chosen = _controls(scenario, controls)
     rng = np.random.default_rng(seed)
     drawn = [
@@ -173,7 +201,7 @@ def plan(
     make = _network if scenario.links else _dumbbell
     made = make(scenario, switches, rng, drawn, chosen, known)
     made.paced = switches.pacing
-    longest = max(len(f.wires_there + f.wires_back) for f in made.flows)
+    longest = max(len(way.wires_there + way.wires_back) for f in made.flows for way in f.routes)
     if longest > MOST_HOPS:
         raise ScenarioError(f"flows.route: {longest} hops are too many for Linux; take at most {MOST_HOPS}")
     return made
@@ -202,19 +230,8 @@ def _dumbbell(
             made.wire("r2", "d", wire_of_delay(rtt / 4)),
         )
         back = (made.wire("d", "s", wire_of_delay(rtt / 2, way_back.loss if way_back else 0.0)),)
-        _add(
-            made,
-            scenario.flows[index],
-            controls[index],
-            switches,
-            ("s", "d"),
-            (0,),
-            there,
-            back,
-            start,
-            segments,
-            rtt / 4,
-        )
+        way = LinuxRoute((0,), there, back, _addresses(len(made.flows)), rtt / 4)
+        _add(made, scenario.flows[index], controls[index], switches, ("s", "d"), (way,), start, segments)
     return made
 
 
@@ -247,20 +264,44 @@ def _network(
 
     for index, start, segments in drawn:
         group = scenario.flows[index]
-        sources, targets = ends(group)
-        pairs = [(a, b) for a in sources for b in targets if a != b]
-        a, b = pairs[rng.integers(len(pairs))] if len(pairs) > 1 else pairs[0]
-        there, back = routes.both(group, a, b)
-        to_queue = 0.0
-        for i in there:
-            if scenario.ways[i].rate is not None:
-                break
-            to_queue += scenario.ways[i].delay
-        _add(
-            made, group, controls[index], switches, (names[a], names[b]), there, along(there), along(back), start,
-            segments, to_queue,
-        )  # fmt: skip
+        nodes, found = _routes(routes, group, rng)
+        ways = tuple(
+            LinuxRoute(
+                there, along(there), along(back), _addresses(len(made.flows), n), _to_queue(scenario, there)
+            )
+            for n, (there, back) in enumerate(found)
+        )
+        a, b = (names[node] for node in nodes)
+        _add(made, group, controls[index], switches, (a, b), ways, start, segments)
     return made
+
+
+def _routes(
+    routes: Routes, group: Flows, rng: np.random.Generator
+) -> tuple[tuple[str, str], list[tuple[tuple[int, ...], tuple[int, ...]]]]:
+    """Both ends of a flow, and the links there and back of its routes."""
+    if group.routes:
+        return (group.routes[0][0], group.routes[0][-1]), [routes.along(nodes) for nodes in group.routes]
+    sources, targets = ends(group)
+    pairs = [(a, b) for a in sources for b in targets if a != b]
+    a, b = pairs[rng.integers(len(pairs))] if len(pairs) > 1 else pairs[0]
+    return (a, b), [routes.both(group, a, b)]
+
+
+def _to_queue(scenario: Scenario, there: Sequence[int]) -> float:
+    """Delay [s] of the links before the first with a rate."""
+    first = next((n for n, i in enumerate(there) if scenario.ways[i].rate is not None), len(there))
+    return float(sum(scenario.ways[i].delay for i in there[:first]))
+
+
+def _addresses(flow: int, route: int = 0) -> tuple[str, str]:
+    """Of a flow's sender and receiver on one of its routes.
+
+    >>> _addresses(200, 1)
+    ('12.0.1.73', '13.0.1.73')
+    """
+    rest = f"{flow >> 14 & 255}.{flow >> 7 & 127}.{(flow & 127) + 1}"
+    return f"{FIRST_ADDRESS + 2 * route}.{rest}", f"{FIRST_ADDRESS + 2 * route + 1}.{rest}"
 
 
 def _pass(
@@ -289,8 +330,7 @@ def _pass(
 
 def _add(
     made: LinuxPlan, group: Flows, control: str, switches: LinuxSwitches, nodes: tuple[str, str],
-    there: tuple[int, ...], wires_there: tuple[int, ...], wires_back: tuple[int, ...], start: float,
-    segments: int | None, to_queue: float,
+    routes: tuple[LinuxRoute, ...], start: float, segments: int | None,
 ) -> None:  # fmt: skip
     """Add a flow, its hosts in spaces of their own settings."""
     sack = SENDERS[group.sender] if group.sack is None or group.sender == "sack" else group.sack
@@ -300,25 +340,38 @@ def _add(
     # Not of the route: Linux forgets that after some timeouts, until it sends again.
     min_rto = group.min_rto or switches.min_rto
     settings["ipv4/tcp_rto_min_us"] = str(round(1e6 * min_rto))
+    if group.routes:  # hosts of its own, for Linux announces a host's addresses to all that it talks to
+        settings["flow"] = str(len(made.flows))
     hosts = []
     for letter in "ab":
         alike = [n for n, known in made.spaces.items() if n[0] == letter and known == settings]
         name = alike[0] if alike else f"{letter}{sum(n[0] == letter for n in made.spaces)}"
         made.spaces[name] = settings
         hosts.append(name)
-    i = len(made.flows)
-    address = f"{i >> 14 & 255}.{i >> 7 & 127}.{(i & 127) + 1}"
     made.wire(hosts[0], nodes[0])
     made.wire(nodes[1], hosts[1])
     delayed = bool(group.delayed_ack) if switches.delayed_ack is None else switches.delayed_ack
+    options = TIMESTAMPS * switches.timestamps + MAPPING * bool(group.routes)
     made.flows.append(
         LinuxFlow(
-            there, wires_there, wires_back, (hosts[0], hosts[1]), (f"10.{address}", f"11.{address}"), control,
-            group.packet_size, group.packet_size - HEADERS - TIMESTAMPS * switches.timestamps,
+            routes, (hosts[0], hosts[1]), control, group.packet_size, group.packet_size - HEADERS - options,
             (group.initial_window or min(switches.initial_window, group.window_limit), group.window_limit),
-            group.max_rto, not delayed, start, segments, to_queue,
+            group.max_rto, not delayed, start, segments,
         )
     )  # fmt: skip
+
+
+def _refusals_of_routes(group: Flows) -> Iterator[str]:
+    """What of a group with several routes Multipath TCP cannot follow."""
+    if group.acks != "immediate":
+        yield (
+            f'flows.acks = "{group.acks}": Linux acknowledges once, over the route by which a segment came; leave it '
+            "out"
+        )
+    if group.parameters:
+        yield "flows.parameters: Linux has its own; leave them out"
+    if group.max_rto is not None:
+        yield "flows.max_rto: Linux does not take one for several routes; leave it out"
 
 
 def _controls(scenario: Scenario, controls: Sequence[str] | None) -> list[str]:
@@ -368,6 +421,8 @@ def _refusals(group: Flows) -> Iterator[str]:
             f'flows.sender = "{group.sender}": Linux has no such sender; take "sack", or "newreno" for Linux without '
             "SACK"
         )
+    if group.routes:
+        yield from _refusals_of_routes(group)
     has_not = {
         "leap": group.leap, "think": group.think is not None, "pool": group.pool is not None, "jitter": group.jitter,
         "overhead": group.overhead, "stop": group.stop is not None, "priority": group.priority,

@@ -22,6 +22,7 @@ from .case import case
 from .guests import boot, guest_folder, python, tool
 from .kernel import kernels, manifest
 from .plan import plan
+from .routes import of_routes
 from .switches import TODAY, LinuxSwitches
 
 #: The program of the guest.
@@ -103,8 +104,10 @@ def run_linux(
             raise LinuxError(f"the guest did not write down {answer['lost']:,} packets; shorten duration")
         seen = read_capture(folder, made, answer["origin"], scenario.duration)
     start = np.array([flow.start for flow in made.flows])
-    counters = _between(answer, len(made.flows))
-    seen_of_flows = Seen(seen.sends, seen.receives, seen.drops, counters[:, 0], start, seen.finish)
+    counters = _between(answer)
+    seen_of_flows = Seen(
+        seen.sends, seen.receives, seen.drops, counters[:, 0], start, seen.finish, seen.receive_routes
+    )
     attrs = {
         "seed": str(seed),
         "simulator": f"Linux {built['version']}",
@@ -115,7 +118,8 @@ def run_linux(
     }
     result = observed(scenario, made, seen_of_flows, epoch, attrs)
     text = {"units": "packets", "long_name": "retransmissions"}
-    return result.assign(retransmissions=("flow", counters[:, 1], text))
+    result = result.assign(retransmissions=("flow", counters[:, 1], text))
+    return result.assign(of_routes(scenario, made, seen, answer["end"]))
 
 
 def run_linux_many(
@@ -164,10 +168,10 @@ def _kernel() -> Path:
     return found[-1]
 
 
-def _between(answer: dict[str, Any], flows: int) -> np.ndarray:
+def _between(answer: dict[str, Any]) -> np.ndarray:
     """(flow, 2) timeouts and retransmissions between the end of the warm-up and that of the run."""
     warm, end = (
-        np.array([row or (0, 0) for row in answer[key]], np.int64).reshape(flows, 2)
+        np.array([np.sum(rows, axis=0) if rows else (0, 0) for rows in answer[key]], np.int64).reshape(-1, 2)
         for key in ("warm", "end")
     )
     return np.asarray(end - warm)
