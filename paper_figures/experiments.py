@@ -245,14 +245,16 @@ def _run(engine: str, scenario: Scenario, seed: int) -> xr.Dataset | None:
 
 def _for_linux(scenario: Scenario) -> Scenario:
     """The same on Linux's terms: settings of a sender that Linux has of its own are left to it."""
+    from tcpdynamics.validation.packet import Flows, Record
+
     flows = tuple(
         replace(
             f, rules="ns2", max_backoff=64, clear_rtt_after=8, initial_rto=None, clock_phase=None,
-            limited_transmit=True,
+            limited_transmit=True, ack_size=Flows.ack_size, reorder=False, loss_probes=False, frto=False,
         )
         for f in scenario.flows
     )  # fmt: skip
-    return replace(scenario, flows=flows)
+    return replace(scenario, flows=flows, record=Record(sends=scenario.record.sends))
 
 
 def _measured(engine: str, function: Callable[[xr.Dataset], float], result: xr.Dataset | None) -> float:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
+import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -12,6 +15,7 @@ import time
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +27,7 @@ from tcpdynamics.validation.linux import (
     TODAY,
     LinuxSwitches,
     build,
+    dualpi2,
     guests,
     installed,
     kernel,
@@ -32,8 +37,9 @@ from tcpdynamics.validation.linux import (
 from tcpdynamics.validation.linux.__main__ import main
 from tcpdynamics.validation.linux.capture import read_capture
 from tcpdynamics.validation.linux.case import case
+from tcpdynamics.validation.linux.guest import attributes
 from tcpdynamics.validation.linux.queues import queue
-from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Scenario
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario
 
 CAPTURE = Path(__file__).with_name("linux_capture.json")
 
@@ -87,14 +93,14 @@ def test_links_are_wires_with_queue_and_delay_apart() -> None:
     links = (Link("s", "r", 1e7, 0.001), Link("r", "d", 1e6, 0.02, 5, loss=0.01))
     given = Scenario((Flows(source="s", target="d"),), links=links, duration=5.0, warm_up=0.0, epoch=1.0)
     made = plan(given, 1, TODAY)
-    there = [made.wires[i].lines for i in made.flows[0].wires_there]
+    there = [made.wires[i].lines for i in made.flows[0].routes[0].wires_there]
     assert there == [
         ("qdisc add dev DEV root netem rate 10000000bit limit 100000000",),
         ("qdisc add dev DEV root netem delay 1000.0us limit 100000000",),
         ("qdisc add dev DEV root netem rate 1000000bit limit 5 loss random 1.0%",),
         ("qdisc add dev DEV root netem delay 20000.0us limit 100000000",),
     ]
-    assert made.flows[0].to_queue == 0.0
+    assert made.flows[0].routes[0].to_queue == 0.0
 
 
 @pytest.mark.parametrize("name", ["red", "sfq", "codel", "fq_codel", "pie"])
@@ -103,6 +109,58 @@ def test_a_discipline_stands_under_a_bucket_of_one_packet(name: str) -> None:
     assert first[0][0] == "qdisc add dev DEV root handle 1: tbf rate 1000000bit burst 500 limit 100000000"
     assert f"handle 10: {name} limit " in first[0][1]
     assert "delay 14000.0us" in second[0][0]  # and the sending time of a packet
+
+
+def test_dualpi2_is_made_by_the_guest_where_tc_lacks_the_word() -> None:
+    given = scenario(Flows(rtt=0.1, packet_size=1500))
+    told = case(given, plan(given, 1, TODAY, disciplines={"bottleneck": "dualpi2 limit 100 any_ect"}))
+    assert lines(told, "tc", "r1") == [
+        "qdisc add dev d0 root handle 1: tbf rate 1000000bit burst 1500 limit 100000000"
+    ]
+    (one,) = told["disciplines"]
+    assert (one["space"], one["device"], one["kind"]) == ("r1", "d0", "dualpi2")
+    found = dict(attributes(bytes.fromhex(one["options"])))
+    assert found == {1: (100).to_bytes(4, "little"), 14: b"\3"}
+
+
+def test_words_of_dualpi2_are_those_of_tc() -> None:
+    """Kernel's defaults in `tc`'s words, as RFC 9332 has them: gains of 0.16 and 3.2 Hz, in steps of 1/256."""
+    words = (
+        "dualpi2 limit 10000p memlimit 30000000 target 15ms tupdate 16ms alpha 0.16 beta 3.2 step_thresh 1ms "
+        "min_qlen_step 0 coupling_factor 2 drop_on_overload drop_dequeue classic_protection 10% l4s_ect split_gso"
+    )
+    found = {n: int.from_bytes(value, "little") for n, value in attributes(dualpi2.options(words))}
+    assert found == {
+        1: 10000, 2: 30_000_000, 3: 15000, 4: 16000, 5: 41, 6: 819, 8: 1000, 9: 0, 10: 2, 11: 1, 12: 0, 13: 10,
+        14: 1, 15: 1,
+    }  # fmt: skip
+    assert dict(attributes(dualpi2.options("dualpi2 step_thresh 3p"))) == {7: (3).to_bytes(4, "little")}
+    assert dualpi2.options("dualpi2") == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("dualpi2 limits 5", "has no word 'limits'"),
+        ("dualpi2 limit", "needs a value after limit"),
+        ("dualpi2 limit 0", "takes limit from 1"),
+        ("dualpi2 target fast", "cannot read target 'fast'"),
+        ("dualpi2 any_ect l4s_ect", "l4s_ect twice, or its contrary"),
+        ("dualpi2 step_thresh 3p step_thresh 1ms", "step_thresh twice"),
+        ("codel limit 5\nqdisc del dev d0 root", "must be words for tc on one line"),
+        ("", "must be words for tc on one line"),
+    ],
+)
+def test_words_that_no_discipline_has_are_refused(words: str, told: str) -> None:
+    with pytest.raises(ScenarioError, match=rf"disciplines of link.*{told}"):
+        plan(scenario(), 1, TODAY, disciplines={"bottleneck": words})
+
+
+def test_a_discipline_needs_a_link_with_a_rate() -> None:
+    links = (Link("s", "r", None, 0.001), Link("r", "d", 1e6, 0.02, 5))
+    given = Scenario((Flows(source="s", target="d"),), links=links, duration=5.0, warm_up=0.0, epoch=1.0)
+    with pytest.raises(ScenarioError, match=r"disciplines of link s->r: without a rate no packet waits"):
+        plan(given, 1, TODAY, disciplines={"s->r": "codel"})
 
 
 @pytest.mark.parametrize(
@@ -319,3 +377,71 @@ def test_chosen_packets_are_lost_before_the_queue() -> None:
     told = case(given, plan(given, 1, TODAY))
     assert told["relays"] == [{"ends": [("r1", "d0"), ("m0x0", "u0")], "lost": (3, 7)}]
     assert lines(told, "tc", "m0x0") == ["qdisc add dev d1 root netem rate 1000000bit limit 8"]
+
+
+#: Of each key of a group of flows a value that is not its default, and what must stand beside it. Keys of senders that
+#: Linux has not, and of `links`, are refused with these.
+OTHERWISE: dict[str, dict[str, Any]] = {
+    "count": {"count": 3}, "sender": {"sender": "newreno"}, "control": {"control": "cubic"},
+    "parameters": {"control": "cubic", "parameters": {"beta": 0.6}}, "rtt": {"rtt": 0.3},
+    "source": {"source": "a"}, "target": {"target": "b"}, "route": {"route": ("a", "b")},
+    "packet_size": {"packet_size": 1000}, "ack_size": {"ack_size": 50}, "jitter": {"jitter": 0.001},
+    "overhead": {"overhead": 0.01}, "start": {"start": 2.0}, "start_spread": {"start_spread": 0.5},
+    "arrival_rate": {"arrival_rate": 3.0}, "stop": {"stop": 3.0}, "segments": {"segments": 20},
+    "segments_shape": {"segments": 20, "segments_shape": 1.5}, "think": {"segments": 20, "think": 1.0},
+    "think_law": {"segments": 20, "think": 1.0, "think_law": "fixed"},
+    "pool": {"segments": 20, "think": 1.0, "pool": 2},
+    "rate": {"sender": "cbr", "rate": 1e5}, "rate_steps": {"sender": "cbr", "rate_steps": ((0.0, 1e5),)},
+    "on_time": {"sender": "cbr", "rate": 1e5, "on_time": 1.0, "off_time": 1.0},
+    "off_time": {"sender": "cbr", "rate": 1e5, "on_time": 1.0, "off_time": 2.0},
+    "on_off": {"sender": "cbr", "rate": 1e5, "on_time": 1.0, "off_time": 1.0, "on_off": "fixed"},
+    "window_limit": {"window_limit": 20}, "initial_window": {"initial_window": 3}, "handshake": {"handshake": False},
+    "limited_transmit": {"limited_transmit": False}, "delayed_ack": {"delayed_ack": 0.1},
+    "sack": {"sender": "newreno", "sack": True}, "ecn": {"ecn": True}, "priority": {"priority": 1},
+    "timestamps": {"timestamps": True}, "loss_probes": {"rules": "linux", "loss_probes": True},
+    "frto": {"rules": "linux", "frto": True}, "min_rto": {"min_rto": 0.5}, "max_rto": {"max_rto": 30.0},
+    "initial_rto": {"initial_rto": 2.0}, "max_backoff": {"max_backoff": 32},
+    "timer_granularity": {"timer_granularity": 0.1},
+    "clear_rtt_after": {"clear_rtt_after": 4}, "clock_phase": {"clock_phase": 0.003}, "reorder": {"reorder": True},
+    "leap": {"leap": True}, "router_aware": {"router_aware": True},
+    "routes": {"sender": "mtcp", "routes": (("a", "b", "d"), ("a", "c", "d"))},
+    "acks": {"sender": "mtcp", "routes": (("a", "b", "d"), ("a", "c", "d")), "acks": "duplicated"},
+}  # fmt: skip
+#: Whose rules a sender of ours keeps to: Linux has its own.
+OF_OURS = {"rules"}
+
+
+def planned(**flow: Any) -> Any:
+    """The plan of a dumbbell, or for several routes of the links that they name."""
+    group = Flows(**flow)
+    net: dict[str, Any] = {"bottleneck": Bottleneck(1e6, 50)}
+    if group.routes:
+        net = {
+            "links": tuple(
+                Link(a, b, 1e6, 0.01, buffer=20) for way in group.routes for a, b in itertools.pairwise(way)
+            )
+        }
+    return plan(Scenario((group,), duration=10.0, warm_up=2.0, **net), 1, OLD)
+
+
+@pytest.mark.parametrize("key", [f.name for f in dataclasses.fields(Flows)])
+def test_no_key_of_a_flow_is_passed_over(key: str) -> None:
+    """It changes what Linux is told, or is refused by its name, or by that of the sender or the links it belongs to."""
+    if key in OF_OURS:
+        return
+    base = {"count": 1 if key in ("routes", "acks") else 2}
+    try:
+        made = planned(**base | OTHERWISE[key])
+    except ScenarioError as refused:
+        assert set(re.findall(r"\w+", str(refused))) & set(OTHERWISE[key]), refused
+        return
+    beside = {k: v for k, v in OTHERWISE[key].items() if k != key and v != "mtcp"}
+    assert made != planned(**base | beside)
+
+
+@pytest.mark.parametrize("key", ["receives", "drops", "windows", "queues"])
+def test_records_that_linux_does_not_keep_are_refused(key: str) -> None:
+    value: Any = 0.1 if key in ("windows", "queues") else True
+    scenario = Scenario((Flows(),), Bottleneck(1e6, 50), record=Record(**{key: value}))
+    with pytest.raises(ScenarioError, match=rf"record\.{key}"):
+        plan(scenario, 1, OLD)

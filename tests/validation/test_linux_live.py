@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tcpdynamics.errors import LinuxError
+from tcpdynamics.errors import LinuxError, ScenarioError
 from tcpdynamics.validation.linux import OLD, TODAY, installed, run_linux, run_linux_many
 from tcpdynamics.validation.linux import run as running
 from tcpdynamics.validation.linux.capture import LAYOUT
@@ -49,8 +49,8 @@ def packets(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
     read = running.read_capture
 
     def keep(folder: Path, made: Any, origin: int, duration: float) -> Any:
-        for name in ("sent-a0", "received-b0"):
-            kept[name] = np.fromfile(folder / name, LAYOUT)
+        for path in (*folder.glob("sent-*"), *folder.glob("received-*")):
+            kept[path.name] = np.fromfile(path, LAYOUT)
         kept["origin"], kept["made"] = origin, made
         return read(folder, made, origin, duration)
 
@@ -64,7 +64,7 @@ def test_the_queue_is_the_simulators(packets: dict[str, Any], rate: float, buffe
     run_linux(scenario(FIVE, rate=rate, buffer=buffer, duration=60.0))
     sent, got = packets["sent-a0"], packets["received-b0"]
     sent = sent[sent["source"] >> 24 == 10]
-    late = np.array([f.to_queue for f in packets["made"].flows])
+    late = np.array([f.routes[0].to_queue for f in packets["made"].flows])
 
     def read(p: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
         time = (p["second"].astype(np.int64) * 10**9 + p["nanosecond"] - packets["origin"]) / 1e9
@@ -176,6 +176,46 @@ def test_marks_in_place_of_losses() -> None:
     assert int(run.dropped.sum()) == 0 and float(run.link_utilisation[0]) > 0.9
 
 
+@pytest.mark.parametrize("control", ["reno", "cubic"])
+def test_two_queues_coupled_by_marks(packets: dict[str, Any], control: str) -> None:
+    """RFC 9332: DCTCP waits near the step, the other near the target, and neither starves.
+
+    Linux's DCTCP sends ECT(0), so it is in the queue of its own by `any_ect` alone.
+    """
+    plain = Flows(rtt=0.02, packet_size=1500, window_limit=500)
+    given = scenario(plain, replace(plain, ecn=True), rate=1e7, buffer=100, duration=60.0, warm_up=10.0)
+
+    def run(words: str) -> tuple[xr.Dataset, list[float], dict[str, int]]:
+        got = run_linux(given, controls=(control, "dctcp"), disciplines={"bottleneck": words})
+        told = json.loads(got.attrs["queues"])[0].split()
+        names = ("packets_in_c", "packets_in_l", "ecn_mark", "step_marks")
+        counts = {name: int(told[told.index(name) + 1]) for name in names}
+        return got, [wait(packets, i) for i in range(2)], counts
+
+    got, (classic, scalable), counts = run("dualpi2 limit 100 target 15ms step_thresh 1ms any_ect")
+    share = got.goodput_rate.values / got.goodput_rate.values.sum()
+    assert float(got.link_utilisation[0]) > 0.95 and 0.2 < share[0] < 0.8
+    assert (
+        0.0075 < classic < 0.03 and scalable < 0.005
+    )  # of a target of 15 ms; a step of 1 ms, and two packets
+    assert int(got.dropped[1]) == 0 < counts["step_marks"] < counts["ecn_mark"] < counts["packets_in_l"]
+    _, (classic, scalable), counts = run("dualpi2 limit 100")
+    assert counts["packets_in_l"] == 0 and scalable == pytest.approx(classic, rel=0.5)
+
+
+def wait(packets: dict[str, Any], host: int) -> float:
+    """Mean time [s] from sender to receiver beyond the delay of the wires, of a host with one flow."""
+    sent, got = packets[f"sent-a{host}"], packets[f"received-b{host}"]
+    sent, got = (p[p["source"] >> 24 == 10] for p in (sent, got))
+    left = dict(zip(sent["id"].tolist(), nanoseconds(sent), strict=True))  # the last of each number
+    times = [t - left[n] for n, t in zip(got["id"].tolist(), nanoseconds(got), strict=True) if t >= left[n]]
+    return float(np.mean(times)) / 1e9 - 0.01
+
+
+def nanoseconds(p: np.ndarray) -> list[int]:
+    return (p["second"].astype(np.int64) * 10**9 + p["nanosecond"]).tolist()
+
+
 def test_two_ways_over_a_network() -> None:
     links = (
         Link("s", "r1", 1e7, 0.001), Link("r1", "r2", 1e6, 0.02, 20), Link("r2", "d", 1e7, 0.001),
@@ -226,3 +266,37 @@ def test_chosen_packets_are_lost() -> None:
     np.testing.assert_array_equal(twice, 9)
     np.testing.assert_allclose(one.send_time.values[:20], whole.send_time.values[:20], rtol=0, atol=2e-6)
     assert [int(run(60, 61, switches=switches).timeouts[0]) for switches in (TODAY, OLD)] == [0, 1]
+
+
+def two_routes(first: float, second: float, loss: float = 0.0, **flow: Any) -> Scenario:
+    links = (
+        Link("s", "a", None, 0.0), Link("a", "d", first, 0.01, buffer=50, loss=loss),
+        Link("s", "b", None, 0.0), Link("b", "d", second, 0.02, buffer=50),
+    )  # fmt: skip
+    group = Flows(
+        sender="mtcp", routes=(("s", "a", "d"), ("s", "b", "d")), packet_size=1500, window_limit=400, **flow
+    )
+    return Scenario((group,), None, 20.0, 5.0, links=links)
+
+
+@pytest.mark.parametrize("rates", [(5e6, 5e6), (1e6, 5e6), (5e6, 1e6)])
+def test_multipath_tcp_fills_both_routes(rates: tuple[float, float]) -> None:
+    run = run_linux(two_routes(*rates), 1, switches=OLD)
+    carried = run.link_utilisation.dropna("link").values
+    assert (carried > 0.85).all() and (carried <= 1.001).all()
+    assert float(run.goodput_rate[0]) > 0.9 * sum(rates)
+    np.testing.assert_allclose(run.route_goodput_rate.sum(), run.goodput_rate.sum(), rtol=0.01)
+
+
+def test_multipath_tcp_goes_round_a_lossy_route_and_ends() -> None:
+    lossy = run_linux(two_routes(5e6, 5e6, 0.05), 1, switches=OLD)
+    share = lossy.route_goodput_rate.values[0]
+    assert share[1] > 1.5 * share[0] and share[1] > 4e6
+    ended = run_linux(two_routes(5e6, 5e6, 0.02, segments=2000), 1, switches=OLD)
+    assert 2.0 < float(ended.finish[0]) < 10.0  # 24 Mbit over 10 Mbit/s
+    assert same(ended, run_linux(two_routes(5e6, 5e6, 0.02, segments=2000), 1, switches=OLD))
+
+
+def test_pacing_is_refused_over_several_routes() -> None:
+    with pytest.raises(ScenarioError, match=r"switches\.pacing"):
+        run_linux(two_routes(5e6, 5e6), 1, switches=replace(OLD, pacing=True))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 from tcpdynamics.errors import ScenarioError
 
 from ..packet.scenario.scenario import Scenario
+from . import dualpi2
 from .plan import HEADERS, LinuxFlow, LinuxPlan, Wire
 
 #: So many wires carry packets at once when they are set up.
@@ -43,8 +45,10 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
     return {
         "spaces": made.spaces | {name: _host(made, name, buffer) for name in made.spaces if name[0] in "ab"},
         "batches": _batches(made),
+        "disciplines": list(_by_netlink(made)),
         "senders": [name for name in made.spaces if name[0] == "a"],
         "receivers": [name for name in made.spaces if name[0] == "b"],
+        "multipath": [f.hosts[1] for f in made.flows if f.multipath],
         "plugs": [(w.source, f"e{i}") for i, w in enumerate(made.wires) if w.source[0] == "a"],
         "relays": [
             {"ends": list(zip((w.source, w.target), _devices(made, i), strict=True)), "lost": w.lost}
@@ -105,8 +109,9 @@ def _host(made: LinuxPlan, name: str, buffer: int) -> dict[str, str]:
 def _flow(f: LinuxFlow, made: LinuxPlan) -> dict[str, Any]:
     return {
         "space": f.hosts[0],
-        "source": f.addresses[0],
-        "target": f.addresses[1],
+        "source": f.routes[0].addresses[0],
+        "target": f.routes[0].addresses[1],
+        "routes": len(f.routes),
         "start": nanoseconds(f.start),
         "bytes": None if f.segments is None else f.segments * f.payload,
         "control": f.control,
@@ -141,12 +146,32 @@ def _batches(made: LinuxPlan) -> list[tuple[str, str, list[str]]]:
         _add_flow(lines, made, f)
     queues: dict[str, list[str]] = defaultdict(list)
     for i, wire in enumerate(made.wires):
-        queues[wire.source] += [line.replace("DEV", f"d{i}") for line in wire.lines]
+        queues[wire.source] += [
+            line.replace("DEV", f"d{i}") for line in wire.lines if not _is_for_guest(line)
+        ]
     return [
         ("ip", "", wires),
         *(("ip", space, text) for space, text in lines.items()),
         *(("tc", space, text) for space, text in queues.items() if text),
     ]
+
+
+def _by_netlink(made: LinuxPlan) -> Iterator[dict[str, Any]]:
+    """Disciplines that the guest's program makes itself, under a token bucket, since `tc` may not know the word."""
+    for i, wire in enumerate(made.wires):
+        for line in wire.lines:
+            if _is_for_guest(line):
+                words = line.split(": ")[-1]
+                told = {"kind": dualpi2.KIND, "parent": 0x10000, "handle": 0x100000}
+                yield told | {
+                    "space": wire.source,
+                    "device": f"d{i}",
+                    "options": dualpi2.options(words).hex(),
+                }
+
+
+def _is_for_guest(line: str) -> bool:
+    return f" {dualpi2.KIND} " in f"{line} "
 
 
 def _devices(made: LinuxPlan, i: int) -> tuple[str, str]:
@@ -157,19 +182,26 @@ def _devices(made: LinuxPlan, i: int) -> tuple[str, str]:
 
 def _add_flow(lines: dict[str, list[str]], made: LinuxPlan, f: LinuxFlow) -> None:
     """Addresses of a flow's ends and the routes in every space that it passes."""
-    (a, b), (source, target) = f.hosts, f.addresses
-    first, last = made.wires[f.wires_there[0]].source, made.wires[f.wires_there[-1]].target
+    (a, b), way = f.hosts, f.routes[0]
+    first, last = made.wires[way.wires_there[0]].source, made.wires[way.wires_there[-1]].target
     plugs = [made.wires.index(Wire(*ends)) for ends in ((a, first), (last, b))]
     (out, into), (out_far, into_far) = (_devices(made, plug) for plug in plugs)
-    lines[a].append(f"addr add {source}/32 dev lo")
-    lines[b].append(f"addr add {target}/32 dev lo")
     window = f"initcwnd {f.window[0]} rto_min {round(1e3 * f.min_rto)}ms"
-    lines[a].append(f"route add {target}/32 dev {out} src {source} {window}")
-    for i in f.wires_there:
-        lines[made.wires[i].source].append(f"route add {target}/32 dev {_devices(made, i)[0]}")
-    lines[last].append(f"route add {target}/32 dev {out_far}")
-    answer = f"window {f.window[1] * f.payload} advmss {f.packet_size - HEADERS} quickack {int(f.quick)}"
-    lines[b].append(f"route add {source}/32 dev {into_far} src {target} {answer}")
-    for i in f.wires_back:
-        lines[made.wires[i].source].append(f"route add {source}/32 dev {_devices(made, i)[0]}")
-    lines[first].append(f"route add {source}/32 dev {into}")
+    for way in f.routes:
+        source, target = way.addresses
+        lines[a].append(f"addr add {source}/32 dev lo")
+        lines[b].append(f"addr add {target}/32 dev lo")
+        lines[a].append(f"route add {target}/32 dev {out} src {source} {window}")
+        for i in way.wires_there:
+            lines[made.wires[i].source].append(f"route add {target}/32 dev {_devices(made, i)[0]}")
+        lines[last].append(f"route add {target}/32 dev {out_far}")
+        answer = f"window {f.window[1] * f.payload} advmss {f.packet_size - HEADERS} quickack {int(f.quick)}"
+        lines[b].append(f"route add {source}/32 dev {into_far} src {target} {answer}")
+        for i in way.wires_back:
+            lines[made.wires[i].source].append(f"route add {source}/32 dev {_devices(made, i)[0]}")
+        lines[first].append(f"route add {source}/32 dev {into}")
+    if f.multipath:
+        most = len(f.routes) - 1
+        for host in (a, b):
+            lines[host].append(f"mptcp limits set subflows {most} add_addr_accepted {most}")
+        lines[b] += [f"mptcp endpoint add {way.addresses[1]} signal" for way in f.routes[1:]]

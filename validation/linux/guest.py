@@ -26,13 +26,33 @@ from typing import Any
 libc = ctypes.CDLL(None, use_errno=True)
 HERE = "/run/case"
 PORT = 5000
+#: First part of a sender's address on its first route; two more on each further one.
+FIRST_ADDRESS = 10
 #: Of <linux/if_packet.h>, <linux/tcp.h>, <sched.h>, <sys/mount.h>.
 SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION, TPACKET_V3 = 263, 5, 6, 10, 2
 TCP_INFO, TCP_CONGESTION, TCP_RTO_MAX_MS = 11, 13, 44
-SO_ATTACH_FILTER, SO_MAX_PACING_RATE, SO_SNDBUFFORCE = 26, 47, 32
+SO_ATTACH_FILTER, SO_MAX_PACING_RATE, SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_MEMINFO, FIONREAD = (
+    26,
+    47,
+    32,
+    33,
+    55,
+    0x541B,
+)
 CLONE_NEWNET, MS_RDONLY, MS_REMOUNT, MS_BIND = 0x40000000, 1, 32, 4096
-#: A captured packet is cut after the TCP header without options.
-SNAP = 54
+#: Of <linux/rtnetlink.h> and <linux/netlink.h>.
+RTM_NEWQDISC, RTM_GETQDISC, NLMSG_ERROR, NLMSG_DONE = 36, 38, 2, 3
+#: The second with the mark of attributes that hold others.
+TCA_KIND, TCA_OPTIONS, TCA_XSTATS = 1, 2 | 0x8000, 4
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_EXCL, NLM_F_CREATE = 1, 4, 0x300, 0x200, 0x400
+#: What DualPI2 says of itself, in order (tc_dualpi2_xstats of <linux/pkt_sched.h>).
+DUALPI2 = (
+    "prob", "delay_c", "delay_l", "packets_in_c", "packets_in_l", "maxq", "ecn_mark", "step_marks", "credit",
+    "memory_used", "max_memory_used", "memory_limit",
+)  # fmt: skip
+IPPROTO_MPTCP, SOL_MPTCP, MPTCP_TCPINFO, MPTCP_SUBFLOW_ADDRS = 262, 284, 2, 3
+#: A captured packet is cut after the TCP header without options; with Multipath TCP, after all options.
+SNAP, OPTIONS = 54, 40
 BLOCK, BLOCKS = 1 << 20, 8
 DATA = bytes(1 << 18)
 
@@ -101,7 +121,42 @@ def make_network(case: Any) -> dict[str, int]:
         done = subprocess.run([case[tool], *within, "-batch", path], capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{tool} in {space or 'the first space'}: {done.stderr.strip()[-400:]}")
+    for one in case["disciplines"]:
+        enter(spaces, one["space"])
+        add_discipline(one)
+    enter(spaces, "")
     return spaces
+
+
+def add_discipline(one: Any) -> None:
+    """Add a queue discipline whose name `tc` does not know."""
+    body = struct.pack("BxxxiIII", 0, socket.if_nametoindex(one["device"]), one["handle"], one["parent"], 0)
+    body += attribute(TCA_KIND, one["kind"].encode() + b"\0") + attribute(
+        TCA_OPTIONS, bytes.fromhex(one["options"])
+    )
+    list(netlink(RTM_NEWQDISC, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, body))
+
+
+def attribute(number: int, value: bytes) -> bytes:
+    return struct.pack("HH", 4 + len(value), number) + value + bytes(-len(value) % 4)
+
+
+def netlink(kind: int, flags: int, body: bytes) -> Iterator[bytes]:
+    """Ask this space's network, and what it answers."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as one:
+        one.send(struct.pack("IHHII", 16 + len(body), kind, flags, 1, 0) + body)
+        while True:
+            got = one.recv(1 << 16)
+            while got:
+                length, answer = struct.unpack_from("IH", got)
+                if answer == NLMSG_ERROR:
+                    number = -struct.unpack_from("i", got, 16)[0]
+                    if number:
+                        raise OSError(number, f"netlink: {os.strerror(number)}")
+                if answer in (NLMSG_ERROR, NLMSG_DONE):
+                    return
+                yield got[16:length]
+                got = got[(length + 3) & ~3 :]
 
 
 def tunnel(device: str) -> int:
@@ -122,12 +177,14 @@ def enter(spaces: dict[str, int], name: str) -> None:
 class Capture:
     """Packets that a space's devices see, cut after the TCP header, with their times."""
 
-    def __init__(self, path: str, with_acknowledgements: bool) -> None:
+    def __init__(self, path: str, with_acknowledgements: bool, with_options: bool = False) -> None:
+        self.snap = SNAP + OPTIONS * with_options
+        self.stride = STRIDE + OPTIONS * with_options
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # all devices
         self.socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V3)
         ring = struct.pack("7I", BLOCK, BLOCKS, 2048, BLOCK // 2048 * BLOCKS, 5000, 0, 0)
         self.socket.setsockopt(SOL_PACKET, PACKET_RX_RING, ring)
-        program = tcp_only() if with_acknowledgements else data_only()
+        program = tcp_only(self.snap) if with_acknowledgements else data_only(self.snap)
         code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
         self.socket.setsockopt(
             socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
@@ -152,12 +209,23 @@ class Capture:
             self.file.close()
 
     def _write(self, at: int, count: int, first: int) -> None:
-        if count:
-            at += first
-            stride = struct.unpack_from("I", self.ring, at)[0] if count > 1 else STRIDE
-            if stride != STRIDE:
-                raise RuntimeError(f"a captured packet takes {stride} bytes, not {STRIDE}")
-            self.file.write(self.ring[at : at + count * STRIDE])
+        if not count:
+            return
+        at += first
+        if self.stride != STRIDE:
+            self._write_each(at, count)
+            return
+        stride = struct.unpack_from("I", self.ring, at)[0] if count > 1 else STRIDE
+        if stride != STRIDE:
+            raise RuntimeError(f"a captured packet takes {stride} bytes, not {STRIDE}")
+        self.file.write(self.ring[at : at + count * STRIDE])
+
+    def _write_each(self, at: int, count: int) -> None:
+        """Packets of unlike lengths, each filled up."""
+        for _ in range(count):
+            step, _, _, length = struct.unpack_from("4I", self.ring, at)
+            self.file.write(self.ring[at : at + PLACE + length].ljust(self.stride, b"\0"))
+            at += step
 
     def lost(self) -> int:
         """Packets that found the ring full."""
@@ -165,24 +233,24 @@ class Capture:
         return int(words[1])
 
 
-#: What a captured packet takes in the ring: its head, the place of an address, padding, the packet.
-STRIDE = 136
+#: What stands before a captured packet in the ring (its head, the place of an address, padding), and all it takes.
+PLACE, STRIDE = 82, 136
 
 #: Socket filters: (code, if true, if false, number); the last number is what is kept of a packet.
 LOAD_HALF, LOAD_BYTE, EQUAL, RETURN = 0x28, 0x30, 0x15, 0x06
 
 
-def tcp_only() -> list[tuple[int, int, int, int]]:
+def tcp_only(snap: int) -> list[tuple[int, int, int, int]]:
     return [(LOAD_HALF, 0, 0, 12), (EQUAL, 0, 3, 0x0800), (LOAD_BYTE, 0, 0, 23), (EQUAL, 0, 1, 6),
-            (RETURN, 0, 0, SNAP), (RETURN, 0, 0, 0)]  # fmt: skip
+            (RETURN, 0, 0, snap), (RETURN, 0, 0, 0)]  # fmt: skip
 
 
-def data_only() -> list[tuple[int, int, int, int]]:
+def data_only(snap: int) -> list[tuple[int, int, int, int]]:
     """TCP that comes in, to the receivers' port."""
     kind = 0xFFFFF000 + 4
     return [(LOAD_HALF, 0, 0, kind), (EQUAL, 0, 7, 0), (LOAD_HALF, 0, 0, 12), (EQUAL, 0, 5, 0x0800),
             (LOAD_BYTE, 0, 0, 23), (EQUAL, 0, 3, 6), (LOAD_HALF, 0, 0, 36), (EQUAL, 0, 1, PORT),
-            (RETURN, 0, 0, SNAP), (RETURN, 0, 0, 0)]  # fmt: skip
+            (RETURN, 0, 0, snap), (RETURN, 0, 0, 0)]  # fmt: skip
 
 
 class Relay:
@@ -223,24 +291,25 @@ class Endpoints:
             self.poll.register(number, select.EPOLLIN)
         for name in case["receivers"]:
             enter(spaces, name)
-            server = socket.socket()
+            server = socket.socket(proto=IPPROTO_MPTCP if name in case["multipath"] else 0)
             control = case["spaces"][name].get("control", "reno")
             server.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, control.encode())
             server.bind(("0.0.0.0", PORT))
             server.listen(4096)
             server.setblocking(False)
             self._watch(self.listening, server, select.EPOLLIN)
-            self._capture(f"{HERE}/received-{name}", False)
+            self._capture(f"{HERE}/received-{name}", False, name in case["multipath"])
+        several = {flow["space"] for flow in case["flows"] if flow["routes"] > 1}
         for name in case["senders"]:
             enter(spaces, name)
-            self._capture(f"{HERE}/sent-{name}", True)
+            self._capture(f"{HERE}/sent-{name}", True, name in several)
 
     def _watch(self, table: Any, one: socket.socket, events: int) -> None:
         table[one.fileno()] = one
         self.poll.register(one.fileno(), events)
 
-    def _capture(self, path: str, with_acknowledgements: bool) -> None:
-        capture = Capture(path, with_acknowledgements)
+    def _capture(self, path: str, with_acknowledgements: bool, with_options: bool) -> None:
+        capture = Capture(path, with_acknowledgements, with_options)
         self.captures[capture.socket.fileno()] = capture
         self.poll.register(capture.socket.fileno(), select.EPOLLIN)
 
@@ -248,7 +317,7 @@ class Endpoints:
         """Connect flow i; its SYN is sent here."""
         flow = self.case["flows"][i]
         enter(self.spaces, flow["space"])
-        one = socket.socket()
+        one = socket.socket(proto=IPPROTO_MPTCP if flow["routes"] > 1 else 0)
         one.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, flow["control"].encode())
         one.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, flow["mss"])
         one.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, self.case["buffer"])
@@ -298,12 +367,17 @@ class Endpoints:
         self.fresh[one.fileno()] = self.number[address]
 
     def _receive(self, one: socket.socket) -> None:
+        flow = self.case["flows"][self.fresh[one.fileno()]] if one.fileno() in self.fresh else None
+        if flow and flow["routes"] > 1:
+            self._fit_buffer(one, flow)
         try:
             got = one.recv_into(SINK, 0, socket.MSG_TRUNC)
         except BlockingIOError:
             return
-        if one.fileno() in self.fresh:
-            self._limit(one, self.case["flows"][self.fresh.pop(one.fileno())])
+        if flow:
+            del self.fresh[one.fileno()]
+        if flow and flow["routes"] == 1:
+            self._limit(one, flow)
         if not got:
             self.poll.unregister(one.fileno())
 
@@ -313,12 +387,34 @@ class Endpoints:
         if self.case["lazy"]:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, min(flow["window"] // 2, 1 << 16))
 
+    def _fit_buffer(self, one: socket.socket, flow: Any) -> None:
+        """Give a connection over several routes the buffer of its window: it takes no other bound.
+
+        Linux advertises the share of a buffer that the first packet longer than 536 bytes has of the memory that it
+        takes, in parts of 256.
+        """
+        size = flow["payload"]
+        held = struct.unpack("I", fcntl.ioctl(one, FIONREAD, bytes(4)))[0]
+        if size <= 536 or held < size:
+            return
+        memory = struct.unpack_from("I", one.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 64))[0] // (
+            held // size
+        )
+        buffer = -(-flow["window"] * 256 // (256 * size // memory))
+        one.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, (buffer + 1) // 2)
+
     def counters(self) -> list[Any]:
-        """Of each flow: timeouts, retransmissions; None of those that have not begun."""
-        found: list[Any] = [None] * len(self.case["flows"])
+        """Of each flow and each of its routes: timeouts, retransmissions; nothing of those that have not begun."""
+        found: list[Any] = [[] for _ in self.case["flows"]]
         for i, one in self.of_flow.items():
-            info = one.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 512)
-            found[i] = [struct.unpack_from("H", info, 240)[0], struct.unpack_from("I", info, 100)[0]]
+            routes = self.case["flows"][i]["routes"]
+            if routes == 1:
+                found[i] = [counts(one.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 512))]
+            else:
+                known = dict(
+                    zip(routes_there(one), map(counts, of_subflows(one, MPTCP_TCPINFO, 256)), strict=True)
+                )
+                found[i] = [known.get(n, [0, 0]) for n in range(routes)]
         return found
 
     def unplug(self) -> None:
@@ -328,6 +424,25 @@ class Endpoints:
             with socket.socket() as one:
                 request = struct.pack("16sH14x", device.encode(), 0)
                 fcntl.ioctl(one, 0x8914, request)
+
+
+def counts(info: bytes) -> list[int]:
+    """Timeouts and retransmissions of a connection."""
+    return [struct.unpack_from("H", info, 240)[0], struct.unpack_from("I", info, 100)[0]]
+
+
+def routes_there(one: socket.socket) -> list[int]:
+    """Of each of a connection's routes that is there its number, by the sender's address."""
+    return [(ends[4] - FIRST_ADDRESS) // 2 for ends in of_subflows(one, MPTCP_SUBFLOW_ADDRS, 256)]
+
+
+def of_subflows(one: socket.socket, option: int, size: int) -> Iterator[bytes]:
+    """What Linux says of each route of a connection."""
+    room = ctypes.create_string_buffer(struct.pack("4I", 16, 0, 0, size), 16 + 8 * size)
+    length = ctypes.c_uint(len(room))
+    check(libc.getsockopt(one.fileno(), SOL_MPTCP, option, room, ctypes.byref(length)))
+    for n in range(struct.unpack_from("4I", room)[1]):
+        yield room.raw[16 + n * size : 16 + (n + 1) * size]
 
 
 SINK = bytearray(1 << 20)
@@ -375,13 +490,39 @@ def moments(case: Any) -> Iterator[tuple[int, str, int]]:
     yield case["duration"] + case["drain"], "over", 0
 
 
-def statistics(case: Any) -> list[str]:
+def statistics(case: Any, spaces: dict[str, int]) -> list[str]:
     """What each queue says of itself."""
     found = []
+    ours = {(one["space"], one["device"]) for one in case["disciplines"]}
     for space, device in case["queues"]:
         command = [case["tc"], "-n", space, "-s", "-d", "qdisc", "show", "dev", device]
-        found.append(subprocess.run(command, capture_output=True, text=True).stdout)
+        text = subprocess.run(command, capture_output=True, text=True).stdout
+        if (space, device) in ours:
+            enter(spaces, space)
+            text += of_dualpi2(device)
+        found.append(text)
     return found
+
+
+def of_dualpi2(device: str) -> str:
+    """The numbers of a DualPI2, with the kernel's names: `tc` says nothing of what it does not know."""
+    index = socket.if_nametoindex(device)
+    for answer in netlink(
+        RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, struct.pack("BxxxiIII", 0, index, 0, 0, 0)
+    ):
+        told = dict(attributes(answer[20:]))
+        if struct.unpack_from("i", answer, 4)[0] == index and told[TCA_KIND] == b"dualpi2\0":
+            numbers = struct.unpack_from("8Ii3I", told[TCA_XSTATS])
+            return "  " + " ".join(f"{name} {n}" for name, n in zip(DUALPI2, numbers, strict=True)) + "\n"
+    return ""
+
+
+def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Number and value of each attribute of an answer."""
+    while len(data) >= 4:
+        length, number = struct.unpack_from("HH", data)
+        yield number, data[4:length]
+        data = data[(length + 3) & ~3 :]
 
 
 def say(text: str) -> None:
@@ -394,7 +535,7 @@ def main() -> None:
         spaces = make_network(case)
         told = run(case, Endpoints(case, spaces))
         told["kernel"] = os.uname().release
-        told["statistics"] = statistics(case)
+        told["statistics"] = statistics(case, spaces)
         with open(f"{HERE}/told.part", "w") as file:
             json.dump(told, file)
         os.rename(f"{HERE}/told.part", f"{HERE}/told.json")

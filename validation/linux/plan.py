@@ -19,18 +19,18 @@ from ..packet.scenario.flows import Flows
 from ..packet.scenario.link import Link
 from ..packet.scenario.routes import Routes, ends
 from ..packet.scenario.scenario import Scenario
+from .guest import FIRST_ADDRESS
 from .queues import queue, refuse_queue, wire_of_delay
 from .switches import BUILT, CONTROLS, SENDERS, LinuxSwitches
 
-#: Bytes of a data packet that are not data: Ethernet, IP, TCP; and time stamps.
-HEADERS, TIMESTAMPS = 14 + 20 + 20, 12
+#: Bytes of a data packet that are not data: Ethernet, IP, TCP; time stamps; and where a route's data belongs.
+HEADERS, TIMESTAMPS, MAPPING = 14 + 20 + 20, 12, 24
 #: Linux takes no segments below 88 bytes, options included; IP holds 64 KiB.
 LEAST_PACKET, MOST_PACKET = HEADERS + 88, 65_000
 #: A packet may pass so many spaces.
 MOST_HOPS = 60
 #: Linux's own least timeout [s].
 LEAST_TIMEOUT = 0.2
-#: Addresses of senders begin with 10, those of receivers with 11.
 MOST_FLOWS = 2**20
 
 
@@ -57,8 +57,8 @@ class Wire:
 
 
 @dataclass(frozen=True)
-class LinuxFlow:
-    """One flow with its random choices made.
+class LinuxRoute:
+    """One of the routes of a flow.
 
     Attributes
     ----------
@@ -66,11 +66,8 @@ class LinuxFlow:
         Indices of the scenario's links to the receiver.
     wires_there, wires_back : tuple of int
         Indices of wires, between the spaces to which its two hosts are plugged.
-    settings : dict
-        What the guest's program is told of its socket.
-    window : tuple of int
-        First and largest window [packets].
-    min_rto : float
+    addresses : tuple of str
+        Of sender and receiver; a packet's tell its flow and its route.
     to_queue : float
         Time [s] from its sender to the first queue.
     """
@@ -78,8 +75,26 @@ class LinuxFlow:
     there: tuple[int, ...]
     wires_there: tuple[int, ...]
     wires_back: tuple[int, ...]
-    hosts: tuple[str, str]
     addresses: tuple[str, str]
+    to_queue: float
+
+
+@dataclass(frozen=True)
+class LinuxFlow:
+    """One flow with its random choices made.
+
+    Attributes
+    ----------
+    routes : tuple of LinuxRoute
+        Several of a flow by Multipath TCP.
+    hosts : tuple of str
+        Spaces of sender and receiver.
+    window : tuple of int
+        First and largest window [packets].
+    """
+
+    routes: tuple[LinuxRoute, ...]
+    hosts: tuple[str, str]
     control: str
     packet_size: int
     payload: int
@@ -89,7 +104,15 @@ class LinuxFlow:
     quick: bool
     start: float
     segments: int | None
-    to_queue: float
+
+    @property
+    def there(self) -> tuple[int, ...]:
+        """Links of the first route."""
+        return self.routes[0].there
+
+    @property
+    def multipath(self) -> bool:
+        return len(self.routes) > 1
 
 
 @dataclass
@@ -161,6 +184,10 @@ def plan(
     ('qdisc add dev DEV root netem rate 1000000bit limit 50',)
     """
     _refuse(scenario)
+    if switches.pacing and any(group.routes for group in scenario.flows):
+        raise ScenarioError(
+            "switches.pacing: Linux has it not for flows over several routes; set it to false"
+        )
     chosen = _controls(scenario, controls)
     rng = np.random.default_rng(seed)
     drawn = [
@@ -177,7 +204,7 @@ def plan(
     make = _network if scenario.links else _dumbbell
     made = make(scenario, switches, rng, drawn, chosen, known)
     made.paced = switches.pacing
-    longest = max(len(f.wires_there + f.wires_back) for f in made.flows)
+    longest = max(len(way.wires_there + way.wires_back) for f in made.flows for way in f.routes)
     if longest > MOST_HOPS:
         raise ScenarioError(f"flows.route: {longest} hops are too many for Linux; take at most {MOST_HOPS}")
     return made
@@ -205,22 +232,10 @@ def _dumbbell(
             *middle,
             made.wire("r2", "d", wire_of_delay(rtt / 4)),
         )
-        jitter = scenario.flows[index].jitter
         lost = way_back.loss if way_back else 0.0
-        back = (made.wire("d", "s", wire_of_delay(rtt / 2, lost, jitter)),)
-        _add(
-            made,
-            scenario.flows[index],
-            controls[index],
-            switches,
-            ("s", "d"),
-            (0,),
-            there,
-            back,
-            start,
-            segments,
-            rtt / 4,
-        )
+        back = (made.wire("d", "s", wire_of_delay(rtt / 2, lost, scenario.flows[index].jitter)),)
+        way = LinuxRoute((0,), there, back, _addresses(len(made.flows)), rtt / 4)
+        _add(made, scenario.flows[index], controls[index], switches, ("s", "d"), (way,), start, segments)
     return made
 
 
@@ -253,20 +268,44 @@ def _network(
 
     for index, start, segments in drawn:
         group = scenario.flows[index]
-        sources, targets = ends(group)
-        pairs = [(a, b) for a in sources for b in targets if a != b]
-        a, b = pairs[rng.integers(len(pairs))] if len(pairs) > 1 else pairs[0]
-        there, back = routes.both(group, a, b)
-        to_queue = 0.0
-        for i in there:
-            if scenario.ways[i].rate is not None:
-                break
-            to_queue += scenario.ways[i].delay
-        _add(
-            made, group, controls[index], switches, (names[a], names[b]), there, along(there), along(back), start,
-            segments, to_queue,
-        )  # fmt: skip
+        nodes, found = _routes(routes, group, rng)
+        ways = tuple(
+            LinuxRoute(
+                there, along(there), along(back), _addresses(len(made.flows), n), _to_queue(scenario, there)
+            )
+            for n, (there, back) in enumerate(found)
+        )
+        a, b = (names[node] for node in nodes)
+        _add(made, group, controls[index], switches, (a, b), ways, start, segments)
     return made
+
+
+def _routes(
+    routes: Routes, group: Flows, rng: np.random.Generator
+) -> tuple[tuple[str, str], list[tuple[tuple[int, ...], tuple[int, ...]]]]:
+    """Both ends of a flow, and the links there and back of its routes."""
+    if group.routes:
+        return (group.routes[0][0], group.routes[0][-1]), [routes.along(nodes) for nodes in group.routes]
+    sources, targets = ends(group)
+    pairs = [(a, b) for a in sources for b in targets if a != b]
+    a, b = pairs[rng.integers(len(pairs))] if len(pairs) > 1 else pairs[0]
+    return (a, b), [routes.both(group, a, b)]
+
+
+def _to_queue(scenario: Scenario, there: Sequence[int]) -> float:
+    """Delay [s] of the links before the first with a rate."""
+    first = next((n for n, i in enumerate(there) if scenario.ways[i].rate is not None), len(there))
+    return float(sum(scenario.ways[i].delay for i in there[:first]))
+
+
+def _addresses(flow: int, route: int = 0) -> tuple[str, str]:
+    """Of a flow's sender and receiver on one of its routes.
+
+    >>> _addresses(200, 1)
+    ('12.0.1.73', '13.0.1.73')
+    """
+    rest = f"{flow >> 14 & 255}.{flow >> 7 & 127}.{(flow & 127) + 1}"
+    return f"{FIRST_ADDRESS + 2 * route}.{rest}", f"{FIRST_ADDRESS + 2 * route + 1}.{rest}"
 
 
 def _pass(
@@ -295,8 +334,7 @@ def _pass(
 
 def _add(
     made: LinuxPlan, group: Flows, control: str, switches: LinuxSwitches, nodes: tuple[str, str],
-    there: tuple[int, ...], wires_there: tuple[int, ...], wires_back: tuple[int, ...], start: float,
-    segments: int | None, to_queue: float,
+    routes: tuple[LinuxRoute, ...], start: float, segments: int | None,
 ) -> None:  # fmt: skip
     """Add a flow, its hosts in spaces of their own settings."""
     sack = SENDERS[group.sender] if group.sack is None or group.sender == "sack" else group.sack
@@ -308,25 +346,38 @@ def _add(
         min_rto != LEAST_TIMEOUT
     ):  # of the route alone is too little: after some timeouts Linux forgets the route
         settings["ipv4/tcp_rto_min_us"] = str(round(1e6 * min_rto))
+    if group.routes:  # hosts of its own, for Linux announces a host's addresses to all that it talks to
+        settings["flow"] = str(len(made.flows))
     hosts = []
     for letter in "ab":
         alike = [n for n, known in made.spaces.items() if n[0] == letter and known == settings]
         name = alike[0] if alike else f"{letter}{sum(n[0] == letter for n in made.spaces)}"
         made.spaces[name] = settings
         hosts.append(name)
-    i = len(made.flows)
-    address = f"{i >> 14 & 255}.{i >> 7 & 127}.{(i & 127) + 1}"
     made.wire(hosts[0], nodes[0])
     made.wire(nodes[1], hosts[1])
     delayed = bool(group.delayed_ack) if switches.delayed_ack is None else switches.delayed_ack
+    options = TIMESTAMPS * switches.timestamps + MAPPING * bool(group.routes)
     made.flows.append(
         LinuxFlow(
-            there, wires_there, wires_back, (hosts[0], hosts[1]), (f"10.{address}", f"11.{address}"), control,
-            group.packet_size, group.packet_size - HEADERS - TIMESTAMPS * switches.timestamps,
+            routes, (hosts[0], hosts[1]), control, group.packet_size, group.packet_size - HEADERS - options,
             (group.initial_window or min(switches.initial_window, group.window_limit), group.window_limit),
-            min_rto, group.max_rto, not delayed, start, segments, to_queue,
+            min_rto, group.max_rto, not delayed, start, segments,
         )
     )  # fmt: skip
+
+
+def _refusals_of_routes(group: Flows) -> Iterator[str]:
+    """What of a group with several routes Multipath TCP cannot follow."""
+    if group.acks != "immediate":
+        yield (
+            f'flows.acks = "{group.acks}": Linux acknowledges once, over the route by which a segment came; leave it '
+            "out"
+        )
+    if group.parameters:
+        yield "flows.parameters: Linux has its own; leave them out"
+    if group.max_rto is not None:
+        yield "flows.max_rto: Linux does not take one for several routes; leave it out"
 
 
 def _controls(scenario: Scenario, controls: Sequence[str] | None) -> list[str]:
@@ -365,6 +416,9 @@ def _refuse(scenario: Scenario) -> None:
     for index, group in enumerate(scenario.flows):
         for text in (*_refusals(group), *_jitter_refusals(group, scenario)):
             raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
+    for key in ("receives", "drops", "windows", "queues"):
+        if getattr(scenario.record, key) not in (None, False):
+            raise ScenarioError(f"record.{key}: of Linux's runs only sends are kept; leave it out")
     if scenario.count > MOST_FLOWS:
         raise ScenarioError(f"flows.count: Linux's addresses here are for {MOST_FLOWS:,} flows")
 
@@ -376,6 +430,8 @@ def _refusals(group: Flows) -> Iterator[str]:
             f'flows.sender = "{group.sender}": Linux has no such sender; take "sack", or "newreno" for Linux without '
             "SACK"
         )
+    if group.routes:
+        yield from _refusals_of_routes(group)
     has_not = {
         "leap": group.leap, "think": group.think is not None, "pool": group.pool is not None,
         "overhead": group.overhead, "stop": group.stop is not None, "priority": group.priority,
@@ -391,10 +447,17 @@ def _refusals(group: Flows) -> Iterator[str]:
         yield "flows.limited_transmit = false: Linux always does; leave it out"
     if group.window_limit < 2:
         yield "flows.window_limit = 1: Linux's receivers advertise more; take 2 or more"
-    if group.timestamps:
-        yield "flows.timestamps: all hosts of Linux have them or none; set them in LinuxSwitches"
-    if group.max_backoff != 64 or group.clear_rtt_after != 8:
-        yield "flows.max_backoff and flows.clear_rtt_after: Linux has its own; leave them out"
+    of_hosts = {"timestamps": "timestamps", "loss_probes": "tlp", "frto": "frto"}
+    for key, switch in of_hosts.items():
+        if getattr(group, key):
+            yield f"flows.{key}: all hosts of Linux have it or none; set {switch} of LinuxSwitches"
+    if group.ack_size != Flows.ack_size:
+        yield f"flows.ack_size = {group.ack_size}: Linux's acknowledgements have their own sizes; leave it out"
+    if group.reorder:
+        yield "flows.reorder: in Linux acknowledgements have the jitter, and none overtakes another; leave it out"
+    for key in ("max_backoff", "clear_rtt_after"):
+        if getattr(group, key) != getattr(Flows, key):
+            yield f"flows.{key}: Linux has its own; leave it out"
     if group.max_rto is not None and not 1 <= group.max_rto <= 120:
         yield f"flows.max_rto: Linux takes 1 to 120 s, got {group.max_rto:g}"
     if not LEAST_PACKET <= group.packet_size <= MOST_PACKET:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tcpdynamics.errors import ScenarioError
+from tcpdynamics.errors import ScenarioError, shown
 
 from ..ns2.number import number
 from ..packet.kernel.parameters import read_parameters
 from ..packet.kernel.queues import DISCIPLINES
 from ..packet.scenario.link import Link
 from ..packet.scenario.losses import read_loss
+from . import dualpi2
 
 #: Packets that a queue without a limit holds.
 NO_LIMIT = 100_000_000
@@ -42,6 +43,7 @@ def refuse_queue(link: Link, words: str | None) -> None:
             f"links.rate{at}: Linux counts whole bytes per second; take a multiple of 8 bit/s"
         )
     if words is not None:
+        _refuse_words(link, words, at)
         return
     if link.queue not in TRANSLATED:
         raise ScenarioError(
@@ -59,6 +61,16 @@ def refuse_queue(link: Link, words: str | None) -> None:
             raise ScenarioError(f"links.queue_parameters.{name}{at}: Linux has no such thing; leave it out")
     if values.get("ns2"):
         raise ScenarioError(f"links.queue_parameters.ns2{at}: Linux is not ns-2; leave it out")
+
+
+def _refuse_words(link: Link, words: str, at: str) -> None:
+    """Refuse words for a link where nothing waits, and those that the guest itself has to understand and cannot."""
+    if link.rate is None:
+        raise ScenarioError(f"disciplines{at}: without a rate no packet waits there; give links.rate")
+    if not words.strip() or not words.isprintable():
+        raise ScenarioError(f"disciplines{at} must be words for tc on one line, got {shown(words)}")
+    if words.split()[0] == dualpi2.KIND:
+        dualpi2.options(words, f"disciplines{at}")
 
 
 def queue(link: Link, largest: int, words: str | None = None) -> Iterator[Stage]:

@@ -22,6 +22,7 @@ from .case import case
 from .guests import BEGINNING, boot, guest_folder, python, tool
 from .kernel import kernels, manifest
 from .plan import plan
+from .routes import of_routes
 from .switches import TODAY, LinuxSwitches
 
 #: The program of the guest.
@@ -47,7 +48,7 @@ def run_linux(
     ----------
     scenario : Scenario
         See `plan` for what is refused. Rule books are heeded no more than each sender's own settings: Linux has rules
-        of its own. Of `record`, `sends` is heeded.
+        of its own. Of `record` there is `sends`.
     seed : int, optional
         Of what is drawn for the scenario, and of the kernel's randomness. Default: the scenario's own.
     timeout : float
@@ -103,8 +104,17 @@ def run_linux(
             raise LinuxError(f"the guest did not write down {answer['lost']:,} packets; shorten duration")
         seen = read_capture(folder, made, answer["origin"], scenario.duration)
     start = np.array([flow.start for flow in made.flows])
-    counters = _between(answer, len(made.flows))
-    seen_of_flows = Seen(seen.sends, seen.receives, seen.drops, counters[:, 0], start, seen.finish)
+    counters = _between(answer)
+    seen_of_flows = Seen(
+        seen.sends,
+        seen.receives,
+        seen.drops,
+        counters[:, 0],
+        start,
+        seen.finish,
+        seen.receive_routes,
+        seen.bits if any(f.multipath for f in made.flows) else None,
+    )
     attrs = {
         "seed": str(seed),
         "simulator": f"Linux {built['version']}",
@@ -116,7 +126,8 @@ def run_linux(
     }
     result = observed(scenario, made, seen_of_flows, epoch, attrs)
     text = {"units": "packets", "long_name": "retransmissions"}
-    return result.assign(retransmissions=("flow", counters[:, 1], text))
+    result = result.assign(retransmissions=("flow", counters[:, 1], text))
+    return result.assign(of_routes(scenario, made, seen, answer["end"]))
 
 
 def run_linux_many(
@@ -183,10 +194,10 @@ def _kernel() -> Path:
     return found[-1]
 
 
-def _between(answer: dict[str, Any], flows: int) -> np.ndarray:
+def _between(answer: dict[str, Any]) -> np.ndarray:
     """(flow, 2) timeouts and retransmissions between the end of the warm-up and that of the run."""
     warm, end = (
-        np.array([row or (0, 0) for row in answer[key]], np.int64).reshape(flows, 2)
+        np.array([np.sum(rows, axis=0) if rows else (0, 0) for rows in answer[key]], np.int64).reshape(-1, 2)
         for key in ("warm", "end")
     )
     return np.asarray(end - warm)

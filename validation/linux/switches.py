@@ -18,8 +18,9 @@ BUILT = (
     "lp", "nv", "yeah", "dctcp", "cdg",
 )  # fmt: skip
 
-#: Sender of `Flows` -> whether it has SACK. Linux always repairs as NewReno does where it has none.
-SENDERS = {"sack": True, "newreno": False}
+#: Sender of `Flows` -> whether it has SACK. Linux always repairs as NewReno does where it has none. Multipath TCP
+#: stands in for M/TCP.
+SENDERS = {"sack": True, "newreno": False, "mtcp": True}
 
 
 @dataclass(frozen=True)

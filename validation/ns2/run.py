@@ -121,6 +121,10 @@ class Seen:
         After the warm-up.
     start, finish : (flow,) float array
         Of each flow [s]; a finish that never came is infinite.
+    routes : (n,) int array, optional
+        By which of its flow's routes each packet was received, where flows have several.
+    bits : (n,) int array, optional
+        Of each packet received, where they are not what the scenario says.
     """
 
     sends: Packets
@@ -129,6 +133,8 @@ class Seen:
     timeouts: np.ndarray
     start: np.ndarray
     finish: np.ndarray
+    routes: np.ndarray | None = None
+    bits: np.ndarray | None = None
 
 
 class HasWays(Protocol):
@@ -149,7 +155,7 @@ def observed(
     data = _counts(scenario, sends, seen.drops) | _of_flows(scenario, receives, seen.timeouts, start, finish)
     data["link_utilisation"] = (
         "link",
-        _utilisation(scenario, made, receives),
+        _utilisation(scenario, made, seen),
         "1",
         "share of the time a link sent data",
     )
@@ -315,14 +321,19 @@ def _bits(scenario: Scenario, packets: Packets) -> np.ndarray:
     return np.asarray(np.where(packets.segment == 0, first[packets.flow], size[packets.flow]))
 
 
-def _utilisation(scenario: Scenario, made: HasWays, receives: Packets) -> np.ndarray:
+def _utilisation(scenario: Scenario, made: HasWays, seen: Seen) -> np.ndarray:
     """Share of each link's rate, over the measured time, that packets took which reach their receivers."""
+    receives, routes = seen.receives, seen.routes
     late = receives.time >= scenario.warm_up
-    bits = np.bincount(receives.flow[late], _bits(scenario, receives)[late], minlength=scenario.count)
+    bits = _bits(scenario, receives) if seen.bits is None else seen.bits
     carried = np.full(len(made.links), np.nan)
-    for flow, sent in zip(made.flows, bits, strict=True):
-        for link in flow.there:
-            carried[link] = np.nan_to_num(carried[link]) + sent
+    for n in range(1 if routes is None else max((len(f.routes) for f in made.flows), default=1)):
+        taken = late if routes is None else late & (routes == n)
+        sums = np.bincount(receives.flow[taken], bits[taken], minlength=scenario.count)
+        for flow, sent in zip(made.flows, sums, strict=True):
+            ways = [flow.there] if routes is None else [way.there for way in flow.routes]
+            for link in ways[n] if n < len(ways) else ():
+                carried[link] = np.nan_to_num(carried[link]) + sent
     rates = [None if link.changes else link.rate for link in made.links]
     rate = np.array([np.nan if r is None else r for r in rates])
     use = carried / rate / (scenario.duration - scenario.warm_up)
