@@ -67,6 +67,10 @@ _COMPARISONS = {
         "BbrVsCubic",
         "One BBR flow against CUBIC over the size of the buffer, in Linux, beside the published model.",
     ),
+    "linux-controls": (
+        "LinuxControls",
+        "Congestion controls and queues one by one: Linux beside the simulator.",
+    ),
     "linux-sends": (
         "LinuxSends",
         "Single flows with chosen losses beside Linux, send by send: what decides the first difference.",
@@ -77,7 +81,7 @@ _COMPARISONS = {
     ),
 }
 #: Those of Linux, which have recorded results.
-_OF_LINUX = ("bbr-cubic", "linux-sends", "linux-sub-packet")
+_OF_LINUX = ("bbr-cubic", "linux-controls", "linux-sends", "linux-sub-packet")
 
 
 def _paper_today(result: xr.Dataset) -> list[str]:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
     from .ladder import SenderChainLadder as SenderChainLadder
     from .leap import LeapVsPackets as LeapVsPackets
+    from .linux_controls import LinuxControls as LinuxControls
     from .linux_sends import LinuxSends as LinuxSends
     from .linux_sub_packet import LinuxSubPacket as LinuxSubPacket
     from .lock_out import LockOut as LockOut
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _HOME_OF = {
     "BbrVsCubic": "bbr_cubic",
     "LeapVsPackets": "leap",
+    "LinuxControls": "linux_controls",
     "LinuxSends": "linux_sends",
     "LinuxSubPacket": "linux_sub_packet",
     "LockOut": "lock_out",

@@ -50,6 +50,8 @@ class Seen:
         Bytes of data in each packet received, 0 in one whose first byte had come before.
     bits : (m,) int array
         Of each packet received, headers included: Multipath TCP cuts its stream into packets of several sizes.
+    transit : (m,) float array
+        From the sending of each packet to its receipt [s].
     """
 
     sends: Packets
@@ -61,6 +63,7 @@ class Seen:
     receive_routes: np.ndarray
     received: np.ndarray
     bits: np.ndarray
+    transit: np.ndarray
 
 
 def read_capture(folder: Path, made: LinuxPlan, origin: int, duration: float) -> Seen:
@@ -90,6 +93,7 @@ def read_capture(folder: Path, made: LinuxPlan, origin: int, duration: float) ->
         _finishes(acks, made, origin, initial, begins), _repeats(sends.packets),
         sends.route[sends.packets.time < duration], receives.route[there], _new_bytes(receives)[there],
         receives.bits[there],
+        _transit(sends, receives)[there],
     )  # fmt: skip
 
 
@@ -226,6 +230,14 @@ def _keys(flow: np.ndarray, route: np.ndarray, ids: np.ndarray, byte: np.ndarray
 def _until(packets: Packets, end: float) -> Packets:
     there = packets.time < end
     return Packets(packets.time[there], packets.flow[there], packets.segment[there])
+
+
+def _transit(sends: Data, receives: Data) -> np.ndarray:
+    """Time [s] that each packet received took, NaN where its sending was not captured."""
+    taken = np.full(len(receives.keys), np.nan)
+    _, at_sends, at_receives = np.intersect1d(sends.keys, receives.keys, return_indices=True)
+    taken[at_receives] = receives.packets.time[at_receives] - sends.packets.time[at_sends]
+    return taken
 
 
 def _new_bytes(data: Data) -> np.ndarray:

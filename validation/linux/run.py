@@ -17,6 +17,7 @@ from tcpdynamics.errors import LinuxError, check
 
 from ..ns2.run import Seen, observed
 from ..packet.scenario.scenario import Scenario
+from .capture import Seen as Captured
 from .capture import read_capture
 from .case import case
 from .guests import BEGINNING, boot, guest_folder, python, tool
@@ -67,7 +68,8 @@ def run_linux(
     Returns
     -------
     xarray.Dataset
-        With the names, dimensions and units of `run_ns2`, and over `flow` `retransmissions`. In its attributes, beside
+        With the names, dimensions and units of `run_ns2`, and over `flow` `retransmissions` and `transit_time`, the
+        mean time from a data packet's sending to its receipt [s]. In its attributes, beside
         the scenario and the seed: the version and the fingerprint of the kernel, the switches and the controls. A loss
         is dated by when the packet came to the first queue of its way.
 
@@ -126,7 +128,9 @@ def run_linux(
     }
     result = observed(scenario, made, seen_of_flows, epoch, attrs)
     text = {"units": "packets", "long_name": "retransmissions"}
-    result = result.assign(retransmissions=("flow", counters[:, 1], text))
+    result = result.assign(
+        retransmissions=("flow", counters[:, 1], text), transit_time=_transit(scenario, seen)
+    )
     return result.assign(of_routes(scenario, made, seen, answer["end"]))
 
 
@@ -192,6 +196,16 @@ def _kernel() -> Path:
             "Linux as judge is not built; run python -m tcpdynamics.validation.linux build, some minutes once"
         )
     return found[-1]
+
+
+def _transit(scenario: Scenario, seen: Captured) -> tuple[str, np.ndarray, dict[str, str]]:
+    """Over `flow`, the mean time that a data packet took, of those received in the measured time."""
+    late = (seen.receives.time >= scenario.warm_up) & np.isfinite(seen.transit)
+    flow, count = seen.receives.flow[late], scenario.count
+    sums, numbers = (np.bincount(flow, weights, count) for weights in (seen.transit[late], None))
+    mean = np.divide(sums, numbers, out=np.full(count, np.nan), where=numbers > 0)
+    text = {"units": "s", "long_name": "mean time from the sending of a data packet to its receipt"}
+    return "flow", mean, text
 
 
 def _between(answer: dict[str, Any]) -> np.ndarray:

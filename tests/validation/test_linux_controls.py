@@ -1,0 +1,121 @@
+"""Controls and queues one by one beside Linux: by recorded runs; live ones are slow."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from tcpdynamics.errors import DomainError, NoRecordError
+from tcpdynamics.validation.comparisons import LinuxControls
+from tcpdynamics.validation.comparisons.linux_controls import (
+    CONTROLS,
+    OURS,
+    QUANTITIES,
+    QUEUES,
+    RECORD,
+    cells,
+    quantities,
+)
+from tcpdynamics.validation.comparisons.linux_record import stored
+from tcpdynamics.validation.linux import OLD, installed
+from tcpdynamics.validation.linux.plan import plan
+from tcpdynamics.validation.packet import simulate
+
+
+@pytest.fixture(scope="module")
+def result() -> xr.Dataset:
+    return LinuxControls().run()
+
+
+def test_each_control_and_queue_has_a_cell() -> None:
+    kinds = [(one.kind, one.name) for one in cells()]
+    assert len(kinds) == len(set(kinds)) == 2 * len(CONTROLS) - 1 + len(QUEUES)
+    for one in cells():
+        scenario = one.scenario(60.0, 15.0)
+        made = plan(scenario, 1, OLD, (one.control,), {"bottleneck": one.words} if one.words else None)
+        assert {f.control for f in made.flows} == {one.control}
+        assert ("dualpi2" in one.words) == (one.name == "DualPI2")
+
+
+def test_the_whole_record_is_there_and_nothing_else() -> None:
+    made = LinuxControls()
+    names = {made._key(one, seed) for one in cells() for seed in made._seeds()}
+    assert names == set(stored(RECORD)["runs"])
+    assert {len(values) for values in stored(RECORD)["runs"].values()} == {len(QUANTITIES)}
+
+
+def test_every_run_that_was_repeated_gave_the_same_bytes(result: xr.Dataset) -> None:
+    assert stored(RECORD)["repeated"] == [len(cells())] * 2
+    assert result.attrs["repeated"] == f"{len(cells())} of {len(cells())}"
+
+
+def test_shares_delays_and_intervals_are_possible(result: xr.Dataset) -> None:
+    known = result["mean"].stack(case=("cell", "sender")).dropna("case")
+    for name in ("use of the link", "loss rate", "Jain's index"):
+        assert ((known.sel(quantity=name) >= 0) & (known.sel(quantity=name) <= 1.0001)).all()
+    delay = known.sel(quantity="queueing delay")
+    assert (delay >= -1e-5).all()
+    of_queue = known.case[[label[0] in QUEUES for label in known.case.values]]
+    assert (delay.sel(case=of_queue) <= 84 * 12_000 / 1e7).all()
+    assert ((result.mean_low <= result["mean"]) | result["mean"].isnull()).all()
+    alone = [one.label for one in cells() if one.ours is None]
+    assert (result.verdict.sel(cell=alone) == "no answer").all()
+    assert (result.verdict.drop_sel(cell=alone) != "no answer").all()
+
+
+def test_by_linuxs_rules_reno_and_cubic_and_most_queues_are_nearer_than_by_the_rfcs(result: xr.Dataset) -> None:
+    agree = (result.verdict == "agrees").sum("quantity")
+    for name in ("reno, two flows", "cubic, two flows", "RED", "CoDel"):
+        assert int(agree.sel(cell=name, ours="simulator, Linux's rules")) >= int(
+            agree.sel(cell=name, ours="simulator, RFCs")
+        )
+
+
+def test_the_page_has_these_numbers(result: xr.Dataset) -> None:
+    page = (Path(__file__).parents[2] / "docs/linux.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \| ([\d.]+); ([\d.]+) %; (-?[\d.]+) \|", page.partition("## Per control")[2], re.MULTILINE)
+    assert [row[0] for row in rows] == [one.label for one in cells()]
+    linux = result["mean"].sel(sender="Linux")
+    for label, use, loss, delay in rows:
+        one = linux.sel(cell=label)
+        assert float(use) == pytest.approx(float(one.sel(quantity="use of the link")), abs=0.00051)
+        assert float(loss) == pytest.approx(100 * float(one.sel(quantity="loss rate")), abs=0.0051)
+        assert float(delay) == pytest.approx(1e3 * float(one.sel(quantity="queueing delay")), abs=0.051)
+
+
+def test_queueing_delay_by_littles_law_is_that_of_packets() -> None:
+    """Of one flow that fills a drop-tail queue for good: all but what the path holds stands in the queue."""
+    (one,) = (cell for cell in cells() if cell.label == "reno, two flows")
+    scenario = one.scenario(60.0, 15.0, **OURS["simulator, RFCs"])
+    use, _, delay, jain, _ = quantities(simulate(scenario, 1), scenario)
+    assert 0.9 < use <= 1.0 and 0.0 < delay < 41 * 1.2e-3 and 0.5 < jain <= 1.0
+
+
+def test_words_and_figure_come_from_the_result(result: xr.Dataset) -> None:
+    text = LinuxControls.paragraph(result)
+    assert all(one.label in text for one in cells()) and "nan" not in text and result.attrs["repeated"] in text
+    assert len(LinuxControls.figure(result).data) == 3 * (1 + len(OURS))
+
+
+def test_what_is_not_recorded_is_said() -> None:
+    with pytest.raises(NoRecordError, match="no record of Linux for reno, two flows"):
+        LinuxControls(seed=5).run()
+    with pytest.raises(DomainError, match="seeds must be at least 2"):
+        LinuxControls(seeds=1)
+
+
+@pytest.mark.slow
+def test_linux_gives_what_was_recorded() -> None:
+    if not installed():
+        pytest.skip("Linux is not built")
+    made, known = LinuxControls(), stored(RECORD)
+    seed = made._seeds()[3]
+    for one in cells()[::5]:
+        values, _, told = made._live(one, seed)
+        if told["options"] != known["options"]:
+            pytest.skip("another kernel than that of the record")
+        np.testing.assert_allclose(values, known["runs"][made._key(one, seed)], rtol=1e-8)
