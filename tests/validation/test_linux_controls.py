@@ -67,7 +67,9 @@ def test_shares_delays_and_intervals_are_possible(result: xr.Dataset) -> None:
     assert (result.verdict.drop_sel(cell=alone) != "no answer").all()
 
 
-def test_by_linuxs_rules_reno_and_cubic_and_most_queues_are_nearer_than_by_the_rfcs(result: xr.Dataset) -> None:
+def test_by_linuxs_rules_reno_and_cubic_and_most_queues_are_nearer_than_by_the_rfcs(
+    result: xr.Dataset,
+) -> None:
     agree = (result.verdict == "agrees").sum("quantity")
     for name in ("reno, two flows", "cubic, two flows", "RED", "CoDel"):
         assert int(agree.sel(cell=name, ours="simulator, Linux's rules")) >= int(
@@ -77,7 +79,11 @@ def test_by_linuxs_rules_reno_and_cubic_and_most_queues_are_nearer_than_by_the_r
 
 def test_the_page_has_these_numbers(result: xr.Dataset) -> None:
     page = (Path(__file__).parents[2] / "docs/linux.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([^|]+) \| ([\d.]+); ([\d.]+) %; (-?[\d.]+) \|", page.partition("## Per control")[2], re.MULTILINE)
+    rows = re.findall(
+        r"^\| ([^|]+) \| ([\d.]+); ([\d.]+) %; (-?[\d.]+) \|",
+        page.partition("## Per control")[2],
+        re.MULTILINE,
+    )
     assert [row[0] for row in rows] == [one.label for one in cells()]
     linux = result["mean"].sel(sender="Linux")
     for label, use, loss, delay in rows:
@@ -97,7 +103,9 @@ def test_queueing_delay_by_littles_law_is_that_of_packets() -> None:
 
 def test_words_and_figure_come_from_the_result(result: xr.Dataset) -> None:
     text = LinuxControls.paragraph(result)
-    assert all(one.label in text for one in cells()) and "nan" not in text and result.attrs["repeated"] in text
+    assert (
+        all(one.label in text for one in cells()) and "nan" not in text and result.attrs["repeated"] in text
+    )
     assert len(LinuxControls.figure(result).data) == 3 * (1 + len(OURS))
 
 

@@ -211,7 +211,7 @@ class LinuxControls(Comparison):
 
     def _ours(self, cell: Cell, how: dict[str, Any]) -> xr.DataArray:
         if cell.ours is None:
-            return _of_runs(np.full((2, len(QUANTITIES)), np.nan))
+            return _of_runs(np.full((self.seeds, len(QUANTITIES)), np.nan))
         scenario = cell.scenario(self.duration, self.warm_up, **how)
         return _of_runs([quantities(simulate(scenario, seed), scenario) for seed in self._seeds()])
 
