@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
-import itertools
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -39,7 +36,7 @@ from tcpdynamics.validation.linux.capture import read_capture
 from tcpdynamics.validation.linux.case import case
 from tcpdynamics.validation.linux.guest import attributes
 from tcpdynamics.validation.linux.queues import queue
-from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Record, Scenario
+from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Scenario
 
 CAPTURE = Path(__file__).with_name("linux_capture.json")
 
@@ -171,7 +168,11 @@ def test_a_discipline_needs_a_link_with_a_rate() -> None:
         ({"control": "logistic"}, "flows.control"),
         ({"control": "hstcp", "parameters": {"low_window": 20}}, "flows.parameters"),
         ({"leap": True}, "flows.leap"),
-        ({"stop": 5.0}, "flows.stop"),
+        ({"ack_size": 60}, "flows.ack_size"),
+        ({"reorder": True, "jitter": 0.001}, "flows.reorder"),
+        ({"sender": "newreno", "sack": True}, "flows.sack"),
+        ({"rules": "linux", "loss_probes": True}, "flows.loss_probes"),
+        ({"rules": "linux", "frto": True}, "flows.frto"),
         ({"overhead": 0.01}, "flows.overhead"),
         ({"jitter": 0.01}, "flows.jitter"),
         ({"think": 1.0, "segments": 5}, "flows.think"),
@@ -379,69 +380,45 @@ def test_chosen_packets_are_lost_before_the_queue() -> None:
     assert lines(told, "tc", "m0x0") == ["qdisc add dev d1 root netem rate 1000000bit limit 8"]
 
 
-#: Of each key of a group of flows a value that is not its default, and what must stand beside it. Keys of senders that
-#: Linux has not, and of `links`, are refused with these.
-OTHERWISE: dict[str, dict[str, Any]] = {
-    "count": {"count": 3}, "sender": {"sender": "newreno"}, "control": {"control": "cubic"},
-    "parameters": {"control": "cubic", "parameters": {"beta": 0.6}}, "rtt": {"rtt": 0.3},
-    "source": {"source": "a"}, "target": {"target": "b"}, "route": {"route": ("a", "b")},
-    "packet_size": {"packet_size": 1000}, "ack_size": {"ack_size": 50}, "jitter": {"jitter": 0.001},
-    "overhead": {"overhead": 0.01}, "start": {"start": 2.0}, "start_spread": {"start_spread": 0.5},
-    "arrival_rate": {"arrival_rate": 3.0}, "stop": {"stop": 3.0}, "segments": {"segments": 20},
-    "segments_shape": {"segments": 20, "segments_shape": 1.5}, "think": {"segments": 20, "think": 1.0},
-    "think_law": {"segments": 20, "think": 1.0, "think_law": "fixed"},
-    "pool": {"segments": 20, "think": 1.0, "pool": 2},
-    "rate": {"sender": "cbr", "rate": 1e5}, "rate_steps": {"sender": "cbr", "rate_steps": ((0.0, 1e5),)},
-    "on_time": {"sender": "cbr", "rate": 1e5, "on_time": 1.0, "off_time": 1.0},
-    "off_time": {"sender": "cbr", "rate": 1e5, "on_time": 1.0, "off_time": 2.0},
-    "on_off": {"sender": "cbr", "rate": 1e5, "on_time": 1.0, "off_time": 1.0, "on_off": "fixed"},
-    "window_limit": {"window_limit": 20}, "initial_window": {"initial_window": 3}, "handshake": {"handshake": False},
-    "limited_transmit": {"limited_transmit": False}, "delayed_ack": {"delayed_ack": 0.1},
-    "sack": {"sender": "newreno", "sack": True}, "ecn": {"ecn": True}, "priority": {"priority": 1},
-    "timestamps": {"timestamps": True}, "loss_probes": {"rules": "linux", "loss_probes": True},
-    "frto": {"rules": "linux", "frto": True}, "min_rto": {"min_rto": 0.5}, "max_rto": {"max_rto": 30.0},
-    "initial_rto": {"initial_rto": 2.0}, "max_backoff": {"max_backoff": 32},
-    "timer_granularity": {"timer_granularity": 0.1},
-    "clear_rtt_after": {"clear_rtt_after": 4}, "clock_phase": {"clock_phase": 0.003}, "reorder": {"reorder": True},
-    "leap": {"leap": True}, "router_aware": {"router_aware": True},
-    "routes": {"sender": "mtcp", "routes": (("a", "b", "d"), ("a", "c", "d"))},
-    "acks": {"sender": "mtcp", "routes": (("a", "b", "d"), ("a", "c", "d")), "acks": "duplicated"},
-}  # fmt: skip
-#: Whose rules a sender of ours keeps to: Linux has its own.
-OF_OURS = {"rules"}
+def two_routes(*rates: float, duration: float = 10.0, **of_flow: Any) -> Scenario:
+    links = tuple(
+        link
+        for node, rate in zip("ab", rates, strict=True)
+        for link in (Link("s", node, 1e8, 0.001), Link(node, "d", rate, 0.02, 40))
+    )
+    routes = (("s", "a", "d"), ("s", "b", "d"))
+    flow = Flows(**({"sender": "mtcp", "routes": routes, "packet_size": 1500} | of_flow))
+    return Scenario((flow,), None, duration, 0.0, epoch=1.0, links=links)
 
 
-def planned(**flow: Any) -> Any:
-    """The plan of a dumbbell, or for several routes of the links that they name."""
-    group = Flows(**flow)
-    net: dict[str, Any] = {"bottleneck": Bottleneck(1e6, 50)}
-    if group.routes:
-        net = {
-            "links": tuple(
-                Link(a, b, 1e6, 0.01, buffer=20) for way in group.routes for a, b in itertools.pairwise(way)
-            )
-        }
-    return plan(Scenario((group,), duration=10.0, warm_up=2.0, **net), 1, OLD)
+def test_several_routes_are_one_connection_with_an_address_for_each() -> None:
+    made = plan(given := two_routes(5e6, 5e6), 1, TODAY)
+    (flow,), told = made.flows, case(given, made)
+    assert [way.addresses for way in flow.routes] == [("10.0.0.1", "11.0.0.1"), ("12.0.0.1", "13.0.0.1")]
+    assert [way.there for way in flow.routes] == [(0, 2), (4, 6)]
+    assert flow.payload == 1500 - 54 - 12 - 24
+    assert told["multipath"] == ["b0"] and told["flows"][0]["routes"] == 2
+    limits = "mptcp limits set subflows 1 add_addr_accepted 1"
+    assert limits in lines(told, "ip", "a0") and limits in lines(told, "ip", "b0")
+    assert "mptcp endpoint add 13.0.0.1 signal" in lines(told, "ip", "b0")
+    ways = [line for line in lines(told, "ip", "a0") if line.startswith("route")]
+    assert ["rto_min 200ms" in way for way in ways] == [True, True]
 
 
-@pytest.mark.parametrize("key", [f.name for f in dataclasses.fields(Flows)])
-def test_no_key_of_a_flow_is_passed_over(key: str) -> None:
-    """It changes what Linux is told, or is refused by its name, or by that of the sender or the links it belongs to."""
-    if key in OF_OURS:
-        return
-    base = {"count": 1 if key in ("routes", "acks") else 2}
-    try:
-        made = planned(**base | OTHERWISE[key])
-    except ScenarioError as refused:
-        assert set(re.findall(r"\w+", str(refused))) & set(OTHERWISE[key]), refused
-        return
-    beside = {k: v for k, v in OTHERWISE[key].items() if k != key and v != "mtcp"}
-    assert made != planned(**base | beside)
+def test_flows_over_several_routes_have_hosts_of_their_own() -> None:
+    given = two_routes(5e6, 5e6, count=2)
+    assert [f.hosts for f in plan(given, 1, TODAY).flows] == [("a0", "b0"), ("a1", "b1")]
 
 
-@pytest.mark.parametrize("key", ["receives", "drops", "windows", "queues"])
-def test_records_that_linux_does_not_keep_are_refused(key: str) -> None:
-    value: Any = 0.1 if key in ("windows", "queues") else True
-    scenario = Scenario((Flows(),), Bottleneck(1e6, 50), record=Record(**{key: value}))
-    with pytest.raises(ScenarioError, match=rf"record\.{key}"):
-        plan(scenario, 1, OLD)
+@pytest.mark.parametrize(
+    ("of_flow", "key"),
+    [({"acks": "duplicated"}, "flows.acks"), ({"max_rto": 5.0}, "flows.max_rto")],
+)
+def test_what_multipath_tcp_has_not_is_refused(of_flow: dict[str, Any], key: str) -> None:
+    with pytest.raises(ScenarioError, match=key):
+        plan(two_routes(5e6, 5e6, **of_flow), 1, TODAY)
+
+
+def test_several_routes_are_not_paced() -> None:
+    with pytest.raises(ScenarioError, match=r"switches\.pacing"):
+        plan(two_routes(5e6, 5e6), 1, replace(TODAY, pacing=True))

@@ -30,7 +30,7 @@ def layout(with_options: bool) -> np.dtype[Any]:
 
 LAYOUT = layout(False)
 SYN = 2
-#: Bytes of a packet before those that `total` counts.
+#: Bytes before IP's header.
 ETHERNET = 14
 #: Routes of a flow at most.
 ROUTES = 8
@@ -48,8 +48,8 @@ class Seen:
         By which of its flow's routes each packet went.
     received : (m,) int array
         Bytes of data in each packet received, 0 in one whose first byte had come before.
-    bits : (m,) int array
-        Of each packet received, headers included: Multipath TCP cuts its stream into packets of several sizes.
+    sizes : (m,) int array
+        Bytes of each packet received, headers included.
     transit : (m,) float array
         From the sending of each packet to its receipt [s].
     """
@@ -62,7 +62,7 @@ class Seen:
     send_routes: np.ndarray
     receive_routes: np.ndarray
     received: np.ndarray
-    bits: np.ndarray
+    sizes: np.ndarray
     transit: np.ndarray
 
 
@@ -92,8 +92,7 @@ def read_capture(folder: Path, made: LinuxPlan, origin: int, duration: float) ->
         _until(sends.packets, duration), _until(receives.packets, duration), _until(drops, duration),
         _finishes(acks, made, origin, initial, begins), _repeats(sends.packets),
         sends.route[sends.packets.time < duration], receives.route[there], _new_bytes(receives)[there],
-        receives.bits[there],
-        _transit(sends, receives)[there],
+        receives.size[there], _transit(sends, receives)[there],
     )  # fmt: skip
 
 
@@ -152,20 +151,18 @@ class Data:
 
     Attributes
     ----------
-    route, byte, length : (n,) int array
-        Of each its route, its first byte within the connection, and its bytes of data.
+    route, byte, length, size : (n,) int array
+        Of each its route, its first byte within the connection, its bytes of data, and with headers.
     keys : (n,) array
         What tells each from all others.
-    bits : (n,) int array
-        With its headers.
     """
 
     packets: Packets
     route: np.ndarray
     byte: np.ndarray
     length: np.ndarray
+    size: np.ndarray
     keys: np.ndarray
-    bits: np.ndarray
 
 
 def _data(packets: np.ndarray, made: LinuxPlan, origin: int, initial: np.ndarray, begins: np.ndarray) -> Data:
@@ -181,10 +178,9 @@ def _data(packets: np.ndarray, made: LinuxPlan, origin: int, initial: np.ndarray
     byte = _in_stream(packets, within, flow, begins)
     segment = np.where(syn, 0, (byte - 1) // payload + 1)
     keys = _keys(flow, route, packets["id"], within)
-    return Data(
-        Packets(_time(packets, origin), flow, segment), route, byte, np.where(syn, 0, _length(packets)), keys,
-        8 * (packets["total"].astype(np.int64) + ETHERNET),
-    )  # fmt: skip
+    seen = Packets(_time(packets, origin), flow, segment)
+    size = packets["total"].astype(np.int64) + ETHERNET
+    return Data(seen, route, byte, np.where(syn, 0, _length(packets)), size, keys)
 
 
 def _unwrapped(sequence: np.ndarray, line: np.ndarray) -> np.ndarray:

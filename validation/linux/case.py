@@ -11,7 +11,8 @@ from tcpdynamics.errors import ScenarioError
 
 from ..packet.scenario.scenario import Scenario
 from . import dualpi2
-from .plan import HEADERS, LinuxFlow, LinuxPlan, Wire
+from .plan import LinuxFlow, LinuxPlan, Wire
+from .refusals import HEADERS
 
 #: So many wires carry packets at once when they are set up.
 AT_ONCE = 350
@@ -113,6 +114,7 @@ def _flow(f: LinuxFlow, made: LinuxPlan) -> dict[str, Any]:
         "target": f.routes[0].addresses[1],
         "routes": len(f.routes),
         "start": nanoseconds(f.start),
+        "stop": None if f.stop is None else nanoseconds(f.stop),
         "bytes": None if f.segments is None else f.segments * f.payload,
         "control": f.control,
         "mss": f.packet_size - HEADERS,
@@ -187,6 +189,7 @@ def _add_flow(lines: dict[str, list[str]], made: LinuxPlan, f: LinuxFlow) -> Non
     plugs = [made.wires.index(Wire(*ends)) for ends in ((a, first), (last, b))]
     (out, into), (out_far, into_far) = (_devices(made, plug) for plug in plugs)
     window = f"initcwnd {f.window[0]} rto_min {round(1e3 * f.min_rto)}ms"
+    answer = f"window {f.window[1] * f.payload} advmss {f.packet_size - HEADERS} quickack {int(f.quick)}"
     for way in f.routes:
         source, target = way.addresses
         lines[a].append(f"addr add {source}/32 dev lo")
@@ -195,7 +198,6 @@ def _add_flow(lines: dict[str, list[str]], made: LinuxPlan, f: LinuxFlow) -> Non
         for i in way.wires_there:
             lines[made.wires[i].source].append(f"route add {target}/32 dev {_devices(made, i)[0]}")
         lines[last].append(f"route add {target}/32 dev {out_far}")
-        answer = f"window {f.window[1] * f.payload} advmss {f.packet_size - HEADERS} quickack {int(f.quick)}"
         lines[b].append(f"route add {source}/32 dev {into_far} src {target} {answer}")
         for i in way.wires_back:
             lines[made.wires[i].source].append(f"route add {source}/32 dev {_devices(made, i)[0]}")

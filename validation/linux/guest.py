@@ -30,15 +30,9 @@ PORT = 5000
 FIRST_ADDRESS = 10
 #: Of <linux/if_packet.h>, <linux/tcp.h>, <sched.h>, <sys/mount.h>.
 SOL_PACKET, PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION, TPACKET_V3 = 263, 5, 6, 10, 2
-TCP_INFO, TCP_CONGESTION, TCP_RTO_MAX_MS = 11, 13, 44
-SO_ATTACH_FILTER, SO_MAX_PACING_RATE, SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_MEMINFO, FIONREAD = (
-    26,
-    47,
-    32,
-    33,
-    55,
-    0x541B,
-)
+TCP_INFO, TCP_CONGESTION, TCP_NOTSENT_LOWAT, TCP_RTO_MAX_MS = 11, 13, 25, 44
+SO_ATTACH_FILTER, SO_MAX_PACING_RATE, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 26, 47, 32, 33
+SO_MEMINFO, FIONREAD = 55, 0x541B
 CLONE_NEWNET, MS_RDONLY, MS_REMOUNT, MS_BIND = 0x40000000, 1, 32, 4096
 #: Of <linux/rtnetlink.h> and <linux/netlink.h>.
 RTM_NEWQDISC, RTM_GETQDISC, NLMSG_ERROR, NLMSG_DONE = 36, 38, 2, 3
@@ -325,6 +319,8 @@ class Endpoints:
             one.setsockopt(socket.IPPROTO_TCP, TCP_RTO_MAX_MS, flow["max_rto"])
         if flow["paced"]:
             one.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("Q", 1 << 40))
+        if flow["stop"] is not None:  # what a socket has been given it sends: it gets few packets beforehand
+            one.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 4 * flow["payload"])
         one.setblocking(False)
         one.bind((flow["source"], PORT))
         one.connect_ex((flow["target"], PORT))
@@ -332,6 +328,10 @@ class Endpoints:
         self.left[i] = float("inf") if flow["bytes"] is None else flow["bytes"]
         self.sending[one.fileno()] = (one, i)
         self.poll.register(one.fileno(), select.EPOLLOUT)
+
+    def stop(self, i: int) -> None:
+        """Give flow i no more to send."""
+        self.left[i] = 0
 
     def serve(self, timeout: float) -> None:
         """Wait for something to do and do it."""
@@ -397,9 +397,8 @@ class Endpoints:
         held = struct.unpack("I", fcntl.ioctl(one, FIONREAD, bytes(4)))[0]
         if size <= 536 or held < size:
             return
-        memory = struct.unpack_from("I", one.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 64))[0] // (
-            held // size
-        )
+        taken = struct.unpack_from("I", one.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 64))[0]
+        memory = taken // (held // size)
         buffer = -(-flow["window"] * 256 // (256 * size // memory))
         one.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, (buffer + 1) // 2)
 
@@ -411,9 +410,8 @@ class Endpoints:
             if routes == 1:
                 found[i] = [counts(one.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 512))]
             else:
-                known = dict(
-                    zip(routes_there(one), map(counts, of_subflows(one, MPTCP_TCPINFO, 256)), strict=True)
-                )
+                told = map(counts, of_subflows(one, MPTCP_TCPINFO, 256))
+                known = dict(zip(routes_there(one), told, strict=True))
                 found[i] = [known.get(n, [0, 0]) for n in range(routes)]
         return found
 
@@ -469,6 +467,8 @@ def run(case: Any, ends: Endpoints) -> dict[str, Any]:
         until(ends, origin + moment)
         if what == "start":
             ends.start(i)
+        elif what == "stop":
+            ends.stop(i)
         elif what == "end":
             told[what] = ends.counters()
             ends.unplug()
@@ -485,6 +485,8 @@ def moments(case: Any) -> Iterator[tuple[int, str, int]]:
     for i, flow in enumerate(case["flows"]):
         if flow["start"] <= case["duration"]:
             yield flow["start"], "start", i
+            if flow["stop"] is not None and flow["stop"] <= case["duration"]:
+                yield max(flow["start"], flow["stop"]), "stop", i
     yield case["warm_up"], "warm", 0
     yield case["duration"], "end", 0
     yield case["duration"] + case["drain"], "over", 0

@@ -5,7 +5,7 @@ What Linux cannot do, or does by other rules, is refused here, in the words of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,17 +21,15 @@ from ..packet.scenario.routes import Routes, ends
 from ..packet.scenario.scenario import Scenario
 from .guest import FIRST_ADDRESS
 from .queues import queue, refuse_queue, wire_of_delay
+from .refusals import HEADERS, refuse
 from .switches import BUILT, CONTROLS, SENDERS, LinuxSwitches
 
-#: Bytes of a data packet that are not data: Ethernet, IP, TCP; time stamps; and where a route's data belongs.
-HEADERS, TIMESTAMPS, MAPPING = 14 + 20 + 20, 12, 24
-#: Linux takes no segments below 88 bytes, options included; IP holds 64 KiB.
-LEAST_PACKET, MOST_PACKET = HEADERS + 88, 65_000
+#: Bytes of time stamps in a data packet, and of where a route's data belongs.
+TIMESTAMPS, MAPPING = 12, 24
 #: A packet may pass so many spaces.
 MOST_HOPS = 60
 #: Linux's own least timeout [s].
 LEAST_TIMEOUT = 0.2
-MOST_FLOWS = 2**20
 
 
 @dataclass(frozen=True)
@@ -103,6 +101,7 @@ class LinuxFlow:
     max_rto: float | None
     quick: bool
     start: float
+    stop: float | None
     segments: int | None
 
     @property
@@ -183,7 +182,7 @@ def plan(
     >>> made.wires[0].lines
     ('qdisc add dev DEV root netem rate 1000000bit limit 50',)
     """
-    _refuse(scenario)
+    refuse(scenario)
     if switches.pacing and any(group.routes for group in scenario.flows):
         raise ScenarioError(
             "switches.pacing: Linux has it not for flows over several routes; set it to false"
@@ -232,8 +231,9 @@ def _dumbbell(
             *middle,
             made.wire("r2", "d", wire_of_delay(rtt / 4)),
         )
+        jitter = scenario.flows[index].jitter
         lost = way_back.loss if way_back else 0.0
-        back = (made.wire("d", "s", wire_of_delay(rtt / 2, lost, scenario.flows[index].jitter)),)
+        back = (made.wire("d", "s", wire_of_delay(rtt / 2, lost, jitter)),)
         way = LinuxRoute((0,), there, back, _addresses(len(made.flows)), rtt / 4)
         _add(made, scenario.flows[index], controls[index], switches, ("s", "d"), (way,), start, segments)
     return made
@@ -342,9 +342,8 @@ def _add(
     if control == "dctcp":  # its receivers echo otherwise, and know it by their own control
         settings["control"] = control
     min_rto = group.min_rto or switches.min_rto
-    if (
-        min_rto != LEAST_TIMEOUT
-    ):  # of the route alone is too little: after some timeouts Linux forgets the route
+    # Of the route alone is too little: after some timeouts Linux forgets the route.
+    if min_rto != LEAST_TIMEOUT:
         settings["ipv4/tcp_rto_min_us"] = str(round(1e6 * min_rto))
     if group.routes:  # hosts of its own, for Linux announces a host's addresses to all that it talks to
         settings["flow"] = str(len(made.flows))
@@ -362,22 +361,9 @@ def _add(
         LinuxFlow(
             routes, (hosts[0], hosts[1]), control, group.packet_size, group.packet_size - HEADERS - options,
             (group.initial_window or min(switches.initial_window, group.window_limit), group.window_limit),
-            min_rto, group.max_rto, not delayed, start, segments,
+            min_rto, group.max_rto, not delayed, start, group.stop, segments,
         )
     )  # fmt: skip
-
-
-def _refusals_of_routes(group: Flows) -> Iterator[str]:
-    """What of a group with several routes Multipath TCP cannot follow."""
-    if group.acks != "immediate":
-        yield (
-            f'flows.acks = "{group.acks}": Linux acknowledges once, over the route by which a segment came; leave it '
-            "out"
-        )
-    if group.parameters:
-        yield "flows.parameters: Linux has its own; leave them out"
-    if group.max_rto is not None:
-        yield "flows.max_rto: Linux does not take one for several routes; leave it out"
 
 
 def _controls(scenario: Scenario, controls: Sequence[str] | None) -> list[str]:
@@ -410,72 +396,3 @@ def _controls(scenario: Scenario, controls: Sequence[str] | None) -> list[str]:
             )
             raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
     return [CONTROLS[group.control] for group in scenario.flows]
-
-
-def _refuse(scenario: Scenario) -> None:
-    for index, group in enumerate(scenario.flows):
-        for text in (*_refusals(group), *_jitter_refusals(group, scenario)):
-            raise numbered(ScenarioError(text), "flows", index, len(scenario.flows))
-    for key in ("receives", "drops", "windows", "queues"):
-        if getattr(scenario.record, key) not in (None, False):
-            raise ScenarioError(f"record.{key}: of Linux's runs only sends are kept; leave it out")
-    if scenario.count > MOST_FLOWS:
-        raise ScenarioError(f"flows.count: Linux's addresses here are for {MOST_FLOWS:,} flows")
-
-
-def _refusals(group: Flows) -> Iterator[str]:
-    """What of a group of flows Linux cannot follow."""
-    if group.sender not in SENDERS:
-        yield (
-            f'flows.sender = "{group.sender}": Linux has no such sender; take "sack", or "newreno" for Linux without '
-            "SACK"
-        )
-    if group.routes:
-        yield from _refusals_of_routes(group)
-    has_not = {
-        "leap": group.leap, "think": group.think is not None, "pool": group.pool is not None,
-        "overhead": group.overhead, "stop": group.stop is not None, "priority": group.priority,
-        "clock_phase": group.clock_phase is not None, "timer_granularity": group.timer_granularity is not None,
-        "initial_rto": group.initial_rto is not None, "router_aware": group.router_aware,
-    }  # fmt: skip
-    for key, given in has_not.items():
-        if given:
-            yield f"flows.{key}: Linux has no such thing, or not translated; leave it out"
-    if group.handshake is False:
-        yield "flows.handshake = false: Linux always begins with one; leave it out"
-    if not group.limited_transmit:
-        yield "flows.limited_transmit = false: Linux always does; leave it out"
-    if group.window_limit < 2:
-        yield "flows.window_limit = 1: Linux's receivers advertise more; take 2 or more"
-    of_hosts = {"timestamps": "timestamps", "loss_probes": "tlp", "frto": "frto"}
-    for key, switch in of_hosts.items():
-        if getattr(group, key):
-            yield f"flows.{key}: all hosts of Linux have it or none; set {switch} of LinuxSwitches"
-    if group.ack_size != Flows.ack_size:
-        yield f"flows.ack_size = {group.ack_size}: Linux's acknowledgements have their own sizes; leave it out"
-    if group.reorder:
-        yield "flows.reorder: in Linux acknowledgements have the jitter, and none overtakes another; leave it out"
-    for key in ("max_backoff", "clear_rtt_after"):
-        if getattr(group, key) != getattr(Flows, key):
-            yield f"flows.{key}: Linux has its own; leave it out"
-    if group.max_rto is not None and not 1 <= group.max_rto <= 120:
-        yield f"flows.max_rto: Linux takes 1 to 120 s, got {group.max_rto:g}"
-    if not LEAST_PACKET <= group.packet_size <= MOST_PACKET:
-        yield f"flows.packet_size: Linux takes {LEAST_PACKET} to {MOST_PACKET:,} bytes, got {group.packet_size:,}"
-
-
-def _jitter_refusals(group: Flows, scenario: Scenario) -> Iterator[str]:
-    """In Linux it is acknowledgements that are late by chance, so that what stands in no queue keeps its order.
-
-    A link spaces them by a packet's sending time: with no more jitter than that none overtakes another.
-    """
-    link = scenario.bottleneck
-    if not group.jitter:
-        return
-    if link is None or link.rate is None or scenario.links:
-        yield "flows.jitter: translated for Linux with a bottleneck of some rate only; leave it out"
-    elif group.jitter > 8 * group.packet_size / link.rate * (1 + 1e-9):
-        yield (
-            f"flows.jitter: in Linux it is that of acknowledgements, which would overtake each other; take at most the "
-            f"sending time of a packet, {8 * group.packet_size / link.rate:g} s, got {group.jitter:g}"
-        )

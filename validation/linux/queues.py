@@ -13,7 +13,7 @@ from typing import Any
 from tcpdynamics.errors import ScenarioError, shown
 
 from ..ns2.number import number
-from ..packet.kernel.parameters import read_parameters
+from ..packet.kernel.parameters import parameters_of, read_parameters
 from ..packet.kernel.queues import DISCIPLINES
 from ..packet.scenario.link import Link
 from ..packet.scenario.losses import read_loss
@@ -23,6 +23,8 @@ from . import dualpi2
 NO_LIMIT = 100_000_000
 #: Disciplines of a scenario that Linux has.
 TRANSLATED = ("droptail", "red", "sfq", "codel", "fq_codel", "pie")
+#: Parameters of these that Linux has no word for.
+UNTRANSLATED = ("mark_p", "mean_packet", "mtu", "burst")
 
 Stage = tuple[tuple[str, ...], bool]
 
@@ -59,6 +61,9 @@ def refuse_queue(link: Link, words: str | None) -> None:
     for name in refused:
         if values.get(name):
             raise ScenarioError(f"links.queue_parameters.{name}{at}: Linux has no such thing; leave it out")
+    for name in UNTRANSLATED:
+        if name in values and values[name] != _usual(link.queue, name):
+            raise ScenarioError(f"links.queue_parameters.{name}{at}: Linux has its own; leave it out")
     if values.get("ns2"):
         raise ScenarioError(f"links.queue_parameters.ns2{at}: Linux is not ns-2; leave it out")
 
@@ -140,6 +145,11 @@ def _parameters(link: Link) -> dict[str, float]:
     return read_parameters(
         DISCIPLINES[link.queue], link.queue_parameters, "links.queue_parameters", link.queue
     )
+
+
+def _usual(queue: str, name: str) -> Any:
+    """The default of a discipline's parameter."""
+    return next(p.default for p in parameters_of(DISCIPLINES[queue]) if p.name == name)
 
 
 def _discipline(link: Link, largest: int) -> str:

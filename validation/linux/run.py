@@ -49,7 +49,7 @@ def run_linux(
     ----------
     scenario : Scenario
         See `plan` for what is refused. Rule books are heeded no more than each sender's own settings: Linux has rules
-        of its own. Of `record` there is `sends`.
+        of its own. Of `record`, `sends` is heeded; the others are refused.
     seed : int, optional
         Of what is drawn for the scenario, and of the kernel's randomness. Default: the scenario's own.
     timeout : float
@@ -107,15 +107,10 @@ def run_linux(
         seen = read_capture(folder, made, answer["origin"], scenario.duration)
     start = np.array([flow.start for flow in made.flows])
     counters = _between(answer)
+    # Of several routes Linux fills not every packet.
+    bits = 8.0 * seen.sizes if any(f.multipath for f in made.flows) else None
     seen_of_flows = Seen(
-        seen.sends,
-        seen.receives,
-        seen.drops,
-        counters[:, 0],
-        start,
-        seen.finish,
-        seen.receive_routes,
-        seen.bits if any(f.multipath for f in made.flows) else None,
+        seen.sends, seen.receives, seen.drops, counters[:, 0], start, seen.finish, seen.receive_routes, bits
     )
     attrs = {
         "seed": str(seed),

@@ -123,8 +123,8 @@ class Seen:
         Of each flow [s]; a finish that never came is infinite.
     routes : (n,) int array, optional
         By which of its flow's routes each packet was received, where flows have several.
-    bits : (n,) int array, optional
-        Of each packet received, where they are not what the scenario says.
+    bits : (n,) float array, optional
+        Size of each packet received, where it is not always the flow's.
     """
 
     sends: Packets
