@@ -247,6 +247,8 @@ def _for_linux(scenario: Scenario) -> Scenario:
     """The same on Linux's terms: settings of a sender that Linux has of its own are left to it."""
     from tcpdynamics.validation.packet import Flows, Record
 
+    if any(f.sender == "mtcp" for f in scenario.flows):
+        raise ScenarioError("flows.sender: Linux's Multipath TCP is another protocol than M/TCP")
     flows = tuple(
         replace(
             f, rules="ns2", max_backoff=64, clear_rtt_after=8, initial_rto=None, clock_phase=None,
