@@ -70,5 +70,15 @@ def answer(result: xr.Dataset, flows: int) -> str:
     losses = {
         str(name): float(part["mean"].sel(sender=name, quantity="loss rate")) for name in part.sender.values
     }
-    said = ", ".join(f"{name} {loss:.1%}" for name, loss in losses.items())
-    return f"{flows} flows on 1 Mbit/s lose: {said}."
+    theirs, rfc, ns2 = (
+        ", ".join(
+            f"{name.partition(', ')[2]} {loss:.1%}" for name, loss in losses.items() if name.startswith(start)
+        )
+        for start in ("Linux", "simulator, RFCs", "simulator, ns-2")
+    )
+    same = [name for name in map(str, result.pair.values) if "Linux's rules" in name]
+    verdicts = result.verdict.sel(pair=same)
+    return (
+        f"{flows} flows on 1 Mbit/s lose, on Linux: {theirs}; in the simulator: {rfc}, {ns2}. By Linux's rules the "
+        f"simulator agrees with Linux in {int((verdicts == 'agrees').sum())} of {verdicts.size} quantities."
+    )

@@ -9,10 +9,9 @@ and no fault. What else Linux does is turned on one at a time.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import cycle
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -301,14 +300,14 @@ class PacketsVsLinux(Comparison):
 
         shown = ("loss rate", "silent round trips", "Jain's index, 20 s", "locked out for 20 s")
         panels = make_subplots(1, len(shown), subplot_titles=shown, horizontal_spacing=0.05)
-        for name, colour in zip(map(str, result.sender.values), cycle(COLOURS), strict=False):
+        for name, (colour, dash) in _looks(map(str, result.sender.values)).items():
             for column, quantity in enumerate(shown, 1):
                 part = result.sel(sender=name, quantity=quantity)
                 panels.add_trace(
                     go.Scatter(
                         x=part.flows.values, y=part["mean"].values, name=name, mode="lines+markers",
                         showlegend=column == 1, legendgroup=name,
-                        line={"color": colour, "dash": "dot" if name.startswith("simulator") else "solid"},
+                        line={"color": colour, "dash": dash},
                         error_y={
                             "array": (part.mean_high - part["mean"]).values, "thickness": 1,
                             "arrayminus": (part["mean"] - part.mean_low).values,
@@ -413,3 +412,14 @@ def hangs(run: xr.Dataset, scenario: Scenario) -> np.ndarray:
         mine = times[(flows == i) & (times >= scenario.warm_up) & (times < scenario.duration)]
         out[i] = np.diff(np.concatenate([[scenario.warm_up], mine, [scenario.duration]])).max()
     return out
+
+
+def _looks(senders: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and dash of each sender: ours by Linux's rules has its Linux's colour, others of ours are dotted."""
+    colours = iter(COLOURS)
+    looks: dict[str, tuple[str, str]] = {}
+    for name in senders:
+        linux = PAIRS.get(name, "") if "Linux's rules" in name else ""
+        own = "dot" if name.startswith("simulator") else "solid"
+        looks[name] = (looks[linux][0], "dash") if linux in looks else (next(colours), own)
+    return looks
