@@ -230,18 +230,13 @@ def test_linux_gives_what_was_recorded() -> None:
 
 
 def test_by_linuxs_rules_most_quantities_are_linuxs() -> None:
-    """On two links; a sender by the RFCs fails this by far."""
-    two = LinuxSubPacket(links=("1 Mbit/s, 100 flows", "RTTs 200 to 400 ms, 100 flows")).run()
+    """A sender by the RFCs fails this by far."""
+    two = LinuxSubPacket(links=("RTTs 200 to 400 ms, 100 flows",)).run()
     holds = ((two.low <= 0) & (two.high >= 0)).sum("quantity")
     assert two.sizes["pair"] == 3 and (holds >= 30).all()
-    for name in map(str, two.link.values):
-        link = LINKS[name]
-        rfc = np.array([
-            quantities(simulate(link.simulated(OURS["simulator, RFCs"]), seed), link) for seed in (1, 2, 3)
-        ])  # fmt: skip
-        at = list(QUANTITIES).index("loss rate")
-        linux = float(two["mean"].sel(link=name, sender="Linux, switches off", quantity="loss rate"))
-        assert linux - rfc[:, at].mean() > 0.04
+    rfc = two["mean"].sel(sender="simulator, RFCs", quantity="loss rate")
+    linux = two["mean"].sel(sender="Linux, switches off", quantity="loss rate")
+    assert (linux - rfc > 0.04).all()
 
 
 def test_the_simulators_chance_is_on_the_way_back() -> None:
