@@ -35,6 +35,7 @@ from tcpdynamics.validation.linux.__main__ import main
 from tcpdynamics.validation.linux.capture import read_capture
 from tcpdynamics.validation.linux.case import case
 from tcpdynamics.validation.linux.guest import attributes
+from tcpdynamics.validation.linux.guests import _refused
 from tcpdynamics.validation.linux.queues import queue
 from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Scenario
 
@@ -422,3 +423,20 @@ def test_what_multipath_tcp_has_not_is_refused(of_flow: dict[str, Any], key: str
 def test_several_routes_are_not_paced() -> None:
     with pytest.raises(ScenarioError, match=r"switches\.pacing"):
         plan(two_routes(5e6, 5e6), 1, replace(TODAY, pacing=True))
+
+
+def test_delays_beyond_what_tc_counts_are_refused() -> None:
+    with pytest.raises(
+        ScenarioError, match=r"links\.delay, or a part of flows\.rtt: .*at most 270 s on a wire, got 500"
+    ):
+        plan(Scenario((Flows(rtt=1000.0),), Bottleneck(1e6, 20), 3000.0, 1.0), 1, OLD)
+
+
+def test_what_tc_says_to_unknown_words_comes_in_one_line(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    said.write_text(
+        "guest: RuntimeError: tc in r1: Error: Specified qdisc\nkind is unknown.\nCommand failed /run/b:2\nTraceback"
+    )
+    assert _refused(said) == "tc in r1: Error: Specified qdisc kind is unknown."
+    said.write_text("guest: ZeroDivisionError: division by zero\nTraceback")
+    assert _refused(said) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -155,7 +156,21 @@ def boot(
             f"Linux took longer than {timeout:g} s; shorten duration, or raise timeout{_last(said)}"
         )
     if not (folder / "told.json").exists():
+        if refused := _refused(said):
+            raise LinuxError(
+                f"Linux cannot make this network: {refused}; look at disciplines, and at the links"
+            )
         raise LinuxError(f"Linux ended with status {process.returncode} and without a result{_last(said)}")
+
+
+def _refused(said: Path) -> str:
+    """What `ip` or `tc` said in the guest to what they were told, in a line; "" if it was not they who failed."""
+    found = re.search(
+        r"guest: RuntimeError: ((?:ip|tc) in .*?)(?=Command failed|Traceback|$)",
+        said.read_text("utf-8", "replace"),
+        re.DOTALL,
+    )
+    return " ".join(found[1].split()) if found else ""
 
 
 def _wait(process: subprocess.Popen[bytes], timeout: float, stop: threading.Event) -> bool:

@@ -19,6 +19,8 @@ from ..packet.scenario.link import Link
 from ..packet.scenario.losses import read_loss
 from . import dualpi2
 
+#: Longest delay of a wire [s]: `tc` counts it in 32 bits.
+MOST_DELAY = 270.0
 #: Packets that a queue without a limit holds.
 NO_LIMIT = 100_000_000
 #: Disciplines of a scenario that Linux has.
@@ -128,6 +130,11 @@ def wire_of_delay(delay: float, loss: Any = 0.0, jitter: float = 0.0) -> tuple[s
 def _netem(delay: float, loss: str, jitter: float = 0.0) -> tuple[str, ...]:
     if not delay and not loss and not jitter:
         return ()
+    if delay + jitter > MOST_DELAY:
+        raise ScenarioError(
+            f"links.delay, or a part of flows.rtt: Linux delays packets by at most {MOST_DELAY:g} s on a wire, got "
+            f"{delay + jitter:g}"
+        )
     middle, half = (number(round(x * 1e6, 3)) for x in (delay + jitter / 2, jitter / 2))
     spread = f" {half}us" if jitter else ""
     return (f"qdisc add dev DEV root netem delay {middle}us{spread} limit {NO_LIMIT}{loss}",)
