@@ -31,6 +31,7 @@ _FIRST = 2.0
 #: What is compiled when it is first used: the beginning of a module's name, a name, and seconds on one free core.
 _COMPILED = {
     "tcpdynamics.validation.packet.kernel.loop": ("the packet simulator", 11),
+    "tcpdynamics.validation.packet.kernel.senders.as_linux": ("senders by Linux's rules", 6),
     "tcpdynamics.validation.packet": ("a further mechanism of the packet simulator", 2),
     "tcpdynamics.solvers.trajectories": ("the integrator of trajectories", 14),
     "tcpdynamics.solvers.markov": ("the solver of Markov chains", 10),
