@@ -395,5 +395,5 @@ def test_a_table_calls_the_member_of_the_record():
     for flow.book in range(3):
         answers.append(call(world[0], flow[0], 5.0))
     assert answers == [6.0, 50.0, 6.0]
-    assert list(senders.BOOKS) == ["ns2", "rfc"]
+    assert list(senders.BOOKS) == ["ns2", "rfc", "linux"]
     assert next(iter(queues.DISCIPLINES)) == "droptail"  # the one in the loop

@@ -30,6 +30,8 @@ _TRUTHS = {
     "handshake",
     "sack",
     "timestamps",
+    "loss_probes",
+    "frto",
     "ecn",
     "leap",
     "duplex",
