@@ -137,7 +137,11 @@ def working(text: str) -> Iterator[None]:
     if sys.stderr is None:
         yield
         return
-    with _beating(_Line(text, sys.stderr.isatty())) as line, listening(line), hearing(line.say):
+    with (
+        _beating(_Line(text, sys.stderr.isatty())) as line,
+        listening(line),
+        hearing(lambda told: line.say(told or text)),
+    ):
         yield
 
 

@@ -20,7 +20,7 @@ _span: ContextVar[tuple[Callable[[float], None], float, float] | None] = Context
 
 
 def tell(text: str) -> None:
-    """Say what is being done now, such as how far a search has come whose end nobody knows."""
+    """Say what is being done now, such as how far a search has come whose end nobody knows; "": that is over."""
     words = _words.get()
     if words is not None:
         words(text)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import check
+from tcpdynamics.progress import tell
 from tcpdynamics.solvers.problems import MarkovChain, Reward
 
 from .explore import MOST_STATES, Explored, Instant, Move, Weight, explore
@@ -436,6 +437,7 @@ def compiled(
             _add(steps.setdefault((numbers[step[0]], *step[1:]), {}), weights)
         steps_of.append(steps)
     order = _from_the_lossless(steps_of)
+    tell("")
     renumbered = {old: new for new, old in enumerate(order)}
     states = list(first.values())
     return SenderChain(
