@@ -23,7 +23,7 @@ WORDS = {
     "mtcp": ("0.80", "statements on Table 4 hold"),
     "retransmissions": ("Split: 5 of the places", "changes Jain"),
     "routers": ("Table", "agree with the models"),
-    "linux": ("One switch of Linux at a time", "flows on 1 Mbit/s lose: Linux, switches off"),
+    "linux": ("One switch of Linux at a time", "flows on 1 Mbit/s lose, on Linux: switches off"),
     "linux_sub_packet": ("Statement by statement", "Linux as it comes, CUBIC: "),
     "sender_chain": ("0.2929 for two", "a person's summary of that sender costs"),
 }
