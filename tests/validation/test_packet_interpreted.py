@@ -98,11 +98,11 @@ def several_routes(acks, book, clock):
     return Scenario(flows, None, 3.0, 0.0, epoch=0.1, slice=1.0, links=links, record=EVERYTHING, clock=clock)
 
 
-def queued(queue, **more):
+def queued(queue, values, **more):
     """A discipline on a link with little room, for flows with ECN and without, of both rule books."""
     links = (
-        Link("a", "b", 3e5, 0.01, buffer=12, queue=queue, queue_parameters=QUEUES[queue], **more),
-        Link("b", "c", 2e5, 0.01, buffer_bytes=6000, queue=queue, queue_parameters=QUEUES[queue]),
+        Link("a", "b", 3e5, 0.01, buffer=12, queue=queue, queue_parameters=values, **more),
+        Link("b", "c", 2e5, 0.01, buffer_bytes=6000, queue=queue, queue_parameters=values),
     )
     flows = (
         Flows(2, "sack", source="a", target="c", ecn=True, start_spread=0.1),
@@ -168,6 +168,13 @@ QUEUES = {
     "step": {"threshold": 4},
     "proportional": {"min_threshold": 1, "max_threshold": 9},
 }
+#: The same as Linux does it.
+AS_LINUX = {
+    "red": {"min_threshold": 1, "max_threshold": 6, "p_max": 0.2, "weight": 0.1, "linux": 1},
+    "codel": {"target": 0.01, "linux": 1},
+    "fq_codel": {"queues": 4, "target": 0.01, "quantum": 300, "linux": 1},
+    "pie": {"burst": 0.02, "linux": 1},
+}
 
 
 def scenarios():
@@ -199,8 +206,9 @@ def scenarios():
         (Flows(rules="rfc"),), Bottleneck(2e5, 8), duration=5.0, warm_up=1.0, record=EVERYTHING
     )
     made["network, grid"] = network("grid", "calendar")
-    made |= {queue: queued(queue) for queue in QUEUES}
-    made["priority of retransmissions"] = queued("sfq", priority="retransmissions", priority_buffer=4)
+    made |= {queue: queued(queue, values) for queue, values in QUEUES.items()}
+    made |= {f"{queue} of Linux": queued(queue, values) for queue, values in AS_LINUX.items()}
+    made["priority of retransmissions"] = queued("sfq", QUEUES["sfq"], priority="retransmissions", priority_buffer=4)
     made["priority, shared"] = Scenario(
         (Flows(3, rtt=0.1), Flows(3, "newreno", "rfc", rtt=0.1, jitter=0.004)),
         Bottleneck(3e5, 8, priority="retransmissions"), duration=6.0, warm_up=1.0, record=EVERYTHING,

@@ -32,18 +32,18 @@ DRAWN: dict[str, dict[str, tuple[float, ...]]] = {
         "min_threshold": (2, 0, 0.5), "max_threshold": (15, 6, 1e6), "p_max": (0.1, 1.0, 1e-9),
         "weight": (0.002, 1.0, 0.1),
         "gentle": (0, 1), "bytes": (0, 1), "wait": (0, 1), "mark_p": (1, 0, 0.1), "mean_packet": (500, 1, 100000),
-        "ns2": (0, 1, 2),
+        "ns2": (0, 1, 2), "linux": (0, 1),
     },
     "sfq": {"queues": (16, 1, 2, 3, 500), "perturbation": (0, 0.01, 1.0), "ns2": (0, 1), "lane_limit": (0, 1, 5)},
     "drr": {"queues": (16, 1, 2, 3, 500), "quantum": (1500, 40, 100000), "ns2": (0, 1)},
-    "codel": {"target": (0.005, 1e-9, 0.09), "interval": (0.2, 0.11, 5.0), "mtu": (1500, 0)},
+    "codel": {"target": (0.005, 1e-9, 0.09), "interval": (0.2, 0.11, 5.0), "mtu": (1500, 0), "linux": (0, 1)},
     "fq_codel": {
         "queues": (1024, 1, 2, 3), "quantum": (1514, 40, 100000), "target": (0.005, 1e-9, 0.09),
-        "interval": (0.2, 0.11, 5.0), "mtu": (1500, 0),
+        "interval": (0.2, 0.11, 5.0), "mtu": (1500, 0), "linux": (0, 1),
     },
     "pie": {
         "target": (0.015, 1e-9, 1.0), "update": (0.015, 0.001, 1.0), "alpha": (0.125, 0, 100), "beta": (1.25, 0, 100),
-        "burst": (0.15, 0, 10), "mark_p": (0.1, 0, 1), "mean_packet": (500, 1),
+        "burst": (0.15, 0, 10), "mark_p": (0.1, 0, 1), "mean_packet": (500, 1), "linux": (0, 1),
     },
     "priority": {"queues": (2, 1, 3, 100)},
     "step": {"threshold": (20, 0, 3), "bytes": (0, 1)},
@@ -61,6 +61,8 @@ def scenarios(draw: st.DrawFn) -> Scenario:
     def queue() -> dict[str, Any]:
         name = one_of(*NAMES)
         values = {key: one_of(*some) for key, some in DRAWN[name].items() if one_of(False, True)}
+        if name == "red" and values.get("linux"):
+            values = {key: value for key, value in values.items() if key not in ("gentle", "bytes", "wait", "ns2")}
         limit = one_of(
             {"buffer": 10}, {"buffer": 1}, {"buffer": 50}, {"buffer_bytes": 4000}, {"buffer_bytes": 1}, {}
         )

@@ -57,6 +57,8 @@ QUEUES: dict[str, dict[str, Any] | str] = {
     "CoDel": {"queue": "codel"}, "FQ-CoDel": {"queue": "fq_codel"}, "PIE": {"queue": "pie"},
     "DualPI2": "dualpi2 limit 83 any_ect",
 }  # fmt: skip
+#: Queues of the simulator that have Linux's law beside their own.
+AS_LINUX = ("red", "codel", "fq_codel", "pie")
 #: Size of a packet [byte]; of what every flow has.
 SIZE = 1500
 _FLOW: dict[str, Any] = {"packet_size": SIZE, "window_limit": 1000, "initial_window": 2}
@@ -86,18 +88,22 @@ class Cell:
         return f"{self.name}, {self.kind}" if self.kind != "queue" else self.name
 
     def scenario(self, duration: float, warm_up: float, **sender: Any) -> Scenario:
-        """What is run; the simulator's flows are given more."""
+        """What is run; the simulator's flows are given more, and by Linux's rules its queue is Linux's, too."""
         ecn = self.name == "dctcp"
+        rules = {"linux": 1} if sender.get("rules") == "linux" else {}
         flow = _FLOW | {"control": self.ours or "reno", "ecn": ecn} | sender
         if self.kind == "random losses":
             flows, link = Flows(1, rtt=0.05, start_spread=1.0, **flow), Bottleneck(4e7, 1000, loss=1e-3)
         elif self.kind == "two flows":
-            queue: dict[str, Any] = {"queue": "red", "queue_parameters": _EARLY} if ecn else {}
+            queue: dict[str, Any] = {"queue": "red", "queue_parameters": _EARLY | rules} if ecn else {}
             flows, link = Flows(2, rtt=(0.05, 0.0525), **flow), Bottleneck(1e7, 42, **queue)
         else:
             known = QUEUES[self.name]
             flows = Flows(4, rtt=(0.045, 0.055), **flow)
-            link = Bottleneck(1e7, 84, **({} if isinstance(known, str) else known))
+            queue = {} if isinstance(known, str) else dict(known)
+            if queue.get("queue") in AS_LINUX:
+                queue["queue_parameters"] = queue.get("queue_parameters", {}) | rules
+            link = Bottleneck(1e7, 84, **queue)
         return Scenario((flows,), link, duration, warm_up, self.label, epoch=1.0)
 
 

@@ -1,4 +1,10 @@
-"""CoDel: packets are lost as they leave, while all of an interval have waited longer than a target (RFC 8289)."""
+"""CoDel: packets are lost as they leave, while all of an interval have waited longer than a target (RFC 8289).
+
+With `linux` the law is that of Linux behind a token bucket (include/net/codel_impl.h, sch_tbf.c). The bucket looks at
+the next packet as soon as one goes, so CoDel decides on a packet when it becomes the first, a sending time before it is
+sent; and the gaps between losses shrink by one Newton step for each loss, not by the square root: 100, 50, 56 ms where
+the RFC has 100, 71, 58.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +17,7 @@ import numpy as np
 from tcpdynamics.errors import ScenarioError
 
 from .. import views as at
-from ..jit import inlined
+from ..jit import called, inlined
 from ..losses import lose_held, mark
 from ..parameters import Parameter
 from . import droptail
@@ -27,6 +33,7 @@ PARAMETERS = (
         "interval", "s", "time for which it may be exceeded, about the longest round trip", 0.1, 1e-9, 1e3
     ),
     Parameter("mtu", "B", "bytes that may wait in any case", 1500.0, 0.0, 1e6),
+    Parameter("linux", "", "1: as Linux does, behind a token bucket", 0.0, 0.0, 1.0, whole=True),
 )
 
 RECORDED = {
@@ -37,10 +44,12 @@ RECORDED = {
 #: What the law remembers of one queue.
 MEMORY = [
     *((name, np.float64) for name in RECORDED),
-    *((name, np.float64) for name in ("first_above", "lose_next", "last_count")),
+    *((name, np.float64) for name in ("first_above", "lose_next", "last_count", "inverse_root")),
     ("losing", np.int64),
 ]
-STATE = np.dtype([*MEMORY, *((p.name, np.float64) for p in PARAMETERS)])
+#: The packet that a token bucket looks at, -1 without one; bytes of one that is being taken, and no longer waits.
+AHEAD = [("ahead", np.int64), ("leaving", np.int64)]
+STATE = np.dtype([*MEMORY, *((p.name, np.float64) for p in PARAMETERS), *AHEAD])
 _state = at.part_of("state", STATE)
 
 
@@ -50,6 +59,11 @@ def refuse(values: Mapping[str, float], key: str) -> None:
         raise ScenarioError(
             f"{key}.target must be below {key}.interval = {values['interval']:g} s, got {values['target']:g} s"
         )
+
+
+def prepare(state: Any, lanes: Any, values: Mapping[str, float], way: Any) -> None:
+    """The token bucket looks at no packet."""
+    state["ahead"] = -1
 
 
 @inlined
@@ -69,6 +83,15 @@ def _too_long(w: Any, slot: Any, c: Any, s: Any, left: Any) -> Any:
 
 
 @inlined
+def _gap(c: Any, s: Any) -> Any:
+    """The time to the next loss [s], after `count` of them."""
+    if not s.linux:
+        return s.interval / math.sqrt(c.count)
+    c.inverse_root *= 0.5 * (3.0 - c.count * c.inverse_root * c.inverse_root)
+    return s.interval * c.inverse_root
+
+
+@inlined
 def next_packet(w: Any, line: Any, c: Any, s: Any, pop: Any, waiting_bytes: Any, lane: Any) -> Any:
     """The next packet to send, -1 without any; what the law loses on the way is lost.
 
@@ -82,13 +105,14 @@ def next_packet(w: Any, line: Any, c: Any, s: Any, pop: Any, waiting_bytes: Any,
             c.losing = 0
         while c.losing and w.now >= c.lose_next:
             c.count += 1.0
+            gap = _gap(c, s)
             if mark(w, line, slot):
-                c.lose_next += s.interval / math.sqrt(c.count)
+                c.lose_next += gap
                 return slot
             lose_held(w, line, slot)
             slot = pop(w, line, lane)
             if _too_long(w, slot, c, s, waiting_bytes(w, line, lane, slot)):
-                c.lose_next += s.interval / math.sqrt(c.count)
+                c.lose_next += gap
             else:
                 c.losing = 0
     elif too_long:
@@ -100,10 +124,39 @@ def next_packet(w: Any, line: Any, c: Any, s: Any, pop: Any, waiting_bytes: Any,
         c.losing = 1
         more = c.count - c.last_count
         recent = w.now - c.lose_next < 16.0 * s.interval
-        c.count = more if more > 1.0 and recent else 1.0
-        c.lose_next = w.now + s.interval / math.sqrt(c.count)
+        if more > 1.0 and recent:
+            c.count = more
+            gap = _gap(c, s)
+        else:
+            c.count = c.inverse_root = 1.0
+            gap = s.interval
+        c.lose_next = w.now + gap
         c.last_count = c.count
     return slot
+
+
+@inlined
+def taken(w: Any, line: Any, s: Any, choose: Any) -> Any:
+    """The packet to send; behind a token bucket it was chosen before, and the one after it is now.
+
+    `choose(w, line)` takes the next one off.
+    """
+    if not s.linux:
+        return choose(w, line)
+    slot = s.ahead if s.ahead >= 0 else choose(w, line)
+    s.ahead = -1
+    if slot >= 0:
+        s.leaving = at.event(w, slot).length
+        s.ahead = choose(w, line)
+        s.leaving = 0
+    return slot
+
+
+@inlined
+def look(w: Any, line: Any, s: Any, choose: Any) -> None:
+    """After an arrival: a token bucket looks at it, if the link is busy and no other waits."""
+    if s.linux and line.busy and s.ahead < 0:
+        s.ahead = choose(w, line)
 
 
 @inlined
@@ -112,8 +165,20 @@ def _pop(w: Any, line: Any, lane: Any) -> Any:
 
 
 @inlined
+def bytes_behind(w: Any, line: Any, s: Any, slot: Any) -> Any:
+    """What waits on the whole link behind a packet that was taken off."""
+    return line.waiting_bytes - s.leaving - at.event(w, slot).length if slot >= 0 else 0
+
+
+@inlined
 def _waiting_bytes(w: Any, line: Any, lane: Any, slot: Any) -> Any:
-    return line.waiting_bytes - at.event(w, slot).length if slot >= 0 else 0
+    return bytes_behind(w, line, _state(w, line, 0), slot)
+
+
+@called
+def _choose(w: Any, line: Any) -> Any:
+    s = _state(w, line, 0)
+    return next_packet(w, line, s, s, _pop, _waiting_bytes, 0)
 
 
 def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
@@ -121,10 +186,12 @@ def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
     return 1 if droptail.admits(w, line, at.event(w, slot).length, busy) else 0
 
 
-put = droptail.put
+def put(w: Any, line: Any, slot: Any) -> None:
+    """A packet joins the end."""
+    droptail.put(w, line, slot)
+    look(w, line, _state(w, line, 0), _choose)
 
 
 def take(w: Any, line: Any) -> Any:
     """The law decides whom to lose, or mark, before it sends the next."""
-    s = _state(w, line, 0)
-    return next_packet(w, line, s, s, _pop, _waiting_bytes, 0)
+    return taken(w, line, _state(w, line, 0), _choose)

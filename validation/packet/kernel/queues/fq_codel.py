@@ -1,4 +1,8 @@
-"""FQ-CoDel: flows are hashed into lanes, served by deficit round robin, new ones first; CoDel in each (RFC 8290)."""
+"""FQ-CoDel: flows are hashed into lanes, served by deficit round robin, new ones first; CoDel in each (RFC 8290).
+
+With `linux` as CoDel, and `mtu` is compared with what waits in all lanes, not in one (sch_fq_codel.c): lanes of a
+packet or two lose as well.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import views as at
-from ..jit import inlined
+from ..jit import called, inlined
 from ..losses import lose_held
 from ..parameters import Parameter
 from . import codel
@@ -39,6 +43,7 @@ STATE = np.dtype(
         *((name, np.float64) for name in RECORDED),
         *((p.name, np.float64) for p in PARAMETERS),
         *((name, np.int64) for name in ("new_head", "new_tail", "old_head", "old_tail")),
+        *codel.AHEAD,
     ]
 )
 _state = at.part_of("state", STATE)
@@ -47,8 +52,8 @@ refuse = codel.refuse
 
 
 def prepare(state: Any, lanes: Any, values: Mapping[str, float], way: Any) -> None:
-    """Both lists are empty."""
-    state["new_head"] = state["old_head"] = -1
+    """Both lists are empty, and the token bucket looks at no packet."""
+    state["new_head"] = state["old_head"] = state["ahead"] = -1
 
 
 @inlined
@@ -86,29 +91,6 @@ def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
     return 1
 
 
-def put(w: Any, line: Any, slot: Any) -> None:
-    """A packet joins its lane; if the buffer is too full, the lane with most bytes loses half, from its head.
-
-    At most 64 packets, as section 4.1 of the RFC has it.
-    """
-    s = _state(w, line, 0)
-    i = hashed(line.key, np.int64(at.event(w, slot).flow), line.n_lanes)
-    q = lane(w, line, i)
-    append(w, q, slot)
-    if q.turn == IDLE:
-        q.credit = np.int64(s.quantum)
-        _append(w, line, s, i, NEW)
-        s.lanes += 1.0
-    while line.waiting > 0 and overfull(line):
-        fullest = 0
-        for other in range(line.n_lanes):
-            if lane(w, line, other).bytes > lane(w, line, fullest).bytes:
-                fullest = other
-        q = lane(w, line, fullest)
-        for _ in range(min((q.packets + 1) // 2, 64)):
-            lose_held(w, line, pop(w, q))
-
-
 @inlined
 def _pop(w: Any, line: Any, q: Any) -> Any:
     return pop(w, q)
@@ -116,10 +98,12 @@ def _pop(w: Any, line: Any, q: Any) -> Any:
 
 @inlined
 def _waiting_bytes(w: Any, line: Any, q: Any, slot: Any) -> Any:
-    return q.bytes
+    s = _state(w, line, 0)
+    return codel.bytes_behind(w, line, s, slot) if s.linux else q.bytes
 
 
-def take(w: Any, line: Any) -> Any:
+@called
+def _choose(w: Any, line: Any) -> Any:
     """The next packet of the first lane that has credit; CoDel may lose some before it."""
     s = _state(w, line, 0)
     while True:
@@ -144,3 +128,32 @@ def take(w: Any, line: Any) -> Any:
         q.credit -= at.event(w, slot).length
         s.delay = q.delay
         return slot
+
+
+def put(w: Any, line: Any, slot: Any) -> None:
+    """A packet joins its lane; if the buffer is too full, the lane with most bytes loses half, from its head.
+
+    At most 64 packets, as section 4.1 of the RFC has it.
+    """
+    s = _state(w, line, 0)
+    i = hashed(line.key, np.int64(at.event(w, slot).flow), line.n_lanes)
+    q = lane(w, line, i)
+    append(w, q, slot)
+    if q.turn == IDLE:
+        q.credit = np.int64(s.quantum)
+        _append(w, line, s, i, NEW)
+        s.lanes += 1.0
+    while line.waiting > (s.ahead >= 0) and overfull(line):
+        fullest = 0
+        for other in range(line.n_lanes):
+            if lane(w, line, other).bytes > lane(w, line, fullest).bytes:
+                fullest = other
+        q = lane(w, line, fullest)
+        for _ in range(min((q.packets + 1) // 2, 64)):
+            lose_held(w, line, pop(w, q))
+    codel.look(w, line, s, _choose)
+
+
+def take(w: Any, line: Any) -> Any:
+    """The lanes decide whose turn it is, CoDel whom to lose, or mark, before."""
+    return codel.taken(w, line, _state(w, line, 0), _choose)

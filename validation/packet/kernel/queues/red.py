@@ -1,7 +1,7 @@
 """RED: packets are lost, or marked, the likelier the longer the mean queue (Floyd and Jacobson 1993).
 
 The mean counts what waits, without the packet being sent, in packets or in bytes. With `ns2` the arithmetic is that of
-ns-2.35, which differs from the paper's where noted below.
+ns-2.35, with `linux` that of Linux's sch_red behind a token bucket; they differ from the paper's where noted below.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ PARAMETERS = (
         "mean_packet", "B", "packet by which bytes and idle times are measured", 500.0, 1.0, 1e6, whole=True
     ),
     Parameter("ns2", "", "1: as ns-2.35 does; 2: and with its random numbers", 0.0, 0.0, 2.0, whole=True),
+    Parameter("linux", "", "1: as Linux does, behind a token bucket", 0.0, 0.0, 1.0, whole=True),
 )
 
 #: What is recorded over time: the first fields of the state, with unit and meaning.
@@ -60,8 +61,12 @@ STATE = np.dtype(
     [
         *((name, np.float64) for name in RECORDED),
         *((p.name, np.float64) for p in PARAMETERS),
-        # thresholds in the unit of the queue; lines of the law: p_max (slope q + offset), gentle: rise q + floor
-        *((name, np.float64) for name in ("low", "high", "slope", "offset", "rise", "floor", "per_second")),
+        # thresholds in the unit of the queue; lines of the law: p_max (slope q + offset), gentle: rise q + floor;
+        # Linux's draw for the gap to the next loss
+        *(
+            (name, np.float64)
+            for name in ("low", "high", "slope", "offset", "rise", "floor", "per_second", "gap")
+        ),
         *((name, np.int64) for name in ("count", "count_bytes", "above")),
         *ns2_draws.FIELDS,
     ]
@@ -70,12 +75,15 @@ _state = at.part_of("state", STATE)
 
 
 def refuse(values: Mapping[str, float], key: str) -> None:
-    """Thresholds in the wrong order."""
+    """Thresholds in the wrong order; what Linux does not have."""
     if not values["min_threshold"] < values["max_threshold"]:
         raise ScenarioError(
             f"{key}.min_threshold must be below {key}.max_threshold = {values['max_threshold']:g}, got "
             f"{values['min_threshold']:g}"
         )
+    other = [name for name in ("gentle", "bytes", "wait", "ns2") if values["linux"] and values[name]]
+    if other:
+        raise ScenarioError(f"{key}.{other[0]}: Linux's RED has no such thing; leave it out, or {key}.linux")
 
 
 def prepare(state: Any, lanes: Any, values: Mapping[str, float], way: Any) -> None:
@@ -174,12 +182,40 @@ def _as_ns2(w: Any, line: Any, s: Any, size: Any, held: Any, busy: Any) -> Any:
     return True
 
 
+@called
+def _as_linux(line: Any, s: Any, held: Any) -> Any:
+    """The same as Linux does it (include/net/red.h).
+
+    One number is drawn for each gap, and a packet chosen as soon as the share times the packets since reaches it: the
+    gaps of the paper where the share stays, others where it rises and falls. The first packet above the lower
+    threshold passes. A token bucket only looks at the first packet, so that RED never hears that the link is idle.
+    """
+    s.average += s.weight * (held - s.average)
+    s.share = 0.0
+    if s.average < s.low:
+        s.count = -1
+        return False
+    s.share = _share(s)
+    if s.average >= s.high:
+        s.count = -1
+        return True
+    s.count += 1
+    if s.count > 0 and s.share * s.count < s.gap:
+        return False
+    chosen = s.count > 0
+    s.count = 0
+    s.gap = _draw(line, s)
+    return chosen
+
+
 def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
     """The mean queue moves on, and decides; a full queue has the last word."""
     s = _state(w, line, 0)
     size = np.int64(at.event(w, slot).length)
     held = np.float64(line.waiting_bytes if s.bytes else line.waiting)
-    if s.ns2:
+    if s.linux:
+        chosen = _as_linux(line, s, held)
+    elif s.ns2:
         chosen = _as_ns2(w, line, s, size, held, busy)
     else:
         chosen = _published(w, line, s, size, held, busy)
@@ -187,8 +223,9 @@ def admits(w: Any, line: Any, slot: Any, busy: Any) -> Any:
         return 0
     if droptail.admits(w, line, size, busy):
         return 1
-    s.count = 0
-    s.count_bytes = 0
+    if not s.linux:
+        s.count = 0
+        s.count_bytes = 0
     return 0
 
 
