@@ -36,7 +36,7 @@ def tab(tab: Page) -> Page:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def with_figures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page as a file, with the figures of models."""
     folder = tmp_path_factory.mktemp("site") / "pages"
     done = CliRunner().invoke(cli, ["explore", "--export", str(folder), "--figures"], catch_exceptions=False)
@@ -128,10 +128,15 @@ def test_who_waits_too_long_is_told_to_ask_again(monkeypatch: pytest.MonkeyPatch
     assert first is not None and claims.drawn("sub_packet.idle") is first
 
 
-def test_from_disk_every_verdict_and_figure_is_there(tab: Page, whole: Path) -> None:
-    assert whole.stat().st_size < 4_000_000
-    tab.goto(f"{whole.as_uri()}#verdict=holds&open={QUICK}")
+@pytest.mark.slow
+def test_from_disk_every_figure_is_there(tab: Page, with_figures: Path) -> None:
+    assert with_figures.stat().st_size < 4_000_000
+    tab.goto(f"{with_figures.as_uri()}#verdict=holds&open={QUICK}")
     tab.wait_for_selector(f"[id='{QUICK}'] .plot .main-svg")
+
+
+def test_from_disk_every_verdict_is_there(tab: Page, files: Path) -> None:
+    tab.goto(f"{(files / 'claims.html').as_uri()}#verdict=holds&open={QUICK}")
     assert rows(tab) == [name for name in CLAIMS if RECORDED[name]["verdict"] == "holds"]
     tab.locator("#filter-verdict").select_option("all")
     verdicts = tab.locator(".verdict").all_inner_texts()
@@ -151,9 +156,9 @@ def test_from_disk_every_verdict_and_figure_is_there(tab: Page, whole: Path) -> 
         pytest.param("dark", 1280, marks=pytest.mark.slow),
     ],
 )
-def test_the_page_is_accessible_and_fits(tab: Page, whole: Path, scheme: Any, width: int) -> None:
+def test_the_page_is_accessible_and_fits(tab: Page, server: str, scheme: Any, width: int) -> None:
     def fill() -> None:
-        tab.goto(f"{whole.as_uri()}#open={QUICK}")
+        tab.goto(f"{server}/claims?open={QUICK}")
         tab.wait_for_selector(".plot .main-svg")
 
     legible(tab, width, scheme, fill)

@@ -392,11 +392,12 @@ def test_two_stable_sides_of_a_plane_and_two_unstable_ones() -> None:
         )
 
 
+@pytest.mark.parametrize("draws", [9, pytest.param(25, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind, n", [(Map, 2), (Map, 3), (ODE, 3), (ODE, 4)])
-def test_verdicts_on_several_states_hold_in_simulation(kind: type[Any], n: int) -> None:
+def test_verdicts_on_several_states_hold_in_simulation(kind: type[Any], n: int, draws: int) -> None:
     """Some must be decided, each way, and none against the orbits."""
     count = {STABLE: 0, UNSTABLE: 0, UNKNOWN: 0}
-    for seed in range(25):
+    for seed in range(draws):
         rng = np.random.default_rng(seed)
         matrix = rng.normal(size=(n, n)) * (0.5 if kind is Map else 0.8)
         matrix -= 0.0 if kind is Map else 1.2 * np.eye(n)
@@ -407,7 +408,8 @@ def test_verdicts_on_several_states_hold_in_simulation(kind: type[Any], n: int) 
         if verdict != UNKNOWN:
             simulated = long_run(*parts, is_map=kind is Map, steps=1500)
             assert np.sign(simulated) == verdict or (abs(simulated) < 0.02 and verdict == UNSTABLE), seed
-    assert count[STABLE] >= 3 and count[UNSTABLE] >= 3
+    least = draws // 8
+    assert count[STABLE] >= least and count[UNSTABLE] >= least
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_links_are_wires_with_queue_and_delay_apart() -> None:
 @pytest.mark.parametrize("name", ["red", "sfq", "codel", "fq_codel", "pie"])
 def test_a_discipline_stands_under_a_bucket_of_one_packet(name: str) -> None:
     first, second = queue(Link("a", "b", 1e6, 0.01, 20, queue=name), 500)
-    assert first[0][0] == "qdisc add dev DEV root handle 1: tbf rate 1000000bit burst 500 limit 100000000"
+    assert first[0][0] == "qdisc add dev DEV root handle 1: tbf rate 1000000bit burst 501 limit 100000000"
     assert f"handle 10: {name} limit " in first[0][1]
     assert "delay 14000.0us" in second[0][0]  # and the sending time of a packet
 
@@ -113,7 +113,7 @@ def test_dualpi2_is_made_by_the_guest_where_tc_lacks_the_word() -> None:
     given = scenario(Flows(rtt=0.1, packet_size=1500))
     told = case(given, plan(given, 1, TODAY, disciplines={"bottleneck": "dualpi2 limit 100 any_ect"}))
     assert lines(told, "tc", "r1") == [
-        "qdisc add dev d0 root handle 1: tbf rate 1000000bit burst 1500 limit 100000000"
+        "qdisc add dev d0 root handle 1: tbf rate 1000000bit burst 1501 limit 100000000"
     ]
     (one,) = told["disciplines"]
     assert (one["space"], one["device"], one["kind"]) == ("r1", "d0", "dualpi2")

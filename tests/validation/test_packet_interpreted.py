@@ -246,16 +246,16 @@ def scenarios():
 
 
 def digests(part):
-    """Name -> a hash of every variable's bytes, and the packets sent and lost; of "every third" scenario, or "all"."""
+    """Name -> a hash of every variable's bytes, and the packets sent and lost; of "every fifth" scenario, or "all"."""
     found = {}
-    for name, scenario in list(scenarios().items())[:: 3 if part == "every third" else 1]:
+    for name, scenario in list(scenarios().items())[:: 5 if part == "every fifth" else 1]:
         result = simulate(scenario)
         variables = {str(v): hashlib.sha256(result[v].values.tobytes()).hexdigest() for v in result.data_vars}
         found[name] = (variables, int(result["sent"].sum()), int(result["dropped"].sum()))
     return found
 
 
-@pytest.mark.parametrize("part", ["every third", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("part", ["every fifth", pytest.param("all", marks=pytest.mark.slow)])
 def test_interpreted_runs_equal_compiled_ones(part):
     done = subprocess.run(
         [sys.executable, __file__, part],

@@ -89,7 +89,7 @@ def follow(explored: Explored, loss: float, instants: int, seed: int) -> None:
         count += 1
 
 
-SMALL: list[dict[str, Any]] = [
+SMALL: list[Any] = [
     *({"sender": s, "rules": r, "window": 4, "backoff_cap": 3}
       for r in ("rfc", "ns2") for s in ("tahoe", "reno", "newreno", "sack")),
     {"sender": "sack", "rules": "rfc", "window": 5, "backoff_cap": 2, "limited_transmit": True},
@@ -99,7 +99,10 @@ SMALL: list[dict[str, Any]] = [
     {"sender": "reno", "rules": "rfc", "window": 3, "backoff_cap": 1, "delayed_ack": 0.5, "tick": 0.5},
     {"sender": "reno", "rules": "rfc", "window": 2, "backoff_cap": 1, "ack_loss": True, "tick": 0.5},
     {"sender": "sack", "rules": "rfc", "window": 3, "timeout": 2.5},
-    {"sender": "sack", "rules": "ns2", "window": 6, "backoff_cap": 1, "tick": 1.0, "grain": 0.5},
+    pytest.param(
+        {"sender": "sack", "rules": "ns2", "window": 6, "backoff_cap": 1, "tick": 1.0, "grain": 0.5},
+        marks=pytest.mark.slow,
+    ),
 ]  # fmt: skip
 
 

@@ -321,21 +321,17 @@ class LinuxControls(Comparison):
 def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
     """What is compared, of one run of either.
 
-    The queueing delay is that before a packet begins to be sent: in Linux what packets take beyond the link without a
-    queue, in the simulator by Little's law.
+    The queueing delay is that before a packet begins to be sent, of those that are: in Linux what packets take beyond
+    the link without a queue, in the simulator what round trips do.
     """
     assert scenario.bottleneck is not None
     (group,) = scenario.flows
     measured = scenario.duration - scenario.warm_up
     goodput = run["goodput"].values.astype(float)
     rate = scenario.bottleneck.rate
-    if "transit_time" in run:
-        least = np.linspace(*group.rtts(), group.count) / 2 + 8 * group.packet_size / rate
-        weights = goodput / goodput.sum()
-        delay = float(((run["transit_time"].values - least) * weights).sum())
-    else:
-        passed = (run["link_arrived"] - run["link_dropped"]).values[0] / measured
-        delay = float(run["link_mean_queue"].values[0] / passed)
+    rtt = np.linspace(*group.rtts(), group.count)
+    taken = run["transit_time"] - rtt / 2 if "transit_time" in run else run["mean_rtt"] - rtt
+    delay = float(np.average(taken.values - 8 * group.packet_size / rate, weights=goodput))
     return [
         float(run["goodput_rate"].values.sum() / rate),
         float(run["dropped"].values.sum() / run["sent"].values.sum()),

@@ -2,11 +2,13 @@
 
 A queue in which packets are counted is netem's: it holds a packet until its last bit is sent, so its limit counts the
 one being sent, as ours does. A discipline stands under a token bucket of one packet, which lets a packet go when it
-would begin to be sent; a wire behind it adds the time that sending takes.
+would begin to be sent; a wire behind it adds the time that sending takes. The bucket has room for some bytes more:
+timers of a clock with steps come late, and what a full bucket could not take would make the link slower.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +23,8 @@ from . import dualpi2
 
 #: Longest delay of a wire [s]: `tc` counts it in 32 bits.
 MOST_DELAY = 270.0
+#: Steps of the kernel's clock and of `tc`'s sizes of buckets, together [s].
+CLOCK_STEPS = 320e-9
 #: Packets that a queue without a limit holds.
 NO_LIMIT = 100_000_000
 #: Disciplines of a scenario that Linux has.
@@ -108,8 +112,9 @@ def queue(link: Link, largest: int, words: str | None = None) -> Iterator[Stage]
         return
     if loss:
         yield _netem(0.0, loss), False
+    room = math.ceil(link.rate * CLOCK_STEPS / 8)
     lines = (
-        f"qdisc add dev DEV root handle 1: tbf rate {rate} burst {largest} limit {NO_LIMIT}",
+        f"qdisc add dev DEV root handle 1: tbf rate {rate} burst {largest + room} limit {NO_LIMIT}",
         f"qdisc add dev DEV parent 1: handle 10: {words or _discipline(link, largest)}",
     )
     yield lines, True
@@ -205,8 +210,6 @@ def red_burst(weight: float, least: float) -> int:
     >>> red_burst(0.002, 5.0)
     48
     """
-    import math
-
     power = max(1, round(-math.log2(weight)))
     for burst in range(1, 1_000_000):
         if burst + 1 - least > 0 and _red_power(burst, least) == power:

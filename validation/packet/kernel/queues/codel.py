@@ -36,6 +36,9 @@ PARAMETERS = (
     Parameter("linux", "", "1: as Linux does, behind a token bucket", 0.0, 0.0, 1.0, whole=True),
 )
 
+#: Of the root that Linux keeps; its unit of time [s]. They decide where intervals are whole sending times.
+LAST_BIT, TICK = 2.0**-16, 1.024e-6
+
 RECORDED = {
     "delay": ("s", "how long the packet waited that left last"),
     "count": ("1", "CoDel's losses or marks since it last began to lose"),
@@ -83,12 +86,18 @@ def _too_long(w: Any, slot: Any, c: Any, s: Any, left: Any) -> Any:
 
 
 @inlined
+def _in_ticks(c: Any, s: Any) -> Any:
+    return math.floor(math.floor(s.interval / TICK) * c.inverse_root) * TICK
+
+
+@inlined
 def _gap(c: Any, s: Any) -> Any:
-    """The time to the next loss [s], after `count` of them."""
+    """The time to the next loss [s], after `count` of them; Linux keeps 16 bits of the root."""
     if not s.linux:
         return s.interval / math.sqrt(c.count)
-    c.inverse_root *= 0.5 * (3.0 - c.count * c.inverse_root * c.inverse_root)
-    return s.interval * c.inverse_root
+    root = 0.5 * c.inverse_root * (3.0 - c.count * c.inverse_root * c.inverse_root)
+    c.inverse_root = math.floor(root / LAST_BIT) * LAST_BIT
+    return _in_ticks(c, s)
 
 
 @inlined
@@ -128,8 +137,9 @@ def next_packet(w: Any, line: Any, c: Any, s: Any, pop: Any, waiting_bytes: Any,
             c.count = more
             gap = _gap(c, s)
         else:
-            c.count = c.inverse_root = 1.0
-            gap = s.interval
+            c.count = 1.0
+            c.inverse_root = 1.0 - LAST_BIT
+            gap = _in_ticks(c, s) if s.linux else s.interval
         c.lose_next = w.now + gap
         c.last_count = c.count
     return slot
