@@ -78,6 +78,12 @@ def test_by_linuxs_rules_reno_and_cubic_and_most_queues_are_nearer_than_by_the_r
         )
 
 
+@pytest.mark.parametrize("queue", ["drop-tail", "RED", "SFQ", "FQ-CoDel", "PIE"])
+def test_queues_by_linuxs_rules_are_linuxs_in_all_quantities(result: xr.Dataset, queue: str) -> None:
+    verdicts = result.verdict.sel(cell=queue, ours="simulator, Linux's rules")
+    assert (verdicts == "agrees").all()
+
+
 def test_the_page_has_these_numbers(result: xr.Dataset) -> None:
     page = (Path(__file__).parents[2] / "docs/linux.md").read_text(encoding="utf-8")
     rows = re.findall(
@@ -94,7 +100,7 @@ def test_the_page_has_these_numbers(result: xr.Dataset) -> None:
         assert float(delay) == pytest.approx(1e3 * float(one.sel(quantity="queueing delay")), abs=0.051)
 
 
-def test_queueing_delay_by_littles_law_is_that_of_packets() -> None:
+def test_queueing_delay_by_round_trips_is_that_of_packets() -> None:
     """Of two flows: what the packets that were sent once took beyond the way, weighted by how many they are."""
     (one,) = (cell for cell in cells() if cell.label == "reno, two flows")
     scenario = dataclasses.replace(
