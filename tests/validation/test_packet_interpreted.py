@@ -208,7 +208,9 @@ def scenarios():
     made["network, grid"] = network("grid", "calendar")
     made |= {queue: queued(queue, values) for queue, values in QUEUES.items()}
     made |= {f"{queue} of Linux": queued(queue, values) for queue, values in AS_LINUX.items()}
-    made["priority of retransmissions"] = queued("sfq", QUEUES["sfq"], priority="retransmissions", priority_buffer=4)
+    made["priority of retransmissions"] = queued(
+        "sfq", QUEUES["sfq"], priority="retransmissions", priority_buffer=4
+    )
     made["priority, shared"] = Scenario(
         (Flows(3, rtt=0.1), Flows(3, "newreno", "rfc", rtt=0.1, jitter=0.004)),
         Bottleneck(3e5, 8, priority="retransmissions"), duration=6.0, warm_up=1.0, record=EVERYTHING,

@@ -62,7 +62,9 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         name = one_of(*NAMES)
         values = {key: one_of(*some) for key, some in DRAWN[name].items() if one_of(False, True)}
         if name == "red" and values.get("linux"):
-            values = {key: value for key, value in values.items() if key not in ("gentle", "bytes", "wait", "ns2")}
+            values = {
+                key: value for key, value in values.items() if key not in ("gentle", "bytes", "wait", "ns2")
+            }
         limit = one_of(
             {"buffer": 10}, {"buffer": 1}, {"buffer": 50}, {"buffer_bytes": 4000}, {"buffer_bytes": 1}, {}
         )
