@@ -310,6 +310,7 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
             path = ", ".join(" > ".join(way) for way in group.routes)
     else:
         path = f"RTT {_seconds(low)}" + ("" if low == high else f" to {_seconds(high)}")
+    own = group.rules != "linux"  # whose ways of these can be set
     rules = "" if group.open_loop else f" as in {BOOKS[group.rules].CALLED}"
     words = [f"{group.sender}{rules}", path, f"packets of {group.packet_size} B"]
     if group.open_loop:
@@ -329,12 +330,18 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
             f"control {group.control}{_rule_numbers(group)}",
             f"window {s['initial_window']} to {group.window_limit}",
             f"RTO {_seconds(s['min_rto'])} to {_seconds(s['max_rto'])}, first {_seconds(s['initial_rto'])}, "
-            f"back-off to {group.max_backoff}, tick {_seconds(s['timer_granularity'])}",
+            + (
+                f"back-off to {group.max_backoff}, tick {_seconds(s['timer_granularity'])}"
+                if own
+                else "Linux's ticks"
+            ),
             "RTT by timestamps" if group.timestamps else "RTT of one segment at a time",
             f"acks of {group.ack_size} B, delayed {_seconds(group.delayed_ack) if group.delayed_ack else 'never'}",
             f"SACK {_on(s['sack'])}",
             *(["ECN on"] if group.ecn else []),
-            f"limited transmit {_on(group.limited_transmit)}",
+            f"limited transmit {_on(group.limited_transmit)}"
+            if own
+            else f"loss probes {_on(group.loss_probes)}, F-RTO {_on(group.frto)}",
             f"handshake {_on(s['handshake'])}",
         ]
     for key in ("jitter", "overhead"):

@@ -306,7 +306,9 @@ def validate_ns2(live: bool, tied: bool, grid: bool, as_json: bool, output: Path
 
 @validate.command("linux")
 @click.option(
-    "--live", is_flag=True, help="Run Linux now (half an hour) instead of taking its recorded results."
+    "--live",
+    is_flag=True,
+    help="Run Linux now (15 minutes on two cores) instead of taking its recorded results.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @_netcdf_option
@@ -329,7 +331,10 @@ def validate_linux(live: bool, as_json: bool, output: Path | None, force: bool) 
         click.echo(json.dumps(_document(result, text)))
         return
     for n in result.flows.values:
-        click.echo(f"{n} flows; each quantity: mean, half the width of its 95 % interval")
+        click.echo(
+            f"{n} flows; each quantity: mean, half the width of its 95 % interval; *: the simulator differs from Linux "
+            "(Linux's: by its rules)"
+        )
         for line in linux.table(result, int(n)):
             click.echo(line)
         click.echo()
@@ -342,7 +347,7 @@ def _fluid_command(name: str) -> click.Command:
     live = click.Option(
         ["--live"],
         is_flag=True,
-        help="Run Linux now (up to an hour) instead of taking its recorded results.",
+        help="Run Linux now (10 to 45 minutes) instead of taking its recorded results.",
     )
     command = click.Command(
         name,

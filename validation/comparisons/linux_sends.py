@@ -326,18 +326,20 @@ class LinuxSends(Comparison):
             f"{name} {round(float(result.changed.sel(switch=name).sum()) * settings['switched'])}"
             for name in map(str, result.switch.values)
         ]
-        total = settings["switched"] * result.sizes["sender"]
+        total = f"{settings['switched']} lists with each of {result.sizes['sender']} senders"
         followed = [
             f"{name} {round(float(result.followed.sel(switch=name).sum()) * settings['switched'])}"
             for name in SWITCHED
         ]
         return (
-            f"Linux {result.attrs['linux']}. {'. '.join(parts)}.\n\n"
-            f"What decides the first difference (ours by {last.ours.item()}): {'; '.join(sizes)}.\n\n"
+            f"Linux {result.attrs['linux']}, {n} lists of lost packets for each sender.\n\n"
+            + "\n\n".join(f"{part}." for part in parts)
+            + f"\n\nWhat decides the first difference (ours by {last.ours.item()}): {'; '.join(sizes)}.\n\n"
             f"Timeouts come up to {1e3 * float(last.ticks.max()):.0f} ms late by the timer wheel; all else of what "
             f"agrees is within {1e6 * float((last.offset - last.ticks).max()):.0f} microseconds.\n\n"
-            f"Of {total} lists, those in which Linux sends otherwise with one switch on: {', '.join(switches)}.\n\n"
-            f"Of {total} lists, those in which ours by Linux's rules, with the switch, send as Linux: "
+            f"Of the first {total}, the runs in which Linux sends otherwise with one switch on: "
+            f"{', '.join(switches)}.\n\n"
+            f"Of the same, the runs in which ours by Linux's rules, with the switch, send as Linux: "
             f"{', '.join(followed)}."
         )
 

@@ -25,7 +25,7 @@ from tcpdynamics.progress import tracked
 from ..linux import OLD, TODAY, LinuxSwitches, run_linux
 from ..packet import Bottleneck, Flows, Record, Scenario, simulate
 from ..statistics import mean_interval, two_sample
-from .comparison import Comparison, check_length, counts, grade
+from .comparison import Comparison, Verdict, check_length, counts, grade
 from .linux_record import kernel, key, recorded
 
 if TYPE_CHECKING:
@@ -58,6 +58,16 @@ PAIRS = {
     "simulator, Linux's rules": "Linux as it comes, Reno",
     "simulator, Linux's rules, CUBIC": "Linux as it comes, CUBIC",
     "simulator, RFCs": "Linux, switches off",
+}
+#: Of senders, in a table.
+SHORT = {
+    "Linux as it comes, Reno": "Reno",
+    "Linux as it comes, CUBIC": "CUBIC",
+    "Linux as it comes, BBR": "BBR",
+    "simulator, Linux's rules, switches off": "Linux's: off",
+    "simulator, Linux's rules": "Linux's: Reno",
+    "simulator, Linux's rules, CUBIC": "Linux's: CUBIC",
+    "simulator, RFCs, timeouts of 0.6 s": "RFCs, 0.6 s",
 }
 #: What is turned on alone, from the switches off.
 SWITCHES: dict[str, dict[str, Any]] = {
@@ -172,16 +182,14 @@ class PacketsVsLinux(Comparison):
             self.seeds * sum(self.scenario(n, {}).work for n in self.flows) * (len(LINUX) + len(SIMULATED)),
             "give fewer seeds or flows, or shorten them",
         )
-        theirs = self._runs(live)
-        senders = {
-            name: xr.concat([theirs[name, n] for n in self.flows], xr.Variable("flows", list(self.flows)))
-            for name in LINUX
-        }
-        for name in tracked(list(SIMULATED)):
-            senders[name] = xr.concat(
-                [self._ours(n, SIMULATED[name]) for n in self.flows],
-                xr.Variable("flows", list(self.flows)),
-            )
+        numbers = xr.Variable("flows", list(self.flows))
+        senders: dict[str, xr.DataArray] = {}
+        for step in tracked(["Linux", *SIMULATED]):  # one loop: the share that is done is of all
+            if step == "Linux":
+                theirs = self._runs(live)
+                senders |= {name: xr.concat([theirs[name, n] for n in self.flows], numbers) for name in LINUX}
+            else:
+                senders[step] = xr.concat([self._ours(n, SIMULATED[step]) for n in self.flows], numbers)
         runs = xr.concat(list(senders.values()), xr.Variable("sender", list(senders)))
         means = mean_interval(runs, level=self.level)
         two = xr.concat(
@@ -332,7 +340,7 @@ class PacketsVsLinux(Comparison):
             loss, silent = (_interval(one.sel(quantity=q)) for q in ("loss rate", "silent round trips"))
             parts.append(
                 f"{name}: loss {loss}, silent {silent} (printed chain at that loss {float(one.printed):.3f}, the "
-                f"simulator's sender's {float(one.compiled):.3f})"
+                f"simulator's sender's {float(one.compiled):.3f})."
             )
         moved = result.sel(quantity="loss rate")
         switches = [
@@ -341,14 +349,26 @@ class PacketsVsLinux(Comparison):
             for part in [moved.sel(switch=name)]
         ]
         return (
-            f"Linux {result.attrs['linux']}. {at} flows, means with {float(result.attrs['level']):.0%} intervals. "
-            f"{'; '.join(parts)}.\n\n"
-            f"Each switch of Linux alone, change of the loss rate: {'; '.join(switches)}.\n\n"
-            + "; ".join(
-                f"{PAIRS[name]} less {name}: {counts(result.verdict.sel(pair=name))}" for name in PAIRS
+            f"Linux {result.attrs['linux']}. {at} flows, means with {float(result.attrs['level']):.0%} intervals.\n\n"
+            + "\n\n".join(parts)
+            + f"\n\nEach switch of Linux alone, change of the loss rate: {'; '.join(switches)}.\n\n"
+            + "\n\n".join(
+                f"{PAIRS[name]} less {name}: {counts(result.verdict.sel(pair=name))}{_which(result, name)}."
+                for name in PAIRS
             )
-            + "."
         )
+
+
+def _which(result: xr.Dataset, pair: str) -> str:
+    """The quantities that differ, where they are few."""
+    verdicts = result.verdict.sel(pair=pair)
+    found = [
+        f"{quantity} of {flows} flows"
+        for flows in verdicts.flows.values
+        for quantity in verdicts["quantity"].values
+        if verdicts.sel(flows=flows, quantity=quantity) == Verdict.DIFFERS.value
+    ]
+    return f" ({'; '.join(found)})" if 0 < len(found) <= 6 else ""
 
 
 def _interval(part: xr.Dataset) -> str:
@@ -356,19 +376,23 @@ def _interval(part: xr.Dataset) -> str:
 
 
 def table(result: xr.Dataset, flows: int) -> list[str]:
-    """Lines of text: a row a quantity, a column a sender."""
+    """Lines of text: a row a quantity, a column a sender; Linux, then the simulator, whose differences have a star."""
     part = result.sel(flows=flows)
-    names = [str(name) for name in result.sender.values]
-    words = [f"{i}" for i in range(1, len(names) + 1)]
-    lines = [f"  {i}: {name}" for i, name in zip(words, names, strict=True)]
-    lines.append(f"{'quantity':24s}{'unit':5s}" + "".join(f"{i:>18s}" for i in words))
-    for quantity, unit in QUANTITIES.items():
-        cells = []
-        for name in names:
-            one = part.sel(sender=name, quantity=quantity)
-            half = (float(one.mean_high) - float(one.mean_low)) / 2
-            cells.append(f"{float(one['mean']):11.4g} \N{PLUS-MINUS SIGN}{half:5.2g}")
-        lines.append(f"{quantity:24s}{unit:5s}" + "".join(f"{cell:>18s}" for cell in cells))
+    lines = []
+    for start, head in (("Linux", "Linux"), ("simulator", "simulator")):
+        names = [name for name in map(str, result.sender.values) if name.startswith(start)]
+        short = [SHORT.get(name, name.removeprefix(f"{start}, ")) for name in names]
+        lines += ["", f"{head:23s}{'unit':5s}" + "".join(f"{name:>15s}" for name in short)]
+        for quantity, unit in QUANTITIES.items():
+            cells = []
+            for name in names:
+                one = part.sel(sender=name, quantity=quantity)
+                half = (float(one.mean_high) - float(one.mean_low)) / 2
+                differs = name in PAIRS and one.verdict.sel(pair=name) == Verdict.DIFFERS.value
+                cells.append(
+                    f"{float(one['mean']):.4g} \N{PLUS-MINUS SIGN}{half:.1g}{'*' if differs else ' '}"
+                )
+            lines.append(f"{quantity:23s}{unit:5s}" + "".join(f"{cell:>15s}" for cell in cells))
     return lines
 
 
