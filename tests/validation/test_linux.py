@@ -250,7 +250,12 @@ def test_without_a_kernel_there_is_a_sentence(tmp_path: Path, monkeypatch: pytes
     monkeypatch.delenv(kernel.FOLDER, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert not installed()
-    with pytest.raises(LinuxError, match=r"not built; run python -m tcpdynamics.validation.linux build"):
+    with pytest.raises(
+        LinuxError, match=r"not built \(no kernel is made in .*\); run python -m .*linux build"
+    ):
+        run_linux(scenario())
+    monkeypatch.setenv(kernel.FOLDER, "/nowhere")
+    with pytest.raises(LinuxError, match=r"TCPDYNAMICS_LINUX names /nowhere, which holds no kernel"):
         run_linux(scenario())
 
 

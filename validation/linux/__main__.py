@@ -10,7 +10,7 @@ from pathlib import Path
 from tcpdynamics.errors import TcpDynamicsError
 
 from .build import build
-from .kernel import cache, kernels, manifest
+from .kernel import absent, kernels, manifest
 
 
 def main(words: list[str] | None = None) -> int:
@@ -23,18 +23,25 @@ def main(words: list[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m tcpdynamics.validation.linux", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    making = commands.add_parser("build", help="make the kernel, some minutes once")
+    making = commands.add_parser(
+        "build",
+        help="make the kernel, some minutes once",
+        description=(
+            "Make the kernel, once: 5 to 15 minutes and 2.5 GB for a while. It needs gcc, make, flex, bison, bc and "
+            "xz, and the kernel's source (Debian's package linux-source, or --source)."
+        ),
+    )
     making.add_argument(
         "--source", type=Path, help="a tree, a .tar.xz or a .deb; default: the newest below /usr/src"
     )
     making.add_argument("--jobs", type=int, default=1, help="compilers at a time")
-    commands.add_parser("where", help="the kernels that are made")
+    commands.add_parser("where", help="say which kernels are made, and in which folders")
     given = parser.parse_args(words)
     if given.command == "where":
         for folder in kernels():
             print(f"Linux {manifest(folder)['version']}: {folder}")
         if not kernels():
-            print(f"no kernel is made in {cache()}", file=sys.stderr)
+            print(absent(), file=sys.stderr)
         return 0
     try:
         folder = build(given.source, max(1, given.jobs), Progress())

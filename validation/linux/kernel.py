@@ -42,6 +42,14 @@ def kernels() -> list[Path]:
     )
 
 
+def absent() -> str:
+    """That there is no kernel, and where one was looked for."""
+    given = os.environ.get(FOLDER)
+    if given:
+        return f"{FOLDER} names {given}, which holds no kernel that was made with today's options"
+    return f"no kernel is made in {cache()}"
+
+
 def _complete(folder: Path) -> bool:
     try:
         told = manifest(folder)

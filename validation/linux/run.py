@@ -21,7 +21,7 @@ from .capture import Seen as Captured
 from .capture import read_capture
 from .case import case
 from .guests import BEGINNING, boot, guest_folder, python, tool
-from .kernel import kernels, manifest
+from .kernel import absent, kernels, manifest
 from .plan import plan
 from .routes import of_routes
 from .switches import TODAY, LinuxSwitches
@@ -188,7 +188,8 @@ def _kernel() -> Path:
     found = kernels()
     if not found:
         raise LinuxError(
-            "Linux as judge is not built; run python -m tcpdynamics.validation.linux build, some minutes once"
+            f"Linux as judge is not built ({absent()}); run python -m tcpdynamics.validation.linux build, some minutes "
+            "once"
         )
     return found[-1]
 
