@@ -11,6 +11,7 @@ from tcpdynamics.validation.comparisons import (
     LinuxSubPacket,
     LockOut,
     MtcpVsPackets,
+    PacketsVsLinux,
     RetransmissionPriorityVsPackets,
     SenderChainLadder,
     SenderChainVsPackets,
@@ -36,6 +37,7 @@ def shorter(monkeypatch):
     monkeypatch.setattr(leap, "SETTINGS", {"loss": (0.1,), "transfers": 30} | star)
     monkeypatch.setattr(MtcpVsPackets, "quick", {"rates": (1e6,), "replications": 3})
     monkeypatch.setattr(LinuxSubPacket, "quick", {"ours": 2})
+    monkeypatch.setattr(PacketsVsLinux, "quick", {"seeds": 2})
     monkeypatch.setattr(LockOut, "quick", {"duration": 240.0, "replications": 2})
     one = {"senders": ("sack, rfc",), "losses": (0.2,), "duration": 1000.0, "replications": 3}
     monkeypatch.setattr(SenderChainVsPackets, "quick", one)
