@@ -36,7 +36,7 @@ from tcpdynamics.validation.linux.capture import read_capture
 from tcpdynamics.validation.linux.case import case
 from tcpdynamics.validation.linux.guest import attributes
 from tcpdynamics.validation.linux.guests import _refused
-from tcpdynamics.validation.linux.queues import queue
+from tcpdynamics.validation.linux.queues import queue, red_burst
 from tcpdynamics.validation.packet import Bottleneck, Drop, Flows, Link, Scenario
 
 CAPTURE = Path(__file__).with_name("linux_capture.json")
@@ -150,7 +150,7 @@ def test_words_of_dualpi2_are_those_of_tc() -> None:
     ],
 )
 def test_words_that_no_discipline_has_are_refused(words: str, told: str) -> None:
-    with pytest.raises(ScenarioError, match=rf"disciplines of link.*{told}"):
+    with pytest.raises(ScenarioError, match=rf"disciplines.*{told}"):
         plan(scenario(), 1, TODAY, disciplines={"bottleneck": words})
 
 
@@ -198,13 +198,13 @@ def test_what_linux_cannot_do_of_flows_is_refused_by_name(flows: dict, key: str)
 @pytest.mark.parametrize(
     ("link", "key"),
     [
-        ({"queue": "drr"}, "links.queue"),
-        ({"queue": "step"}, "links.queue"),
-        ({"queue": "red", "queue_parameters": {"gentle": 1}}, "links.queue_parameters.gentle"),
-        ({"queue": "red", "queue_parameters": {"ns2": 1}}, "links.queue_parameters.ns2"),
-        ({"changes": ((1.0, 2e6),)}, "links.changes"),
-        ({"priority": "retransmissions"}, "links.priority"),
-        ({"rate": 1e6 + 1}, "links.rate"),
+        ({"queue": "drr"}, "bottleneck.queue"),
+        ({"queue": "step"}, "bottleneck.queue"),
+        ({"queue": "red", "queue_parameters": {"gentle": 1}}, "bottleneck.queue_parameters.gentle"),
+        ({"queue": "red", "queue_parameters": {"ns2": 1}}, "bottleneck.queue_parameters.ns2"),
+        ({"changes": ((1.0, 2e6),)}, "bottleneck.changes"),
+        ({"priority": "retransmissions"}, "bottleneck.priority"),
+        ({"rate": 1e6 + 1}, "bottleneck.rate"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -445,3 +445,56 @@ def test_what_tc_says_to_unknown_words_comes_in_one_line(tmp_path: Path) -> None
     assert _refused(said) == "tc in r1: Error: Specified qdisc kind is unknown."
     said.write_text("guest: ZeroDivisionError: division by zero\nTraceback")
     assert _refused(said) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (r"flows.packet_size: Linux takes 142 to 32,821 bytes", {"packet_size": 64_000}),
+        (r"flows.min_rto: Linux counts whole milliseconds", {"min_rto": 1e-9}),
+        (r"flows.min_rto: Linux counts whole milliseconds", {"min_rto": 0.2505}),
+        (r"flows.window_limit: Linux's sockets hold at most", {"window_limit": 300_000}),
+    ],
+)
+def test_what_the_kernels_calls_would_not_take_is_refused(words: str, keys: dict[str, Any]) -> None:
+    given = Scenario((Flows(rtt=0.1, **keys),), Bottleneck(1e7, 50), 5.0, 1.0)
+    with pytest.raises(ScenarioError, match=words):
+        case(given, plan(given, 1, OLD))
+
+
+def test_a_queue_that_would_not_run_empty_is_refused() -> None:
+    """What has not left when the run is over would count as lost."""
+    given = Scenario((Flows(20, rtt=0.1),), Bottleneck(8000, 400), 5.0, 1.0)
+    assert case(given, plan(given, 1, OLD))["drain"] > 100e9
+    given = Scenario((Flows(rtt=0.1, packet_size=1000, window_limit=64),), Bottleneck(8, 20), 5.0, 1.0)
+    with pytest.raises(
+        ScenarioError, match=r"links.buffer: what waits at the end may take 20,000 s to leave"
+    ):
+        case(given, plan(given, 1, OLD))
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (r"disciplines must give tc's words by the name of a link", {"disciplines": {"bottleneck": 5}}),
+        (r"disciplines must give tc's words by the name of a link", {"disciplines": "codel"}),
+        (r"which the scenario has not; it has bottleneck", {"disciplines": {"x": "codel"}}),
+        (r"switches must be a LinuxSwitches, got None", {"switches": None}),
+        (r"epoch must hold 1 positive lengths", {"epoch": np.array([np.nan])}),
+    ],
+)
+def test_what_run_linux_is_given_is_of_its_kind(words: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ScenarioError, match=words):
+        run_linux(Scenario((Flows(rtt=0.1),), Bottleneck(1e7, 50), 5.0, 1.0), **options)
+
+
+def test_switches_are_true_or_false() -> None:
+    with pytest.raises(ScenarioError, match=r"switches.tlp must be true or false, got 'no'"):
+        replace(OLD, tlp="no")
+
+
+def test_a_threshold_for_which_tc_has_no_words_is_told_at_once() -> None:
+    with pytest.raises(
+        ScenarioError, match=r"with min_threshold = 0.1 tc has no words for a weight near 0.002"
+    ):
+        red_burst(0.002, 0.1)

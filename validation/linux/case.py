@@ -14,6 +14,8 @@ from . import dualpi2
 from .plan import LinuxFlow, LinuxPlan, Wire
 from .refusals import HEADERS
 
+#: Longest time that what waits at the end is given to leave [s].
+MOST_EMPTYING = 10_000.0
 #: So many wires carry packets at once when they are set up.
 AT_ONCE = 350
 #: Least memory of a socket's buffer, and what a packet takes there beside its own size [byte].
@@ -36,6 +38,11 @@ def case(scenario: Scenario, made: LinuxPlan) -> dict[str, Any]:
     ('tc', 'd', ['qdisc add dev d3 root netem delay 100000.0us limit 100000000'])
     """
     buffer = max(LEAST_BUFFER, 2 * max(f.window[1] * (f.packet_size + OVERHEAD) for f in made.flows))
+    if 2 * buffer >= 1 << 31:
+        raise ScenarioError(
+            f"flows.window_limit: Linux's sockets hold at most {1 << 30:,} bytes, and such windows take {buffer:,} "
+            "here; lower it, or flows.packet_size"
+        )
     memory = LEAST_MEMORY + 3 * buffer * len(made.flows) // 10**6
     if memory > MOST_MEMORY:
         raise ScenarioError(
@@ -87,13 +94,20 @@ def nanoseconds(seconds: float) -> int:
 
 
 def wire_time(made: LinuxPlan, i: int) -> float:
-    """How long [s] a full queue takes to run empty, at most 100 s."""
+    """How long [s] a queue takes to run empty that holds what its buffer, or all windows, let it."""
     link = made.links[made.wires[i].link or 0]
     if made.wires[i].link is None or link.rate is None:
         return 0.0
     largest = max(f.packet_size for f in made.flows)
     held = link.buffer_bytes or (math.inf if link.buffer is None else link.buffer * largest)
-    return min(8 * held / link.rate, 100.0)
+    windows = sum(f.window[1] * f.packet_size for f in made.flows) + len(made.flows) * HEADERS
+    time = 8 * min(held, windows) / link.rate
+    if time > MOST_EMPTYING:
+        raise ScenarioError(
+            f"links.buffer: what waits at the end may take {time:,.0f} s to leave, and Linux as judge waits at most "
+            f"{MOST_EMPTYING:,.0f} s for it; take a smaller buffer or flows.window_limit, or a higher rate"
+        )
+    return time
 
 
 def _longest_rtt(scenario: Scenario) -> float:

@@ -137,7 +137,7 @@ def boot(
     said = folder / "said"
     with said.open("wb") as messages:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", STARTER, "sh", str(folder), str(LARGEST_FILE), *command],
+            ["/bin/sh", "-c", STARTER, "sh", str(folder), str(LARGEST_FILE + 2048 * memory), *command],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -5,13 +5,13 @@ What Linux cannot do, or does by other rules, is refused here, in the words of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tcpdynamics.errors import ScenarioError, shown
+from tcpdynamics.errors import ScenarioError, listed, shown
 from tcpdynamics.quantities import numbered
 
 from ..ns2.plan import chosen_losses, sizes, starts
@@ -182,6 +182,9 @@ def plan(
     >>> made.wires[0].lines
     ('qdisc add dev DEV root netem rate 1000000bit limit 50',)
     """
+    for value, kind, key in ((scenario, Scenario, "scenario"), (switches, LinuxSwitches, "switches")):
+        if not isinstance(value, kind):
+            raise ScenarioError(f"{key} must be a {kind.__name__}, got {shown(value)}")
     refuse(scenario)
     if switches.pacing and any(group.routes for group in scenario.flows):
         raise ScenarioError(
@@ -195,11 +198,19 @@ def plan(
         for start, segments in zip(starts(group, rng), sizes(group, rng), strict=True)
     ]
     known = disciplines or {}
+    if not isinstance(known, Mapping) or not all(isinstance(words, str) for words in known.values()):
+        raise ScenarioError(
+            f'disciplines must give tc\'s words by the name of a link, such as {{"bottleneck": "codel limit 99"}}, got '
+            f"{shown(disciplines)}"
+        )
     for name in known:
         if name not in scenario.link_names:
-            raise ScenarioError(f"disciplines names link {shown(name)}, which the scenario has not")
+            raise ScenarioError(
+                f"disciplines names link {shown(name)}, which the scenario has not; it has "
+                f"{listed(scenario.link_names)}"
+            )
     for name, link in zip(scenario.link_names, scenario.ways, strict=True):
-        refuse_queue(link, known.get(name))
+        refuse_queue(link, known.get(name), "bottleneck" if scenario.bottleneck is not None else "links")
     make = _network if scenario.links else _dumbbell
     made = make(scenario, switches, rng, drawn, chosen, known)
     made.paced = switches.pacing

@@ -35,9 +35,15 @@ UNTRANSLATED = ("mark_p", "mean_packet", "mtu", "burst")
 Stage = tuple[tuple[str, ...], bool]
 
 
-def refuse_queue(link: Link, words: str | None) -> None:
-    """Refuse what Linux does not have on a link."""
-    at = f" of link {link.name}"
+def refuse_queue(link: Link, words: str | None, table: str = "links") -> None:
+    """Refuse what Linux does not have on a link, which stands in a scenario's table `links`, or is the bottleneck."""
+    try:
+        _refuse_queue(link, words, "" if table == "bottleneck" else f" of link {link.name}")
+    except ScenarioError as error:
+        raise ScenarioError(str(error).replace("links.", f"{table}.")) from None
+
+
+def _refuse_queue(link: Link, words: str | None, at: str) -> None:
     for key in ("jitter", "changes", "reorder"):
         if getattr(link, key):
             raise ScenarioError(f"links.{key}{at} is not translated for Linux; leave it out")
@@ -211,10 +217,16 @@ def red_burst(weight: float, least: float) -> int:
     48
     """
     power = max(1, round(-math.log2(weight)))
-    for burst in range(1, 1_000_000):
-        if burst + 1 - least > 0 and _red_power(burst, least) == power:
+    for burst in range(max(1, math.floor(least - 1) + 1), 1_000_000):
+        found = _red_power(burst, least)
+        if found == power:
             return burst
-    raise ScenarioError("links.queue_parameters.weight: Linux finds no such weight; take another")
+        if found > power or found < 0:  # it grows with the burst
+            break
+    raise ScenarioError(
+        f"links.queue_parameters.weight: with min_threshold = {least:g} tc has no words for a weight near "
+        f"{weight:g}; take another weight, or a higher threshold"
+    )
 
 
 def _red_power(burst: int, least: float) -> int:

@@ -13,8 +13,8 @@ from .switches import SENDERS
 
 #: Bytes of a data packet that are not data: Ethernet, IP, TCP.
 HEADERS = 14 + 20 + 20
-#: Linux takes no segments below 88 bytes, options included; IP holds 64 KiB.
-LEAST_PACKET, MOST_PACKET = HEADERS + 88, 65_000
+#: Linux takes no segments below 88 bytes, options included, nor above 32,767.
+LEAST_PACKET, MOST_PACKET = HEADERS + 88, HEADERS + 32_767
 #: Addresses tell so many flows apart.
 MOST_FLOWS = 2**20
 #: Key of `Flows` for rule book "linux" -> the switch of the same thing in Linux itself.
@@ -77,6 +77,10 @@ def _refusals(group: Flows) -> Iterator[str]:
         yield "flows.max_backoff and flows.clear_rtt_after: Linux has its own; leave them out"
     if group.max_rto is not None and not 1 <= group.max_rto <= 120:
         yield f"flows.max_rto: Linux takes 1 to 120 s, got {group.max_rto:g}"
+    if group.min_rto is not None and (
+        group.min_rto < 1e-3 or abs(1e3 * group.min_rto - round(1e3 * group.min_rto)) > 1e-6
+    ):
+        yield f"flows.min_rto: Linux counts whole milliseconds, at least one, got {group.min_rto:g} s"
     if not LEAST_PACKET <= group.packet_size <= MOST_PACKET:
         yield f"flows.packet_size: Linux takes {LEAST_PACKET} to {MOST_PACKET:,} bytes, got {group.packet_size:,}"
 

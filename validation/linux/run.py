@@ -15,7 +15,7 @@ import xarray as xr
 
 from tcpdynamics.errors import LinuxError, check
 
-from ..ns2.run import Seen, observed
+from ..ns2.run import Seen, epoch_lengths, observed
 from ..packet.scenario.scenario import Scenario
 from .capture import Seen as Captured
 from .capture import read_capture
@@ -87,10 +87,11 @@ def run_linux(
     >>> scenario = Scenario((Flows(rtt=0.2),), Bottleneck(1e6, 50), duration=20.0, warm_up=2.0)
     >>> result = run_linux(scenario) if installed() else None
     """
-    seed = scenario.seed if seed is None else seed
+    seed = getattr(scenario, "seed", 0) if seed is None else seed  # `plan` refuses what is no scenario
     check("seed", seed, 0, 2**128, "give a whole number", whole=True)
     check("timeout", timeout, 1e-3, 1e7, "give seconds")
     made = plan(scenario, seed, switches, controls, disciplines)
+    epoch_lengths(scenario, epoch)
     kernel = _kernel()
     built = manifest(kernel)
     with guest_folder() as folder:

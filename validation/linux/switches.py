@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_type_hints
 
-from tcpdynamics.errors import check
+from tcpdynamics.errors import ScenarioError, check, shown
 
 #: Control of `Flows` -> name of Linux.
 CONTROLS = {
@@ -79,6 +80,11 @@ class LinuxSwitches:
     metrics_save: bool = False
 
     def __post_init__(self) -> None:
+        for name, of_kind in get_type_hints(type(self)).items():
+            value = getattr(self, name)
+            if of_kind not in (int, float) and not isinstance(value, of_kind):
+                words = "true or false" if of_kind is bool else "true, false or None"
+                raise ScenarioError(f"switches.{name} must be {words}, got {shown(value)}")
         check("switches.initial_window", self.initial_window, 1, 1_000_000, "count packets", whole=True)
         check("switches.min_rto", self.min_rto, 1e-3, 120.0, "give seconds")
 

@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
-from tcpdynamics.errors import Ns2Error, check
+from tcpdynamics.errors import Ns2Error, ScenarioError, check, shown
 from tcpdynamics.models.fairness import jain
 
 from ..packet.epochs import epochs_there
@@ -159,7 +159,7 @@ def observed(
         "1",
         "share of the time a link sent data",
     )
-    lengths = _lengths(scenario, epoch)
+    lengths = epoch_lengths(scenario, epoch)
     if lengths is not None:
         data["epochs"] = (
             ("flow", "sent_in_epoch"),
@@ -344,12 +344,15 @@ def _utilisation(scenario: Scenario, made: HasWays, seen: Seen) -> np.ndarray:
     return named
 
 
-def _lengths(scenario: Scenario, epoch: np.ndarray | None) -> np.ndarray | None:
+def epoch_lengths(scenario: Scenario, epoch: np.ndarray | None) -> np.ndarray | None:
+    """Length [s] of each flow's epochs, None where they are those of its round trips."""
     if epoch is None:
         return None if scenario.epoch == "auto" else np.full(scenario.count, float(scenario.epoch))
     lengths = np.asarray(epoch, float)
-    if lengths.shape != (scenario.count,) or not (lengths > 0).all():
-        raise ValueError(f"epoch must hold {scenario.count} positive lengths, got shape {lengths.shape}")
+    if lengths.shape != (scenario.count,) or not ((lengths > 0) & np.isfinite(lengths)).all():
+        raise ScenarioError(
+            f"epoch must hold {scenario.count} positive lengths [s], got {shown(lengths.tolist())}"
+        )
     return lengths
 
 
