@@ -93,7 +93,7 @@ def test_what_linux_has_not_is_left_out(few: xr.Dataset) -> None:
     assert gone["mean"].sel(sender=list(LINUX)).isnull().all()
     assert gone["mean"].sel(sender=list(OURS)).notnull().all()
     assert (gone.verdict.sel(sender=list(LINUX)) == "no answer").all()
-    with pytest.raises(ScenarioError, match=r"links\.priority"):
+    with pytest.raises(ScenarioError, match=r"bottleneck\.priority"):
         plan(LINKS["gateway, drop-tail, priority"].scenario({}), 1, TODAY)
 
 
