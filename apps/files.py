@@ -6,11 +6,13 @@ import hashlib
 import html
 import json
 import os
+import re
 import stat
 import struct
 import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 
 
 def write_whole(path: Path, content: Iterable[Buffer]) -> None:
-    """Write under a temporary name beside `path`, then rename. Raises OutputError; leaves no half file."""
+    """Write under a temporary name beside `path`, then rename. Raises OutputError; leaves no half file.
+
+    What replaces a file is as private, or as open to others, as that was.
+    """
     check_writable(path)
     path = path.resolve()  # through links, to the file that is meant
     temporary = path
@@ -31,15 +36,28 @@ def write_whole(path: Path, content: Iterable[Buffer]) -> None:
         temporary = Path(name)
         with open(handle, "wb") as file:
             file.writelines(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
+        temporary.chmod(_mode(path))
         os.replace(temporary, path)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         if temporary != path:
             temporary.unlink(missing_ok=True)
+
+
+def _mode(path: Path) -> int:
+    """Who may read and write the file there; of a new one, what the user's mask leaves."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def beside(path: Path) -> Path:
+    """A name that is free, for a part that must not replace the file at `path`: x.part.nc, x.part2.nc, ..."""
+    names = (path.with_name(f"{path.stem}.part{n if n > 1 else ''}{path.suffix}") for n in count(1))
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def check_netcdf_name(path: Path) -> None:
@@ -70,6 +88,13 @@ PAGE = '<!doctype html>\n<html lang="en"><head><meta name="generator" content="t
 TABLE = "time_s,flow,sequence,retransmission\n"
 SWEEP_TABLE = "sweep_point,"
 _TEXT_OF_PICTURE = b"tEXtSoftware\0tcpdynamics"
+
+#: What a table holds, as far as it is known.
+_SOME_TABLE = "a table"
+
+#: How a drawing in SVG begins, and the claims of a folder of figures.
+_SVG = b"<!-- tcpdynamics-holds: "
+_LEDGER = re.compile(rb'\{\s*"made": \{\s*"setting": "(\w+)"')
 
 #: How any PNG begins.
 _PNG = b"\x89PNG\r\n\x1a\n"
@@ -123,6 +148,8 @@ def holding(attributes: Mapping[str, Any]) -> str:
 
 
 def _subject(attributes: Mapping[str, Any]) -> str:
+    if "figure" in attributes:
+        return f"figure {attributes['figure']}"
     if "comparison" in attributes:
         return f"comparison {attributes['comparison']}"
     if "version" not in attributes:
@@ -151,9 +178,14 @@ def check_ours(path: Path, force: bool) -> None:
 def check_replaceable(path: Path, force: bool, what: str) -> None:
     """Raise OutputError if a file is there that this package did not write, or that holds something else than `what`.
 
-    An empty file, as `mktemp` makes it, may be replaced. A table does not say of which scenario it is.
+    An empty file, as `mktemp` makes it, may be replaced. A table has no room for what it holds: it is refused.
     """
     held = _held_by_ours(path, force)
+    if held == _SOME_TABLE:
+        raise OutputError(
+            f"cannot write {path}: {path.name} is a table, which does not say of which run; give another name, "
+            "remove it, or give --force"
+        )
     if held is not None and held != _brief(what):
         told = bare(held.partition(_MARKED)[0]) if held else "something that an older version did not name"
         wanted = bare(_brief(what).partition(_MARKED)[0])
@@ -165,17 +197,26 @@ def check_replaceable(path: Path, force: bool, what: str) -> None:
         )
 
 
+def is_protected(path: Path) -> bool:
+    """Whether nobody may write to a file or folder, or this user may not: root could, and is asked not to."""
+    return not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK)
+
+
 def _held_by_ours(path: Path, force: bool) -> str | None:
     """What the file there holds; None where anything may stand in its place. Refuses what is not this package's."""
     if force or not path.is_file():
         return None
+    if is_protected(path):
+        raise OutputError(
+            f"cannot write {path}: the file that is there may not be written to; give another name, allow it with "
+            "chmod u+w, or give --force"
+        )
     try:
         with path.open("rb") as file:
             start = file.read(4096)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
-    tables = (TABLE.encode(), SWEEP_TABLE.encode())
-    if not start or (start.startswith(tables) and path.suffix.lower() == ".csv"):
+    if not start:
         return None
     held = _held(path, start)
     if held is None:
@@ -198,8 +239,12 @@ def _held(path: Path, start: bytes) -> str | None:
         at = start.find(_HELD_BY_PICTURE)
         size = int.from_bytes(start[at - 4 : at], "big")
         return start[at + len(_HELD_BY_PICTURE) : at + 4 + size].decode("latin-1") if at >= 0 else ""
-    if start.startswith(TABLE.encode()):
-        return "a table of packets sent"
+    if start.startswith((TABLE.encode(), SWEEP_TABLE.encode())):
+        return _SOME_TABLE
+    if start.startswith(_SVG):
+        return start[len(_SVG) :].partition(b" -->")[0].decode("ascii", "replace")
+    if ledger := _LEDGER.match(start):
+        return ledger_of(ledger[1].decode("ascii"))
     attributes = _attributes(path)
     held = holding(attributes)
     return _brief(held) if held else None
@@ -222,6 +267,16 @@ def marked_picture(png: bytes, what: str) -> bytes:
     return png[:end] + b"".join(map(_chunk, chunks)) + png[end:]
 
 
+def marked_drawing(svg: bytes, what: str) -> bytes:
+    """An SVG that says what it holds, in a comment before it."""
+    return _SVG + _brief(what).replace("--", "-").encode("ascii") + b" -->\n" + svg
+
+
+def ledger_of(setting: str) -> str:
+    """What `ledger.json` holds."""
+    return f"ledger of the setting {setting}"
+
+
 def _chunk(text: bytes) -> bytes:
     """A chunk of a PNG, from its name and what it holds."""
     return struct.pack(">I", len(text) - 4) + text + struct.pack(">I", zlib.crc32(text))
@@ -242,5 +297,5 @@ def netcdf(result: xr.Dataset) -> list[Buffer]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text."""
-    write_whole(path, [text.encode()])
+    """Write UTF-8 text; of file names that are not UTF-8, the bytes as escapes."""
+    write_whole(path, [text.encode("utf-8", "backslashreplace")])

@@ -95,7 +95,7 @@ def _check_store(path: Path) -> None:
     at = path if path.exists() else path.parent
     if not at.is_dir():
         raise OutputError(f"cannot write {path}: the folder {at} does not exist; create it first")
-    if not os.access(at, os.W_OK):
+    if files.is_protected(at):
         raise OutputError(f"cannot write {path}: the folder {at} cannot be written to")
 
 
@@ -394,7 +394,7 @@ def _photograph(text: str, height: float, browser: str) -> bytes:
     """The page as a browser without a window shows it."""
     with tempfile.TemporaryDirectory(prefix="tcpdynamics") as folder:
         source, target = Path(folder, "page.html"), Path(folder, "page.png")
-        source.write_text(text, encoding="utf-8")
+        source.write_text(text, encoding="utf-8", errors="backslashreplace")
         command = [
             *browser_command(browser, Path(folder)), "--virtual-time-budget=8000", "--force-device-scale-factor=2",
             f"--window-size={SIZE[0]},{int(height)}", f"--screenshot={target}", source.as_uri(),

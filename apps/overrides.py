@@ -39,9 +39,8 @@ def override(table: dict[str, Any], setting: str, example: str = "flows.0.sender
     >>> table
     {'flows': [{'count': 3}], 'bottleneck': {'rate': '2Mbit/s'}}
     """
-    path, equals, text = setting.partition("=")
-    path = re.sub(r"\[(\d+)\]", r".\1", path)  # flows[1].rtt, as Python has it
-    names = path.strip().split(".")
+    path, (_, equals, text) = key_of(setting), setting.partition("=")
+    names = path.split(".")
     if not equals or not all(names):
         raise InputError(f"--set takes key=value, such as {example}, got {shown(setting)}")
     if len(names) > _DEEPEST:
@@ -52,6 +51,15 @@ def override(table: dict[str, Any], setting: str, example: str = "flows.0.sender
         put(table, names, _value(text.strip()))
     except InputError as error:
         raise InputError(f"--set {error}" if not str(error).startswith("--set") else str(error)) from None
+
+
+def key_of(setting: str) -> str:
+    """The key that a setting changes, with dots.
+
+    >>> key_of("flows[1].rtt=50ms")
+    'flows.1.rtt'
+    """
+    return re.sub(r"\[(\d+)\]", r".\1", setting.partition("=")[0]).strip()
 
 
 def grid_of(setting: str, most: int) -> tuple[str, list[Any]] | None:
@@ -74,8 +82,8 @@ def grid_of(setting: str, most: int) -> tuple[str, list[Any]] | None:
     from tcpdynamics.quantities import quantity, read_numbers
     from tcpdynamics.validation.packet.scenario.changes import unit_of
 
-    key, equals, text = setting.partition("=")
-    key, text = re.sub(r"\[(\d+)\]", r".\1", key).strip(), text.strip()
+    key, (_, equals, text) = key_of(setting), setting.partition("=")
+    text = text.strip()
     if not equals or not text or text[0] in "\"'[{":
         return None
     pieces = [piece.strip() for piece in text.split(":")]

@@ -344,9 +344,11 @@ def _flow_line(group: Flows, scenario: Scenario) -> str:
             else f"loss probes {_on(group.loss_probes)}, F-RTO {_on(group.frto)}",
             f"handshake {_on(s['handshake'])}",
         ]
-    for key in ("jitter", "overhead"):
-        if getattr(group, key):
-            words.append(f"{key} {_seconds(getattr(group, key))}")
+    least, most = scenario.jitters(group)
+    if most or group.rules != "ns2":
+        words.append(f"jitter {_seconds(least)}" + ("" if least == most else f" to {_seconds(most)}"))
+    if group.overhead:
+        words.append(f"overhead {_seconds(group.overhead)}")
     if group.segments is not None:
         law = f" on average (Pareto, {group.segments_shape:g})" if group.segments_shape else ""
         words.append(f"{group.segments} segments{law}")

@@ -33,6 +33,32 @@ _BATCH = 6
 _BROWSERS = 2
 
 
+def check_figures(folder: Path, names: Iterable[str], how: Callable[[str], str], force: bool) -> None:
+    """Refuse now what `write_figure` and `write_pictures` would replace: by name the command that makes each again."""
+    for name in names:
+        for end in ("html", "nc", "png", "svg"):
+            files.check_writable(folder / f"{name}.{end}")
+            files.check_replaceable(folder / f"{name}.{end}", force, _holds(name, how(name)))
+
+
+def check_ledger(folder: Path, setting: str, judges: Iterable[str], force: bool) -> None:
+    """Refuse now what `write_ledger` would replace."""
+    for name, what in (
+        ("ledger.json", files.ledger_of(setting)),
+        ("index.html", _ledger_page(setting, judges)),
+    ):
+        files.check_writable(folder / name)
+        files.check_replaceable(folder / name, force, what)
+
+
+def _holds(name: str, how: str) -> str:
+    return files.marked(f"figure {name}", files.settings_mark({"how": how}))
+
+
+def _ledger_page(setting: str, judges: Iterable[str]) -> str:
+    return files.marked(files.ledger_of(setting), files.settings_mark({"judges": list(judges)}))
+
+
 def write_figure(
     folder: Path,
     figure: PaperFigure,
@@ -60,13 +86,12 @@ def write_figure(
     path = folder / f"{figure.name}.html"
     data = data_of(numbers)
     data = drawn(drawing) if data is None else data
-    data.attrs |= {"figure": figure.name, "run_again": how, "model": figure.name}
+    mark = files.settings_mark({"how": how})
+    data.attrs |= {"figure": figure.name, "run_again": how, "model": figure.name, "settings": mark}
     files.write_netcdf(folder / f"{figure.name}.nc", data)
     wrote(folder / f"{figure.name}.nc")
     below = _below(figure, how)
-    files.write_text(
-        path, page(drawing, figure.caption, files.marked(f"figure {figure.name}", how), below=below)
-    )
+    files.write_text(path, page(drawing, figure.caption, _holds(figure.name, how), below=below))
     wrote(path)
     return drawing
 
@@ -153,9 +178,15 @@ def _text(words: object) -> str:
 
 
 def write_pictures(
-    folder: Path, drawings: Mapping[str, go.Figure], wrote: Callable[[Path], None] = lambda path: None
+    folder: Path,
+    drawings: Mapping[str, go.Figure],
+    how: Callable[[str], str],
+    wrote: Callable[[Path], None] = lambda path: None,
 ) -> bool:
-    """Write `NAME.png` and `NAME.svg` of each; whether there was a browser to draw them."""
+    """Write `NAME.png` and `NAME.svg` of each; whether there was a browser to draw them.
+
+    `how` gives, by name, the command that makes them again.
+    """
     try:
         browser = find_browser(folder)
     except OutputError:
@@ -167,10 +198,8 @@ def write_pictures(
             for name, kinds in pictures.items():
                 for kind, content in kinds.items():
                     path = folder / f"{name}.{kind}"
-                    what = files.marked(f"figure {name}", "")
-                    files.write_whole(
-                        path, [files.marked_picture(content, what) if kind == "png" else content]
-                    )
+                    mark = files.marked_picture if kind == "png" else files.marked_drawing
+                    files.write_whole(path, [mark(content, _holds(name, how(name)))])
                     wrote(path)
     return True
 
@@ -194,7 +223,7 @@ def _photographed(drawings: Mapping[str, go.Figure], browser: str) -> dict[str, 
     )
     with tempfile.TemporaryDirectory(prefix="tcpdynamics") as place:
         source = Path(place, "page.html")
-        source.write_text(text, encoding="utf-8")
+        source.write_text(text, encoding="utf-8", errors="backslashreplace")
         command = [
             *browser_command(browser, Path(place)),
             "--virtual-time-budget=120000",
@@ -246,9 +275,11 @@ def write_ledger(
         .joinpath("assets", "look.css")
         .read_text(encoding="utf-8")
     )
+    holds = _ledger_page(str(whole.made["setting"]), whole.judges)
     text = template.render(
         papers=ledger_rows.tables(document), columns=ledger_rows.COLUMNS, made=document["made"], look_css=look,
-        drawn=set(drawn), start=files.page_start("ledger"), standalone=True, committed=ledger.ledger().committed,
+        drawn=set(drawn), start=files.page_start(holds), standalone=True, committed=ledger.ledger().committed,
+        marks=ledger.MARKS,
     )  # fmt: skip
     files.write_text(folder / "index.html", text)
     wrote(folder / "index.html")
@@ -272,7 +303,7 @@ def write_all(
             numbers = figure.solve(quick=quick) if figure.simulates else figure.solve()
         drawings[name] = write_figure(folder, figure, numbers, again(name, quick), wrote)
     progress("pictures", 1.0)
-    write_pictures(folder, drawings, wrote)
+    write_pictures(folder, drawings, lambda name: again(name, quick), wrote)
     write_ledger(folder, whole, known, wrote)
 
 

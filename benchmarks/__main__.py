@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
+import subprocess
 import sys
 
 NAMES = (
@@ -25,10 +25,18 @@ def main() -> None:
     unknown = [name for name in names if name not in NAMES + ON_DEMAND]
     if unknown:
         sys.exit(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES + ON_DEMAND)}")
-    for name in names:
-        print(f"\n== {name}", flush=True)
-        sys.argv = [name]
-        runpy.run_module(f"benchmarks.{name}", run_name="__main__")
+    failed = [name for name in names if not _ran(name)]
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+def _ran(name: str) -> bool:
+    """Run one in a process of its own, whose functions other processes can load, and which may pin itself."""
+    print(f"\n== {name}", flush=True)
+    code = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode
+    if code:
+        print(f"{name} failed with code {code}", file=sys.stderr, flush=True)
+    return code == 0
 
 
 if __name__ == "__main__":

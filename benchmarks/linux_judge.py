@@ -19,9 +19,9 @@ from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
 
 def cases() -> dict[str, Scenario]:
     """Scenarios by what they are."""
-    crowd = Flows(40, rtt=(0.191, 0.201), packet_size=500, initial_window=2)
-    wide = Flows(10, rtt=0.04, packet_size=1500, window_limit=1000)
-    many = Flows(200, rtt=(0.19, 0.21), packet_size=500)
+    crowd = Flows(40, rtt=(0.191, 0.201), packet_size=500, initial_window=2, jitter=0.0)
+    wide = Flows(10, rtt=0.04, packet_size=1500, window_limit=1000, jitter=0.0)
+    many = Flows(200, rtt=(0.19, 0.21), packet_size=500, jitter=0.0)
     return {
         "40 flows, 400 kbit/s": Scenario((crowd,), Bottleneck(4e5, 20), 200.0, 50.0),
         "10 flows, 100 Mbit/s": Scenario((wide,), Bottleneck(1e8, 333), 30.0, 10.0),

@@ -70,6 +70,7 @@ def six_hops(case: Case) -> Scenario:
             start_spread=1.0,
             packet_size=case.packet_size,
             window_limit=case.window,
+            jitter=0.0,
         )
         for i in range(case.flows)
     )
@@ -86,6 +87,7 @@ def one_bottleneck(case: Case, control: str = "reno") -> Scenario:
         packet_size=case.packet_size,
         window_limit=case.window,
         control=control,
+        jitter=0.0,
     )
     bottleneck = Bottleneck(case.rate, case.buffer)
     return Scenario((flows,), bottleneck, duration=case.duration, warm_up=case.duration / 10)

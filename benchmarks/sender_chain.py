@@ -23,7 +23,7 @@ def row(sender: str, rules: str, window: int, most_states: int) -> str:
     """One line of Markdown."""
     model = Sender(sender=sender, rules=rules, window=window, loss=0.1)
     setting = model.setting()
-    named = f"| {sender} | {rules} | {window} | {model.rounded_to() or ''} | {setting.tick or ''} |"
+    named = f"| {sender} | {rules} | {window} | {model.told_apart() or ''} | {setting.tick or ''} |"
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()
     try:
@@ -41,7 +41,7 @@ def main(windows: str = "2:5", most_states: str = str(MOST_STATES)) -> None:
     first, last = (int(x) for x in windows.split(":"))
     explore(Sender(sender="tahoe", rules="rfc", window=1, loss=0.1).setting())
     print(
-        "| sender | rules | window | rounded to | tick | states | recur | alike | of the chain | CPU [s] | MB |"
+        "| sender | rules | window | halvings | tick | states | recur | alike | of the chain | CPU [s] | MB |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     processes = multiprocessing.get_context("fork")

@@ -351,6 +351,15 @@ def mark(verdicts: Iterable[str]) -> str:
     return "[Re]" if held >= REPRODUCED * len(every) else "[not Re]"
 
 
+#: What `mark` computes, in the words that stand wherever a mark does.
+MARKS = (
+    "[undecided]: fewer than half of a paper's claims are decided. "
+    f"[Re]: of all its claims, the undecided ones included, at least {REPRODUCED:.0%} hold, with or without "
+    "conditions. "
+    "[not Re]: fewer hold; an undecided claim counts against the mark, though it did not fail."
+).replace("%", " %")
+
+
 def summaries(rows: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Summary]:
     """Summaries by paper, from decisions as JSON has them; by default from those recorded."""
     rows = recorded()["rows"] if rows is None else rows

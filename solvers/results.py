@@ -133,6 +133,11 @@ class Status(IntEnum):
         29,
         "a transition vanished: from some state the target is never reached, and its time is infinite",
     )
+    SEVERAL_ROOTS = (
+        30,
+        "several values of the unknown meet the target: root is the lowest, highest_root the highest",
+        "narrow the bounds to one of them",
+    )
 
 
 def reason(code: int) -> str:

@@ -41,7 +41,7 @@ def claims(names: tuple[str, ...], as_json: bool) -> None:
             ledger_rows.row(ledger.get_claim(name), recorded.get(name)) | {"decision": recorded.get(name)}
             for name in chosen or known
         ]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(rows, indent=2))
     elif names:
         for name in chosen:
             click.echo("\n".join(lines_of(ledger_rows.row(ledger.get_claim(name), recorded.get(name)))))
@@ -52,3 +52,4 @@ def claims(names: tuple[str, ...], as_json: bool) -> None:
                 one = ledger.get_claim(name)
                 verdict = summary.verdicts[name] or "not decided yet"
                 click.echo(f"  {name:44} {verdict:22} {one.published_text:14} {one.place}: {one.quantity}")
+        click.echo(ledger.MARKS)

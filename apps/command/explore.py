@@ -43,12 +43,8 @@ def explore(host: str, port: int, open_to_others: bool, folder: str | None, figu
             ) from None
         click.echo(f"{len(files)} pages written; open {Path(folder) / 'index.html'}")
         return
-    try:
-        from tcpdynamics.apps.explorer.server import is_loopback, serve
-    except ImportError as error:
-        raise click.UsageError(
-            f"the explorer needs {error.name}: pip install 'tcpdynamics[explorer]'"
-        ) from None
+    from tcpdynamics.apps.explorer.server import is_loopback, serve
+
     if not is_loopback(host) and not open_to_others:
         raise click.UsageError(
             f"--host {host} lets other machines in; add --open-to-others if that is meant, or leave --host out"

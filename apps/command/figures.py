@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 
 from tcpdynamics.errors import OutputError
 
-from ..files import check_replaceable, check_writable, marked, write_text
+from ..files import check_replaceable, check_writable, is_protected, marked, write_text
 from ..outputs import check_png, page, write_png
 from ..overrides import override
 from .options import asked, force_option, wrote
@@ -110,7 +109,7 @@ def figures(
     elif certificate:
         _certify(output, force)
     elif every:
-        _all(output, quick, tuple(j for j, on in (("ns2", ns2), ("linux", linux)) if on), processes)
+        _all(output, quick, tuple(j for j, on in (("ns2", ns2), ("linux", linux)) if on), processes, force)
     elif name is None or listing:
         _list()
     elif deciding:
@@ -153,16 +152,17 @@ def _draw(name: str, output: Path | None, quick: bool, settings: tuple[str, ...]
         override(parameters, setting, "w_max=8")
     chosen.check(parameters)
     if folder:
+        from ..paper_outputs import again, check_figures, write_figure, write_pictures
+
+        how = again(chosen.name, quick) + "".join(f" --set {setting}" for setting in settings)
         _make(output)
+        check_figures(output, [chosen.name], lambda name: how, force)
     short = {"quick": quick} if chosen.simulates else {}
     with working(f"computing {chosen.name}"):
         numbers = chosen.solve(**(parameters | short))
     if folder:
-        from ..paper_outputs import again, write_figure, write_pictures
-
-        how = again(chosen.name, quick) + "".join(f" --set {setting}" for setting in settings)
         drawing = write_figure(output, chosen, numbers, how, wrote)
-        if not write_pictures(output, {chosen.name: drawing}, wrote):
+        if not write_pictures(output, {chosen.name: drawing}, lambda name: how, wrote):
             click.echo("no PNG and SVG: they need a Chromium", err=True)
         return
     drawing = chosen.draw(numbers)
@@ -180,18 +180,23 @@ def _make(folder: Path) -> None:
         raise OutputError(f"cannot write into {folder}: {error.strerror or error}") from None
 
 
-def _all(output: Path | None, quick: bool, judges: tuple[str, ...], processes: int | None) -> None:
+def _all(
+    output: Path | None, quick: bool, judges: tuple[str, ...], processes: int | None, force: bool
+) -> None:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     from tcpdynamics.interrupts import advising
+    from tcpdynamics.paper_figures.registry import figures as known
     from tcpdynamics.paper_figures.whole import decide_all
 
-    from ..paper_outputs import write_all
+    from ..paper_outputs import again, check_figures, check_ledger, write_all
 
     if output is None:
         raise click.UsageError("--output is missing; give a folder, such as --output papers")
     _make(output)
+    check_ledger(output, "quick" if quick else "full", judges, force)
+    check_figures(output, known(), lambda name: again(name, quick), force)
     pool = ProcessPoolExecutor(processes or min(os.cpu_count() or 1, 16), get_context("spawn"))
     kept = f"what has run is kept in {output / 'stores'}; the same command goes on there"
     with advising(lambda: kept), pool as executor, progress_line("deciding") as line:
@@ -205,10 +210,11 @@ def _all(output: Path | None, quick: bool, judges: tuple[str, ...], processes: i
             progress=lambda name, share: at(name, 0.9 * share),
         )  # fmt: skip
         write_all(output, whole, quick, progress=lambda name, share: at(name, 0.9 + 0.1 * share))
-    from tcpdynamics.paper_figures.ledger import in_words, summaries
+    from tcpdynamics.paper_figures.ledger import MARKS, in_words, summaries
 
     for summary in summaries(whole.document()["rows"]).values():
         click.echo(f"{summary.title}: {in_words(summary.verdicts.values())}")
+    click.echo(MARKS)
     click.echo(f"wrote {output}: open {output / 'index.html'}")
 
 
@@ -223,7 +229,7 @@ def _decide(name: str, quick: bool, as_json: bool) -> None:
     with working(f"deciding {claim.id}"):
         came = deciding.decide(claim, "quick" if quick else "full").document()
     if as_json:
-        click.echo(json.dumps({"claim": claim.id, **came}, ensure_ascii=False))
+        click.echo(json.dumps({"claim": claim.id, **came}))
         return
     click.echo("\n".join(lines_of(ledger_rows.row(claim, came))))
 
@@ -259,16 +265,20 @@ def _certify(output: Path | None, force: bool) -> None:
     if output is None:
         raise click.UsageError("--output is missing; give the folder that figures --all wrote")
     ledger = output / "ledger.json"
-    setting = (
-        json.loads(ledger.read_text(encoding="utf-8"))["made"]["setting"] if ledger.is_file() else "none"
-    )
-    if (output / certificate.NAME).exists() and not force:
-        with contextlib.suppress(InputError):
-            if wrong := certificate.check(output):
-                raise OutputError(
-                    f"{output / certificate.NAME} certifies other files than are there ({wrong[0]}); --force certifies "
-                    "them as they are now"
-                )
+    setting = certificate.setting_of(ledger) if ledger.is_file() else "none"
+    path = output / certificate.NAME
+    check_writable(path)
+    if path.exists() and not force:
+        if is_protected(path):
+            raise OutputError(f"{path} may not be written to; allow it with chmod u+w, or give --force")
+        try:
+            wrong = certificate.check(output)
+        except InputError as error:
+            raise OutputError(f"{error}; remove it, or give --force") from None
+        if wrong:
+            raise OutputError(
+                f"{path} certifies other files than are there ({wrong[0]}); --force certifies them as they are now"
+            )
     seeds = {name: one.seed for name, one in experiments().items()} if ledger.is_file() else {}
     path = certificate.certify(output, made(setting, 0.0), seeds)
     wrote(path)

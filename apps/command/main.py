@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ import click
 from tcpdynamics import __version__
 from tcpdynamics.errors import MAX_SHOWN, TcpDynamicsError, shown
 from tcpdynamics.interrupts import INTERRUPTED, answer_at_once, claim_end, hear, heard
+from tcpdynamics.shortages import of_output, shortage
 
 from .options import SuggestingGroup
 from .progress import announce_compilation
@@ -68,16 +70,23 @@ def _register() -> None:
 _register()
 
 
+#: What a plain installation lacks -> the extra that brings it.
+_EXTRAS = {"dash": "explorer", "waitress": "explorer", "kaleido": "export", "dask": "dask", "distributed": "dask"}
+
+
 def main() -> NoReturn:
     """Run the command; usage errors print one sentence on standard error and exit with code 2."""
-    if threading.current_thread() is threading.main_thread() and (
-        signal.getsignal(signal.SIGINT) in (signal.default_int_handler, hear)
-    ):
-        signal.signal(signal.SIGINT, hear)
-        answer_at_once()
-    warnings.showwarning = _show_warning
-    announce_compilation()
     try:
+        if threading.current_thread() is threading.main_thread() and (
+            signal.getsignal(signal.SIGINT) in (signal.default_int_handler, hear)
+        ):
+            signal.signal(signal.SIGINT, hear)
+            answer_at_once()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is written as an escape
+                stream.reconfigure(errors="backslashreplace")
+        warnings.showwarning = _show_warning
+        announce_compilation()
         code = cli.main(standalone_mode=False)
         claim_end()
         for stream in (sys.stdout, sys.stderr):
@@ -94,17 +103,20 @@ def main() -> NoReturn:
         _fail("interrupted", INTERRUPTED)
     except KeyboardInterrupt:
         _fail("interrupted", INTERRUPTED)
-    except OSError as error:
-        if sys.stdout is not None:  # what is left in the buffer cannot be written either
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _fail(f"cannot use {error.filename or 'standard output'}: {error.strerror or error}")
-    except MemoryError:
-        _fail("the memory of this machine is too small for this request; give fewer points, times or flows")
     except RecursionError:
         _fail("the input is nested too deeply to be read; write it flatter")
     except Exception as error:
         if heard:  # compiled code that was cut short leaves its compiler in disorder
             _fail("interrupted", INTERRUPTED)
+        if isinstance(error, ModuleNotFoundError) and (extra := _EXTRAS.get(error.name or "")):
+            _fail(f"this needs {error.name}, which is not installed: pip install 'tcpdynamics[{extra}]'")
+        if lack := shortage(error):
+            _fail(lack)
+        if isinstance(error, OSError):
+            if of_output(error) and sys.stdout is not None:  # what is left in the buffer cannot be written either
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                _fail(f"cannot use standard output: {error.strerror or error}")
+            _fail(f"cannot use {error.filename}: {error.strerror or error}" if error.filename else str(error))
         if not isinstance(error, TcpDynamicsError):
             raise
         _fail(str(error))

@@ -43,9 +43,10 @@ def report(output: Path, quick: bool, force: bool) -> None:
     except OSError as error:
         raise OutputError(f"cannot make the folder {output.parent}: {error.strerror or error}") from None
     check_writable(output)
-    check_replaceable(output, force, "report")
+    from ..report.steps import Progress, holds
+
+    check_replaceable(output, force, holds(quick))
     from ..report.equations import beside
-    from ..report.steps import Progress
 
     began, tell = time.perf_counter(), Progress(quick, Steps())
     with beside(quick, tell) as equations:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,8 +15,8 @@ from click.shell_completion import CompletionItem
 from tcpdynamics.errors import OutputError, shown, suggestion
 
 from .. import packet_outputs as outputs
-from ..files import marked, settings_mark, write_netcdf
-from ..overrides import grid_of, override
+from ..files import beside, marked, settings_mark, write_netcdf
+from ..overrides import grid_of, key_of, override
 from .options import force_option, note, wrote
 from .progress import progress_line
 from .scenario_sweep import complete_quantity, complete_setting, sweep
@@ -125,8 +125,9 @@ def simulate(
     SCENARIO is a file x.toml that describes links and flows (docs/scenarios.md lists the keys), or the name of a ready
     scenario (--list shows them).
 
-    Ctrl-C ends a run; what it has recorded until then is still written to --output. A file that holds the same
-    simulation is replaced, any other file with --force only.
+    Ctrl-C ends a run; what it has recorded until then is still written to --output, beside a file that is there. A
+    file that holds the same simulation is replaced; a table x.csv, which cannot say so, and any other file with --force
+    only.
 
     \b
     tcpdynamics simulate sub_packet --set flows.0.count=50 --set duration=200s
@@ -201,6 +202,7 @@ def _path_of(scenario: str, ready: Mapping[str, Path]) -> Path:
 
 def _grid(settings: tuple[str, ...]) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
     """Keys with several values, and the settings that have one."""
+    from tcpdynamics.validation.packet.scenario.changes import hangs_on
     from tcpdynamics.validation.packet.sweeps import MAX_SCENARIOS
 
     grid: dict[str, list[Any]] = {}
@@ -213,7 +215,16 @@ def _grid(settings: tuple[str, ...]) -> tuple[dict[str, list[Any]], tuple[str, .
             raise click.UsageError(f"--set {several[0]} has several values twice; give one list or range")
         else:
             grid[several[0]] = several[1]
-    return grid, tuple(single)
+    for setting in single:
+        if (key := key_of(setting)) in grid:
+            raise click.UsageError(f"--set {key} has one value and several; give one of them")
+    # A parameter of what the grid chooses is set together with the choice: the file's own may not have it.
+    late = [text for text in single if hangs_on(key_of(text), grid)]
+    for setting in late:
+        value: dict[str, Any] = {}
+        override(value, f"value={setting.partition('=')[2]}")
+        grid[key_of(setting)] = [value["value"]]
+    return grid, tuple(setting for setting in single if setting not in late)
 
 
 def _check_sweep(
@@ -345,10 +356,13 @@ def _write(
 
 def _stopped(
     stop: KeyboardInterrupt,
-    writers: Iterable[tuple[Path | None, Callable[[Path, xr.Dataset], None]]],
+    writers: Sequence[tuple[Path | None, Callable[[Path, xr.Dataset], None]]],
     mark: str,
 ) -> NoReturn:
-    """Save what is recorded, say where the run ended, and end with 130."""
+    """Save what is recorded, say where the run ended, and end with 130.
+
+    A part replaces no file: where one is, it goes to a name of its own beside it.
+    """
     result = getattr(stop, "result", None)
     if result is None:
         click.echo("Error: interrupted; nothing was written", err=True)
@@ -358,7 +372,15 @@ def _stopped(
         else:
             until = f"at {float(result.attrs['interrupted_at']):g} s of simulated time"
         click.echo(f"Error: interrupted {until}", err=True)
-        _write(result.assign_attrs(settings=mark), writers)
+        taken = [path is not None and path.is_file() and path.stat().st_size > 0 for path, _ in writers]
+        parts = [
+            (beside(path) if path is not None and there else path, write)
+            for (path, write), there in zip(writers, taken, strict=True)
+        ]
+        _write(result.assign_attrs(settings=mark), parts)
+        for (path, _), (part, _), there in zip(writers, parts, taken, strict=True):
+            if there:
+                click.echo(f"{path} stays as it was; what was simulated until then is in {part}", err=True)
     click.get_current_context().exit(130)
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from .page import Values
 from .tables import PLANE
 
-_REPLACE = "from dataclasses import replace\n\n"
-
 
 @dataclass(frozen=True)
 class Motion:
@@ -99,18 +97,17 @@ def plane(m: Motion, values: Values, point: dict[str, Any]) -> str:
 
 
 def chart(
-    m: Motion, values: Values, across: str, fields: dict[str, Any], capacities: list[float], exact: bool
+    m: Motion, values: Values, across: str, fields: dict[str, Any], point: dict[str, Any], exact: bool
 ) -> str:
     """The boundary by the closed form for flows alike; with unequal access links, by exact roots."""
     low, high = (0.02, 3.0) if across == "delay" else (0.0, 0.98)
     fixed = "".join(f", {k}={v!r}" for k, v in fields.items() if k not in ("epsilon", across, "link"))
-    unequal = "".join(f", {k}={v!r}" for k, v in fields.items() if k not in ("epsilon", across))
     text = (
         "import numpy as np\n"
         "import pandas as pd\n"
         "import xarray as xr\n"
-        f"from tcpdynamics.models import {m.name}, per_flow\n"
-        "from tcpdynamics.solvers import boundary_curves, stability_chart\n\n"
+        + ("from tcpdynamics.apps.explorer.pages.p2_lotka_volterra import exact_boundary\n" if exact else "")
+        + f"from tcpdynamics.models import {m.name}\n\n"
         f'x = xr.DataArray(np.linspace({low}, {high}, 81), dims="point")\n\n'
         "def stable(gain):\n"
         f"    return {m.name}(epsilon=gain, {across}=x{fixed}).stability_margin() > 0\n\n"
@@ -128,53 +125,44 @@ def chart(
         "}"
     )
     if exact:
-        low = 0.02 if across == "delay" else 0.0
         text += (
-            f"\nchart = stability_chart({m.name}(epsilon=np.linspace(0.05, 4.0, 31), "
-            f"{across}=np.linspace({low}, {high}, 31){unequal}, "
-            f"capacity=per_flow({capacities!r})))\n"
-            "curves = boundary_curves(chart)\n"
-            "exact = [[v for c in curves for v in (*c[name].values, np.nan)] for name in "
-            f"('boundary_{across}', 'boundary_epsilon')]\n"
+            f"\ncurves = exact_boundary({point!r})['curves']\n"
+            "exact = [[v for c in curves for v in (*c[k], np.nan)] for k in (0, 1)]\n"
             "lines[f\"by exact roots, these access links{'' if curves else ': no boundary here'}\"] = exact"
         )
     name = "delay τ [RTT]" if across == "delay" else "weight of the others γ"  # noqa: RUF001
     return text + PLANE.format(x=name, y="gain ε")
 
 
-def ends(m: Motion, values: Values, fields: dict[str, Any], capacities: list[float]) -> str:
-    """Where the sum of the rates ends up, by the library's search for attractors."""
+def ends(
+    m: Motion, values: Values, fields: dict[str, Any], capacities: list[float], point: dict[str, Any]
+) -> str:
+    """Where the sum of the rates ends up: of a map its orbit, else its least and its largest value."""
+    table = 'table = pd.DataFrame(rows, columns=["gain ε", "sum of the rates"])\nprint(table)\n'
+    if m.kind == "map":
+        return (
+            "import pandas as pd\n"
+            "from tcpdynamics.apps.explorer.pages.p2_lotka_volterra import ends_of_a_map\n\n"
+            f"rows = ends_of_a_map(**{point!r})  # step by step with the page's own program\n{table}"
+        )
     rest = ", ".join(f"{k}={v!r}" for k, v in fields.items() if k != "epsilon")
-    is_map = m.kind == "map"
-    text = (
+    return (
+        "from dataclasses import replace\n\n"
         "import numpy as np\n"
         "import pandas as pd\n"
         f"from tcpdynamics.models import {m.name}, per_flow\n"
-        "from tcpdynamics.solvers import bifurcation\n\n"
-        f"gains = np.linspace(0.05, 4.0, {190 if is_map else 48})\n"
-        f"model = {m.name}(epsilon=gains, {rest}, capacity=per_flow({capacities!r}))\n"
-        f"start = dict(zip(model.{m.kind}().labels, {values['capacity']!r} * {m.shares}))\n"
+        "from tcpdynamics.solvers import trajectory\n\n"
+        "def largest(v):  # of the polynomial through five neighbouring samples\n"
+        "    i = int(np.clip(np.argmax(v), 2, len(v) - 3))\n"
+        "    c = np.polyfit(range(-2, 3), v[i - 2 : i + 3] - v[i], 4)\n"
+        "    return v[i] + max(0.0, np.polyval(c, np.linspace(-2, 2, 4001)).max())\n\n"
+        "rows = []\n"
+        "for gain in np.linspace(0.05, 4.0, 48):\n"
+        f"    motion = {m.name}(epsilon=gain, {rest}, capacity=per_flow({capacities!r})).{m.kind}()\n"
+        f"    start = dict(zip(motion.labels, {values['capacity']!r} * {m.shares}))\n"
+        "    times = np.append(0, 240 * max(1, 1 / gain) + np.linspace(0, 60, 6001))\n"
+        "    total = trajectory(replace(motion, start=start), times, rtol=1e-10).total.values[1:]\n"
+        "    if np.isfinite(total).all():\n"
+        "        rows += [(gain, -largest(-total)), (gain, largest(total))]\n"
+        f"{table}"
     )
-    if is_map:
-        text += (
-            "orbit = bifurcation(model, transient=1000, keep=64, start=start)\n"
-            'sums = orbit.N.sum("flow").transpose("epsilon", "iterate").values\n'
-            "rows = [(g, s) for g, row in zip(gains, sums) if np.all(abs(row) < "
-            f"{100 * values['capacity']!r}) for s in row]\n"
-        )
-    else:
-        text = text.replace("import bifurcation\n", "import trajectory\n").replace(
-            "import numpy", _REPLACE + "import numpy", 1
-        )
-        text += (
-            f"problem = replace(model.{m.kind}(), start=start)\n"
-            "times = np.append(0, np.linspace(240, 300, 601))\n"
-            'totals = trajectory(problem, times, rtol=1e-6).total.transpose("epsilon", "time").values[:, 1:]\n\n'
-            "def ends(v):  # tops of parabolas through neighbouring samples; one value where the sum rests\n"
-            "    (a, b, c), turns = (v[:-2], v[1:-1], v[2:]), np.diff(v)[:-1] * np.diff(v)[1:] < 0\n"
-            f"    if np.ptp(v) < {1e-5 * values['capacity']!r} or not turns.any():\n"
-            "        return v[-1:]\n"
-            "    return (b[turns] - (c - a)[turns] ** 2 / (8 * (a - 2 * b + c)[turns]))[-12:]\n\n"
-            "rows = [(g, s) for g, v in zip(gains, totals) if np.isfinite(v).all() for s in ends(v)]\n"
-        )
-    return text + 'table = pd.DataFrame(rows, columns=["gain ε", "sum of the rates"])\nprint(table)\n'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ _PAGE = """<!doctype html>
 
 
 def export(folder: Path, whole: bool = False) -> list[Path]:
-    """Write the pages that need no server; returns the pages' files.
+    """Write the pages that need no server, all or none of them; returns the pages' files.
 
     Parameters
     ----------
@@ -57,7 +58,25 @@ def export(folder: Path, whole: bool = False) -> list[Path]:
         raise FileExistsError(f"{folder} is a link to nothing; give a folder that is new or empty")
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder} holds files; give a folder that is new or empty")
-    folder.mkdir(parents=True, exist_ok=True)
+    place = folder.resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # Beside, then moved: a site that is there is whole, whenever this is killed.
+    made = Path(tempfile.mkdtemp(prefix=".unfinished.", dir=place.parent))
+    try:
+        files = _fill(made / "site", whole)
+        if place.exists():
+            # Into the folder that is there, which somebody may look at; the first page comes last.
+            for entry in sorted((made / "site").iterdir(), key=lambda entry: entry.name == "index.html"):
+                shutil.move(entry, place)
+        else:
+            (made / "site").rename(place)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return [folder / name for name in files]
+
+
+def _fill(folder: Path, whole: bool) -> list[str]:
+    """Write a site into a new folder; the names of the pages' files."""
     shutil.copytree(ASSETS, folder / "assets", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
     from plotly.offline import get_plotlyjs
 
@@ -68,16 +87,18 @@ def export(folder: Path, whole: bool = False) -> list[Path]:
     first = _PAGE.format(
         title=escape(TITLE), brand=TITLE, links=_links(listed), scripts=f"<script>{script}</script>"
     )
-    (folder / "index.html").write_text(first)
+    (folder / "index.html").write_text(first, encoding="utf-8")
     return files
 
 
-def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> Path:
+def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> str:
     scripts = folder / "functions" / page.slug
     scripts.mkdir(parents=True)
     for printed in page.printed:
         for values in page.shapes(printed):
-            (scripts / f"{printed.key(values)}.js").write_text(printed.script(page.slug, values))
+            (scripts / f"{printed.key(values)}.js").write_text(
+                printed.script(page.slug, values), encoding="utf-8"
+            )
     spec = page.spec(whole) | {"functions": "functions/", "plotly": "assets/vendor/plotly.min.js"}
     script_tags = (
         f'<script src="assets/pages/{page.slug}.js"></script>\n'
@@ -85,8 +106,10 @@ def _write(folder: Path, page: Page, listed: list[Page], whole: bool) -> Path:
     )
     title = escape(f"{page.title} - {TITLE}")
     file = folder / f"{page.slug}.html"
-    file.write_text(_PAGE.format(title=title, brand=TITLE, links=_links(listed, page), scripts=script_tags))
-    return file
+    file.write_text(
+        _PAGE.format(title=title, brand=TITLE, links=_links(listed, page), scripts=script_tags), encoding="utf-8"
+    )
+    return file.name
 
 
 def _plain(value: Any) -> str:

@@ -31,7 +31,7 @@ UNASKED, LONGEST = 15.0, 600.0
 #: question. Small results of one visitor do not drive out another's.
 KEPT, KEPT_BYTES, KEPT_FOR = 1000, 320_000_000, 600.0
 #: Bytes of what comes out of one job, and of what it holds in memory, libraries included.
-MAX_RESULT, MAX_MEMORY = 40_000_000, 4_000_000_000
+MAX_RESULT, MAX_MEMORY = 60_000_000, 4_000_000_000
 #: What the library may estimate of a job before it starts: elementary operations (some five minutes), bytes.
 BOUNDS = {"TCPDYNAMICS_MAX_WORK": 3e11, "TCPDYNAMICS_MAX_MEMORY": 2e9}
 #: Longest line of a job's process.

@@ -14,7 +14,7 @@ import numpy as np
 
 from tcpdynamics.errors import InputError, shown
 
-from .jobs import Parts, Progress
+from .jobs import MAX_RESULT, Parts, Progress
 from .scenario_form import MAX_CHANGES, MAX_TEXT, MAX_VALUE, changed, check_ends, groups_of, ready
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 #: Samples of windows and queues over a run, and of all flows or links together.
 SAMPLES, ALL_SAMPLES = 1000, 200_000
-#: Packets of a run whose receipts and losses are written down, by the estimate before it starts.
-MOST_PACKETS = 1_300_000
 #: Flows in the table of a page.
 MOST_FLOWS = 200
 #: The name that the code has for a text without one.
@@ -68,7 +66,9 @@ def check_ready(name: str, changes: Mapping[str, str]) -> Scenario:
 
     table = changed(ready(name), changes)
     check_ends(table)
-    return parse_scenario(table)
+    scenario = parse_scenario(table)
+    recordings(scenario)
+    return scenario
 
 
 def form(words: dict[str, Any], progress: Progress) -> Parts:
@@ -114,17 +114,43 @@ def prepare() -> None:
 
 
 def recordings(scenario: Scenario) -> Record:
-    """What a run must write down for the pictures, and no more."""
+    """What a run must write down for the pictures, and no more; receipts and losses only where they fit.
+
+    Raises
+    ------
+    InputError
+        What comes out would be larger than a job may keep.
+    """
     from tcpdynamics.validation.packet import Record
 
     def every(several: int) -> float:
         samples = max(20, min(SAMPLES, ALL_SAMPLES // several))
         return float(f"{scenario.duration / samples:.3g}")
 
-    few = scenario.duration * scenario.packet_rate <= MOST_PACKETS
     windows = every(scenario.count) if scenario.count <= ALL_SAMPLES // 20 else None
     queues = every(len(scenario.ways)) if len(scenario.ways) <= ALL_SAMPLES // 20 else None
-    return Record(receives=few, drops=few, windows=windows, queues=queues)
+    least = Record(windows=windows, queues=queues)
+    for record in (dataclasses.replace(least, receives=True, drops=True), least):
+        size = size_of(scenario, record)
+        if size <= MAX_RESULT:
+            return record
+    raise InputError(
+        f"the result would have about {size:,.0f} bytes, at most {MAX_RESULT:,} are kept on this page; lower "
+        "flows.count or lengthen slice, or take `tcpdynamics simulate`"
+    )
+
+
+def size_of(scenario: Scenario, record: Record) -> float:
+    """Bytes of what comes out of a run, at most about: rows for flows, ways, samples and packets as they are kept."""
+    from tcpdynamics.validation.packet.scenario.scenario import SILENCE_BINS
+
+    def samples(every: float | None) -> float:
+        return 0.0 if every is None else scenario.duration / every + 2
+
+    flow = 8.0 * (60 + scenario.most_in_epoch + scenario.slices) + 4.0 * SILENCE_BINS + 72.0 * samples(record.windows)
+    way = 100.0 + 72.0 * samples(record.queues)  # kept, and drawn
+    packets = 40.0 * scenario.duration * scenario.packet_rate if record.receives else 0.0
+    return 600_000.0 + scenario.count * flow + len(scenario.ways) * way + packets
 
 
 def bin_width(duration: float) -> float:

@@ -9,6 +9,7 @@ import socket
 import tempfile
 from collections.abc import Callable
 from functools import lru_cache
+from html import escape
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
@@ -43,14 +44,20 @@ def words_of(search: str) -> dict[str, str]:
     Raises
     ------
     InputError
-        It is too long, or has too many words.
+        It is too long, has too many words, or has one twice.
     """
     if len(search) > MAX_ADDRESS:
         raise InputError(f"the address is longer than {MAX_ADDRESS} characters and was not read")
     try:
-        return dict(parse_qsl(search.lstrip("?"), keep_blank_values=True, max_num_fields=MAX_WORDS))
+        pairs = parse_qsl(search.lstrip("?"), keep_blank_values=True, max_num_fields=MAX_WORDS)
     except ValueError:
         raise InputError(f"the address has more than {MAX_WORDS} words and was not read") from None
+    words = dict(pairs)
+    if len(words) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"the address has {twice[:40]} twice and was not read")
+    return words
 
 
 def spec_of(page: Page, search: str = "") -> dict[str, Any]:
@@ -68,6 +75,11 @@ def spec_of(page: Page, search: str = "") -> dict[str, Any]:
 def contents(listed: list[Page], address: str) -> list[dict[str, str]]:
     """What the first page lists: title, question and address of each page; `address` has braces for the slug."""
     return [{"title": p.title, "question": p.question, "address": address.format(p.slug)} for p in listed]
+
+
+def missing(slug: str) -> str:
+    """What is said where there is no such page."""
+    return f"there is no page {slug[:40]!r}; choose one above"
 
 
 @lru_cache(maxsize=256)
@@ -134,7 +146,7 @@ def make_app(local_only: bool = True) -> Any:
         if not slug:
             return {"contents": contents(list(listed.values()), "/{}")}
         if slug not in listed:
-            return {"missing": f"there is no page {slug[:40]!r}; choose one above"}
+            return {"missing": missing(slug)}
         return spec_of(listed[slug], search or "")
 
     app.clientside_callback(
@@ -162,6 +174,15 @@ def _routes(server: Any, local_only: bool) -> None:
             abort(403, "this server answers to 127.0.0.1 and localhost only")
         if request.path.startswith(OWN) and request.headers.get("Sec-Fetch-Site") == "cross-site":
             abort(403, "only pages of this explorer may ask for this")
+
+    @server.after_request  # type: ignore[untyped-decorator]
+    def no_such_page(answer: Response) -> Response:
+        """Dash answers to every path with its shell, which opens the page that the path names."""
+        slug = request.path.strip("/")
+        if request.endpoint == "/<path:path>" and answer.status_code == 200 and slug not in pages():
+            answer.status_code = 404
+            answer.set_data(answer.get_data(as_text=True).replace("Loading...", escape(missing(slug))))
+        return answer
 
     @server.errorhandler(Exception)  # type: ignore[untyped-decorator]
     def strange_request(error: Exception) -> Any:
@@ -226,10 +247,14 @@ def _routes(server: Any, local_only: bool) -> None:
         page, values = values_here(slug)
         if page.dataset is None:
             abort(404)
+        if not turns.acquire(timeout=1.0):
+            refuse(503, f"{ANSWERS_AT_ONCE} answers are being computed; ask again in a moment")
         try:
             dataset = page.dataset(values)
         except InputError as error:  # values that are refused together
             refuse(400, str(error))
+        finally:
+            turns.release()
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "data.nc"
             write_netcdf(file, dataset)
@@ -288,11 +313,18 @@ def serve(host: str, port: int, ready: Callable[[str], None] = print) -> None:
     """
     from waitress import create_server
 
+    from .connections import SETTINGS, Connection
+
     check_place(host, port)
     app = make_app(local_only=is_loopback(host))
+    sockets: dict[int, Any] = {}
     server = create_server(
-        app.server, host=host.strip("[]"), port=port, threads=8, ident=None, max_request_body_size=MAX_BODY
-    )
+        app.server, sockets, host=host.strip("[]"), port=port, threads=8, ident=None, max_request_body_size=MAX_BODY,
+        **SETTINGS,
+    )  # fmt: skip
+    for one in sockets.values():
+        if hasattr(one, "channel_class"):
+            one.channel_class = Connection
     ready(address_of(host, port))
     try:
         server.run()

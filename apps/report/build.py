@@ -39,7 +39,7 @@ from .equations import Equations, beside
 from .mechanisms import BUFFER, FLOWS, RATE, RTT, Mechanisms, mechanisms
 from .mechanisms import answer as mechanisms_answer
 from .sections import Section
-from .steps import Progress, Tell, step
+from .steps import Progress, Tell, holds, step
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -124,6 +124,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         figures=html,
         version=__version__,
         quick=quick,
+        holds=holds(quick),
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         **solved,
         setting=_setting(main),
@@ -139,6 +140,7 @@ def page(quick: bool, tell: Tell, equations: Callable[[], Equations], began: flo
         verdicts=[_verdicts(title, r) for title, r in [("Fig. 9: 1 Mbit/s, 200 ms", result), *others]],
         papers=tables,
         columns=ledger_rows.COLUMNS,
+        marks=ledger.MARKS,
         standalone=False,
         recorded=ledger.recorded()["made"],
         summary=_summary(answers, stability_lines, tables),

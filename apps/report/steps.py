@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from tcpdynamics.progress import listening
 
+from ..files import marked, settings_mark
+
 #: Called with a step's name and the share of the step that is done.
 Tell = Callable[[str, float], None]
 
@@ -60,3 +62,8 @@ def step(name: str, tell: Tell) -> Iterator[None]:
     with listening(lambda share: tell(name, share)):
         yield
     tell(name, 1.0)
+
+
+def holds(quick: bool) -> str:
+    """What a report holds, by which its file is known again."""
+    return marked("report", settings_mark({"quick": quick}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +22,9 @@ from .entries import Expressions, entries_of, expressions_of
 from .reduction import stationary_steps
 from .windowed import check_length, windowed
 
+#: Places between the bounds at which the reward is looked at, and points of the grid that are looked at together.
+PLACES, POINTS_AT_ONCE = 257, 4096
+
 
 def self_consistent(
     problem: RewardBalance | BalanceModel, *, window: int | None = None, throw: bool = False
@@ -28,6 +32,8 @@ def self_consistent(
     """Solve mean reward(unknown) = target at every point of the target's grid.
 
     Bracketed root finding (Chandrupatla) on the log-odds of the unknown, so small roots keep their relative accuracy.
+    The reward need not fall: it is looked at in 257 places between the bounds, and where it turns between them, so
+    that each root has a bracket of its own. Roots closer together than a place and its turn can tell are one.
 
     Parameters
     ----------
@@ -40,9 +46,10 @@ def self_consistent(
     Returns
     -------
     xarray.Dataset over the target's dimensions
-        `root` [1] (0 where the target is above what the chain can earn); `reward` reached there; `idle` [1],
-        time in the idle
-        states; with `window`, `jain` and `nothing`; `status`.
+        `root` [1] (0 where the chain earns less than the target even at the low bound); `reward` reached there;
+        `idle` [1], time in the idle states; with `window`, `jain` and `nothing`; `roots`, how many values meet the
+        target, that of 0 among them, and `highest_root`; `status`. Where several do, the status says so, and `root` is
+        the lowest.
 
     Raises
     ------
@@ -77,24 +84,29 @@ def self_consistent(
         _check_window(chain, window, grid.size)
     program = _reward_program(expressions_of(chain), _mean_key(balance), frozenset(balance.idle))
     fixed = {k: np.broadcast_to(v, grid.size) for k, v in grid.values.items() if k != "target"}
-    root, status = _roots(program, balance, fixed, target)
+    root, highest, roots, status = _roots(program, balance, fixed, target)
     if throw:
         raise_if_failed(
             chain,
             grid,
             status,
-            lambda i: f"no {balance.unknown} in {balance.bounds} meets the target {target[i]:g}",
+            lambda i: (
+                f"{int(roots[i]) or 'no'} value{'' if roots[i] == 1 else 's'} of {balance.unknown} in {balance.bounds} "
+                f"meet{'s' if roots[i] == 1 else ''} the target {target[i]:g}"
+            ),
         )
     values = _evaluate(program, balance.unknown, np.where(root > 0, root, balance.bounds[0]), fixed)
     idle = np.where(root == 0, 0.0, values[1])
-    values[0, status != Status.OK] = idle[status != Status.OK] = np.nan
+    values[0, np.isnan(root)] = idle[np.isnan(root)] = np.nan
     data = {
         "root": grid.variable(root, "1", f"{balance.unknown} that meets the target"),
+        "highest_root": grid.variable(highest, "1", f"highest {balance.unknown} that meets the target"),
+        "roots": grid.variable(roots, "1", f"how many values of {balance.unknown} meet the target"),
         "reward": grid.variable(values[0], balance.reward.units, f"mean {balance.reward.name} per epoch"),
         "idle": grid.variable(idle, "1", "fraction of time in the idle states"),
     }
     if window is not None:
-        fine = status == Status.OK
+        fine = ~np.isnan(root)
         jain, nothing = np.where(fine, 1.0, np.nan), np.where(fine, 0.0, np.nan)
         busy = np.flatnonzero((root > 0) & fine)
         if busy.size:
@@ -151,7 +163,8 @@ def _evaluate(
 
 def _roots(
     program: Program, balance: RewardBalance, fixed: dict[str, Any], target: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8]]:
+    """Lowest and highest root, how many there are, and the status of each point."""
     from scipy.optimize.elementwise import find_root
 
     low, high = balance.bounds
@@ -167,24 +180,83 @@ def _roots(
         }
         return (_evaluate(program, balance.unknown, x, known)[0].reshape(log_odds.shape) - goal) / goal
 
-    def limit(x: float) -> NDArray[np.float64]:
-        values: NDArray[np.float64] = _evaluate(program, balance.unknown, np.full(target.size, x), fixed)[0]
-        return values
+    def curves() -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """Mean reward at all places, a row for each setting of the other parameters, and the row of each point."""
+        others = np.stack([fixed[k] for k in names]) if names else np.zeros((1, target.size))
+        settings, row = np.unique(others, axis=1, return_inverse=True)
+        rows = settings.shape[1]
+        known = {k: np.repeat(settings[i], places.size) for i, k in enumerate(names)}
+        x = np.tile(1 / (1 + np.exp(-places)), rows)
+        return _evaluate(program, balance.unknown, x, known)[0].reshape(rows, places.size), row.reshape(-1)
 
-    root, status = np.zeros(target.size), np.zeros(target.size, dtype=np.uint8)
-    demand, floor = limit(low), limit(high)
-    if not np.isfinite(demand + floor).all():
+    places = np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), PLACES)
+    earned, row = curves()
+    if not np.isfinite(earned[:, [0, -1]]).all():
         raise ChainError(
             f"the chain cannot be solved at the ends of {balance.unknown}'s bounds {balance.bounds}"
         )
-    status[target < floor] = Status.NO_ROOT
-    root[target < floor] = np.nan
-    open_ = np.flatnonzero((target < demand) & (target >= floor))
-    if open_.size:
-        ends = [np.log(x / (1 - x)) for x in (low, high)]
-        args = (target[open_], *(v[open_] for v in fixed.values()))
-        search = find_root(excess, ends, args=args)
-        root[open_] = 1 / (1 + np.exp(-search.x))
-        status[open_[~search.success]] = Status.NOT_CONVERGED
-        root[open_[~search.success]] = np.nan
-    return root, status
+    lowest, highest = np.full(target.size, np.nan), np.full(target.size, np.nan)
+    status, roots = np.zeros(target.size, dtype=np.uint8), np.zeros(target.size, dtype=np.int64)
+    nothing = earned[row, 0] <= target  # no cost at all: what is earned does not reach the target
+    roots[nothing], lowest[nothing], highest[nothing] = 1, 0.0, 0.0
+    point, left, right = _brackets(earned, row, target, places, excess, [fixed[k] for k in names])
+    if point.size:
+        search = find_root(excess, (left, right), args=(target[point], *(fixed[k][point] for k in names)))
+        found = np.where(search.success, 1 / (1 + np.exp(-search.x)), np.nan)
+        status[point[~search.success]] = Status.NOT_CONVERGED
+        np.add.at(roots, point, 1)
+        np.fmin.at(lowest, point, found)
+        np.fmax.at(highest, point, found)
+    status[roots == 0] = Status.NO_ROOT
+    status[(roots > 1) & (status == Status.OK)] = Status.SEVERAL_ROOTS
+    lowest[status == Status.NOT_CONVERGED] = highest[status == Status.NOT_CONVERGED] = np.nan
+    return lowest, highest, roots, status
+
+
+def _brackets(
+    earned: NDArray[np.float64],
+    row: NDArray[np.intp],
+    target: NDArray[np.float64],
+    places: NDArray[np.float64],
+    excess: Callable[..., Any],
+    others: list[NDArray[np.float64]],
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+    """Intervals of log-odds, each with one root: the point, and the ends.
+
+    Where all places lie on one side of the target, the curve may still cross it twice between them: so each turn that
+    comes near is followed to its tip.
+    """
+    from scipy.optimize.elementwise import find_minimum
+
+    points, lefts, rights = [], [], []
+    for start in range(0, target.size, POINTS_AT_ONCE):
+        some = np.arange(start, min(start + POINTS_AT_ONCE, target.size))
+        over = earned[row[some]] > target[some, None]
+        i, j = np.nonzero(over[:, 1:] != over[:, :-1])
+        points.append(some[i])
+        lefts.append(places[j])
+        rights.append(places[j + 1])
+    turns = np.diff(np.sign(np.diff(earned, axis=1)), axis=1)
+    for which, sign in ((turns > 0, 1.0), (turns < 0, -1.0)):  # valleys, then hills
+        curve, j = np.nonzero(which)
+        for c, k in zip(curve, j, strict=True):
+            three = earned[c, k : k + 3]
+            reach = 2.0 * np.abs(np.diff(three)).max()  # no smooth curve turns further beyond its middle place
+            if reach < 1e-12 * abs(three[1]):
+                continue
+            some = np.flatnonzero(row == c)
+            some = some[(sign * (three[:, None] - target[some]) > 0).all(axis=0)]
+            some = some[sign * (three[1] - target[some]) < reach]
+            if not some.size:
+                continue
+            ends = [np.full(some.size, places[k + n]) for n in range(3)]
+            tip = find_minimum(
+                lambda x, goal, *rest: sign * excess(x, goal, *rest), ends,  # noqa: B023
+                args=(target[some], *(v[some] for v in others)),
+            )  # fmt: skip
+            crossed = tip.f_x < 0
+            for left, right in ((ends[0], tip.x), (tip.x, ends[2])):
+                points.append(some[crossed])
+                lefts.append(left[crossed])
+                rights.append(right[crossed])
+    return np.concatenate(points), np.concatenate(lefts), np.concatenate(rights)

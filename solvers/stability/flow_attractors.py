@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from tcpdynamics.errors import listed, shown, tolerances, whole
 from tcpdynamics.limits import check_memory
@@ -65,7 +67,8 @@ class FlowOrbits:
     reach : (states, size) largest absolute values, before the window at some times only
     transient, keep : (size,) how long each ran before the window, and how long that is
     status : (size,) code of results.Status
-    crowded : (size,) whether corners lie too close together for the samples to tell them apart
+    crowded : (size,) whether samples are too few: corners too close to be told apart, or a duration less exact than
+        the motion
     """
 
     highs: Array
@@ -260,22 +263,103 @@ def _classify(
     period = repetition(highs, noise + 2 * doubt, spans.max(axis=0), max_period)
     period[still | ~ok] = 0
     cycling = period > 0
-    duration = np.full(len(samples), np.nan)
+    duration, sparse = np.full(len(samples), np.nan), np.zeros(len(samples), bool)
     if cycling.any():
         # Over half of the window: the place of one maximum on a plateau is anywhere on it.
         cycles = np.maximum(1, np.isfinite(places[cycling]).sum(axis=1) // (2 * period[cycling]))
-        late = places[cycling, -1] - places[cycling, -1 - cycles * period[cycling]]
+        first_place = places[cycling, -1 - cycles * period[cycling]]
+        late, unsure = return_times(samples[cycling], first_place, places[cycling, -1] - first_place, cycles)
         duration[cycling] = late / cycles * step
+        sparse[cycling] = unsure > rtol * late
     attractor = np.where(resting, EQUILIBRIUM, np.where(cycling, CYCLE, UNDECIDED)).astype(np.int8)
     status[short & ok & ~cycling & ~(resting & arrived)] = Status.TOO_SHORT
     highs, lows = np.where(ok[:, None], highs, np.nan), np.where(ok[:, None], 0.0 - lows, np.nan)
-    crowded = ok & ~still & (np.maximum(above, below) > CROWDED * spans.max(axis=0))
+    crowded = ok & ~still & (sparse | (np.maximum(above, below) > CROWDED * spans.max(axis=0)))
     return FlowOrbits(
         highs, lows, attractor, period, duration, np.where(ok, samples[:, -1], np.nan),
         np.where(attractor == EQUILIBRIUM, _quantity(system, settings.of, rest, float(times[-1])), np.nan),
         first, last, reach, np.full(len(samples), times[0]), np.full(len(samples), times[-1] - times[0]), status,
         crowded,
     )  # fmt: skip
+
+
+def return_times(
+    samples: Array, start: Array, late: Array, cycles: NDArray[np.int64]
+) -> tuple[Array, Array]:
+    """After how many steps a cycle comes back to a sample, where it runs smoothly through it; else `late`.
+
+    A maximum is flat, so its place is found to few digits. Of the samples of one cycle before `start`, that one is
+    taken whose value comes back most sharply: on a slope, in the middle of the range, where high differences are
+    small. When it comes back is read off the polynomial through the twelve samples around, and off that through
+    ten; where the two differ by a thousandth of a step the motion is too rough between its samples.
+
+    Parameters
+    ----------
+    samples : (m, N) array, evenly spaced
+    start, late : (m,) arrays
+        Place of a maximum, and how many steps later the same maximum comes again.
+    cycles : (m,) array
+        Cycles between the two.
+
+    Returns
+    -------
+    times, unsure : (m,) arrays
+        In steps, and how far the two polynomials differ (0 where `late` stays).
+
+    Examples
+    --------
+    >>> t = np.arange(100)
+    >>> times, _ = return_times(np.sin(0.3 * t)[None], np.array([36.6]), np.array([41.9]), np.array([2]))
+    >>> bool(abs(times[0] * 0.3 - 4 * np.pi) < 1e-10)
+    True
+    """
+    count = samples.shape[1]
+    found, unsure = late.copy(), np.zeros(late.size)
+    for row, x in enumerate(samples):
+        length = late[row] / cycles[row]
+        low = max(int(start[row] - length), 4)
+        high = int(min(start[row], count - 7 - late[row]))
+        if high - low < 2:
+            continue
+        slope = np.abs(x[low + 1 : high + 1] - x[low - 1 : high - 1])
+        rough = np.abs(np.diff(x[low - 4 : high + 4], n=8))
+        bottom, top = x[low:high].min(), x[low:high].max()
+        middle = np.abs(x[low:high] - 0.5 * (bottom + top)) < 0.3 * (top - bottom)
+        cost = np.where(middle & (slope > 0), rough / np.where(slope > 0, slope, 1.0), np.inf)
+        best = int(np.argmin(cost))
+        if not np.isfinite(cost[best]):
+            continue
+        place = low + best
+        back = [_meets(x, x[place], place + late[row], half) for half in (6, 5)]
+        if abs(back[0] - back[1]) < 1e-3 and abs(back[0] - place - late[row]) < 0.5:
+            found[row], unsure[row] = back[0] - place, abs(back[0] - back[1])
+    return found, unsure
+
+
+def _meets(x: Array, value: float, near: float, half: int) -> float:
+    """Where the polynomial through 2 * half samples around `near` takes a value: secants from there; NaN if nowhere."""
+    first = min(max(int(near) - half + 1, 0), x.size - 2 * half)
+    nodes = np.arange(2 * half)
+    weights = (-1.0) ** nodes * special.binom(2 * half - 1, nodes)
+    heights = x[first : first + 2 * half] - value
+
+    def at(s: float) -> float:
+        gaps = s - nodes
+        if not gaps.all():
+            return float(heights[np.argmin(np.abs(gaps))])
+        parts = weights / gaps
+        return float(parts @ heights / parts.sum())
+
+    a, b = near - first, near - first + 0.01
+    low, high = at(a), at(b)
+    for _ in range(30):
+        if high == low or not 0 <= b <= 2 * half - 1:
+            break
+        a, b, low = b, b - high * (b - a) / (high - low), high
+        high = at(b)
+        if abs(b - a) < 1e-13 * x.size:
+            return first + b
+    return first + b if high == 0.0 or abs(b - a) < 1e-9 else math.nan
 
 
 def _quantity(system: System, of: str, states: Array, end: float) -> Array:

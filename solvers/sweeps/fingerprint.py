@@ -1,4 +1,10 @@
-"""Fingerprints: whether a function and its settings are still those that a store was begun with."""
+"""Fingerprints: whether a function and its settings are still those that a store was begun with.
+
+A function counts with its text, its defaults, the values that it captured and whatever its code reaches by name:
+globals, functions and classes, attributes of modules, and what these reach in turn. Code of this package, of the
+standard library and of installed packages counts by name and version. What cannot be seen: what C extensions, files and
+other processes hold, and names that are looked up as text at run time (`getattr`, `globals()`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,11 @@ import functools
 import hashlib
 import inspect
 import pickle
-from collections.abc import Mapping
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import CodeType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,9 +31,14 @@ from ..problems.numbers import is_symbolic
 def fingerprint(value: Any, source: bool = True) -> str:
     """A digest of a value, the same in every process.
 
-    Arrays count with all their entries, functions by name and, with `source`, by their text and the
-    values that they captured;
+    Arrays count with all their entries, functions by name and, with `source`, by their text and all that it reaches;
     `functools.partial`, dataclasses and SymPy expressions by what they hold.
+
+    Raises
+    ------
+    DynamicsError
+        For a value that the code reaches and that has no lasting form (a lock, an open file): pass it as an argument by
+        `functools.partial`, or give the sweep a `version`.
 
     >>> fingerprint({"a": np.arange(3)}) == fingerprint({"a": np.array([0, 1, 2])})
     True
@@ -31,7 +46,7 @@ def fingerprint(value: Any, source: bool = True) -> str:
     False
     """
     digest = hashlib.sha256()
-    _feed(digest, value, source)
+    _feed(digest, value, source, {})
     return digest.hexdigest()
 
 
@@ -48,13 +63,15 @@ def name_of(work: Any) -> str:
     return f"{work.__module__}.{work.__qualname__}"
 
 
-def _feed(digest: Any, value: Any, source: bool) -> None:
+def _feed(digest: Any, value: Any, source: bool, met: dict[int, Any]) -> None:
+    """Feed a value; `met` keeps the functions, classes and modules that were fed already, by identity."""
+
     def put(*parts: Any) -> None:
         for part in parts:
             if isinstance(part, bytes):
                 digest.update(len(part).to_bytes(8, "little") + part)
             else:
-                _feed(digest, part, source)
+                _feed(digest, part, source, met)
 
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         text = value if isinstance(value, bytes) else repr(value).encode()
@@ -74,20 +91,42 @@ def _feed(digest: Any, value: Any, source: bool) -> None:
     elif isinstance(value, list | tuple | np.ndarray):
         put(b"sequence", str(len(value)), *value)
     elif isinstance(value, set | frozenset):
-        put(b"set", sorted(fingerprint(item, source) for item in value))
+        put(b"set", sorted(_alone(item, source, met) for item in value))
     elif is_symbolic(value) and not isinstance(value, type):
         put(b"expression", _text(value))
     elif isinstance(value, functools.partial):
         put(b"partial", value.func, value.args, value.keywords)
+    elif isinstance(value, ModuleType):
+        put(b"module", value.__name__, _version(value.__name__))
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        put(b"record", name_of(type(value)))
+        put(b"record", name_of(type(value)), *([type(value)] if source else []))
         for field in dataclasses.fields(value):
             put(field.name, getattr(value, field.name))
     elif callable(value) and hasattr(value, "__qualname__"):
-        put(b"function", name_of(value), _source(value) if source else "")
-        put(value.__self__ if inspect.ismethod(value) else None, _captured(value) if source else None)
+        put(b"function", name_of(value), value.__self__ if inspect.ismethod(value) else None)
+        if source and id(value) not in met:
+            met[id(value)] = value
+            put(*_reached(value))
     else:
-        put(b"other", name_of(type(value)), pickle.dumps(value, protocol=4))
+        put(b"other", name_of(type(value)), *([type(value)] if source else []), _pickled(value))
+
+
+def _alone(value: Any, source: bool, met: dict[int, Any]) -> str:
+    """A fingerprint of a part whose place does not matter."""
+    digest = hashlib.sha256()
+    _feed(digest, value, source, dict(met))
+    return digest.hexdigest()
+
+
+def _pickled(value: Any) -> bytes:
+    try:
+        return pickle.dumps(value, protocol=4)
+    except Exception as error:
+        raise DynamicsError(
+            f"the work of this sweep uses a {name_of(type(value))}, which has no lasting form, so a store cannot know "
+            f"it again ({type(error).__name__}); pass what it is made of as arguments, or give version='1' and change "
+            "that whenever the work changes"
+        ) from error
 
 
 def _text(expression: Any) -> str:
@@ -99,18 +138,106 @@ def _text(expression: Any) -> str:
         ) from None
 
 
-def _captured(function: Any) -> list[Any]:
-    """The values that a nested function holds on to; functions among them count by name."""
-    cells = getattr(function, "__closure__", None) or ()
-    contents = [cell.cell_contents for cell in cells]
-    return [name_of(v) if hasattr(v, "__qualname__") else v for v in contents]
 
 
-def _source(function: Any) -> str:
-    """The text of a function as far as it can be had; the package's own is held by its version."""
-    if str(getattr(function, "__module__", "")).startswith("tcpdynamics."):
-        return ""
+def _reached(thing: Any) -> Iterator[Any]:
+    """What a function or a class of somebody's own is made of: text, defaults, and the values of the names in it."""
+    thing = inspect.unwrap(getattr(thing, "py_func", thing))  # of Numba's functions, what they were compiled from
+    module = str(getattr(thing, "__module__", None))
+    if _is_installed(module):
+        yield _version(module)
+        return
     try:
-        return inspect.getsource(inspect.unwrap(function))
+        yield inspect.getsource(thing)
     except (OSError, TypeError):
-        return ""
+        code = getattr(thing, "__code__", None)
+        yield [list(_as_code(code))] if code else ""
+    if isinstance(thing, type):
+        yield from (base for base in thing.__mro__[1:])
+        for name, member in sorted(vars(thing).items()):
+            if name not in _OF_CLASSES and not isinstance(member, _SLOTS) and not _is_generated(member):
+                yield name
+                yield next((getattr(member, a) for a in _WRAPPED if hasattr(member, a)), member)
+        return
+    code = getattr(thing, "__code__", None)
+    if code is None:
+        return
+    yield [thing.__defaults__, thing.__kwdefaults__]
+    for name, cell in zip(code.co_freevars, thing.__closure__ or (), strict=True):
+        yield name
+        yield cell.cell_contents if _is_filled(cell) else "nothing yet"
+    for name, value in _named(code, thing.__globals__):
+        yield name
+        yield value
+
+
+#: Entries of a class that Python makes.
+_OF_CLASSES = {
+    "__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__", "__static_attributes__", "__annotations__",
+    "__abstractmethods__", "_abc_impl", "__dataclass_params__", "__dataclass_fields__", "__match_args__",
+}  # fmt: skip
+
+
+#: What such entries wrap; places of slots, which hold nothing themselves.
+_WRAPPED = ("__func__", "fget", "func")
+_SLOTS = (MemberDescriptorType, GetSetDescriptorType)
+
+
+def _is_generated(member: Any) -> bool:
+    """Whether a decorator made a method, as of dataclasses."""
+    return getattr(getattr(member, "__code__", None), "co_filename", "") == "<string>"
+
+
+def _as_code(code: CodeType) -> Iterator[Any]:
+    """What stands for the text of a function that has none, as in an interpreter."""
+    yield code.co_code
+    for constant in code.co_consts:
+        yield list(_as_code(constant)) if isinstance(constant, CodeType) else repr(constant)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _named(code: CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Globals that code, and the functions within it, use; of modules the attributes that it may use."""
+    codes, attributes = [code], set[str]()
+    for part in codes:
+        codes += [c for c in part.co_consts if isinstance(c, CodeType)]
+        attributes |= set(part.co_names)
+    for name in sorted(attributes & names.keys()):
+        yield name, names[name]
+        yield from _of_module(name, names[name], sorted(attributes), 3)
+
+
+def _of_module(name: str, value: Any, attributes: list[str], depth: int) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, ModuleType) or _is_installed(value.__name__) or not depth:
+        return
+    for attribute in attributes:
+        if attribute in vars(value):
+            part = vars(value)[attribute]
+            yield f"{name}.{attribute}", part
+            yield from _of_module(f"{name}.{attribute}", part, attributes, depth - 1)
+
+
+@functools.cache
+def _is_installed(module: str) -> bool:
+    """Whether a module is this package's, the standard library's or an installed package's."""
+    top = module.partition(".")[0]
+    if top in ("tcpdynamics", "None") or top in sys.stdlib_module_names:
+        return True
+    file = getattr(sys.modules.get(module) or sys.modules.get(top), "__file__", None)
+    if file is None:
+        return False
+    places = {sysconfig.get_paths()[kind] for kind in ("purelib", "platlib")}
+    return any(Path(file).resolve().is_relative_to(Path(place).resolve()) for place in places)
+
+
+@functools.cache
+def _version(module: str) -> str:
+    """What an installed package says of its version."""
+    return str(getattr(sys.modules.get(module.partition(".")[0]), "__version__", ""))

@@ -27,6 +27,9 @@ _FILTERS = {1, 2, 3}
 _MOST_UNPACKED = 1_000_000_000
 _RATIO = 100
 
+#: Bytes that a file may have, which are all read; what one request may hold is less.
+MOST_BYTES = 16_000_000_000
+
 _MOST_NAMES = 10_000
 _MOST_TEXT = 1_000_000_000
 _MOST_ATTRIBUTE = 16_000_000
@@ -73,7 +76,7 @@ def _check_seal(path: Path) -> bool:
     """Whether a seal is there; raises StoreError where it does not agree with the bytes."""
     total, behind, begun = hashlib.sha256(), b"", False
     try:
-        for piece in pieces(path):
+        for piece in pieces(path, most=MOST_BYTES):
             if not begun and not piece.startswith(_SIGNATURE):
                 raise not_whole(path, "it does not begin as HDF5 does")
             begun = True

@@ -43,17 +43,16 @@ def local_path(store: str | Path) -> Path:
     return Path(store)
 
 
-def open_plain(path: Path) -> int:
-    """Open a file for reading, but not through a link and without waiting for a pipe.
+def open_plain(path: Path, follow: bool = False) -> int:
+    """Open a file for reading, without waiting for a pipe and, unless `follow`, not through a link.
 
     Raises
     ------
     StoreError
         A link, a device, a pipe or a folder; a file that is not there or cannot be read.
     """
-    flags = (
-        os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    )
+    stay = 0 if follow else getattr(os, "O_NOFOLLOW", 0)
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | stay | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(path, flags)
     except FileNotFoundError:
@@ -70,7 +69,9 @@ def open_plain(path: Path) -> int:
     return handle
 
 
-def pieces(path: Path, size: int | None = None, most: int | None = None) -> Iterator[bytes]:
+def pieces(
+    path: Path, size: int | None = None, most: int | None = None, follow: bool = False
+) -> Iterator[bytes]:
     """The bytes of an ordinary file, some megabytes at a time.
 
     Parameters
@@ -80,13 +81,15 @@ def pieces(path: Path, size: int | None = None, most: int | None = None) -> Iter
         The bytes that it must have.
     most : int, optional
         The bytes that it may have.
+    follow : bool
+        Through links, too.
 
     Raises
     ------
     StoreError
         As `open_plain`; another size.
     """
-    handle = open_plain(path)
+    handle = open_plain(path, follow)
     try:
         there = os.fstat(handle).st_size
         if size is not None and there != size:

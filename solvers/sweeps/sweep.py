@@ -85,7 +85,9 @@ def sweep(
     about : mapping, optional
         Attributes of the result: "model" and what else is to be known.
     version : str
-        Of `work`, for the store. By default the text of `work` and the values that it captured tell whether it changed.
+        Of `work`, for the store. By default the text of `work` and all that it reaches tell whether it changed:
+        globals, captured values, helpers and what these use, as far as they are Python and not of an installed package.
+        What C extensions, files and other processes hold cannot be seen: where it changes, change `version`.
 
     Returns
     -------

@@ -8,6 +8,11 @@ import sys
 
 def main() -> None:
     """Run the command. An interrupt is answered from the first import on."""
+    from tcpdynamics.shortages import shortage, too_little
+
+    if lack := too_little():
+        print(f"Error: {lack}", file=sys.stderr, flush=True)
+        sys.exit(2)
     claims = []  # empty as long as nobody else could answer
     try:
         from tcpdynamics.interrupts import answer_at_once, claim_end
@@ -20,6 +25,12 @@ def main() -> None:
             claim()
         print("Error: interrupted", file=sys.stderr, flush=True)
         os._exit(130)
+    except (MemoryError, OSError, ImportError, SystemError) as error:
+        lack = shortage(error)
+        if lack is None:
+            raise
+        print(f"Error: {lack}", file=sys.stderr, flush=True)
+        os._exit(2)
     run()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import accumulate
 from typing import TypeVar
 
 _T = TypeVar("_T")
@@ -75,17 +76,28 @@ def listening(listener: Callable[[float], None]) -> Iterator[None]:
         _span.reset(token)
 
 
-def tracked(items: Sequence[_T]) -> Iterator[_T]:
+def tracked(items: Sequence[_T], weights: Sequence[float] = ()) -> Iterator[_T]:
     """The items, one after the other. The loop says how many are done; a loop inside it divides its item's share.
 
-    A loop over one item says nothing: it may be one of several pieces of the work around it.
+    `weights` say how much work each is, in any unit; without them all are alike. A loop over one item says nothing: it
+    may be one of several pieces of the work around it.
+
+    Examples
+    --------
+    >>> shares = []
+    >>> with listening(shares.append):
+    ...     for case in tracked("ab", weights=(1, 3)):
+    ...         pass
+    >>> shares
+    [0.25, 1.0]
     """
     span = _span.get()
     if span is None or len(items) < 2:
         yield from items
         return
     grow, low, high = span
-    ends = [low + (high - low) * k / len(items) for k in range(len(items))] + [high]
+    sums = list(accumulate(weights or [1] * len(items), initial=0))
+    ends = [low + (high - low) * done / sums[-1] for done in sums[:-1]] + [high]
     try:
         for number, item in enumerate(items):
             _span.set((grow, ends[number], ends[number + 1]))

@@ -196,7 +196,7 @@ def test_a_result_has_a_bound(jobs: Jobs, folder: Callable[[str], Path]) -> None
     at = folder("a")
     (at / "go").touch()
     status = ended(jobs, jobs.start("hold", {"folder": str(at), "size": module.MAX_RESULT + 1}))
-    assert status["state"] == "refused" and "at most 40,000,000 are kept" in status["said"]
+    assert status["state"] == "refused" and f"at most {module.MAX_RESULT:,} are kept" in status["said"]
 
 
 def test_words_and_kinds_are_checked_before_anything_starts(jobs: Jobs) -> None:

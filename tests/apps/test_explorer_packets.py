@@ -24,7 +24,8 @@ import xarray as xr
 from explorer_tabs import PATIENCE, get, legible, numbers, wait_for
 from playwright.sync_api import Page, Response
 
-from tcpdynamics.apps.explorer.packet_runs import bin_width, check_ready, form, read, recordings, run
+from tcpdynamics.apps.explorer.jobs import MAX_RESULT
+from tcpdynamics.apps.explorer.packet_runs import bin_width, check_ready, form, read, recordings, run, size_of
 from tcpdynamics.apps.explorer.pages import pages
 from tcpdynamics.apps.explorer.pages.p6_packets import read_text
 from tcpdynamics.apps.explorer.scenario_form import MAX_TEXT, changed, groups_of, keys, ready
@@ -505,3 +506,31 @@ def test_recordings_are_bounded() -> None:
     long = recordings(check_ready("sub_packet", {"duration": "1000000s", "slice": "10000s"}))
     assert not long.receives and not long.drops
     assert 100 <= 1000 / bin_width(1000) <= 250 and 100 <= 37 / bin_width(37) <= 250
+
+
+QUICK = ("one_loss", "eleven_flows", "web_users", "two_way", "wide")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in ready_scenarios()]
+)
+def test_what_comes_out_is_not_larger_than_was_estimated(name: str) -> None:
+    whole = parse_scenario(ready(name))
+    measured = (whole.duration - whole.warm_up) / 20
+    changes = {"duration": f"{whole.warm_up + measured}s", "slice": f"{measured / 3}s"}
+    parts = run({"scenario": name, "changes": changes}, silent)
+    scenario = check_ready(name, changes)
+    size = sum(map(len, parts.values()))
+    assert size <= size_of(scenario, recordings(scenario)) < 5 * size
+
+
+def test_a_result_that_is_too_large_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcpdynamics.validation.packet.simulate", None)
+    text = ready_scenarios()["wide"].read_text().replace("count = 32", "count = 32000")
+    with pytest.raises(InputError, match=r"result would have about .* bytes, at most 60,000,000 are kept"):
+        run({"text": text, "changes": {}}, silent)
+    for name, changes in (("wide", {"flows.0.count": "30000"}), ("one_loss", {"slice": "0.001s", "duration": "9000s"})):
+        with pytest.raises(InputError, match="bytes, at most"):  # in the server, before a process is started
+            read({"scenario": name, "changes": changes})
+    many = check_ready("wide", {"flows.0.count": "2000"})
+    assert size_of(many, recordings(many)) <= MAX_RESULT

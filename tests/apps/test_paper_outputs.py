@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -184,6 +185,81 @@ def test_a_file_from_a_stranger_is_no_certificate(text: str, tmp_path: Path) -> 
         certificate.check(tmp_path)
 
 
+@pytest.mark.parametrize("outputs", [[], {}, "", [{}] * 10_001])
+def test_a_certificate_that_lists_nothing_or_too_much_is_none(outputs: Any, certified: Path) -> None:
+    _edit(certified, lambda d: d.update(outputs=outputs))
+    with pytest.raises(InputError, match="is no certificate"):
+        certificate.check(certified)
+
+
+def listing(folder: Path, *names: str) -> None:
+    """A certificate by a stranger."""
+    rows = [{"file": name, "sha256": "x", "chain": "y"} for name in names]
+    (folder / "certificate.json").write_text(json.dumps({"made": {}, "seeds": {}, "outputs": rows}))
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(60 * 10**9)
+
+
+@pytest.mark.parametrize("make", [pipe, device, sparse])
+def test_nothing_but_ordinary_files_of_bounded_size_is_read(
+    make: Callable[[Path], None], tmp_path: Path, refused: Callable[..., str]
+) -> None:
+    make(tmp_path / "certificate.json")
+    refused("figures", "--check", str(tmp_path))
+    refused("figures", "--check", str(tmp_path / "certificate.json"))
+    (tmp_path / "certificate.json").unlink()
+    make(tmp_path / "big.nc")
+    listing(tmp_path, "big.nc", "\ud800", "a\0b", "x" * 5000)
+    done = CliRunner().invoke(cli, ["figures", "--check", str(tmp_path)])
+    assert done.exit_code == 1 and done.stderr.count("'big.nc'") >= 2
+    for word in ("'\\ud800': is missing", "'a\\x00b': is missing"):
+        assert word in done.stderr
+    (tmp_path / "certificate.json").unlink()
+    refused("figures", "--certificate", "--output", str(tmp_path))
+    (tmp_path / "a.html").write_text("a")
+    make(tmp_path / "ledger.json")
+    if make is sparse:
+        refused("figures", "--certificate", "--output", str(tmp_path))
+
+
+@pytest.mark.parametrize("make", [pipe, device, sparse])
+@pytest.mark.parametrize("words", [
+    ("explain", "PLACE.nc"), ("explain", "PLACE.zarr"), ("simulate", "PLACE.toml"), ("simulate", "with_trace.toml"),
+    ("simulate", "one_loss", "--output", "PLACE.nc"), ("simulate", "one_loss", "--output", "PLACE.csv"),
+    ("stability", "logistic", "--epsilon", "0.5:2:4", "--output", "PLACE.zarr"),
+])  # fmt: skip
+def test_other_commands_read_no_such_file_either(
+    words: tuple[str, ...], make: Callable[[Path], None], tmp_path: Path, refused: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    for end in ("nc", "zarr", "toml", "csv"):
+        make(tmp_path / f"PLACE.{end}")
+    Path("with_trace.toml").write_text("[bottleneck]\nrate = 1e6\ntrace = 'PLACE.csv'\n[[flows]]\n")
+    refused(*words)
+
+
+def test_a_foreign_certificate_stays(certified: Path, refused: Callable[..., str]) -> None:
+    path = certified / "certificate.json"
+    path.write_text("mine")
+    words = ("figures", "--certificate", "--output", str(certified))
+    assert "give --force" in refused(*words) and path.read_text() == "mine"
+    certificate.certify(certified, {}, {})
+    path.chmod(0o444)
+    assert "may not be written to" in refused(*words)
+
+
 def test_there_must_be_something_to_certify(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="no outputs are there"):
         certificate.certify(tmp_path, {}, {})
@@ -194,7 +270,7 @@ def test_there_must_be_something_to_certify(tmp_path: Path) -> None:
 def test_without_a_browser_there_are_no_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.delenv("BROWSER_PATH", raising=False)
-    assert not paper_outputs.write_pictures(tmp_path, {}) and not list(tmp_path.iterdir())
+    assert not paper_outputs.write_pictures(tmp_path, {}, str) and not list(tmp_path.iterdir())
 
 
 def test_rows_say_the_same_everywhere(quick_report: str) -> None:

@@ -46,5 +46,6 @@ def test_an_own_file_is_replaced_and_a_foreign_one_by_force(
     path.write_text("my own work\n")
     answer(*words[:-1], str(path), "--force")
     ours = path.read_bytes()
-    answer(*words[:-1], str(path))
+    # A table has no room for the settings that it was made with.
+    answer(*words[:-1], str(path), *(["--force"] if path.suffix == ".csv" else []))
     assert path.read_bytes() == ours

@@ -11,6 +11,7 @@ import xarray as xr
 from tcpdynamics.apps.command.main import cli
 from tcpdynamics.apps.command.scenario_sweep import complete_quantity, complete_setting
 from tcpdynamics.apps.overrides import grid_of
+from tcpdynamics.errors import TcpDynamicsError
 from tcpdynamics.validation.packet import load_scenario, ready_scenarios, replicate
 from tcpdynamics.validation.packet.scenario.changes import changed
 
@@ -121,6 +122,9 @@ def test_a_table_has_columns_for_each_group_and_flow(tmp_path):
         (["--set", "bottleneck.buffer=1:3:99999"], "at most 20,000"),
         (["--set", "bottleneck.buffer=1:3:x"], "'x' is not a number"),
         (["--set", "bottleneck.buffer=1:2:2", "--set", "bottleneck.buffer=3,4"], "several values twice"),
+        (["--set", "bottleneck.buffer=1", "--set", "bottleneck.buffer=3,4"], "one value and several"),
+        (["--set", "bottleneck=1,2", "--set", "bottleneck.rate=1e6,2e6"], "is a part of bottleneck"),
+        (["--set", "flows.0.count=1,2", "--set", "flows[00].count=2,3"], "another name of flows.0"),
         (["--set", "bottleneck.buffer=1,,2"], "empty value"),
         (["--set", "bottleneck.trace=a.csv,b.csv"], "give its rows as changes"),
         (["--set", "bottleneck.buffer=5,6", "--precision", "2%"], "--precision belongs to one scenario"),
@@ -132,6 +136,7 @@ def test_a_table_has_columns_for_each_group_and_flow(tmp_path):
 def test_refusals(words, says):
     done = run("sub_packet", *words)
     assert done.exit_code != 0 and says in f"{done.output} {done.exception}".replace("\n", " ")
+    assert isinstance(done.exception, SystemExit | TcpDynamicsError)
 
 
 def test_what_stands_for_several_values():
@@ -151,3 +156,34 @@ def test_completion():
     ]
     assert "flows." in {item.value for item in complete_setting(context, None, "flo")}
     assert [item.value for item in complete_quantity(context, None, "loss_rate_")] == ["loss_rate_timeout"]
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize(
+    ("several", "own"),
+    [
+        ("bottleneck.queue=codel,pie", "bottleneck.queue_parameters.linux=1"),
+        ("flows.0.control=hstcp,scalable", "flows[0].parameters.low_window=20"),
+    ],
+)
+def test_what_all_of_a_grid_have_is_set_in_either_order(several, own, back, tmp_path):
+    both = [several, own][:: -1 if back else 1]
+    words = [word for text in both for word in ("--set", text)]
+    done = run(*SHORT, *words, "--replications", "2", "--output", tmp_path / "x.nc")
+    assert done.exit_code == 0, done.output
+    result = xr.load_dataset(tmp_path / "x.nc").squeeze()
+    values = {"duration": 10.0, "warm_up": 2.0, "flows.0.count": 4}
+    key, words = several.split("=")
+    own_key, number = own.replace("[0]", ".0").split("=")
+    base = load_scenario(ready_scenarios()["sub_packet"])
+    for word in words.split(","):
+        single = replicate(changed(base, {**values, key: word, own_key: float(number)}), 2)
+        assert np.array_equal(result.sel({key: word}).loss_rate.values, single.loss_rate.values)
+
+
+def test_what_one_of_a_grid_lacks_is_refused_by_its_name():
+    own = "bottleneck.queue_parameters.linux=1"
+    for both in (["bottleneck.queue=codel,droptail", own], [own, "bottleneck.queue=codel,droptail"]):
+        done = run(*SHORT, *(word for text in both for word in ("--set", text)))
+        assert done.exit_code != 0
+        assert 'unknown key bottleneck.queue_parameters.linux; queue "droptail" has none' in str(done.exception)

@@ -15,7 +15,7 @@ WORDS = ("stationary", "sender", "--sender", "tahoe", "--rules", "rfc", "--windo
 
 def test_a_table_and_json_say_the_same(answer: Callable[..., str]) -> None:
     text = answer(*WORDS, "--loss", "0.05:0.45:3")
-    assert "sender chain: tahoe (rfc), window 2" in text and "106 states of the simulator" in text
+    assert "sender chain: tahoe (rfc), window 2" in text and "435 states of the simulator" in text
     rows = [line.split() for line in text.splitlines()[4:]]
     document = json.loads(answer(*WORDS, "--loss", "0.05:0.45:3", "--json"))
     assert [float(row[-1]) for row in rows] == pytest.approx(document["packets_per_rtt"], abs=5e-5)
@@ -64,7 +64,7 @@ def test_a_stranger_s_file_is_refused_before_the_chain_is_explored(
 
 def test_the_heading_says_what_is_in_force(answer: Callable[..., str]) -> None:
     text = answer("stationary", "sender", "--window", "5", "--sender", "reno", "--loss", "0.1")
-    assert "clock with a tick of 0.25 RTT, windows rounded to 0.015625 packet" in text
+    assert "clock with a tick of 0.25 RTT, windows that behave alike through 2 halvings are one" in text
     assert "most states" not in text
 
 
@@ -84,7 +84,7 @@ def test_losses_of_acknowledgements_and_of_what_is_sent_again(answer: Callable[.
     [
         (("--window", "0"), "--window must be a whole number in [1, 12], got 0"),
         (("--window", "13"), "--window must be a whole number in [1, 12], got 13"),
-        (("--grain", "1/3"), "--grain must be 0, or a power of two"),
+        (("--halvings", "1/3"), "--halvings must be a whole number in [0, 6]"),
         (("--tick", "4"), "--tick must be at most the timeout of 2 RTT"),
         (("--output", "x.svg"), "cannot write x.svg: give a name that ends in .nc, .html or .png"),
         (("--window", "2,3"), "--window takes one whole number"),

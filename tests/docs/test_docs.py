@@ -309,3 +309,79 @@ def test_every_router_and_its_numbers_are_described():
     assert described == stated
     for router in ROUTERS:
         assert f'**`"{router}"`**' in text
+
+
+# ---- numbers beside the call that gives them --------------------------------------------------------------------
+
+
+def printed(number, value):
+    """Whether a number in the text is the value, to its last digit."""
+    digits = len(number.partition(".")[2])
+    return abs(float(number) - value) <= 0.5001 * 10.0**-digits
+
+
+def consistent(**fields):
+    from tcpdynamics import models, solvers
+
+    return solvers.self_consistent(models.SharedLink(**fields).balance(), window=50)
+
+
+def test_the_guides_losses_of_a_link_are_those_of_its_call():
+    text = page("guide.md")
+    call = re.search(r"`SharedLink\(([^`]*), suffix_losses=True\)` has the loss", text)
+    fields = eval(f"dict({call[1]})")
+    begun, lost, alone, nothing, nothing_alone = re.search(
+        r"one packet a flow ([\d.]+) begin a burst and ([\d.]+) of all are lost \(independent losses: ([\d.]+)\), and "
+        r"([\d.]+) % of the flows get nothing in 50\s+round trips \(([\d.]+) %\)",
+        text,
+    ).groups()
+    bursts, single = consistent(**fields, suffix_losses=True), consistent(**fields)
+    assert printed(begun, float(bursts.root)) and printed(alone, float(single.root))
+    assert printed(nothing, 100 * float(bursts.nothing)) and printed(nothing_alone, 100 * float(single.nothing))
+    assert float(begun) < float(lost) < 2 * float(begun)
+    said, other = re.search(
+        r"say ([\d.]+) % \(`SharedLink` with `backoff_cap=5`; with its default of 6 it is ([\d.]+) %", page("queues.md")
+    ).groups()
+    assert printed(said, 100 * float(single.nothing))
+    assert printed(other, 100 * float(consistent(**{**fields, "backoff_cap": 6}).nothing))
+
+
+def test_the_readmes_formula_of_convergence_gives_its_number():
+    rounds, b, c, gain = re.search(
+        r"([\d.]+) round trips for b = ([\d.]+), c = ([\d.]+) and epsilon = ([\d.]+)", page("theory.md")
+    ).groups()
+    b, c = float(b), float(c)
+    assert printed(rounds, np.log(c * b / ((1 - c) * (1 - b))) / float(gain))
+
+
+def test_what_is_said_of_the_explorer_is_so():
+    from tcpdynamics.apps.explorer.pages import pages
+    from tcpdynamics.apps.explorer.sub_packet_sender import LARGEST
+
+    assert len(pages()) == 12 and "`tcpdynamics explore`: twelve pages" in (DOCS.parent / "CHANGELOG.md").read_text()
+    rfc, ns2 = re.search(r"windows up to (\d) by the RFCs and up to (\d) by ns-2's rules", page("explorer.md")).groups()
+    assert {"rfc": int(rfc), "ns2": int(ns2)} == dict(LARGEST)
+
+
+NAMED = sorted(
+    {
+        found
+        for path in (*DOCS.glob("*.md"), DOCS.parent / "README.md", DOCS.parent / "CHANGELOG.md")
+        for found in re.findall(
+            r"`((?:tcpdynamics|models|solvers|validation|paper_figures|apps)(?:\.[A-Za-z_]\w*)+)`", path.read_text()
+        )
+    }
+)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_names_in_the_text_exist(name):
+    from importlib import import_module
+
+    whole = name.removeprefix("tcpdynamics.").split(".")
+    at = import_module("tcpdynamics")
+    for i, part in enumerate(whole):
+        try:
+            at = import_module(".".join(["tcpdynamics", *whole[: i + 1]]))
+        except ImportError:
+            at = getattr(at, part)

@@ -19,7 +19,7 @@ from tcpdynamics.paper_figures.deciding import decide, measured, prediction
 from tcpdynamics.paper_figures.experiments import experiments, run
 from tcpdynamics.paper_figures.ledger import LedgerError, read_ledger
 from tcpdynamics.paper_figures.registry import figures
-from tcpdynamics.paper_figures.rules import FAILS, HOLDS, OPEN, RULES, VERDICTS, Interval, Range
+from tcpdynamics.paper_figures.rules import CONDITIONS, FAILS, HOLDS, OPEN, RULES, VERDICTS, Interval, Range
 from tcpdynamics.paper_figures.whole import Whole, decide_all
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -255,3 +255,36 @@ def test_a_value_is_over_readings_and_replications(tiny: Whole) -> None:
     for claim in ledger.claims().values():
         if claim.experiment:
             assert measured(claim, tiny.results[claim.experiment]).dims == ("reading", "replication")
+
+
+# ---- the mark of a paper ----------------------------------------------------------------------------------------
+
+
+def mark_by_the_sentence(said: str, held: int, failed: int, undecided: int) -> str:
+    """The mark that a reader finds with the printed sentence and the printed counts."""
+    found = re.search(
+        r"\[undecided\]: fewer than half of a paper's claims are decided\. \[Re\]: of all its claims, the undecided "
+        r"ones included, at least (\d+) % hold, with or without conditions\. \[not Re\]: fewer hold",
+        said,
+    )
+    assert found is not None
+    every = held + failed + undecided
+    if held + failed < every / 2:
+        return "[undecided]"
+    return "[Re]" if 100 * held >= int(found[1]) * every else "[not Re]"
+
+
+@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.integers(1, 40))
+def test_the_mark_is_that_of_the_printed_sentence(held: int, some: int, failed: int, undecided: int) -> None:
+    verdicts = [HOLDS] * held + [CONDITIONS] * some + [FAILS] * failed + [OPEN] * undecided
+    assert ledger.mark(verdicts) == mark_by_the_sentence(ledger.MARKS, held + some, failed, undecided)
+
+
+def test_printed_marks_follow_from_the_printed_counts() -> None:
+    text = (ROOT / "docs" / "claims.md").read_text()
+    assert ledger.MARKS in text
+    rows = re.findall(r"^\| [^|]+ \| (\[[^]]+\]) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.M)
+    assert len(rows) == len(ledger.ledger().papers)
+    for printed, *counts in rows:
+        holds, some, fails, undecided = map(int, counts)
+        assert printed == mark_by_the_sentence(text, holds + some, fails, undecided)

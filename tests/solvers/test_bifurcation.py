@@ -15,7 +15,7 @@ from strategies import logistic_map
 from tcpdynamics.models import FluidTcpDropTail, LogisticMap, TRefwaWindow
 from tcpdynamics.solvers import bifurcation, failures, trajectory
 from tcpdynamics.solvers.problems import DDE, ODE, Delayed, DomainError, DynamicsError, Map
-from tcpdynamics.solvers.stability.flow_attractors import maxima, repetition, vanishing
+from tcpdynamics.solvers.stability.flow_attractors import maxima, repetition, return_times, vanishing
 
 w, past, r, delay = sympy.symbols("w past r delay")
 x, y = sympy.symbols("x y")
@@ -304,3 +304,25 @@ def test_a_motion_on_its_way_to_rest_has_the_equilibrium_itself() -> None:
         assert result.attractor.values.tolist() == [1, 1]
         assert result.rest.values == pytest.approx(wanted, rel=1e-12)
         assert (np.abs(result.level.values - wanted) > 1e-3).all()
+
+
+@pytest.mark.parametrize("samples", [500, 2000])
+@pytest.mark.parametrize("rtol", [1e-6, 1e-8, 1e-10])
+def test_durations_are_as_exact_as_the_motion(rtol: float, samples: int) -> None:
+    """Van der Pol's cycle, whose period is known to 15 digits, and a circle, in units of the tolerance."""
+    van_der_pol = ODE(rhs={"x": y, "y": (1 - x**2) * y - x}, start={"x": 2.0, "y": 0.0})
+    circle = ODE(rhs={"x": x - y - x * (x**2 + y**2), "y": x + y - y * (x**2 + y**2)}, start={"x": 0.3, "y": 0.1})
+    for problem, period in ((van_der_pol, 6.66328685932313), (circle, 2 * np.pi)):
+        found = bifurcation(problem, transient=200.0, keep=100.0, rtol=rtol, samples=samples)
+        assert abs(float(found.duration) / period - 1) < 0.1 * rtol
+
+
+@given(st.floats(0.02, 0.2), st.floats(0.0, 1.0), st.integers(1, 8), st.floats(-0.3, 0.3))
+def test_a_cycle_comes_back_after_its_length(pace: float, phase: float, cycles: int, second: float) -> None:
+    """Any smooth wave, however it is sampled."""
+    t = pace * np.arange(int(2 * np.pi / pace * (cycles + 2)) + 20) + phase
+    wave = np.sin(t) + second * np.sin(2 * t + 0.3)
+    _, places, _ = maxima(wave[None])
+    start, end = places[0][-1 - cycles], places[0][-1]
+    found, _ = return_times(wave[None], np.array([start]), np.array([end - start]), np.array([cycles]))
+    assert found[0] * pace == pytest.approx(2 * np.pi * cycles, abs=1e-9)

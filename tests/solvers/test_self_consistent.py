@@ -148,3 +148,67 @@ def test_a_window_is_refused_before_the_roots_are_searched_for(monkeypatch: pyte
         with pytest.raises(LimitError, match=r"give a shorter window or fewer targets"):
             self_consistent(balance(0.5), window=100)
     assert self_consistent(balance(0.5), window=100).status.item() == 0
+
+
+def _rewards_of(chances: list[tuple[int, int, int]], target: float) -> RewardBalance:
+    """A chain that earns sum_i a_i p^k_i (1-p)^l_i an epoch: many shapes, rising and falling."""
+    chain = MarkovChain({("u", "v"): p, ("v", "u"): 1 - p})  # in u with probability 1 - p, whatever was before
+    law: dict[int, Any] = {}
+    for i, (amount, k, m) in enumerate(chances):
+        law[i] = sympy.Integer(amount) * p**k * (1 - p) ** m
+    mean = sum(law.values(), sympy.Integer(0))
+    edges = {("u", "v"): p, ("u", "u"): 1 - p, ("v", "u"): 1 - p, ("v", "v"): p}
+    reward = Reward({e: {1: chance * mean / 100, 0: chance * (1 - mean / 100)} for e, chance in edges.items()})
+    return RewardBalance(chain, "p", reward, target, (0.01, 0.99))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 20), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=4),
+    st.floats(1e-3, 0.2),
+)
+def test_all_roots_are_counted_and_no_wrong_one_is_given(
+    chances: list[tuple[int, int, int]], target: float
+) -> None:
+    """Against the zeros of the polynomial itself."""
+    mean = sum(
+        (
+            a * np.polynomial.Polynomial([0, 1]) ** k * np.polynomial.Polynomial([1, -1]) ** m
+            for a, k, m in chances
+        ),
+        np.polynomial.Polynomial([0.0]),
+    )
+    solved = self_consistent(_rewards_of(chances, target))
+    zeros = (mean / 100 - target).roots()
+    real = np.sort(zeros[np.abs(zeros.imag) < 1e-9].real)
+    if len(real) and (
+        np.diff(real, prepend=-1.0).min() < 1e-3
+        or np.abs(real - 0.01).min() < 1e-4
+        or np.abs(real - 0.99).min() < 1e-4
+    ):
+        return  # too close to be told apart
+    if np.any((np.abs(zeros.imag) < 1e-3) & (np.abs(zeros.imag) >= 1e-9)):
+        return
+    inside = real[(real > 0.01) & (real < 0.99)]
+    expected = ([0.0] if mean(0.01) / 100 <= target else []) + inside.tolist()
+    assert solved.roots.item() == len(expected)
+    if expected:
+        assert solved.root.item() == pytest.approx(expected[0], rel=1e-8)
+        assert solved.highest_root.item() == pytest.approx(expected[-1], rel=1e-8)
+    else:
+        assert np.isnan(solved.root.item())
+    assert (solved.status.item() == 0) == (len(expected) == 1)
+
+
+def test_two_roots_of_a_reward_that_rises_and_falls() -> None:
+    chain = MarkovChain({("u", "v"): p, ("v", "u"): 1 - p})
+    reward = Reward({
+        ("u", "v"): {8: p}, ("u", "u"): {0: 1 - p}, ("v", "u"): {0: 1 - p}, ("v", "v"): {0: p}
+    })  # fmt: skip
+    targets = [1.5, 2.0 - 1e-7, 2.5]  # 8 p (1 - p); the second is met by two roots between two places
+    solved = self_consistent(RewardBalance(chain, "p", reward, targets, (0.01, 0.99)))
+    assert solved.roots.values.tolist() == [3, 3, 1]  # p = 0 earns less than the target, too
+    assert solved.highest_root.values[0] == pytest.approx(0.75)
+    assert solved.highest_root.values[1] == pytest.approx(0.5 + np.sqrt(1e-7 / 8), rel=1e-9)
+    assert [bool(s) for s in solved.status.values] == [True, True, False]
+    with pytest.raises(ChainError, match="3 values of p"):
+        self_consistent(RewardBalance(chain, "p", reward, 1.5, (0.01, 0.99)), throw=True)

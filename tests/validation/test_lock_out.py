@@ -43,7 +43,7 @@ def test_lost_retransmissions_lock_flows_out(locked: Any) -> None:
     assert abs(float(paper.gap.sel(chain=TWO_LOSSES))) < 0.1
     for name in ("jitter", "priority", INDEPENDENT):
         assert float(locked.locked_out_high.sel(run=name)) < 0.15, name
-    assert float(locked.expected) == pytest.approx(0.058, abs=0.001)  # MATH.md, a.6
+    assert float(locked.expected) == pytest.approx(0.058, abs=0.001)
 
 
 def test_independent_losses_are_what_the_chain_says(locked: Any) -> None:
@@ -134,7 +134,7 @@ def test_what_cannot_be_compared_is_refused(kind: Any, settings: dict[str, Any],
 def test_the_chain_with_two_losses_by_playing_the_rules(
     p: float, p_r: float, idle: float, nothing: float
 ) -> None:
-    """MATH.md, a.7 (W = 6, K = 5, three successes), by a sender that follows the rules packet by packet.
+    """One chain (W = 6, K = 5, three successes), by a sender that follows the rules packet by packet.
 
     Within 4 standard errors over independent senders.
     """

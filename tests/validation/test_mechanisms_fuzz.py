@@ -3,8 +3,10 @@
 Tables as TOML gives them are drawn from all tables of mechanisms, so a new mechanism is in here by its line there.
 """
 
+import dataclasses
 import json
 import math
+import threading
 from unittest import mock
 
 import numpy as np
@@ -250,6 +252,138 @@ def test_any_mix_of_mechanisms(table):
 @given(tables())
 def test_many_mixes_of_mechanisms(table):
     check_one(table)
+
+
+#: Lengths of time that no multiple of 2^-36 s is, in seconds.
+ODD = (0.0123, 0.1, 0.0041, 1 / 3)
+
+
+@st.composite
+def odd_tables(draw):
+    """Any mix, on the grid and written down whole, whose times are all off the grid; senders by Linux's rules too."""
+    table = draw(tables())
+    table |= {"clock": "grid", "record": {"sends": True, "receives": True, "drops": True}}
+    table["record"] |= {"windows": draw(some([0, 0.1])), "queues": draw(some([0, 0.1]))}
+    for way in [table["bottleneck"]] if "bottleneck" in table else table["links"]:
+        if "bottleneck" not in table:
+            way["delay"] = draw(some(ODD))
+            _maybe(draw, way, "jitter", ODD)
+        for row in way.get("changes", ()):
+            row[0] += draw(some(ODD)) / 10
+            row[2:] = [draw(some(ODD)) for _ in row[2:]]
+    for flow in table["flows"]:
+        if "rtt" in flow:
+            flow["rtt"] = 0.1 + draw(some(ODD))
+        if flow.get("control", "reno") in ("reno", "cubic") and flow["sender"] in ("newreno", "sack"):
+            if draw(st.booleans()):
+                kept = ("count", "sender", "packet_size", "ecn", "delayed_ack", "route", "rtt", "segments")
+                only = {key: flow[key] for key in kept if key in flow}
+                flow.clear()
+                flow |= only | {"rules": "linux", "window_limit": draw(some([12, 64])), "loss_probes": True}
+        _maybe(draw, flow, "start", [0.05633, 1 / 7])
+        _maybe(draw, flow, "stop", [2.0 + 1 / 7])
+        if flow["sender"] in SENDERS[:4]:
+            _maybe(draw, flow, "delayed_ack", [0.1, 1 / 7])
+            _maybe(draw, flow, "clock_phase", [0.0037])
+        if "think" in flow:
+            flow["think"] = draw(some(ODD))
+        if "on_time" in flow:
+            flow |= {"on_time": draw(some(ODD)), "off_time": draw(some(ODD))}
+    return table
+
+
+#: Every time of an event that a result tells.
+TIMES = (
+    "start", "finish", "connection_start", "connection_finish", "send_time", "receive_time", "drop_time", "window_time",
+    "queue_time",
+)  # fmt: skip
+
+
+def off_the_grid(data):
+    """Times that are no multiples of 2^-36 s: one of each variable."""
+    wrong = {}
+    for name in TIMES:
+        times = data[name].values if name in data else np.zeros(0)
+        bad = times[np.isfinite(times) & ((times * 2.0**36) % 1.0 != 0.0)]
+        if len(bad):
+            wrong[name] = float(bad[0])
+    return wrong
+
+
+def runs_of(table, most=20):
+    """The scenario of a drawn table, or None if it is refused or would run for long."""
+    try:
+        scenario = parse_scenario(json.loads(json.dumps(table)))
+        return scenario if scenario.packet_rate * scenario.duration <= most * MOST_PACKETS else None
+    except ScenarioError:
+        return None
+
+
+def check_grid(table):
+    scenario = runs_of(table)
+    if scenario is not None:
+        wrong = off_the_grid(run_to_the_end(scenario))
+        assert not wrong, wrong
+
+
+@settings(max_examples=150, derandomize=True, **FUZZ)
+@given(odd_tables())
+def test_all_times_lie_on_the_grid(table):
+    check_grid(table)
+
+
+@pytest.mark.slow
+@settings(max_examples=5_000, **FUZZ)
+@given(odd_tables())
+def test_all_times_of_many_mixes_lie_on_the_grid(table):
+    check_grid(table)
+
+
+@st.composite
+def stopped_tables(draw):
+    """Any mix, or users who think in between on one link, and the share of it after which it is stopped."""
+    table = draw(tables())
+    if draw(st.booleans()):
+        users = {"think": draw(some([0.2, 1.0])), "segments": draw(some([1, 10])), "rtt": draw(some([0.02, 0.1]))}
+        users |= {"count": 4, "pool": draw(some([1, 2])), "rules": draw(some(["ns2", "rfc"]))}
+        table |= {"flows": [users], "bottleneck": {"rate": 1e6, "buffer": 50}, "duration": 10.0, "slice": 1.0}
+        table.pop("links", None)
+    return table, draw(some([0.1, 0.3, 0.6, 0.8]))
+
+
+def check_stop(table, share):
+    """A run that is stopped tells what the run with that duration tells."""
+    scenario = runs_of(table, 2)
+    if scenario is None:
+        return
+    stop = threading.Event()
+
+    def look(done):
+        if done > share:
+            stop.set()
+
+    with mock.patch.object(engine, "_BUDGET", 5):  # looks at the keyboard often, as a long run does
+        part = engine.execute(scenario, scenario.seed, look, stop)
+    if not part.interrupted or part.stopped <= scenario.warm_up:
+        return
+    got = result.dataset(scenario, scenario.seed, part)
+    alike = dataclasses.replace(scenario, duration=part.stopped)
+    whole = result.dataset(alike, scenario.seed, engine.execute(alike, scenario.seed))
+    for name in whole.data_vars:
+        np.testing.assert_allclose(got[name].values, whole[name].values, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+@settings(max_examples=60, derandomize=True, **FUZZ)
+@given(stopped_tables())
+def test_a_part_is_the_run_with_its_duration(drawn):
+    check_stop(*drawn)
+
+
+@pytest.mark.slow
+@settings(max_examples=2_000, **FUZZ)
+@given(stopped_tables())
+def test_parts_of_many_mixes_are_runs_with_their_durations(drawn):
+    check_stop(*drawn)
 
 
 def test_most_mixes_are_run_and_each_mechanism_among_them():

@@ -44,6 +44,7 @@ class Case:
     start: float = 0.0
     stop: float | None = None
     duration: float = 500.0
+    initial_rto: float | None = None
 
     def scenario(self) -> Scenario:
         links = (
@@ -56,7 +57,7 @@ class Case:
             segments=self.segments, window_limit=self.window, initial_window=min(self.initial, self.window),
             handshake=self.handshake, limited_transmit=self.limited_transmit, delayed_ack=self.delayed_ack,
             sack=self.sack, timestamps=self.timestamps, timer_granularity=self.tick, min_rto=self.min_rto,
-            stop=self.stop,
+            stop=self.stop, initial_rto=self.initial_rto,
         )  # fmt: skip
         return Scenario(
             (flow,), None, self.duration, 0.0, epoch=1.0, slice=self.duration, links=links,
@@ -131,6 +132,52 @@ def test_goodput_as_a_rate(ns, warm_up):
         for name in ("goodput_rate", "goodput_packet_rate"):
             assert theirs[name].attrs["units"] == ours[name].attrs["units"]
             np.testing.assert_allclose(theirs[name], ours[name], rtol=1e-12)
+
+
+@st.composite
+def repeated_handshakes(draw: st.DrawFn, sender: str) -> Case:
+    """First timeouts below the round trip: the handshake goes several times, and its answers are duplicates later."""
+    one_of = chooser(draw)
+    return Case(
+        sender,
+        data=draw(st.lists(st.integers(0, 40), max_size=2).map(lambda found: tuple(sorted(set(found))))),
+        segments=one_of(300, 50, 5),
+        window=one_of(256, 20, 4),
+        initial=one_of(2, 4),
+        buffer=one_of(30, 8, 3, None),
+        delay=one_of(5.0, 0.6, 1.7, 2.3, 3.1, 8.0),
+        access_rate=1e8,
+        access_delay=one_of(1e-4, 1e-6),
+        packet_size=one_of(1460, 500),
+        delayed_ack=one_of(0.0, 0.1),
+        timestamps=one_of(False, True),
+        min_rto=one_of(0.2, 1.0),
+        limited_transmit=one_of(True, False),
+        duration=100.0,
+        initial_rto=one_of(1.0, 0.3, 0.5, 1.7, 3.0),
+    )
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+def test_half_of_a_window_of_one_segment_is_less_than_one(ns, sender):
+    """Four handshakes, four answers: the third duplicate halves a window of one, and three more segments wait."""
+    compare(
+        Case(
+            sender, segments=300, window=256, buffer=30, delay=5.0, access_rate=1e8, access_delay=1e-4,
+            packet_size=1460, duration=60.0, initial_rto=1.0,
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+def test_drawn_handshakes_that_are_repeated(ns, sender):
+    check(repeated_handshakes(sender), 15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sender", SENDERS)
+def test_many_handshakes_that_are_repeated(ns, sender):
+    check(repeated_handshakes(sender), 500)
 
 
 @pytest.mark.parametrize("sender", SENDERS)

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 from tcpdynamics.errors import DomainError, NoRecordError
+from tcpdynamics.progress import listening
 from tcpdynamics.validation.comparisons import BbrVsCubic, PacketsVsLinux
 from tcpdynamics.validation.comparisons.bbr_cubic import published_share
 from tcpdynamics.validation.comparisons.linux_record import key, recorded, stored
@@ -136,3 +137,23 @@ def test_linux_gives_what_was_recorded() -> None:
         pytest.skip("another kernel than that of the record")
     for name, values in found["runs"].items():
         assert values == pytest.approx(stored()["runs"][name], rel=1e-8)
+
+
+def test_progress_counts_the_chains_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take longer than all that is simulated, and once came after 100 %."""
+    shares: list[float] = [0.0]
+    before: list[float] = []
+
+    def slow(self: PacketsVsLinux, losses: xr.DataArray) -> dict[str, xr.DataArray]:
+        before.append(shares[-1])
+        return {"printed": losses, "compiled": losses}
+
+    def known(self: PacketsVsLinux, flows: int, *how: object) -> xr.DataArray:
+        return xr.DataArray(np.zeros((2, len(QUANTITIES))), {"quantity": list(QUANTITIES)}, ("replication", "quantity"))
+
+    monkeypatch.setattr(PacketsVsLinux, "_silent", slow)
+    monkeypatch.setattr(PacketsVsLinux, "_ours", known)
+    monkeypatch.setattr(PacketsVsLinux, "_runs", lambda self, live: {cell: known(self, 1) for cell in self._cells()})
+    with listening(shares.append):
+        PacketsVsLinux(seeds=2).run()
+    assert before[0] < 0.3 and shares[-1] == 1.0

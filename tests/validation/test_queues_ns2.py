@@ -12,6 +12,8 @@ import pytest
 from beside_ns2 import SENDERS, check, chooser, compare, drops
 from hypothesis import strategies as st
 
+from tcpdynamics.errors import ScenarioError
+from tcpdynamics.validation.ns2 import tcl
 from tcpdynamics.validation.packet import Flows, Link, Record, Scenario, simulate
 
 
@@ -173,3 +175,19 @@ def test_the_cases_lose_and_mark() -> None:
         case = Case(queue, values, ("sack",) * 3, (1000,) * 3, buffer=buffer, buffer_bytes=in_bytes)
         assert int(simulate(case.scenario()).dropped.sum()) > 20
     assert np.isfinite(marked.loss_rate)
+
+
+@pytest.mark.parametrize("queue", ["sfq", "drr"])
+def test_flows_between_the_same_hosts_are_refused_where_ns2_has_them_share_a_lane(queue: str) -> None:
+    """ns-2 hashes addresses: no number of lanes parts them. In one lane they are alike in both simulators."""
+    for lanes, refused in ((128, True), (2, True), (1, False)):
+        limit = {"buffer": 20} if queue == "sfq" else {"buffer_bytes": 20_000}
+        way = Link("a", "b", 1e6, 0.01, queue=queue, queue_parameters={"ns2": 1, "queues": lanes}, **limit)
+        scenario = Scenario(
+            (Flows(2, "cbr", source="a", target="b", rate=6e5),), None, 5.0, 0.0, epoch=0.1, links=(way,)
+        )
+        if not refused:
+            assert "maxqueue_" in tcl(scenario) or "blimit_" in tcl(scenario)
+            continue
+        with pytest.raises(ScenarioError, match="flows 0 and 1 share a lane whatever queues is"):
+            tcl(scenario)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tcpdynamics.errors import ScenarioError
 from tcpdynamics.models import collapse_threshold
@@ -24,6 +26,7 @@ from tcpdynamics.validation.sender_chain.chain import compiled
 from tcpdynamics.validation.sender_chain.explore import Explored, explore
 from tcpdynamics.validation.sender_chain.lumping import classes
 from tcpdynamics.validation.sender_chain.rules import objection
+from tcpdynamics.validation.sender_chain.windows import alike
 
 
 def next_event(sim: k.Sim) -> float:
@@ -35,10 +38,11 @@ def next_event(sim: k.Sim) -> float:
 def follow(explored: Explored, loss: float, instants: int, seed: int) -> None:
     """One long run of the loop, never put back: at each instant as many packets, after as long, as the graph says.
 
-    With a grain, the run's window is rounded after a fast retransmission, here, as the graph's sender rounds it.
+    Where windows become one after a fast retransmission, the run's does so, here, as that of the graph's sender.
     """
     setting = explored.setting
     links = (0, 1) if setting.ack_loss else (0,)
+    edges, middles = alike(setting.window, setting.halvings, setting.sender == "newreno")
     sim = build(
         setting.scenario(0.5, 0.5 if setting.ack_loss else 0.0, duration=1e6, warm_up=1.0, slice=1e6), 1
     )
@@ -56,8 +60,8 @@ def follow(explored: Explored, loss: float, instants: int, seed: int) -> None:
     def run_instant() -> float:
         time, recoveries = next_event(sim), int(sim.counts[0, k.RECOVERIES])
         assert loop.advance(sim.world, np.nextafter(time, np.inf), 100_000) == k.DONE
-        if setting.grain and sim.counts[0, k.RECOVERIES] > recoveries:
-            sim.flows["cwnd"] = np.floor(sim.flows["cwnd"] / setting.grain + 0.5) * setting.grain
+        if setting.halvings and sim.counts[0, k.RECOVERIES] > recoveries:
+            sim.flows["cwnd"] = middles[np.searchsorted(edges, sim.flows["cwnd"], side="right")]
         return time
 
     for _ in range(12 + 4 * setting.window):  # as `explore` begins
@@ -100,7 +104,7 @@ SMALL: list[Any] = [
     {"sender": "reno", "rules": "rfc", "window": 2, "backoff_cap": 1, "ack_loss": True, "tick": 0.5},
     {"sender": "sack", "rules": "rfc", "window": 3, "timeout": 2.5},
     pytest.param(
-        {"sender": "sack", "rules": "ns2", "window": 6, "backoff_cap": 1, "tick": 1.0, "grain": 0.5},
+        {"sender": "sack", "rules": "ns2", "window": 6, "backoff_cap": 1, "tick": 1.0, "halvings": 1},
         marks=pytest.mark.slow,
     ),
 ]  # fmt: skip
@@ -111,6 +115,34 @@ def test_a_run_follows_the_graph_packet_by_packet(values: dict[str, Any]) -> Non
     explored = explore(Setting(**values), paths=True)
     for seed, loss in enumerate((0.05, 0.2, 0.4)):
         follow(explored, loss, 1500, seed)
+
+
+@given(
+    st.integers(1, 8), st.integers(1, 3), st.booleans(), st.floats(1.0, 8.0), st.floats(0.0, 1.0),
+    st.lists(st.integers(0, 12), min_size=4, max_size=4), st.integers(1, 7),
+)  # fmt: skip
+def test_windows_that_become_one_behave_alike(
+    window: int, halvings: int, deflates: bool, first: float, place: float, growths: list[int], taken: int
+) -> None:
+    """Any acknowledgements, halvings and (once) deflation: as many whole packets at each step, for both windows."""
+    edges, middles = alike(window, halvings, deflates)
+    one = min(first, float(window))
+    i = int(np.searchsorted(edges, one, side="right"))
+    low, high = (edges[i - 1], edges[i]) if 0 < i < len(edges) else (one, one)
+    assert low <= middles[i] <= high or i in (0, len(edges))
+    pair = [min(one, high - 1e-7), low + 1e-7 + place * max(high - low - 2e-7, 0.0)]
+    if abs(pair[0] - pair[1]) < 1e-12 or high - low < 1e-6:
+        return
+    for turn, acks in enumerate(growths[: halvings + 1]):
+        for _ in range(acks):
+            assert math.floor(pair[0]) == math.floor(pair[1])
+            pair = [min(w + 1.0 / w, float(window)) for w in pair]
+        if deflates and turn == halvings and min(pair) - taken >= 1.0:
+            pair = [w - taken for w in pair]
+        assert math.floor(pair[0]) == math.floor(pair[1])
+        if turn < halvings:
+            pair = [max(w / 2.0, 1.0) for w in pair]
+            assert math.floor(pair[0]) == math.floor(pair[1])
 
 
 @pytest.mark.parametrize("values", SMALL[::3], ids=lambda v: "-".join(str(x) for x in v.values()))
@@ -259,7 +291,7 @@ def test_a_rule_of_ones_own() -> None:
         ({"control": "cubic"}, "cubic.*reads the clock"),
         ({"window": 6, "most_states": 500}, "more than 500 states"),
         pytest.param(
-            {"window": 5, "rules": "ns2", "backoff_cap": 0, "most_states": 100_000}, "give `grain`",
+            {"window": 5, "rules": "ns2", "backoff_cap": 0, "most_states": 100_000}, "give `halvings`",
             marks=pytest.mark.slow,
         ),
         ({"ack_loss": 0.1, "window": 2}, "give `tick`"),
@@ -297,7 +329,8 @@ def test_exploring_tells_how_far_it_is() -> None:
         {"timeout": 2.3},
         {"window": 0},
         {"window": 13},
-        {"grain": 0.3},
+        {"halvings": 7},
+        {"halvings": 1, "control": "scalable"},
         {"tick": 4.0},
         {"rules": "linux"},
         {"sender": "cbr"},
@@ -338,8 +371,8 @@ def _adds(f: Any, now: float, acked: int) -> None:
 @pytest.mark.parametrize(
     "values, words",
     [
-        ({"grain": -1.0}, "grain must be"),
-        ({"grain": math.nan}, "grain must be"),
+        ({"halvings": -1}, "halvings must be"),
+        ({"halvings": math.nan}, "halvings must be"),
         ({"tick": math.nan}, "tick must be"),
         ({"delayed_ack": -1.0}, "delayed_ack must be"),
         ({"most_states": -5}, "most_states must be"),

@@ -117,7 +117,7 @@ def test_the_gap_by_few_eigenvalues_is_that_by_all(monkeypatch: pytest.MonkeyPat
         ({"loss": 1.5}, "loss must lie in"),
         ({"loss": 0.0}, "loss must lie in"),
         ({"ack_loss": 1.0}, "ack_loss must lie in"),
-        ({"grain": 2.0}, "grain must lie in"),
+        ({"halvings": 7}, "halvings must be a whole number in"),
     ],
 )
 def test_bad_values_are_refused_by_name(values: dict[str, Any], says: str) -> None:
@@ -125,11 +125,11 @@ def test_bad_values_are_refused_by_name(values: dict[str, Any], says: str) -> No
         Sender(**{"loss": 0.1} | values)
 
 
-def test_windows_that_have_no_end_are_rounded() -> None:
-    rounded = {
-        (s, r, w): Sender(sender=s, rules=r, window=w, loss=0.1).rounded_to()
+def test_windows_that_have_no_end_become_one() -> None:
+    merged = {
+        (s, r, w): Sender(sender=s, rules=r, window=w, loss=0.1).told_apart()
         for s in ("tahoe", "sack") for r in ("ns2", "rfc") for w in (4, 5)
     }  # fmt: skip
-    assert rounded.pop(("sack", "ns2", 5)) == 1 / 64
-    assert set(rounded.values()) == {0.0}
-    assert Sender(loss=0.1, window=6, grain=0).setting().grain == 0.0
+    assert merged.pop(("sack", "ns2", 5)) == 2
+    assert set(merged.values()) == {0}
+    assert Sender(loss=0.1, window=6, halvings=0).setting().halvings == 0

@@ -5,13 +5,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
-from tcpdynamics.errors import LimitError, ScenarioError, StoreError
+from tcpdynamics.errors import DomainError, InputError, LimitError, ScenarioError, StoreError
+from tcpdynamics.validation import comparisons
+from tcpdynamics.validation.comparisons.comparison import Comparison
 from tcpdynamics.validation.packet import (
     Bottleneck,
     Flows,
@@ -20,6 +24,7 @@ from tcpdynamics.validation.packet import (
     load_scenario,
     parse_scenario,
     ready_scenarios,
+    replicate,
     simulate,
     sweep_scenarios,
 )
@@ -27,6 +32,8 @@ from tcpdynamics.validation.packet.measures import MEASURES, measure
 from tcpdynamics.validation.packet.scenario.changes import changed, keys_of, unit_of
 from tcpdynamics.validation.packet.sweeps import with_intervals
 from tcpdynamics.validation.statistics import mean_interval
+
+Refuse = Callable[[list[object]], object]
 
 BASE = Scenario(
     (Flows(3, rtt=(0.1, 0.12), jitter=0.01), Flows(1, "newreno", rtt=0.1)),
@@ -317,3 +324,62 @@ def test_paths_and_tables_are_scenarios():
     path = Path(ready_scenarios()["one_loss"])
     result = sweep_scenarios(path, {"duration": ["5s", "10s"]}, seeds=[1], quantities=["timeouts"])
     assert result["duration"].attrs["units"] == "s" and result.timeouts.shape == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda seeds: replicate(BASE, seeds),
+        lambda seeds: sweep_scenarios(BASE, {"bottleneck.buffer": [5]}, seeds),
+    ],
+    ids=["replicate", "sweep_scenarios"],
+)
+@pytest.mark.parametrize(
+    "seeds",
+    [[1.2, 1.9], [1, 1], [1, "1"], [np.uint64(7), 7], [True, 2], [-1], [2**128 + 1], [None], ["1e3"], [], 1.5, "12"],
+)  # fmt: skip
+def test_seeds_are_whole_and_each_once(run: Refuse, seeds: list[object]) -> None:
+    with pytest.raises(ScenarioError, match="seeds must be"):
+        run(seeds)
+
+
+def test_the_seeds_of_a_result_repeat_it() -> None:
+    first = replicate(BASE, 2)
+    again = replicate(BASE, first.seed.values)
+    xr.testing.assert_identical(first, again)
+
+
+RUNS = ("seed", "seeds", "replications", "ours")
+
+
+@pytest.mark.parametrize("name", comparisons.__all__)
+def test_comparisons_take_whole_numbers_of_runs_and_whole_seeds(name: str) -> None:
+    kind = getattr(comparisons, name)
+    if not (isinstance(kind, type) and issubclass(kind, Comparison)):
+        return
+    for field in {f.name for f in fields(kind)} & {*RUNS}:
+        for bad in (1.5, 2.5, True, -1, "3", None):
+            with pytest.raises(DomainError, match=f"{field} must be"):
+                kind(**{field: bad})
+
+
+@pytest.mark.parametrize(
+    ("grid", "says"),
+    [
+        ({"flows.0.count": [1, 30], "flows.00.count": [2, 3]}, "flows.00 is another name of flows.0"),
+        ({"flows.000.count": [1, 30]}, "flows.000 is another name of flows.0"),
+        ({"flows.01.count": [1, 30]}, "flows.01 is another name of flows.1"),
+        ({"bottleneck": [1, 2], "bottleneck.rate": [1e6, 2e6]}, "bottleneck.rate is a part of bottleneck"),
+        ({"flows.0.parameters.b": [0.1], "flows.0.parameters": [{"b": 0.1}]}, "is a part of flows.0.parameters"),
+        ({"flows.0.parameters": [{"b": 0.1}], "flows.0.count": [2], "flows": [1, 2]}, "is a part of flows"),
+        ({"topology": [1], "topology.kind": ["dumbbell"]}, "is a part of topology"),
+    ],
+)  # fmt: skip
+def test_a_value_has_one_key(grid: dict[str, list[object]], says: str) -> None:
+    for turned in (grid, dict(reversed(grid.items()))):
+        with pytest.raises(InputError, match=says):
+            sweep_scenarios(BASE, turned)
+    single = {key: values[0] for key, values in grid.items()}
+    if "topology" not in single:
+        with pytest.raises(InputError, match=says):
+            changed(BASE, single)

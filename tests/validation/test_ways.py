@@ -237,6 +237,60 @@ def vars_of(scenario: Scenario) -> dict:
     return {f.name: getattr(scenario, f.name) for f in fields(scenario)}
 
 
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(st.sampled_from([1e5, 3e5, 1e6]), st.sampled_from([0.01, 0.0123])), min_size=2, max_size=4),
+    st.sampled_from([((2.0, 2e5),), ((0.5, 1e6), (1.5, 0.0), (2.0, 1e5)), ((1.0, 5e5, 0.02),)]),
+    st.sampled_from(["grid", "double"]),
+)
+def test_links_with_equal_tables_each_have_their_own_rate_and_delay(ways, changes, clock):
+    """Even packets that never wait for each other, over links that differ in all but `changes`: times by hand."""
+    names = [f"n{i}" for i in range(len(ways) + 1)]
+    links = tuple(
+        Link(a, b, rate, delay, changes=changes) for (a, b), (rate, delay) in zip(pairwise(names), ways, strict=True)
+    )
+    flow = Flows(sender="cbr", rate=4e3, packet_size=500, route=tuple(names))
+    run = simulate(
+        Scenario(
+            (flow,), None, 8.0, 0.0, epoch=1.0, links=links, clock=clock, record=Record(sends=True, receives=True)
+        )
+    )
+    for sent, came in zip(run.send_time.values, run.receive_time.values, strict=False):
+        time = sent
+        for rate, delay in ways:
+            rows = [(0.0, rate, delay)]
+            for row in changes:
+                rows.append((*row, rows[-1][2])[:3])
+            now = max(row for row in rows if row[0] <= time)
+            begin = next((row for row in rows if row[0] >= now[0] and row[1] > 0.0), now)
+            time = max(time, begin[0]) + 8 * 500 / begin[1] + now[2]
+            if begin is not now:  # the delay is that of the moment at which its turn came to be sent
+                break
+        else:
+            assert came == pytest.approx(time, abs=1e-9)
+
+
+def test_a_row_that_says_a_links_own_rate_changes_nothing():
+    """On the grid, where no delay is a multiple of its steps."""
+    runs = []
+    for rows in ((), ((1000.0, 3e5),)):
+        links = (Link("a", "r", 3e5, 0.0123, 2, service="served", changes=rows), Link("r", "b", 1e6, 0.0041, 20))
+        flow = Flows(
+            sender="newreno", control="cubic", window_limit=200, clock_phase=0.0037, start=0.05633, source="a",
+            target="b",
+        )  # fmt: skip
+        runs.append(
+            simulate(
+                Scenario(
+                    (flow,), None, 30.0, 0.0, epoch=0.1, links=links, clock="grid",
+                    record=Record(sends=True, receives=True, drops=True),
+                )
+            )
+        )  # fmt: skip
+    for name in ("send_time", "send_segment", "receive_time", "drop_time"):
+        np.testing.assert_array_equal(runs[0][name].values, runs[1][name].values)
+
+
 def test_utilisation_is_of_what_the_link_could_carry():
     """A stream that overloads the link at each of its rates uses all of it; at half the load, half."""
     rows = ((5.0, 2e6), (10.0, 5e5), (14.0, 0.0), (15.0, 3e6))

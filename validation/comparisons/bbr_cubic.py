@@ -99,9 +99,8 @@ class BbrVsCubic(Comparison):
     timeout: float = 600.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_length("buffers", self.buffers)
-        if self.seeds < 2:
-            raise DomainError(f"seeds must be at least 2 for an interval, got {self.seeds}")
         if not min(self.buffers) > 0:
             raise DomainError(f"buffers must be positive, got {min(self.buffers)}")
 

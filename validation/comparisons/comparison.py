@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from tcpdynamics import __version__
-from tcpdynamics.errors import DomainError
+from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.progress import tracked
 
 if TYPE_CHECKING:
@@ -69,6 +69,17 @@ class Comparison(ABC):
     def __init_subclass__(cls) -> None:
         _KINDS[cls.__name__] = cls
 
+    def __post_init__(self) -> None:
+        """Refuse counts of runs, and a seed, that are no whole numbers, or too small. Raises DomainError."""
+        for name in ("replications", "seeds", "ours"):
+            if hasattr(self, name) and not (_is_whole(getattr(self, name)) and getattr(self, name) >= 2):
+                raise DomainError(
+                    f"{name} must be at least 2 for an interval, and a whole number, got {shown(getattr(self, name))}"
+                )
+        seed = getattr(self, "seed", 0)
+        if not (_is_whole(seed) and 0 <= seed <= 2**64):
+            raise DomainError(f"seed must be a whole number in [0, 2**64], got {shown(seed)}")
+
     @abstractmethod
     def run(self) -> xr.Dataset:
         """Simulate, predict, compare: a Dataset with effects, intervals and verdicts."""
@@ -95,6 +106,10 @@ class Comparison(ABC):
     ) -> tuple[float, float, float]:
         """Where decay turns to growth, by `rounds` divisions of the interval; see `critical_value`."""
         return critical_value(rates, low, high, rounds=self.rounds)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_length(name: str, values: Sized) -> None:

@@ -130,7 +130,7 @@ class CrowdedLink:
         one_way = self.rtt[0] / 2
         links = [
             Link("gateway", "receiver", self.rate, one_way, buffer=self.buffer, duplex=False, **self.queue),
-            Link("receiver", "gateway", None, one_way, jitter=group.jitter, duplex=False),
+            Link("receiver", "gateway", None, one_way, jitter=group.jitter or 0.0, duplex=False),
         ]
         alone = replace(group, count=1, rtt=None, jitter=0.0, start_spread=1.0, target="receiver")
         if self.rtt[0] == self.rtt[1]:

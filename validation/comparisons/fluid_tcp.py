@@ -72,6 +72,7 @@ class MisraVsLinearisation(Comparison):
     horizon: float = 40.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_length("ratio", self.ratio)
         if min(self.ratio) <= 0:
             raise DomainError(f"ratio must list numbers > 0, got {shown(list(self.ratio))}")

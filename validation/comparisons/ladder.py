@@ -113,6 +113,7 @@ class SenderChainLadder(Comparison):
     seed: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("losses", "flows"):
             values = getattr(self, name)
             check_length(name, values)
@@ -122,10 +123,6 @@ class SenderChainLadder(Comparison):
             raise DomainError(f"losses must lie in (0, 1), got {shown(self.losses)}")
         if not 4 <= self.window <= 6:
             raise DomainError(f"window must be 4, 5 or 6 packets, got {shown(self.window)}")
-        if self.replications < 2:
-            raise DomainError(
-                f"replications must be at least 2 for an interval, got {shown(self.replications)}"
-            )
         self.scenario("equal", max(self.flows))
 
     @cached_property
@@ -152,7 +149,7 @@ class SenderChainLadder(Comparison):
                 flows // parts + (i < flows % parts), self.sender, "rfc",
                 rtt=spread if rung == "spread" else self.base_rtt, packet_size=500,
                 limited_transmit=False, min_rto=timeout, initial_rto=timeout, max_rto=timeout * 2**self.backoff_cap,
-                max_backoff=2**self.backoff_cap, timer_granularity=1e-6,
+                max_backoff=2**self.backoff_cap, timer_granularity=1e-6, jitter=0.0,
             )
             for i, timeout in enumerate(2.0 * self.rtt + (np.arange(parts) + 0.5) / parts * PACKET / self.rate)
         )  # fmt: skip

@@ -124,6 +124,7 @@ class LeapVsPackets(Comparison):
     seed: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("loss", "density", "senders"):
             check_length(name, getattr(self, name))
         for name in self.senders:

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
-from tcpdynamics.errors import DomainError, NoRecordError
+from tcpdynamics.errors import NoRecordError
 from tcpdynamics.progress import tracked
 
 from ..linux import OLD, run_linux
@@ -91,7 +91,7 @@ class Cell:
         """What is run; the simulator's flows are given more, and by Linux's rules its queue is Linux's, too."""
         ecn = self.name == "dctcp"
         rules = {"linux": 1} if sender.get("rules") == "linux" else {}
-        flow = _FLOW | {"control": self.ours or "reno", "ecn": ecn} | sender
+        flow = _FLOW | {"control": self.ours or "reno", "ecn": ecn, "jitter": 0.0} | sender
         if self.kind == "random losses":
             flows, link = Flows(1, rtt=0.05, start_spread=1.0, **flow), Bottleneck(4e7, 1000, loss=1e-3)
         elif self.kind == "two flows":
@@ -162,9 +162,8 @@ class LinuxControls(Comparison):
     timeout: float = 600.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_length("seeds", range(self.seeds))
-        if self.seeds < 2:
-            raise DomainError(f"seeds must be at least 2 for an interval, got {self.seeds}")
 
     def run(self, live: bool = False) -> xr.Dataset:
         """Run the simulator; run Linux, or take what it gave.

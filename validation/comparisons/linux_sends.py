@@ -138,6 +138,7 @@ class LinuxSends(Comparison):
     timeout: float = 120.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 1 <= self.switched <= self.lists <= 1000:
             raise DomainError(
                 f"switched and lists must be 1 <= switched <= lists <= 1000, got {self.switched} and {self.lists}"

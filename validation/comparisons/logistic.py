@@ -54,6 +54,7 @@ class LogisticVsFluid(Comparison):
     horizon: float = 40.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_length("epsilon", self.epsilon)
         check_length("delay", self.delay)
         if min(self.epsilon) <= 0 or min(self.delay) < 0:

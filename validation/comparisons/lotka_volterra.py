@@ -83,6 +83,7 @@ class LotkaVolterraVsFluid(Comparison):
     horizon: float = 60.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_length("flows", self.flows)
         if min(self.flows) < 2:
             raise DomainError(f"flows must list whole numbers >= 2, got {shown(list(self.flows))}")

@@ -84,7 +84,7 @@ def network(
             Flows(
                 rules="rfc", control="logistic", source=f"s{i}", target=f"d{i}", packet_size=SIZE, start=start,
                 stop=stop, window_limit=int(8 * bdp) + 50, parameters=dict(parameters[i]),
-                start_spread=0.0 if times else 0.1, handshake=False,
+                start_spread=0.0 if times else 0.1, handshake=False, jitter=0.0,
             )
         )  # fmt: skip
     if udp is not None:
@@ -143,6 +143,7 @@ class LotkaVolterraVsPackets(Comparison):
     seed: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, values, low, high in (
             ("rates", self.rates, 1e6, 1e9), ("between", self.between, 1e6, 1e9), ("flows", self.flows, 2, 50),
             ("staleness", self.staleness or (0.0,), 0.0, 4.0), ("error", (self.error,), 0.0, 1.0),

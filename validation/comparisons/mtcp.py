@@ -100,6 +100,7 @@ class MtcpVsPackets(Comparison):
     seed: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_length("rates", self.rates)
         check_length("lists", self.lists)
         for name, values, known in (("rates", self.rates, DELAYS), ("lists", self.lists, LISTS)):

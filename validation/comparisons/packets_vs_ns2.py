@@ -104,11 +104,10 @@ class PacketsVsNs2(Comparison):
     exact: bool = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         unknown = [case for case in self.cases if case not in CASES + TIED]
         if unknown or not self.cases:
             raise DomainError(f"cases must be among {', '.join(CASES + TIED)}, got {list(self.cases)}")
-        if self.seeds < 2:
-            raise DomainError(f"seeds must be at least 2 for an interval, got {self.seeds}")
         if not self.scale > 0:
             raise DomainError(f"scale must be positive, got {self.scale}")
 

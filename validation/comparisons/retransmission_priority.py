@@ -78,14 +78,11 @@ class RetransmissionPriorityVsPackets(Comparison):
     seed: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_length("flows", self.flows)
         for n in self.flows:
             if isinstance(n, bool) or not isinstance(n, int) or n < 2:
                 raise DomainError(f"flows must list whole numbers >= 2, got {shown(self.flows)}")
-        if self.replications < 2:
-            raise DomainError(
-                f"replications must be at least 2 for an interval, got {shown(self.replications)}"
-            )
         self.scenario(max(self.flows), "droptail", NONE)
 
     def scenario(self, flows: int, queue: str, priority: str) -> Scenario:

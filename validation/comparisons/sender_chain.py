@@ -1,8 +1,9 @@
 """The chain that is compiled from a sender beside the simulator that it is compiled from: the distance must be zero.
 
-Both are the same code. What could differ is what the chain leaves out of a state, makes relative or lumps; so a
-distance that is not zero is a fault in one of them. Losses are independent and round trips constant, as the chain has
-them.
+Both are the same code. What could differ is what the chain leaves out of a state, makes relative, lumps, or sets
+otherwise than the simulator does by default; so a distance that is not zero is a fault in one of them. The packets'
+scenario is therefore made here, without the chain's `Setting.flows`. Losses are independent and round trips constant,
+as the chain has them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.progress import listening, tracked
 
-from ..packet import replicate
-from ..sender_chain import SenderChain, sender_chain
+from ..packet import Flows, Link, Scenario, replicate
+from ..sender_chain import SenderChain, Setting, sender_chain
+from ..sender_chain.setting import START
 from ..statistics import law_distance
 from .comparison import WIDEST, Comparison, check_length, counts, grade
 
@@ -79,6 +81,7 @@ class SenderChainVsPackets(Comparison):
     seed: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("senders", "losses"):
             check_length(name, getattr(self, name))
         for sender in self.senders:
@@ -87,10 +90,6 @@ class SenderChainVsPackets(Comparison):
         for loss in self.losses:
             if not 0.0 < loss < 1.0:
                 raise DomainError(f"losses must lie in (0, 1), got {shown(loss)}")
-        if self.replications < 2:
-            raise DomainError(
-                f"replications must be at least 2 for an interval, got {shown(self.replications)}"
-            )
 
     def run(self) -> xr.Dataset:
         """Compile, simulate, compare.
@@ -126,14 +125,7 @@ class SenderChainVsPackets(Comparison):
 
     def _case(self, chain: SenderChain, loss: float, level: float) -> xr.Dataset:
         law = chain.at(loss)
-        scenario = chain.setting.scenario(
-            loss,
-            duration=self.warm_up + self.duration,
-            warm_up=self.warm_up,
-            slice=self.duration,
-            seed=self.seed,
-        )
-        shares = replicate(scenario, self.replications).epoch_share.values
+        shares = replicate(self.scenario(chain.setting, loss), self.replications).epoch_share.values
         predicted = np.zeros(shares.shape[1])
         predicted[: len(law)] = law
         coords = {"packets": np.arange(shares.shape[1])}
@@ -148,6 +140,21 @@ class SenderChainVsPackets(Comparison):
             "noise": found["noise"],
         }
         return xr.Dataset(out, coords)
+
+    def scenario(self, sender: Setting, loss: float) -> Scenario:
+        """The packets: a sender by the defaults of `Flows`, but for the keys that users of a chain choose."""
+        flow = Flows(
+            sender=sender.sender, rules=sender.rules, source="sender", target="receiver", window_limit=sender.window,
+            limited_transmit=sender.limited_transmit, leap=sender.leap, min_rto=sender.timeout,
+            initial_rto=sender.timeout, max_rto=sender.timeout * 2**sender.backoff_cap,
+            max_backoff=2**sender.backoff_cap, timer_granularity=sender.tick, start=START,
+        )  # fmt: skip
+        there = Link("sender", "receiver", rate=None, delay=0.5, loss=loss, duplex=False)
+        back = Link("receiver", "sender", rate=None, delay=0.5, duplex=False)
+        return Scenario(
+            (flow,), links=(there, back), duration=self.warm_up + self.duration, warm_up=self.warm_up, epoch=1.0,
+            slice=self.duration, seed=self.seed, clock="grid", most_in_epoch=2 * sender.window,
+        )  # fmt: skip
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:

@@ -169,16 +169,13 @@ class SubPacketChainVsPackets(Comparison):
     collapse: int = 3
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         read_texts(self)
         if hasattr(self.flows, "__len__"):
             check_length("flows", self.flows)
         if np.ndim(self.flows) != 1 or not all(map(_is_count, self.flows)):
             raise DomainError(f"flows must list whole numbers >= 1, got {shown(self.flows)}")
         object.__setattr__(self, "flows", tuple(int(n) for n in self.flows))
-        if not _is_count(self.replications) or self.replications < 2:
-            raise DomainError(
-                f"replications must be at least 2 for an interval, got {shown(self.replications)}"
-            )
         if isinstance(self.base_rtt, tuple) and len(self.base_rtt) != 2:
             raise DomainError(
                 f"base_rtt must be one time, or a pair of the lowest and the highest, got {shown(self.base_rtt)}"

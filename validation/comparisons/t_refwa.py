@@ -101,6 +101,7 @@ class TRefwaMapVsFluid(Comparison):
     intervals: int = 80
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_length("gains", self.gains)
         check_length("lags", self.lags)
         if any(phi < 0 or psi <= 0 for phi, psi in self.gains):

@@ -63,7 +63,7 @@ def one_link(
     flows = tuple(
         Flows(
             count, sender, rules, source="server", target=f"group{j}", packet_size=PACKET, control=control,
-            window_limit=min(window, 20_000), start_spread=min(1.0, warm_up / 4), **more,
+            window_limit=min(window, 20_000), start_spread=min(1.0, warm_up / 4), jitter=0.0, **more,
         )
         for j in range(len(rtts))
     )  # fmt: skip
@@ -116,7 +116,7 @@ def fig4(
         flows.append(
             Flows(
                 {1: 5, 2: 4, 3: 6}[group], "newreno", "rfc", source=f"s{group}", target=f"d{group}", packet_size=PACKET,
-                window_limit=2000, start_spread=1.0,
+                window_limit=2000, start_spread=1.0, jitter=0.0,
             )
         )  # fmt: skip
     return Scenario(

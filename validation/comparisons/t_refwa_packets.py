@@ -139,6 +139,7 @@ class TRefwaVsPackets(Comparison):
     seed: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, known in (("links", LINKS), ("means", MEANS)):
             check_length(name, getattr(self, name))
             for value in getattr(self, name):

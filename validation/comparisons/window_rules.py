@@ -89,6 +89,7 @@ class WindowRulesVsLaws(Comparison):
     seed: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_length("rules", self.rules)
         check_length("loss", self.loss)
         for name in self.rules:

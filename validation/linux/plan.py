@@ -242,7 +242,7 @@ def _dumbbell(
             *middle,
             made.wire("r2", "d", wire_of_delay(rtt / 4)),
         )
-        jitter = scenario.flows[index].jitter
+        jitter = scenario.jitter_on(scenario.flows[index], (0,))
         lost = way_back.loss if way_back else 0.0
         back = (made.wire("d", "s", wire_of_delay(rtt / 2, lost, jitter)),)
         way = LinuxRoute((0,), there, back, _addresses(len(made.flows)), rtt / 4)

@@ -49,7 +49,8 @@ def run_linux(
     ----------
     scenario : Scenario
         See `plan` for what is refused. Rule books are heeded no more than each sender's own settings: Linux has rules
-        of its own. Of `record`, `sends` is heeded; the others are refused.
+        of its own. Of `record`, `sends` is heeded; the others are refused. Where `flows.jitter` is
+        left out, Linux has on a bottleneck what the simulator has, and over links none.
     seed : int, optional
         Of what is drawn for the scenario, and of the kernel's randomness. Default: the scenario's own.
     timeout : float

@@ -114,9 +114,17 @@ def refuse_other_lanes(
         queues = int(parameters(link)["queues"])
         here: dict[int, int] = {}
         there: dict[int, int] = {}
+        addresses: dict[int, int] = {}
         for way, (source, target), flow in zip(ways, ends, flows, strict=True):
             if index in way:
-                ours, theirs = flow % queues, HASHES[link.queue](source, target) % queues
+                hashed = HASHES[link.queue](source, target)
+                other = addresses.setdefault(hashed, flow)
+                if (other - flow) % queues:
+                    raise ScenarioError(
+                        f'links.queue of link {link.name} is "{link.queue}": ns-2 hashes the addresses of hosts, so '
+                        f"that flows {other} and {flow} share a lane whatever queues is; give each hosts of its own"
+                    )
+                ours, theirs = flow % queues, hashed % queues
                 if here.setdefault(ours, theirs) != theirs or there.setdefault(theirs, ours) != ours:
                     raise ScenarioError(
                         f"links.queue_parameters.queues of link {link.name} is {queues}: in ns-2 other flows share a "

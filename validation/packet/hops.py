@@ -159,8 +159,9 @@ def _chain(
         rows.append([index, -1 if way.changes else size, delay, tx, way.jitter, way.reorder])
     if len(rows) > start:
         rows[-1][2] += after
-        if forward and group.jitter > 0.0:
-            rows[start][4] += group.jitter
+        jitter = scenario.jitter_on(group, links) if forward else 0.0
+        if jitter > 0.0:
+            rows[start][4] += jitter
             rows[start][5] |= group.reorder
         for row in rows[start:]:
             row[2] = on_clock(scenario, row[2])

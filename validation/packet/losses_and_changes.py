@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .hops import on_clock
 from .kernel import changes, hooks, loss_models
 from .kernel import records as k
 from .kernel.streams import first_draw, stream
@@ -38,11 +39,11 @@ def fill_ways(scenario: Scenario, seed: int, links: Any, memory: NDArray[np.uint
                 links["ack_channel"][i] = 1
         if way.changes:
             links["departs"][i] = hooks.addresses([changes], changes.HOOKS)[0, 0]
-            if way.changes not in tables:
-                refuse_above(float(end + 24 * len(way.changes)), "tables of changes", "give shorter ones")
-                tables[way.changes] = append(_table(scenario, way))
-            links["table"][i] = tables[way.changes]
-            links["course"][i] = append(_state(way))
+            if way.course not in tables:
+                refuse_above(float(end + 24 * len(way.course)), "tables of changes", "give shorter ones")
+                tables[way.course] = append(_table(scenario, way))
+            links["table"][i] = tables[way.course]
+            links["course"][i] = append(_state(scenario, way))
     refuse_above(float(end), "losses and changes of links", "take fewer links with them")
     return np.concatenate(parts)
 
@@ -64,8 +65,6 @@ def _channel(loss: Any, word: int, number: int) -> Any:
 
 def _table(scenario: Scenario, way: Link) -> Any:
     """Rows from time 0 on, with times and delays on the clock's grid."""
-    from .hops import on_clock
-
     rows = way.course
     table = k.zeroed(len(rows), changes.ROW)
     for name, column in zip(("time", "rate", "delay"), zip(*rows, strict=True), strict=True):
@@ -73,10 +72,10 @@ def _table(scenario: Scenario, way: Link) -> Any:
     return table
 
 
-def _state(way: Link) -> Any:
+def _state(scenario: Scenario, way: Link) -> Any:
     state = k.zeroed(1, changes.STATE)
     state["rows"] = len(way.course)
     state["by_bits"] = way.changes_by == "bit"
     state["overtakes"] = way.reorder
-    state["first"] = way.delay
+    state["first"] = on_clock(scenario, way.delay)
     return state

@@ -28,7 +28,7 @@ def measured_remedy(scenario: Scenario, seed: int, run: Run) -> str:
         return ""
     sizes = [group.packet_size for group in scenario.flows]
     jitter = float(f"{STEPS * 8.0 * max(sizes) / link.rate:.1g}")
-    if any(group.jitter >= jitter for group in scenario.flows):
+    if any(scenario.jitters(group)[1] >= jitter for group in scenario.flows):
         return ""
     flows = tuple(dataclasses.replace(group, jitter=jitter) for group in scenario.flows)
     other = execute(dataclasses.replace(scenario, flows=flows), seed)

@@ -327,7 +327,10 @@ _KIND_COLUMNS = {
 
 def what_you_ran(scenario: Scenario, seed: int) -> dict[str, Any]:
     """The scenario with every default filled in."""
-    flows = [group.settings() for group in scenario.flows]
+    flows = []
+    for group in scenario.flows:
+        low, high = scenario.jitters(group)
+        flows.append(group.settings() | {"jitter": low if low == high else [low, high]})
     links = [table(way) | {"name": name} for way, name in _named_ways(scenario)]
     clock = "double" if scenario.exact else "grid"
     for way, (link, _) in zip(links, _named_ways(scenario), strict=True):

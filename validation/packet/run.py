@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -116,7 +118,7 @@ def replicate(
     scenario : Scenario, or path of a TOML file
     seeds : int or sequence of int
         A count: that many seeds spawned from the scenario's own (the first n are the same for any count).
-        A sequence: those seeds.
+        A sequence: those seeds, each once; also as texts, as `seed` of a result has them.
     workers : int, optional
         Threads. Default: one per processor. The result does not depend on it.
     progress : callable, optional
@@ -149,13 +151,12 @@ def replicate(
             f"record must be empty in replications, whose recordings differ in length, got "
             f"{', '.join(scenario.record.names)}; leave record out, or simulate one replication by its seed"
         )
-    count = seeds if isinstance(seeds, int) else len(seeds)
-    check("seeds", count, 1, 1_000_000, "give a count or a list of seeds", whole=True)
+    count = _count(seeds, 1_000_000)
     if workers is not None:
         check("workers", workers, 1, 1024, "count threads; leave out for one per processor", whole=True)
     scenario.check_size(count, workers or os.cpu_count() or 1)
     warn_of_unusual_values(scenario)
-    several = spawn_seeds(scenario.seed, seeds) if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    several = seeds_of(scenario.seed, seeds)
     runs, stopped = _in_threads(scenario, several, workers, progress)
     # Of connections there are as many as there happen to be.
     runs = [run.drop_dims("connection", errors="ignore") for run in runs]
@@ -200,6 +201,47 @@ def _in_threads(
         stop.set()  # after Ctrl-C or an error the others need not go on
         pool.shutdown(wait=whole, cancel_futures=True)  # nobody waits for a run that is still being set up
     return runs, False
+
+
+def seeds_of(seed: int, seeds: int | Sequence[int], most: int = 1_000_000) -> list[int]:
+    """The seeds that a caller counts (spawned from `seed`) or lists.
+
+    Raises
+    ------
+    ScenarioError
+        For none, for too many, for a seed that is no whole number in [0, 2**128], and for one that is listed twice:
+        its runs are equal, and would count as independent.
+
+    Examples
+    --------
+    >>> seeds_of(1, [5, "7"]), seeds_of(1, 3) == spawn_seeds(1, 3)
+    ([5, 7], True)
+    """
+    count = _count(seeds, most)
+    if not isinstance(seeds, Sequence | np.ndarray):
+        return spawn_seeds(seed, count)
+    several = [_whole(one) for one in seeds]
+    for one in several:
+        check("seeds", one, 0, 2**128, "give whole numbers", whole=True)
+    twice = next((one for one, count in Counter(several).items() if count > 1), None)
+    if twice is not None:
+        raise ScenarioError(
+            f"seeds must be different, got {twice} more than once; equal seeds give equal runs, so list each once"
+        )
+    return several
+
+
+def _count(seeds: Any, most: int) -> int:
+    count = len(seeds) if isinstance(seeds, Sequence | np.ndarray) and not isinstance(seeds, str) else seeds
+    check("seeds", count, 1, most, "give a count or a list of seeds", whole=True)
+    return int(count)
+
+
+def _whole(value: object) -> Any:
+    """NumPy's whole numbers, and whole numbers as texts, as plain ones; anything else as it is."""
+    if isinstance(value, np.integer) or (isinstance(value, str) and value.isascii() and value.isdecimal()):
+        return int(value) if len(str(value)) < 50 else value
+    return value
 
 
 def spawn_seeds(seed: int, count: int) -> list[int]:

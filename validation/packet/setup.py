@@ -124,9 +124,9 @@ def _world(scenario: Scenario, web: Any, inv_width: float, buckets: int, longest
     world["tracing"] = k.SENDS * record.sends + k.RECEIVES * record.receives + k.DROPS * record.drops
     world["trace_margin"] = 3 * longest + 8
     world["sampling"] = 0 if record.windows is None else 1 if record.windows == 0 else 2
-    world["window_interval"] = record.windows or 0.0
+    world["window_interval"] = on_clock(scenario, record.windows or 0.0)
     world["queueing"] = 0 if record.queues is None else 1 if record.queues == 0 else 2
-    world["queue_interval"] = record.queues or 0.0
+    world["queue_interval"] = on_clock(scenario, record.queues or 0.0)
     world["inv_width"] = inv_width
     world["on_begin"], world["on_finish"], world["on_receipt"] = web.hooks
     world["connecting"] = web.any
@@ -201,8 +201,8 @@ def _parameters(scenario: Scenario, group: Flows) -> dict[str, Any]:
         "base_rto": s["initial_rto"],
         "tick": s["timer_granularity"],
         "overhead": group.overhead,
-        "delack": group.longest_ack_delay,
-        "stop": math.inf if group.stop is None else group.stop,
+        "delack": on_clock(scenario, group.longest_ack_delay),
+        "stop": math.inf if group.stop is None else on_clock(scenario, group.stop),
         **BOOKS[group.rules].flow_fields(s),
         **{f"p{j}": value for j, value in enumerate(group.rule_parameters())},
     }

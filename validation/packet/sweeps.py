@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import math
 import multiprocessing
@@ -31,8 +30,8 @@ from . import user_rules
 from .kernel.windows import RULES
 from .measures import MEASURES, OF_GROUPS, check_quantities, measure
 from .result import table
-from .run import _once, spawn_seeds
-from .scenario.changes import WORDS, changed, put, unit_of
+from .run import _once, seeds_of
+from .scenario.changes import WORDS, changed, check_keys, put, unit_of
 from .scenario.fields import warn_of_unusual_values
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario, parse_scenario
@@ -86,8 +85,8 @@ class Axis:
 class ScenarioWork:
     """Work for `solvers.sweep`: simulates the scenarios of a block of points, one replication each.
 
-    `base` is a scenario, or the nested table of a file where a topology is swept. `own_rules`: the text of rules of
-    one's own, by which a store knows them.
+    `base` is a scenario, or the nested table of a file where a topology is swept. `own_rules`: fingerprints of rules
+    of one's own, by which a store knows them.
     """
 
     base: Scenario | dict[str, Any]
@@ -259,8 +258,7 @@ def scenario_work(
             f"grid must name a key and its values, such as {{'bottleneck.buffer': [10, 20]}}, got {shown(grid)}"
         )
     axes = tuple(axis(str(key), values) for key, values in grid.items())
-    count = seeds if isinstance(seeds, int) else len(seeds)
-    check("seeds", count, 1, 10_000, "give a count or a list of seeds", whole=True)
+    check_keys(grid)
     points = math.prod(len(a.values) for a in axes)
     if points > MAX_SCENARIOS:
         sides = " x ".join(f"{a.key} {len(a.values):,}" for a in axes)
@@ -275,9 +273,7 @@ def scenario_work(
             f"record must be empty in a sweep, whose recordings differ in length, got {', '.join(first.record.names)}; "
             "leave record out, or set record={}"
         )
-    several = spawn_seeds(first.seed, seeds) if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    for seed in several:
-        check("seeds", seed, 0, 2**128, "give whole numbers", whole=True)
+    several = seeds_of(first.seed, seeds, 10_000)
     if isinstance(quantities, str):
         raise ScenarioError(f"quantities must be a list of names, got {shown(quantities)}")
     kept = tuple(quantities) or (*MEASURES, *(OF_GROUPS if len(first.flows) > 1 else ()))
@@ -485,17 +481,14 @@ def _names_in(scenario: Scenario) -> tuple[str, ...]:
 
 
 def _own_rules(scenario: Scenario, axes: tuple[Axis, ...]) -> str:
-    """The text of rules of one's own that the scenarios use."""
+    """Fingerprints of the rules of one's own that the scenarios use."""
     swept = {label for a in axes if a.key.endswith(".control") for label in a.labels}
     names = ({group.control for group in scenario.flows} | swept) - set(RULES)
-    parts = []
-    for name in sorted(names):
-        for hook, (_, _, function) in user_rules._RULES.get(name, {}).items():
-            try:
-                parts.append(f"{name}.{hook}: {inspect.getsource(function)}")
-            except (OSError, TypeError):
-                parts.append(f"{name}.{hook}")
-    return "\n".join(parts)
+    return "\n".join(
+        f"{name}.{hook}: {made[3]}"
+        for name in sorted(names)
+        for hook, made in sorted(user_rules._RULES.get(name, {}).items())
+    )
 
 
 @contextmanager

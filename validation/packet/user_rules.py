@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 
 from tcpdynamics.errors import MAX_NAME, ScenarioError, listed, shown, suggestion
+from tcpdynamics.solvers.sweeps.fingerprint import fingerprint
 
 from .kernel import hooks
 from .kernel.windows import DEFAULT, HOOKS, RULES
@@ -16,8 +17,8 @@ _F = TypeVar("_F", bound=Callable[..., None])
 
 FIELDS = "cwnd, ssthresh, rtt, min_rtt, srtt, flight, window, packet_size, marked, p0 to p7, x0 to x7"
 
-# rule -> hook -> (address, what keeps the compiled code alive, the function)
-_RULES: dict[str, dict[str, tuple[int, Any, Callable[..., None]]]] = {}
+# rule -> hook -> (address, what keeps the compiled code alive, the function, the fingerprint of what was compiled)
+_RULES: dict[str, dict[str, tuple[int, Any, Callable[..., None], str]]] = {}
 
 
 class RuleError(ScenarioError):
@@ -34,7 +35,8 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
     does at a loss. `f` is the flow's record: change `f.cwnd` and `f.ssthresh` [segments], read `f.rtt`, `f.min_rtt`,
     `f.srtt` [s], `f.flight`, `f.window` [segments], `f.packet_size` [byte], `f.marked` (1: this acknowledgement echoes
     a mark) and the parameters `f.p0` to `f.p7`; `f.x0` to `f.x7` are the rule's own and start at 0. `now` is in
-    seconds. Times and windows are floats. The loop keeps cwnd within [1, 1e9] and ssthresh at least 2 after a loss.
+    seconds. Times and windows are floats. The loop keeps cwnd within [1, 1e9] and ssthresh at least 2 after a loss, and
+    lets no loss, mark or timeout raise cwnd.
 
     Parameters
     ----------
@@ -76,7 +78,8 @@ def congestion_control(name: str) -> Callable[[_F], _F]:
         if count != needed:
             arguments = ", ".join(("f", "now", "acked")[:needed])
             raise RuleError(f"{name}: {hook} must take {needed} arguments ({arguments}), got {count}")
-        _RULES.setdefault(name, {})[hook] = (*_compile(name, hook, function), function)
+        # Globals are constants once a hook is compiled: a store must know those of today.
+        _RULES.setdefault(name, {})[hook] = (*_compile(name, hook, function), function, fingerprint(function))
         return function
 
     return register
@@ -104,7 +107,7 @@ def addresses(name: str, book: str = "rfc") -> tuple[int, ...]:
 
 def sources(name: str) -> tuple[Callable[..., None], ...]:
     """The Python functions of a user's rule; none of a rule that is built in."""
-    return tuple(function for _, _, function in _RULES.get(name, {}).values())
+    return tuple(function for _, _, function, _ in _RULES.get(name, {}).values())
 
 
 def check_known(name: str) -> None:

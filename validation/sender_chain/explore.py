@@ -26,6 +26,7 @@ from ..packet.user_rules import sources
 from . import kernel
 from .rules import objection
 from .setting import RTT, Setting
+from .windows import alike
 
 #: So many different congestion windows are taken for endlessly many.
 MOST_WINDOWS = 2000
@@ -107,6 +108,7 @@ class Machine:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
+        self._edges, self._middles = alike(setting.window, setting.halvings, setting.sender == "newreno")
         scenario = setting.scenario(
             0.5, 0.5 if setting.ack_loss else 0.0, scheduler="heap", duration=1e6, warm_up=1.0, slice=1e6
         )
@@ -153,13 +155,11 @@ class Machine:
 
     def pack(self) -> bytes:
         """The state now, made relative; the machine itself is unusable until the next `unpack`."""
-        n = kernel.pack(*self._arrays, RTT, self._grain(), self._words)
+        edges = self._edges if self.sim.counts[0, k.RECOVERIES] else self._edges[:0]
+        n = kernel.pack(*self._arrays, RTT, edges, self._middles, self._words)
         if n < 0:
             raise SenderChainError(_REASONS[n].format(self.setting))
         return self._words[:n].tobytes()
-
-    def _grain(self) -> float:
-        return self.setting.grain if self.sim.counts[0, k.RECOVERIES] else 0.0
 
     def unpack(self, state: bytes) -> None:
         kernel.unpack(*self._arrays, self.sim.counts, np.frombuffer(state, np.int64))
@@ -176,8 +176,9 @@ class Machine:
     def branch(self, state: bytes, first: int) -> int:
         """Follow patterns of losses from a state, from `first` on; how many. `kernel.branch` says where they stand."""
         n = kernel.branch(
-            *self._arrays, self.sim.counts, self._rows, self.setting.ack_loss, RTT, self.setting.grain, _PATIENCE,
-            np.frombuffer(state, np.int64), first, self.facts, self.before, self.numbers, self.waited, self.reached,
+            *self._arrays, self.sim.counts, self._rows, self.setting.ack_loss, RTT, self._edges, self._middles,
+            _PATIENCE, np.frombuffer(state, np.int64), first, self.facts, self.before, self.numbers, self.waited,
+            self.reached,
         )  # fmt: skip
         if n < 0:
             raise SenderChainError(_REASONS[n].format(self.setting))
@@ -250,9 +251,11 @@ def _endless(setting: Setting, largest: float) -> str:
             f"{text} {MOST_BEYOND:,} values beyond the advertised one, up to {largest:g}, and each makes states of its "
             "own; let the rule stop there, with f.cwnd = min(f.cwnd, f.window)"
         )
+    if setting.control != "reno":
+        return f"{text} {MOST_WINDOWS:,} values, up to {largest:g}; let the rule round its window, such as to 1/64"
     return (
         f"{text} {MOST_WINDOWS:,} values, up to {largest:g}, and no end is in sight: each fast retransmission halves "
-        "what is no whole number; give `grain`, such as 1/64, for a sender that rounds its window then"
+        "what is no whole number; give `halvings`, such as 2, so that windows that behave alike for so long become one"
     )
 
 
@@ -285,7 +288,7 @@ def explore(
         if number == len(states):
             states.append(state)
             if len(states) > most_states:
-                coarser = ", a coarser grain" if 0.0 < setting.grain < 1.0 else ""
+                coarser = ", fewer halvings" if setting.halvings > 1 else ""
                 raise SenderChainError(
                     f"{setting.sender} ({setting.rules}) with window {setting.window} has more than {most_states:,} "
                     f"states (after {result.runs:,} patterns of losses); take a smaller window{coarser}, or "
@@ -321,7 +324,7 @@ def explore(
             congestion_windows.add(min(window, bound))
             beyond += window > setting.window and bound == math.inf
         if beyond > MOST_BEYOND or (
-            len(congestion_windows) > MOST_WINDOWS and not (setting.grain and bound < math.inf)
+            len(congestion_windows) > MOST_WINDOWS and not setting.halvings
         ):
             raise SenderChainError(_endless(setting, max(congestion_windows)))
         if data + acks > MOST_AT_ONCE:

@@ -12,6 +12,7 @@ fields are kept as they are:
 - echoes without timestamps; RTTs, flight and marks where the rule is Reno's, which reads none;
 - lower bounds: of what is only compared with the first unacknowledged segment and lies behind it, how far behind;
 - duplicates beyond four count as four, a window above the advertised one as that one: nobody asks for more;
+- the RTT's variation while no RTT is known: the next sample sets it;
 - lengths of rows that two rings note as short cuts: recomputed;
 - the RTT's smoothed value and variation once every sample is one RTT and the timeout is its floor: the floor rules
   from then on, for the variation only falls. A sample of another length is refused.
@@ -70,24 +71,27 @@ def pack(
     stack: Any,
     links: Any,
     rtt: Any,
-    grain: Any,
+    edges: Any,
+    middles: Any,
     out: Any,
 ) -> Any:
-    """Write the state as words; their number, or why not. With `grain`, the window is rounded to a multiple of it."""
+    """Write the state as words; their number, or why not. Windows between two `edges` become the middle one."""
     w = world[0]
     f = flows[0]
     shift = f.una - BASE
     late = w.now - NOW
     default = f.rule == 0
     _flow(f, shift, late, default)
-    if f.tick == 0.0 and f.est > 0.0:
+    if f.est == 0.0:
+        f.dev = 0.0
+    elif f.tick == 0.0:
         if f.est != rtt:
             return RTT_VARIES
         if f.base_rto <= f.min_rto:
             f.dev = 0.0
             f.base_rto = rtt
-    if grain > 0.0:
-        f.cwnd = np.floor(f.cwnd / grain + 0.5) * grain
+    if edges.size:
+        f.cwnd = middles[np.searchsorted(edges, f.cwnd, side="right")]
     n = FLOW_WORDS
     # The rings: one bit a segment from the first unacknowledged one on.
     mask = sacked.shape[1] - 1
@@ -406,7 +410,8 @@ def branch(
     rows: Any,
     ack_loss: Any,
     rtt: Any,
-    grain: Any,
+    edges: Any,
+    middles: Any,
     patience: Any,
     state: Any,
     first: Any,
@@ -471,10 +476,11 @@ def branch(
         rows[:, 4] = -2
         steps = 0
         while True:
-            coarse = grain if counts[0, k.RECOVERIES] > 0 else 0.0
+            merged = edges if counts[0, k.RECOVERIES] > 0 else edges[:0]
             n = pack(
-                world, flows, words, events, blocks, heap, sacked, received, stack, links, rtt, coarse, out[i]
-            )
+                world, flows, words, events, blocks, heap, sacked, received, stack, links, rtt, merged, middles,
+                out[i],
+            )  # fmt: skip
             if n < 0:
                 return n
             numbers[i, WORDS] = n

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 SENDERS = ("tahoe", "reno", "newreno", "sack")
 RULES = ("ns2", "rfc")
 
-#: Where a sender's windows have no end they are rounded to multiples of this [packet], unless `grain` says otherwise.
-GRAIN = 1 / 64
-#: The same for SACK by ns-2's rules with a window above 5: its estimator is a state that matters, times each window.
-COARSE_GRAIN = 1 / 2
+#: Where a sender's windows have no end, those become one that behave alike through so many halvings; fewer where
+#: NewReno's deflation, or SACK's estimator above a window of 5, makes many states of each.
+HALVINGS, FEWER_HALVINGS = 2, 1
+
+
+def _merged(halvings: int) -> str:
+    return f"windows that behave alike through {halvings} halving{'s' * (halvings > 1)} are one"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,7 @@ class Sender(Model):
     >>> from tcpdynamics.solvers import stationary
     >>> model = Sender(sender="tahoe", rules="rfc", window=2, loss=0.1)
     >>> model.observe(stationary(model.chain())).sent.values.round(4)
-    array([0.2115, 0.1825, 0.606 ])
+    array([0.2119, 0.1824, 0.6057])
     """
 
     symbol_names: ClassVar = {"loss": "p", "retransmission_loss": "p_r", "ack_loss": "a"}
@@ -76,10 +79,10 @@ class Sender(Model):
         structural=True, default=None,
         note="A multiple of 1/8; default: 1/4 where a tick is needed, else 0",
     )  # fmt: skip
-    grain: float | None = parameter(
-        "h", "packet", "windows are rounded to multiples of this after a fast retransmission", low=0.0, high=1.0,
-        low_open=False, high_open=False, structural=True, default=None,
-        note="0: they are not. Default: 1/64 where ns-2's halves of windows have no end (1/2: SACK above 5), else 0",
+    halvings: int | None = parameter(
+        "h", "1", "windows that behave alike through so many halvings become one after a fast retransmission", low=0,
+        high=6, low_open=False, high_open=False, integer=True, structural=True, default=None,
+        note="0: none do. Default: 2 where ns-2's halves of windows have no end (1: NewReno, and SACK above 5), else 0",
     )  # fmt: skip
     most_states: int = parameter(
         "N", "1", "states of the simulator that are explored at most", low=1, high=10**7, low_open=False,
@@ -97,7 +100,7 @@ class Sender(Model):
                 raise DomainError(
                     f"{name} must be one of {', '.join(known)}, got {shown(getattr(self, name), 40)}"
                 )
-        for name in ("window", "timeout", "backoff_cap", "delayed_ack", "tick", "grain", "most_states"):
+        for name in ("window", "timeout", "backoff_cap", "delayed_ack", "tick", "halvings", "most_states"):
             if np.ndim(getattr(self, name)):
                 raise DomainError(
                     f"{name} must be one number, got {shown(getattr(self, name))}; each value is a chain of its own: "
@@ -129,24 +132,25 @@ class Sender(Model):
             delayed_ack=float(self.delayed_ack),
             ack_loss=self.ack_loss is not None,
             tick=None if tick is None else float(tick),
-            grain=self.rounded_to(),
+            halvings=self.told_apart(),
         )
 
-    def rounded_to(self) -> float:
-        """Multiples to which the window is rounded after a fast retransmission [packet]; 0: it is not.
+    def told_apart(self) -> int:
+        """Halvings through which windows are told apart after a fast retransmission; 0: all windows are.
 
         ns-2 halves windows that are no whole numbers; from a window of 5 on, they have no end (docs/sender_chain.md).
 
         Examples
         --------
-        >>> Sender(loss=0.1, window=5).rounded_to(), Sender(loss=0.1, window=5, rules="rfc").rounded_to()
-        (0.015625, 0.0)
+        >>> Sender(loss=0.1, window=5).told_apart(), Sender(loss=0.1, window=5, rules="rfc").told_apart()
+        (2, 0)
         """
-        if self.grain is not None:
-            return float(self.grain)
+        if self.halvings is not None:
+            return int(self.halvings)
         if self.rules != "ns2" or self.sender == "tahoe" or self.window < 5:
-            return 0.0
-        return COARSE_GRAIN if self.sender == "sack" and self.window > 5 else GRAIN
+            return 0
+        many = self.sender == "newreno" or (self.sender == "sack" and self.window > 5)
+        return FEWER_HALVINGS if many else HALVINGS
 
     def compiled(self) -> SenderChain:
         """The chain with its classes of states, as `sender_chain` makes it; explored once for each setting.
@@ -173,8 +177,8 @@ class Sender(Model):
 
     def about(self) -> str:
         """How many states there are, and what is rounded, in a sentence."""
-        chain, grain = self.compiled(), self.rounded_to()
-        more = f"; its window is rounded to {grain:g} packet after a fast retransmission" if grain else ""
+        chain, halvings = self.compiled(), self.told_apart()
+        more = f"; {_merged(halvings)}" if halvings else ""
         most = max(at.new + at.again for at in chain.instants)
         if most > self.window:
             more += (
@@ -191,8 +195,8 @@ class Sender(Model):
 
         Examples
         --------
-        >>> Sender(loss=0.1, window=5).words()
-        'timeouts of at least 2 RTT, 6 doublings, clock with a tick of 0.25 RTT, windows rounded to 0.015625 packet'
+        >>> Sender(loss=0.1, window=4).words()
+        'timeouts of at least 2 RTT, 6 doublings, clock with a tick of 0.25 RTT'
         """
         made = self.setting()
         parts = [
@@ -200,7 +204,7 @@ class Sender(Model):
             (f"{made.backoff_cap} doublings", True),
             (f"clock with a tick of {made.tick:g} RTT", bool(made.tick)),
             (f"acknowledgements delayed by up to {made.delayed_ack:g} RTT", bool(made.delayed_ack)),
-            (f"windows rounded to {made.grain:g} packet", bool(made.grain)),
+            (_merged(made.halvings), bool(made.halvings)),
         ]
         return ", ".join(text for text, said in parts if said)
 

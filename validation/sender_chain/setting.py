@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,8 @@ from ..packet import Flows, Link, Scenario
 #: Round-trip time [s]: a power of two, so that sums of times are exact and equal instants coincide.
 RTT = 1.0
 
-#: Longest timeout that is followed [RTT], and least multiple to which windows are rounded [packet].
-LONGEST, LEAST_GRAIN = 1e6, 2.0**-20
+#: Longest timeout that is followed [RTT], and most halvings through which windows are told apart.
+LONGEST, MOST_HALVINGS = 1e6, 6
 
 #: Start of the flow [s], off the edges of epochs.
 START = 0.25
@@ -36,6 +35,9 @@ class Setting:
         Least retransmission timeout [RTT], a multiple of 1/8 and at least 1; it lasts whole ticks.
     backoff_cap : int
         Doublings of the timeout at most.
+    clear_rtt_after : int
+        Above this back-off the RTT estimate is forgotten, as `Flows.clear_rtt_after`: 8 in ns-2 and in the simulator.
+        65536: it never is, as in Linux, with a third of the states.
     limited_transmit, leap : bool
         As of `Flows`.
     delayed_ack : float
@@ -46,10 +48,10 @@ class Setting:
         Granularity of the sender's clock [RTT], 0 for an exact one; default 0, with "ns2", which needs a tick, 1/4.
         Where RTTs as measured are not all alike (acknowledgements are lost or delayed) the estimator's state matters,
         and only with a tick is it finite.
-    grain : float
-        After each fast retransmission, round the congestion window to a multiple of this [packet]; 0: leave it the
-        number that the code makes of it. ns-2 halves windows that are no whole numbers, so that from window 5 on the
-        numbers have no end (docs/sender_chain.md); the chain is then that of a sender that rounds.
+    halvings : int
+        After each fast retransmission, congestion windows become one that behave alike through this many more halvings
+        (`windows.alike`); 0: each stays the number that the code makes of it. ns-2 halves windows that are no whole
+        numbers, so that from window 5 on the numbers have no end (docs/sender_chain.md). Of Reno's window alone.
     """
 
     sender: str = "sack"
@@ -59,12 +61,13 @@ class Setting:
     parameters: tuple[float, ...] = ()
     timeout: float = 2.0
     backoff_cap: int = 6
+    clear_rtt_after: int = 8
     limited_transmit: bool = False
     leap: bool = False
     delayed_ack: float = 0.0
     ack_loss: bool = False
     tick: float | None = None
-    grain: float = 0.0
+    halvings: int = 0
 
     def __post_init__(self) -> None:
         if self.sender not in ("tahoe", "reno", "newreno", "sack"):
@@ -87,11 +90,10 @@ class Setting:
             object.__setattr__(self, "tick", 0.25 if self.rules == "ns2" else 0.0)
         check("tick", self.tick, 0.0, 8.0, "in round-trip times")
         check("delayed_ack", self.delayed_ack, 0.0, 8.0, "in round-trip times")
-        check("grain", self.grain, 0.0, 1.0, "in packets; 0: windows are not rounded")
-        if self.grain and (self.grain < LEAST_GRAIN or math.frexp(self.grain)[0] != 0.5):
+        check("halvings", self.halvings, 0, MOST_HALVINGS, "0: windows are kept as they are", whole=True)
+        if self.halvings and self.control != "reno":
             raise ScenarioError(
-                f"grain must be 0, or a power of two from 2^-20 to 1 packet, so that windows stay exact, got "
-                f"{self.grain:g}"
+                f"halvings are those of Reno's window, got control {self.control!r}; let the rule round its window"
             )
         longest = self.timeout * 2.0**self.backoff_cap
         if longest > LONGEST:
@@ -146,7 +148,7 @@ class Setting:
             max_rto=least * 2**self.backoff_cap,
             max_backoff=2**self.backoff_cap,
             timer_granularity=(self.tick or 0.0) * RTT,
-            clear_rtt_after=65536,
+            clear_rtt_after=self.clear_rtt_after,
             clock_phase=0.0,
             start=START,
             start_spread=0.0,

@@ -46,5 +46,5 @@ const look = (() => {
     return changes;
   };
 
-  return { ON_WHITE, ON_BLACK, style, coloured, stacked, onChange: (redraw) => dark.addEventListener("change", redraw) };
+  return { ON_WHITE, ON_BLACK, style, coloured, stacked, onChange: (redraw, signal) => dark.addEventListener("change", redraw, { signal }) };
 })();

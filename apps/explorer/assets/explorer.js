@@ -41,21 +41,28 @@ const explorer = (() => {
   // ---- functions that the library printed --------------------------------------------------------------------
   const register = (slug, key, made) => {
     printed[`${slug}/${key}`] = made;
-    (waiting[`${slug}/${key}`] || []).forEach((done) => done(made));
-    delete waiting[`${slug}/${key}`];
   };
   const keyOf = (p, values) => [p.name, ...p.shape.map((k) => String(values[k]))].join("-");
+  const SILENT = "the explorer does not answer; start it again";
+  /** An answer of the server; throws an Error with the server's sentence, or, where there is none, with ours (`silent`). */
+  const get = async (address, options) => {
+    const answer = await fetch(address, options).catch((error) => { throw error.name === "AbortError" ? error : Object.assign(new Error(SILENT), { silent: true }); });
+    if (!answer.ok) throw new Error(await answer.text());
+    return answer;
+  };
+  /** A script, once it has run and `there` says that it did its work; the next call tries again. */
+  const script = (src, there) => new Promise((resolve, reject) => {
+    const failed = () => { node.remove(); reject(new Error(location.protocol === "file:" ? `${src} cannot be read; export the pages again` : SILENT)); };
+    const node = element("script", { src, onload: () => (there() ? resolve() : failed()), onerror: failed });
+    document.head.append(node);
+  });
   /** The function, at once where it is there, else a promise of it. */
   const load = (spec, p, values) => {
     const key = keyOf(p, values), whole = `${spec.slug}/${key}`;
     if (printed[whole]) return printed[whole];
-    return new Promise((resolve) => {
-      if (!waiting[whole]) {
-        waiting[whole] = [];
-        document.head.append(element("script", { src: `${spec.functions}${spec.slug}/${key}.js` }));
-      }
-      waiting[whole].push(resolve);
-    });
+    waiting[whole] ||= script(`${spec.functions}${spec.slug}/${key}.js`, () => printed[whole])
+      .then(() => printed[whole]).finally(() => delete waiting[whole]);
+    return waiting[whole];
   };
 
   // ---- what is pointed at ------------------------------------------------------------------------------------
@@ -408,8 +415,7 @@ const explorer = (() => {
     asked[key] = mine;
     for (let wait = 120; ; wait = 1000) {
       await later(wait); // a slider that moves asks once
-      const answer = await fetch(`${spec.answers}${key}?${new URLSearchParams({ ...values, typed })}`, { signal: mine.signal });
-      if (!answer.ok) throw new Error(await answer.text());
+      const answer = await get(`${spec.answers}${key}?${new URLSearchParams({ ...values, typed })}`, { signal: mine.signal });
       const json = await answer.json();
       if (json.refused) throw new Error(json.refused);
       if (!json.busy) return json;
@@ -425,10 +431,10 @@ const explorer = (() => {
   const csv = (rows) => rows.map((row) => row.map((x) => (/[",\n]/.test(x) ? `"${String(x).replaceAll('"', '""')}"` : x)).join(",")).join("\r\n") + "\r\n";
   let drawn = null; // the page's, which knows where the library lies
   const library = () => plotly(drawn);
-  const plotly = (spec) => new Promise((resolve) => {
-    if (window.Plotly) resolve(window.Plotly);
-    else document.head.append(element("script", { src: spec.plotly, onload: () => resolve(window.Plotly) }));
-  });
+  const plotly = async (spec) => {
+    if (!window.Plotly) await (waiting.plotly ||= script(spec.plotly, () => window.Plotly).finally(() => delete waiting.plotly));
+    return window.Plotly;
+  };
 
   /** Numbers, each with its unit and a sentence: show({rows: [{name, value, unit, means}]}), or several in a row:
    *  show({columns: ["one", "two"], rows: [{name, values, unit, means}]}). */
@@ -490,6 +496,8 @@ const explorer = (() => {
     const complaints = [], written = location.search || location.hash.slice(1), words = [...new URLSearchParams(written)];
     if (written.length > 4096) return [values, ["the address is longer than 4096 characters and was not read"]];
     if (words.length > 100) return [values, ["the address has more than 100 words and was not read"]];
+    const twice = words.map(([name]) => name).find((name, i, all) => all.indexOf(name) < i);
+    if (twice !== undefined) return [values, [`the address has ${twice.slice(0, 40)} twice and was not read`]];
     for (const [name, word] of words) {
       if (name === "guess") continue; // the switch's
       const c = spec.controls.find((one) => one.name === name);
@@ -508,16 +516,21 @@ const explorer = (() => {
     return [values, complaints];
   };
 
+  /** What is mounted: its end removes listeners, timers and pictures. */
+  let mounted = new AbortController();
+  const WAITED = 1500, AGAIN = 2000; // [ms] until a page says that it waits, and until it asks again
   const mount = (root, spec) => {
     const drawing = drawings[spec.slug];
     drawn = spec;
-    if (drawing.mount) return drawing.mount(root, spec); // a page of its own shape
+    mounted.abort();
+    const { signal } = mounted = new AbortController();
+    if (drawing.mount) return drawing.mount(root, spec, signal); // a page of its own shape
     const [values, complaints] = spec.values ? [{ ...spec.values }, spec.complaints] : readAddress(spec);
     const said = element("p", { class: "complaint", role: "status" }, complaints.join(". "));
     const figures = {}, outputs = {};
     const controls = element("form", { class: "controls", "aria-label": "Parameters", onsubmit: (event) => event.preventDefault() });
-    let timer = 0, own = location.hash;
-    if (!spec.values) onhashchange = () => location.hash !== own && mount(root, spec);
+    let late = "", timer = 0, again = 0, slow = 0, turn = 0, own = location.hash;
+    if (!spec.values) addEventListener("hashchange", () => location.hash !== own && mount(root, spec), { signal });
 
     const address = () => {
       const changed = spec.controls.filter((c) => values[c.name] !== c.start).map((c) => `${c.name}=${values[c.name]}`);
@@ -532,8 +545,9 @@ const explorer = (() => {
     const where = (place, name) => `${place}${spec.slug}/${name}?${new URLSearchParams(values)}`;
     const codes = []; // of pictures whose code is open
     const showCode = () => codes.filter(([details]) => details.open).forEach(async ([, text, name]) => {
-      const answer = await fetch(where(spec.code, name));
-      text.textContent = await answer.text();
+      const address = text.dataset.address = where(spec.code, name);
+      const lines = await get(address).then((answer) => answer.text()).catch((error) => error.message);
+      if (text.dataset.address === address) text.textContent = lines;
     });
     /** The lines of Python, and the command, that give a picture's numbers. */
     const codeOf = (f) => {
@@ -542,16 +556,28 @@ const explorer = (() => {
       return details;
     };
     const draw = (moving = false) => {
+      if (signal.aborted) return;
       const functions = {}, missing = [];
       for (const p of spec.printed.filter((one) => !one.lazy)) {
         const f = load(spec, p, values);
         if (f instanceof Promise) missing.push(f); else functions[p.name] = f;
       }
+      const mine = ++turn;
+      [again, slow].forEach(clearTimeout);
       if (missing.length) {
         root.classList.add("old"); // the old picture stays, marked, until the answer is there
-        Promise.all(missing).then(() => draw());
+        const still = (words) => { if (mine === turn && !signal.aborted) said.textContent = late = `The pictures are old: ${words}.`; };
+        slow = setTimeout(() => still("the explorer has not answered yet"), WAITED);
+        Promise.all(missing).then(() => mine === turn && draw(), (error) => {
+          if (mine !== turn || signal.aborted) return;
+          clearTimeout(slow);
+          still(error.message);
+          if (spec.values) again = setTimeout(draw, AGAIN);
+        });
         return;
       }
+      if (late && said.textContent === late) said.textContent = "";
+      late = "";
       root.classList.remove("old");
       drawing.draw(values, functions, figures, set, spec, moving);
       root.dispatchEvent(new CustomEvent("drawn", { detail: performance.now() }));
@@ -568,7 +594,7 @@ const explorer = (() => {
       showControls();
       draw(moving);
       clearTimeout(timer);
-      timer = setTimeout(() => { if (moving) draw(); address(); showCode(); }, 200);
+      timer = setTimeout(() => { if (signal.aborted) return; if (moving) draw(); address(); showCode(); }, 200);
     };
 
     /** Move sliders to values that were picked in a picture, within their bounds. */
@@ -597,10 +623,14 @@ const explorer = (() => {
       const [low, high] = [scale(c.low), scale(c.high)];
       const slider = element("input", { type: "range", id, min: low, max: high, step: c.log ? (high - low) / 500 : c.step, value: scale(values[c.name]) });
       const number = element("input", { type: "number", class: "exact", min: c.low, max: c.high, step: "any", value: values[c.name], "aria-label": `${c.meaning}, exact value` });
+      /** A slider in decades stands at a power of ten; what is read aloud is the value. */
+      const aloud = () => slider.setAttribute("aria-valuetext", `${shown(values[c.name])}${c.unit && c.unit !== "1" ? ` ${c.unit}` : ""}`);
+      aloud();
       slider.addEventListener("input", () => {
         const x = back(Number(slider.value));
         values[c.name] = c.step === 1 ? Math.round(x) : Number(x.toPrecision(6));
         number.value = values[c.name];
+        aloud();
         changed(true);
       });
       number.addEventListener("change", () => {
@@ -613,11 +643,12 @@ const explorer = (() => {
         said.textContent = "";
         values[c.name] = x;
         slider.value = scale(x);
+        aloud();
         changed();
       });
       boxes[c.name] = element("div", { class: "control" },
         element("label", { for: id }, title(c.meaning, c.unit), " ", element("i", {}, ...maths(c.symbol))), slider, number);
-      outputs[c.name] = (x) => { number.value = x; slider.value = scale(x); };
+      outputs[c.name] = (x) => { number.value = x; slider.value = scale(x); aloud(); };
     }
     controls.append(...Object.values(boxes));
     showControls();
@@ -630,7 +661,7 @@ const explorer = (() => {
       figure.table = element("details", { ontoggle: () => figure.table.open && figure.fill() },
         element("summary", {}, "Numbers"), element("div", { class: "scroll", tabindex: "0" }, element("table")));
       const name = `${spec.slug}-${f.name}`;
-      const image = (format) => () => figure.keep(format, name);
+      const image = (format) => () => figure.keep(format, name).catch((error) => { said.textContent = error.message; });
       grid.append(element("section", { class: "figure", "data-figure": f.name, "aria-label": f.title }, element("h2", {}, f.title), box,
         element("p", { class: "actions" },
           element("button", { type: "button", onclick: image("png") }, "PNG"),
@@ -643,21 +674,27 @@ const explorer = (() => {
     const pointer = pointing(Object.values(figures));
     grid.prepend(pointer);
     const whole = async () => {
-      const answer = await fetch(`${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`).catch(() => null);
-      said.textContent = answer && answer.ok ? "" : answer ? await answer.text() : "the explorer does not answer; start it again";
-      if (answer && answer.ok) save(`${spec.slug}.nc`, await answer.blob(), "application/x-netcdf");
+      try {
+        const answer = await get(`${spec.netcdf}${spec.slug}?${new URLSearchParams(values)}`);
+        save(`${spec.slug}.nc`, await answer.blob(), "application/x-netcdf");
+        said.textContent = "";
+      } catch (error) { said.textContent = error.message; }
     };
     const below = spec.netcdf ? element("p", { class: "actions" }, element("button", { type: "button", onclick: whole }, "NetCDF of the model's own results"))
       : element("p", { class: "note" }, `This page opens from disk, without a server. ${["The code of each picture", ...spec.served].join(", ")}: see the served page (tcpdynamics explore).`);
     root.replaceChildren(
       element("h1", {}, spec.title), element("p", { class: "question" }, spec.question), said, controls,
-      guess.first(root, figures, address),
+      guess.first(root, figures, address, signal),
       grid, ...(drawing.panels ? drawing.panels(spec, values) : []), below,
       ...spec.notes.map((note) => element("p", { class: "note" }, ...maths(note))),
     );
     draw();
-    addEventListener("resize", () => Object.values(figures).forEach((f) => f.resize()));
-    dark.addEventListener("change", () => { paint(); Object.values(figures).forEach((f) => f.redraw()); });
+    addEventListener("resize", () => Object.values(figures).forEach((f) => f.resize()), { signal });
+    dark.addEventListener("change", () => { paint(); Object.values(figures).forEach((f) => f.redraw()); }, { signal });
+    signal.addEventListener("abort", () => {
+      [timer, again, slow].forEach(clearTimeout);
+      Object.values(figures).forEach((f) => f.plot && f.plot.destroy());
+    });
     return values;
   };
 
@@ -672,7 +709,7 @@ const explorer = (() => {
     element("p", { class: "question" }, "Models of TCP congestion control, moved by sliders. Each page opens with a question."),
     element("dl", { class: "contents" }, ...listed.map(({ title: name, question, address }) => element("div", {}, element("dt", {}, element("a", { href: address }, name)), element("dd", {}, question)))));
 
-  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, element, picture, save, csv, plotly, tabled, number, shown, brief, maths, contents, link, pointing, Curves, KINDS };
+  return { page: (slug, drawing) => { drawings[slug] = drawing; }, register, mount, between, title, ask, load, get, element, picture, save, csv, plotly, tabled, number, shown, brief, maths, contents, link, pointing, Curves, KINDS };
 })();
 
 // What Dash calls when the address changes.
@@ -681,6 +718,7 @@ window.dash_clientside = Object.assign({}, window.dash_clientside, {
     open(spec) {
       const root = document.getElementById("page");
       if (!spec || !root) return null;
+      document.title = spec.title ? `${spec.title} - tcpdynamics explorer` : spec.missing ? "no such page - tcpdynamics explorer" : "tcpdynamics explorer";
       document.querySelectorAll("header a").forEach((a) => (a.id === `to-${spec.slug}` ? a.setAttribute("aria-current", "page") : a.removeAttribute("aria-current")));
       if (spec.missing) root.textContent = spec.missing;
       else if (spec.contents) explorer.contents(root, spec.contents);

@@ -84,6 +84,7 @@ const guess = (() => {
           slider.setAttribute("aria-valuetext", `${shown(Number(slider.value))} ${unit}`);
           show();
         } });
+      slider.setAttribute("aria-valuetext", "no guess yet");
       return { place, slider, row: element("div", { class: "control" }, element("label", { for: id }, `${quantity} at ${across} ${shown(places[place])}${of ? ` ${of}` : ""}`), slider) };
     });
     const button = element("button", { type: "button", onclick: () => {
@@ -133,7 +134,7 @@ const guess = (() => {
   const inAddress = () => new URLSearchParams(location.search || location.hash.slice(1)).has("guess");
 
   /** The switch of a page, to be put above its pictures; `changed` follows each turn of it. */
-  const first = (root, figures, changed) => {
+  const first = (root, figures, changed, signal) => {
     const { element } = explorer, all = Object.values(figures);
     let open = null;
     const close = () => {
@@ -162,9 +163,8 @@ const guess = (() => {
     };
     const box = element("input", { type: "checkbox", id: "guess", checked: inAddress(), onchange: () => { start(); changed(); } });
     const line = element("p", { class: "guess-first" }, box, element("label", { for: "guess" }, " Guess first: hide the answers until you have a guess"));
-    const here = () => root.contains(box); // a page may be left, or mounted again
-    root.addEventListener("drawn", () => here() && box.checked && start()); // other parameters, another question
-    addEventListener("resize", () => here() && open && open.show());
+    root.addEventListener("drawn", () => box.checked && start(), { signal }); // other parameters, another question
+    addEventListener("resize", () => open && open.show(), { signal });
     return line;
   };
 

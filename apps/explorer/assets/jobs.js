@@ -53,7 +53,7 @@ explorer.jobs = (() => {
 
     hear(status) {
       if (ENDED.includes(status.state)) forget(this);
-      this.tell(status, this);
+      Promise.resolve(this.tell(status, this)).catch((error) => this.tell(state("failed", error.message), this));
     }
 
     /** End it; told at once. */

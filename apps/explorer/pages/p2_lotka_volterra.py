@@ -61,6 +61,8 @@ DRAWN = 1e-4
 #: Products of gain and delay at which roots are sought, and points of a curve.
 PRODUCTS, POINTS = 31, 60
 GRIDS = {"delay": np.linspace(0.02, 3.0, GRID), "gamma": np.linspace(0.0, 0.98, GRID)}
+#: Of a map: gains, and steps before and while the sum is kept.
+ENDS, BEFORE, KEPT = 190, 1000, 64
 #: What each reading measures, and when.
 MEANINGS = {
     "delayed": "All measurements are old, a flow's own rate and the others'.",
@@ -331,6 +333,33 @@ def nullclines(
     return places, lines[0], lines[1]
 
 
+def ends_of_a_map(**point: Any) -> list[tuple[float, float]]:
+    """(gain, sum of the rates) at the steps in which a map ends up; none of a gain with which it leaves its interval.
+
+    Step by step with the page's own program: where a map is chaotic, one other rounding gives another orbit.
+    """
+    program, inputs, about = _flows(point)
+    n = int(point["flows"])
+    labels, delayed = inputs[:n], inputs[n : n + about["delayed"]]
+    gains = LEAST_GAIN + (HIGHEST_GAIN - LEAST_GAIN) * np.arange(ENDS) / (ENDS - 1)
+    fixed = {k: point[k] for k in INPUTS if k in point} | {"epsilon": gains, "joins": -1.0, "leaves": 1e9}
+    state = [np.full(ENDS, share * point["capacity"]) for share in about["shares"]]
+    before, within = state, np.full(ENDS, True)
+    first = np.ceil(BEFORE * np.maximum(1.0, 1.0 / gains))
+    kept = np.empty((ENDS, KEPT))
+    for i in range(int(first[0]) + KEPT):
+        past = before if about["lag"] else state
+        given = dict(zip(labels, state, strict=True)) | dict(zip(delayed, past, strict=False))
+        with np.errstate(all="ignore"):
+            rates = run(program, fixed | given | {"t": float(i)})
+            before, state = state, [np.broadcast_to(rate, ENDS) for rate in rates]
+            total = sum(state, np.zeros(ENDS))
+            within &= (np.abs(total) < 100 * point["capacity"]) | (i >= first + KEPT)
+        rows = np.flatnonzero((i >= first) & (i < first + KEPT))
+        kept[rows, i - first[rows].astype(int)] = total[rows]
+    return [(float(gains[k]), float(s)) for k in np.flatnonzero(within) for s in kept[k]]
+
+
 def _described(values: Values) -> code.Motion:
     """What the code of the pictures is made of."""
     model, alone = READINGS[values["reading"]], _alone_model(values)
@@ -356,13 +385,15 @@ def _plane(values: Values) -> str:
 
 def _chart(values: Values) -> str:
     exact = values["ratio"] != 1 and values["reading"] in BOUNDED
-    return code.chart(
-        _described(values), values, _across(values), _fields(values), _capacities(values), exact
-    )
+    names = ("reading", "across", "flows", "gamma", "capacity", "ratio", "delay", "link")
+    point = {k: values[k] for k in names}
+    return code.chart(_described(values), values, _across(values), _fields(values), point, exact)
 
 
 def _ends(values: Values) -> str:
-    return code.ends(_described(values), values, _fields(values), _capacities(values))
+    names = ("reading", "flows", "gamma", "capacity", "ratio", "delay", "link")
+    point = {k: values[k] for k in names}
+    return code.ends(_described(values), values, _fields(values), _capacities(values), point)
 
 
 def command(values: Values) -> str:
@@ -408,8 +439,8 @@ PAGE = Page(
             "a mark at the sliders; click or drag to move them", "plane", _chart, command,
         ),
         Figure(
-            "ends", "Where the sum of the rates ends up", "Points: the sum of the rates after a long time, its largest "
-            "and least values where time is continuous, against the gain",
+            "ends", "Where the sum of the rates ends up", "Points: the sum of the rates after a long time, its least "
+            "and its largest value where time is continuous, against the gain",
             code=_ends,
         ),
     ),
@@ -430,7 +461,7 @@ PAGE = Page(
         "is the logistic equation on the first access link.",
         "Shaded: the point of rest is stable by the closed form, for flows alike. Click or drag in the chart, and "
         "the motion follows. With unequal access links the smaller flow can die out.",
-        "Where the sum ends up: 64 round trips after 1000 of the map, or the largest and least values within 60 "
-        "round trips after 240 of the equation, from the same start; for a gain below 1, as many over the gain.",
+        "Where the sum ends up: 64 round trips after 1000 of the map, or the least and the largest value within 60 "
+        "round trips after 240 of the equation, from the same start; for a gain below 1, those before over the gain.",
     ),
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tcpdynamics.paper_figures.ledger import MARKS
+
 from ..claims import AGAIN, WITH_PACKETS, facts
 from ..page import Page
 
@@ -18,7 +20,6 @@ PAGE = Page(
         "A verdict is that of a rule, fixed before anything was run by it; each row has its rule. Where a paper leaves "
         "something open, every plausible reading is run: holds with conditions means that some readings hold and some "
         "do not. Cannot be decided: intervals that reach both sides.",
-        "[Re]: three in four of a paper's decided claims hold, with or without conditions. [not Re]: fewer. "
-        "[undecided]: most claims are not decided.",
+        MARKS,
     ),
 )

@@ -53,6 +53,7 @@ def on_begin(w: Any, f: Any, i: Any) -> None:
     """A new connection of a flow that has had one; its user waits from now on, if it did not wait before."""
     web = at.webs(w, i)
     if web.begun:
+        web.done += f.una
         _renew(w, f, i)
         web.segments = _size(web)
         f.limit = web.segments + f.handshake
@@ -113,7 +114,6 @@ def on_finish(w: Any, f: Any, i: Any) -> None:
         pause = -web.think * math.log1p(-uniform(web.think_key, web.think_draws))
     again = w.now + on_grid(w, pause)
     if again < f.stop and again < w.end:
-        web.done += f.una
         schedule(w, again, k.START, i, 0)
 
 

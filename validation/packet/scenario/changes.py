@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate, chain
 from typing import Any
 
 from tcpdynamics.errors import InputError, ScenarioError, shown, suggestion
@@ -51,6 +51,23 @@ _OFF: dict[str, tuple[str, str, Any]] = {
     "priority": ("none", "priority_buffer", None), "router": ("none", "router_parameters", {}),
     "queue": ("droptail", "queue_parameters", {}), "control": ("reno", "parameters", ()),
 }  # fmt: skip
+
+
+def hangs_on(key: str, swept: Iterable[str]) -> bool:
+    """Whether a dotted key belongs to a mechanism that one of the swept keys chooses.
+
+    Examples
+    --------
+    >>> hangs_on("bottleneck.queue_parameters.linux", ["bottleneck.queue"]), hangs_on("bottleneck.rate", ["seed"])
+    (True, False)
+    """
+    names, chosen = key.split("."), set(swept)
+    owners = [(switch, own) for switch, (_, own, _) in _OFF.items()] + [("sender", "parameters")]
+    return any(
+        name == own and ".".join([*names[:i], switch]) in chosen
+        for i, name in enumerate(names)
+        for switch, own in owners
+    )
 
 
 def _goes_along(name: str, value: Any, sender: object) -> dict[str, Any]:
@@ -104,6 +121,11 @@ def _key(at: Any, name: str, before: list[str]) -> str | int:
         raise InputError(
             f"{where}.{_cut(name)}: {where} is a list; give an index from 0, such as {where}.{place}"
         )
+    if name[0] == "0" and len(name) > 1:
+        raise InputError(
+            f"{where}.{_cut(name)} is another name of {where}.{_cut(name.lstrip('0') or '0')}; write an index without "
+            "zeros before it"
+        )
     if len(name) > 9 or int(name) >= len(at):
         held = f"the indices 0 to {len(at) - 1}" if at else "no entries"
         raise InputError(f"{where}.{_cut(name)}: {where} has {held}; add more in the file")
@@ -144,6 +166,7 @@ def changed(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
     >>> changed(Scenario(), {"bottleneck.buffer": 20, "flows.0.rtt": "50ms"}).flows[0].rtt
     0.05
     """
+    check_keys(values)
     tree: dict[str, Any] = {}
     for key, value in values.items():
         at = tree
@@ -153,6 +176,26 @@ def changed(scenario: Scenario, values: Mapping[str, Any]) -> Scenario:
         at[last] = _Leaf(value)
     whole: Scenario = _apply(scenario, tree, [])
     return whole
+
+
+def check_keys(keys: Iterable[str]) -> None:
+    """Refuse a key that stands below another: both would set the same value.
+
+    Examples
+    --------
+    >>> try:
+    ...     check_keys(["bottleneck", "bottleneck.rate"])
+    ... except ScenarioError as error:
+    ...     print(error)
+    bottleneck.rate is a part of bottleneck, which is set as a whole; leave one of them out
+    """
+    known = {str(key) for key in keys}
+    for key in sorted(known):
+        for above in accumulate(key.split(".")[:-1], "{}.{}".format):
+            if above in known:
+                raise ScenarioError(
+                    f"{_cut(key)} is a part of {_cut(above)}, which is set as a whole; leave one of them out"
+                )
 
 
 @dataclasses.dataclass(frozen=True)

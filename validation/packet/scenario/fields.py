@@ -78,7 +78,7 @@ def _unusual_values(scenario: Scenario) -> Iterator[str]:
     for index, group in enumerate(scenario.flows):
         place = f"flows.{index}" if len(scenario.flows) > 1 else "flows"
         yield from _long(f"{place}.rtt", max(group.rtts()))
-        yield from _long(f"{place}.jitter", group.jitter)
+        yield from _long(f"{place}.jitter", group.jitter or 0.0)
         yield from _long(f"{place}.overhead", group.overhead)
         if group.rate is not None:
             yield from _slow(f"{place}.rate", group.rate)

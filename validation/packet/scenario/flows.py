@@ -67,9 +67,11 @@ class Flows:
         Size of a data packet on the wire [byte], headers included.
     ack_size : int
         Size of an acknowledgement [byte]; 8 more for each block of a selective one. Also the handshake's size.
-    jitter : float
+    jitter : float, optional
         Each data packet is delayed further by a uniform draw in [0, jitter] [s] on its way to the first queue,
-        without overtaking within its flow unless `reorder` is set. Breaks phase effects.
+        without overtaking within its flow unless `reorder` is set. Breaks phase effects. Default: a packet's sending
+        time on the slowest link of its way; 0 with ns2, for a flow alone and for a sender without a window
+        (`Scenario.jitter_on`).
     overhead : float
         ns-2's `overhead_`: sending allowed by the window is put off by a uniform draw in [0, overhead] [s]. Rule
         book "ns2" only.
@@ -180,7 +182,7 @@ class Flows:
     acks: str = "immediate"
     packet_size: int = in_unit("B", default=500)
     ack_size: int = in_unit("B", default=40)
-    jitter: float = in_unit("s", default=0.0)
+    jitter: float | None = in_unit("s", default=None)
     overhead: float = in_unit("s", default=0.0)
     start: float = in_unit("s", default=0.0)
     start_spread: float | None = in_unit("s", default=None)
@@ -248,9 +250,8 @@ class Flows:
             check("flows.rtt", rtt, 1e-6, 1e3, 'give seconds, or text such as "200ms"')
         check("flows.packet_size", self.packet_size, 1, 1_000_000, "count bytes", whole=True)
         check("flows.ack_size", self.ack_size, 1, 1_000_000, "count bytes", whole=True)
-        check(
-            "flows.jitter", self.jitter, 0.0, 1e3, "give seconds; one packet's sending time is a good choice"
-        )
+        if self.jitter is not None:
+            check("flows.jitter", self.jitter, 0.0, 1e3, "give seconds, 0 for none; or leave it out")
         if self.route is not None and (self.source is not None or self.target is not None):
             raise ScenarioError("flows.route says source and target already; give one or the other")
         if self.route is not None and len(self.route) < 2:

@@ -54,7 +54,8 @@ class Link:
         How the queue is computed. Analytic: departures are known on arrival, one event per packet, for FIFO
         only. Served: an event at each end of a transmission, as disciplines that reorder need and as ns-2
         works. Both give the same packets; only exact ties differ (analytic lets the departure go first, served
-        takes events in the order in which they were scheduled). Auto: served for a single flow, else analytic.
+        takes events in the order in which they were scheduled). Auto: served with the double clock
+        (by default for a single flow, and where all flows follow ns-2's rules), else analytic.
         A link without a limit whose queue is recorded is served.
     loss : float or mapping
         Probability [1], in [0, 1), with which each arriving packet is lost independently, before it meets the

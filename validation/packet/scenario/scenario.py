@@ -353,6 +353,32 @@ class Scenario:
                 self._known_routes[ways] = self._find_routes(group, sources, targets)
         return self._known_routes[ways]
 
+    def jitter_on(self, group: Flows, there: tuple[int, ...]) -> float:
+        """Largest random delay [s] of a group's data packets over the links of a way there.
+
+        Where the group says nothing, a packet's sending time on the slowest of these links: hosts are not in step to
+        the nanosecond, and flows that were would be ruled by phase effects. None in rule book "ns2", which is to give
+        what ns-2 does; of a flow alone, which can be in step with no other; and of senders without a window, whose
+        packets are not called by those that leave a queue.
+
+        Examples
+        --------
+        >>> one = Scenario((Flows(rules="rfc"),), duration=10.0, warm_up=1.0)
+        >>> two = Scenario((Flows(2, rules="rfc"),), duration=10.0, warm_up=1.0)
+        >>> one.jitter_on(one.flows[0], (0,)), two.jitter_on(two.flows[0], (0,))
+        (0.0, 0.004)
+        """
+        if group.jitter is not None:
+            return group.jitter
+        if group.rules == "ns2" or group.windowless or self.count == 1:
+            return 0.0
+        return 8.0 * group.packet_size / min(self.ways[i].fastest for i in there)
+
+    def jitters(self, group: Flows) -> tuple[float, float]:
+        """Least and greatest `jitter_on` over the ways of a group [s]."""
+        each = {self.jitter_on(group, there) for there, _ in self.routes_of(group) or [((0,), ())]}
+        return min(each), max(each)
+
     def _find_routes(
         self, group: Flows, sources: tuple[str, ...], targets: tuple[str, ...]
     ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:

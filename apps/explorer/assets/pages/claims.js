@@ -47,7 +47,7 @@ explorer.page("claims", (() => {
       ...data.flatMap((t) => (t.x || []).map((x, i) => [...(panel(t) || []), t.name || "", x ?? "", t.y[i] ?? ""]))];
   };
 
-  const mount = (root, spec) => {
+  const mount = (root, spec, signal) => {
     const served = Boolean(spec.values), { facts } = spec, byName = new Map(facts.rows.map((row) => [row.name, row]));
     const figures = { ...facts.figures };
     const [state, complaints] = read({ paper: [ANY, ...Object.keys(facts.papers)], verdict: [ANY, ...facts.verdicts], open: [...byName.keys()] }, served);
@@ -61,9 +61,8 @@ explorer.page("claims", (() => {
     /** A figure from the server, asked for again while it is busy with others' figures; null from disk. */
     const ask = async (name) => {
       for (; served; await later(1000)) {
-        const answer = await fetch(`/claims/figures/${name}.json`);
+        const answer = await explorer.get(`/claims/figures/${name}.json`);
         if (answer.status === 200) return answer.json();
-        if (answer.status !== 202) throw new Error(`the server answers ${answer.status}`);
       }
       return null;
     };
@@ -118,7 +117,7 @@ explorer.page("claims", (() => {
       const box = element("div", { class: "claim-figure" });
       if (figures[row.packets]) drawFigure(figures[row.packets], row.packets, box);
       return [background(`Simulate packets for ${row.packets} (a minute)`, "paper-figure", row.packets, async (its) => {
-        figures[row.packets] = await (await fetch(its.address("figure.json"))).json();
+        figures[row.packets] = await (await explorer.get(its.address("figure.json"))).json();
         await drawFigure(figures[row.packets], row.packets, box);
       }), box];
     };
@@ -126,7 +125,7 @@ explorer.page("claims", (() => {
     const fill = async (row) => {
       const { body } = items.get(row.name), box = element("div", { class: "claim-figure" }), now = element("div", { class: "claim-again" });
       const again = served ? [background("Decide it again (quick setting)", "claim", row.name, async (its) => {
-        const answer = await (await fetch(its.address("answer.json"))).json();
+        const answer = await (await explorer.get(its.address("answer.json"))).json();
         now.replaceChildren(element("p", {}, element("strong", {}, `Now: ${answer.verdict}`)), lines(answer));
       }), now] : [];
       body.replaceChildren(row.answer ? lines(row.answer) : element("p", {}, "It was not decided yet; the command decides it."), box,
@@ -194,7 +193,7 @@ explorer.page("claims", (() => {
       items.get(state.open).box.open = true;
       items.get(state.open).box.scrollIntoView();
     }
-    look.onChange(() => state.open && root.contains(list) && fill(byName.get(state.open)));
+    look.onChange(() => state.open && root.contains(list) && fill(byName.get(state.open)), signal);
   };
   return { mount };
 })());

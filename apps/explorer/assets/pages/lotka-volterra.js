@@ -32,7 +32,7 @@
    * The logarithms of the rates move, each within `error` a step: rates fall by hundreds of powers of ten in a trough,
    * and when they come back every digit of what they fell to counts. onStep(t, h, at): at(theta) is a state in a step.
    */
-  const moved = (flows, times, stops, { error = 1e-9, onStep = null } = {}) => {
+  const moved = (flows, times, stops, { error = 1e-9, maxSteps = 20000, onStep = null } = {}) => {
     const { n } = flows;
     if (!flows.map) {
       const rates = new Float64Array(n), rated = (logs) => { for (let i = 0; i < n; i++) rates[i] = Math.exp(logs[i]); return rates; };
@@ -43,7 +43,7 @@
       };
       const lags = flows.lags.map(({ lag }, i) => ({ lag, of: (t, logs) => Math.exp(logs[i]) }));
       const tell = onStep && ((t, h, at) => onStep(t, h, (theta) => rated(at(theta))));
-      const { values, status, reached } = trajectory(slope, flows.start.map(Math.log), Array.from(times), { lags, rtol: 0, atol: error, maxSteps: 20000, stops, onStep: tell });
+      const { values, status, reached } = trajectory(slope, flows.start.map(Math.log), Array.from(times), { lags, rtol: 0, atol: error, maxSteps, stops, onStep: tell });
       return { states: values.map((logs) => logs && logs.map(Math.exp)), status, reached };
     }
     const states = [flows.start];
@@ -110,7 +110,9 @@
     const own = { ...values };
     exact.timer = setTimeout(async () => {
       let curves = [];
-      try { ({ curves } = await explorer.ask(spec, "boundary", own)); } catch { /* without the curve, the closed form stands alone */ }
+      try { ({ curves } = await explorer.ask(spec, "boundary", own)); } catch { // without the curve, the closed form stands alone, until it is asked for again
+        if (key === exact.key) exact.key = "";
+      }
       if (key !== exact.key) return;
       Object.assign(exact, { curves, old: false });
       show();
@@ -118,6 +120,16 @@
   };
 
   // ---- where the sum ends up, in slices of time so that sliders answer ----------------------------------------
+  /** The largest value of f between two places that hold one top, by golden sections. */
+  const top = (f, low, high) => {
+    const part = (Math.sqrt(5) - 1) / 2;
+    let [a, b] = [high - part * (high - low), low + part * (high - low)], [fa, fb] = [f(a), f(b)];
+    for (let i = 0; i < 20; i++) {
+      if (fa > fb) { [high, b, fb] = [b, a, fa]; a = high - part * (high - low); fa = f(a); } else { [low, a, fa] = [a, b, fb]; b = low + part * (high - low); fb = f(b); }
+    }
+    return Math.max(fa, fb);
+  };
+
   /** What the sum ends in; a small gain takes `slow` times as long. */
   const sumAfter = function (flows, capacity, slow) {
     const sum = (state) => state.reduce((a, b) => a + b, 0);
@@ -134,19 +146,20 @@
       }
       return kept;
     }
-    const from = slow * SPAN.before, totals = [], places = []; // four a step: where rates leap, steps are short
-    const onStep = (t, h, at) => { if (t + h > from) for (const theta of [0.25, 0.5, 0.75, 1]) { places.push(t + theta * h); totals.push(sum(at(theta))); } };
-    const { status } = moved(flows, [from + SPAN.kept], [], { error: 1e-7, onStep });
-    if (status !== "ok") return [];
-    if (Math.max(...totals) - Math.min(...totals) < 1e-5 * capacity) return [totals[totals.length - 1]];
-    const kept = [];
-    for (let i = 1; i + 1 < totals.length; i++) {
-      const [a, b, c] = totals.slice(i - 1, i + 2), before = places[i] - places[i - 1], after = places[i + 1] - places[i];
-      if (!((b - a) * (c - b) < 0 || (b === a && b !== c))) continue;
-      const bend = ((c - b) / after - (b - a) / before) / (before + after), rise = (b - a) / before + bend * before;
-      kept.push(bend === 0 ? b : b - rise ** 2 / (4 * bend)); // the parabola's top
-    }
-    return kept.length ? kept.slice(-12) : [totals[totals.length - 1]];
+    // The least and the largest value: what does not hang on when the motion swings.
+    const from = slow * SPAN.before, best = [Infinity, -Infinity];
+    const onStep = (t, h, at) => {
+      if (t + h < from) return;
+      const low = Math.max(0, (from - t) / h), place = (k) => low + (k * (1 - low)) / 4, of = (theta) => sum(at(theta));
+      const samples = [0, 1, 2, 3, 4].map((k) => of(place(k)));
+      [-1, 1].forEach((sign, i) => {
+        const k = samples.reduce((most, v, j) => (sign * v > sign * samples[most] ? j : most), 0);
+        if (sign * samples[k] < sign * best[i] - 0.1 * Math.abs(best[i])) return;
+        best[i] = sign * Math.max(sign * best[i], sign * samples[k], top((theta) => sign * of(theta), place(Math.max(0, k - 1)), place(Math.min(4, k + 1))));
+      });
+    };
+    const { status } = moved(flows, [from + SPAN.kept], [], { error: 1e-10, maxSteps: 200000, onStep });
+    return status === "ok" ? best : [];
   };
 
   const showEnds = (values, functions, figures) => {

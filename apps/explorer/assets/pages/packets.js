@@ -1,7 +1,7 @@
 // The packet simulator: one scenario or two side by side, each with its form, its run in the background, its pictures.
 "use strict";
 explorer.page("packets", {
-  mount(root, spec) {
+  mount(root, spec, signal) {
     const { element, csv, save, plotly, shown } = explorer;
     const SIDES = [["first", "", "scenario"], ["second", "beside.", "beside"]];
     const PICTURES = [
@@ -12,7 +12,7 @@ explorer.page("packets", {
     ];
     const said = element("p", { class: "complaint", role: "status" }, (spec.complaints || []).join(". "));
     const sides = new Map();
-    const library = plotly(spec); // while the first run is on its way
+    plotly(spec).catch(() => {}); // while the first run is on its way
     const guess = element("input", { type: "checkbox", id: "guess", onchange: () => { root.classList.toggle("guess", guess.checked); address(); } });
 
     const address = () => {
@@ -79,7 +79,7 @@ explorer.page("packets", {
           const [x, y] = ranges(number);
           kept.layout.xaxis.range = x;
           kept.layout.yaxis.range = y;
-          (await library).downloadImage(kept, { format, filename: file(), width: 900, height: 560 });
+          plotly(spec).then((library) => library.downloadImage(kept, { format, filename: file(), width: 900, height: 560 })).catch((error) => side.tell(error.message, true));
         };
         const rows = () => this.data && save(`${file()}.csv`, csv(this.rows()), "text/csv");
         this.box.append(element("p", { class: "note" }, "The run is on its way; the first on a new machine takes about 20 s."));
@@ -96,7 +96,7 @@ explorer.page("packets", {
       offer() { this.buttons.forEach((button) => { button.disabled = !this.data; }); }
 
       async show(data) {
-        const drawing = await library;
+        const drawing = await plotly(spec);
         this.data = data;
         this.offer();
         if (!data) {
@@ -237,7 +237,7 @@ explorer.page("packets", {
         this.job = explorer.jobs.start("scenario-form", { text }, async (status, job) => {
           if (job !== this.job || ["waiting", "running"].includes(status.state)) return;
           if (status.state !== "done") { this.tell(status.said, true); return; }
-          const form = await (await fetch(job.address("form.json"))).json();
+          const form = await (await explorer.get(job.address("form.json"))).json();
           Object.assign(this, { text, groups: form.groups, called: file.name, changes: {} });
           this.fill();
           address();
@@ -274,8 +274,7 @@ explorer.page("packets", {
         this.cancel.disabled = true;
         if (status.state === "done") {
           try {
-            const answer = await fetch(job.address("result.json"));
-            if (!answer.ok) throw new Error(await answer.text());
+            const answer = await explorer.get(job.address("result.json"));
             const result = await answer.json();
             if (job === this.job) await this.show(result, job);
           } catch (error) { this.tell(error.message, true); }
@@ -298,8 +297,9 @@ explorer.page("packets", {
         const scroll = (inside) => element("div", { class: "scroll", tabindex: "0" }, inside);
         const flows = result.flows;
         const whole = async () => {
-          const answer = await fetch(job.address("result.nc"));
-          if (answer.ok) save(`${result.name}.nc`, await answer.arrayBuffer(), "application/x-netcdf"); else this.tell(await answer.text(), true);
+          try {
+            save(`${result.name}.nc`, await (await explorer.get(job.address("result.nc"))).arrayBuffer(), "application/x-netcdf");
+          } catch (error) { this.tell(error.message, true); }
         };
         const file = () => save(`${result.name}-flows.csv`, csv([flows.columns, ...flows.rows.map((row) => row.map((x) => x ?? ""))]), "text/csv");
         this.out.replaceChildren(
@@ -339,6 +339,6 @@ explorer.page("packets", {
     both.checked = Boolean(spec.values.second);
     row.classList.toggle("two", both.checked);
     for (const [name] of SIDES) if (spec.values[name]) add(name, spec.values[name]);
-    dark.addEventListener("change", () => sides.forEach((side) => side.pictures.forEach((p) => p.data && p.show(p.data))));
+    dark.addEventListener("change", () => sides.forEach((side) => side.pictures.forEach((p) => p.data && p.show(p.data))), { signal });
   },
 });

@@ -157,7 +157,7 @@
         if (["waiting", "running"].includes(status.state)) return;
         ids.cancel.hidden = true;
         if (status.state !== "done") return;
-        const data = await (await fetch(job.address("result.json"))).json();
+        const data = await (await explorer.get(job.address("result.json"))).json();
         measured.runs.push({ key, flows, data });
         ids.redraw();
       });
@@ -246,7 +246,7 @@
       own.series = series;
       ids.sender.textContent = `The ${values.sender} sender by the rules ${values.rules}: ${series.about}.`;
       ids.redraw();
-    } catch (error) { if (own.key === key) { ids.sender.textContent = error.name === "AbortError" ? "" : `The simulator's own sender is not drawn: ${error.message}`; if (error.name === "AbortError") own.key = ""; } } finally { clearInterval(clock); }
+    } catch (error) { if (own.key === key) { ids.sender.textContent = error.name === "AbortError" ? "" : `The simulator's own sender is not drawn: ${error.message}`; if (error.name === "AbortError" || error.silent) own.key = ""; } } finally { clearInterval(clock); }
   };
 
   const askExact = async (spec, values) => {

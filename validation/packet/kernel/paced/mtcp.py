@@ -384,7 +384,7 @@ def _retransmit(w: Any, f: Any, s: Any, i: Any, r: Any) -> None:
     lane.fast += 1
     if lane.head >= lane.recover:
         lane.ssthresh = _half(f, lane)
-        lane.cwnd = lane.ssthresh
+        lane.cwnd = min(lane.cwnd, lane.ssthresh)
         lane.recover = lane.tail
     entry = _in_list(w, f, s, r, lane.head)
     seq = entry.seq

@@ -29,6 +29,9 @@ DEFAULTS: dict[str, Any] = {
     "handshake": True,
 }  # fmt: skip
 
+#: No window falls below this [segments]: half of a window is half of it, however small.
+LEAST = 1e-9
+
 
 def flow_fields(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a flow's record that this rule book sets: the timeout has at least two ticks, and so on."""
@@ -84,7 +87,7 @@ def on_mark(w: Any, f: Any, ack: Any) -> None:
             back_off(f)
         else:
             f.ecn_backoff = 1
-        reduce_on_mark(w, f, reno.on_loss_ns2, 1e-9)
+        reduce_on_mark(w, f, reno.on_loss_ns2, LEAST)
 
 
 @inlined
@@ -259,7 +262,7 @@ def on_duplicates(w: Any, f: Any, i: Any) -> None:
         f.recovery = 1
         f.scan = max(f.scan, f.una + 1)
     if not answered:
-        reduce_on_loss(w, f, reno.on_loss_ns2)
+        reduce_on_loss(w, f, reno.on_loss_ns2, LEAST)
     elif f.algorithm == k.TAHOE:
         f.cwnd = 1.0
         f.answered = 1

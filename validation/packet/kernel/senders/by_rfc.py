@@ -85,8 +85,11 @@ def may_send(w: Any, f: Any) -> None:
 
 @called
 def on_mark(w: Any, f: Any, ack: Any) -> None:
-    """An acknowledgement echoes a mark: the window falls as at a loss, once for a window of data (RFC 3168, 6.1.2)."""
-    if ack > f.answered_until and not f.recovery:
+    """An acknowledgement echoes a mark: the window falls as at a loss, once for a window of data (RFC 3168, 6.1.2).
+
+    Up to `recover` the window has fallen for a loss of the same data.
+    """
+    if ack > f.answered_until and ack - 1 > f.recover:
         reduce_on_mark(w, f, reno.on_loss, 1.0)
         f.answered_until = f.top
 
@@ -222,7 +225,7 @@ def enter_recovery(w: Any, f: Any, i: Any) -> None:
         return
     at.counts(w)[i, k.RECOVERIES] += 1
     if f.una >= f.answered_until:  # else the window has fallen for a mark of the same window of data
-        reduce_on_loss(w, f, reno.on_loss)
+        reduce_on_loss(w, f, reno.on_loss, 1.0)
     f.recover = f.top - 1
     f.action = k.AFTER_DUPACK
     f.limited_sent = 0

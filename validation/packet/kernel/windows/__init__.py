@@ -71,9 +71,12 @@ def grow(w: Any, f: Any, acked: Any, default: Any) -> None:
 
 
 @inlined
-def reduce_on_loss(w: Any, f: Any, default: Any) -> None:
-    """A loss found by duplicates: new ssthresh and cwnd. What limited transmit sent is not in flight."""
-    _reduce(w, f, ON_LOSS, default, 1.0)
+def reduce_on_loss(w: Any, f: Any, default: Any, least: Any) -> None:
+    """A loss found by duplicates: new ssthresh and cwnd. What limited transmit sent is not in flight.
+
+    ns-2 lets the window fall below one segment, its `least`: a handshake that was sent several times brings duplicates.
+    """
+    _reduce(w, f, ON_LOSS, default, least)
     if f.algorithm == TAHOE:
         f.cwnd = 1.0
 
@@ -82,7 +85,7 @@ def reduce_on_loss(w: Any, f: Any, default: Any) -> None:
 def reduce_on_mark(w: Any, f: Any, default: Any, least: Any) -> None:
     """An acknowledgement echoes a mark, the first of a window: the rule's hook, or what it does at a loss.
 
-    ns-2 lets the window fall below one segment, its `least`: nothing is sent then until the timer expires.
+    ns-2 lets the window fall below one segment here, too: nothing is sent then until the timer expires.
     """
     _reduce(w, f, ON_MARK if at.rules(w)[f.rule, ON_MARK] else ON_LOSS, default, least)
 
@@ -91,12 +94,14 @@ def reduce_on_mark(w: Any, f: Any, default: Any, least: Any) -> None:
 def _reduce(w: Any, f: Any, hook: Any, default: Any, least: Any) -> None:
     address = at.rules(w)[f.rule, hook]
     f.flight = f.top - f.una - f.limited_sent
+    most = f.cwnd + f.inflation  # ns-2 takes half of both
     if address:
         _call(address, f, w.now)
+        least = max(least, min(1.0, most))  # of a rule nothing but a window of one at least is known
     else:
         default(f, w.now)
     f.ssthresh = _bounded(f.ssthresh, 2.0)
-    f.cwnd = _bounded(f.cwnd, least)
+    f.cwnd = _bounded(min(f.cwnd, most), least)
     f.answered = 1  # which the next packet says where ECN is on (RFC 3168, 6.1.2)
 
 
@@ -106,8 +111,9 @@ def reduce_on_timeout(w: Any, f: Any, default: Any) -> None:
     address = at.rules(w)[f.rule, ON_TIMEOUT]
     f.flight = f.top - f.una
     if address:
+        before = f.cwnd
         _call(address, f, w.now)
-        f.cwnd = _bounded(f.cwnd, 1.0)
+        f.cwnd = _bounded(min(f.cwnd, before), 1.0)
     else:
         default(f, w.now)
     f.ssthresh = _bounded(f.ssthresh, 2.0)

@@ -70,7 +70,8 @@ def on_ack(f: Any, now: Any, acked: Any) -> None:
         f.x3 = f.cwnd
     t = now - f.x1
     reno = 3.0 * (1.0 - f.p1) / (1.0 + f.p1) if f.x3 < f.x4 else 1.0
-    f.x3 += reno * acked / f.cwnd
+    # Of one window at most: after a fall, an acknowledgement may cover all of a larger one that was.
+    f.x3 += reno * min(np.float64(acked), f.cwnd) / f.cwnd
     if _cubic(f, t) < f.x3:
         f.cwnd = max(f.cwnd, f.x3)
     else:

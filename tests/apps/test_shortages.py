@@ -1,0 +1,86 @@
+"""A process that lacks memory, files or an extra says which, in one sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import benchmarks.__main__ as bench
+from tcpdynamics.shortages import of_output, shortage
+
+resource = pytest.importorskip("resource")
+
+
+def limited(which: int, most: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command under a limit of its own."""
+    command = [sys.executable, "-m", "tcpdynamics", *words]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False,
+        preexec_fn=lambda: resource.setrlimit(which, (most, most)),
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of other systems are not kept")
+@pytest.mark.parametrize(
+    ("which", "most", "says"),
+    [
+        ("RLIMIT_AS", 10**8, "libraries alone take"), ("RLIMIT_AS", 3 * 10**8, "libraries alone take"),
+        ("RLIMIT_NOFILE", 5, "may not open more files"), ("RLIMIT_NOFILE", 6, "may not open more files"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("words", [("simulate", "one_loss"), ("figures",)], ids=" ".join)
+def test_limits_are_named(words: tuple[str, ...], which: str, most: int, says: str) -> None:
+    done = limited(getattr(resource, which), most, *words)
+    assert done.returncode == 2 and done.stdout == ""
+    assert says in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_under_a_limit_of_memory_extensions_fail_in_other_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    loading = OSError("Could not find/load shared object")
+    strange = (SystemError("error return without exception set"), ImportError("x"), loading)
+    for error in strange:
+        assert shortage(error) is None
+    monkeypatch.setattr("tcpdynamics.shortages._memory_limit", lambda: 7 * 10**8)
+    for error in (*strange, MemoryError()):
+        assert "limit of 0.7 GB of memory (ulimit -v)" in str(shortage(error))
+    assert shortage(ValueError("x")) is None and shortage(FileNotFoundError(2, "x", "y")) is None
+    assert of_output(BrokenPipeError(32, "x")) and not of_output(OSError("Could not find/load shared object"))
+
+
+#: The command where a module is not installed, in a process of its own: half-loaded libraries would stay in this one.
+WITHOUT = """
+import sys
+missing, *words = sys.argv[1:]
+class Missing:
+    def find_spec(name, *more):
+        if name.partition(".")[0] == missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing)
+from tcpdynamics.apps.command.main import main
+sys.argv = ["tcpdynamics", *words]
+main()
+"""
+
+
+@pytest.mark.parametrize("missing", ["waitress", "dash"])
+def test_a_missing_extra_is_named(missing: str) -> None:
+    command = [sys.executable, "-c", WITHOUT, missing, "explore", "--port", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    said = f"Error: this needs {missing}, which is not installed: pip install 'tcpdynamics[explorer]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_a_benchmark_that_fails_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(Path(bench.__file__).parent.parent)
+    monkeypatch.setattr(bench, "NAMES", ("no_such_benchmark", "import_time"))
+    monkeypatch.setattr(sys, "argv", ["benchmarks"])
+    with pytest.raises(SystemExit) as stop:
+        bench.main()
+    out, err = capfd.readouterr()
+    assert "failed: no_such_benchmark" in str(stop.value)
+    assert "no_such_benchmark failed with code 1" in err and "import tcpdynamics " in out
