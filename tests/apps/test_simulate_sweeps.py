@@ -54,7 +54,8 @@ def test_a_grid_is_written_in_every_form_and_resumes(tmp_path):
     assert float(rows[2]["loss_rate_mean"]) == pytest.approx(float(point.loss_rate_mean), rel=1e-14)
     assert "plotly" in names["html"].read_text()[:2000].lower()
     before = {kind: path.read_bytes() for kind, path in names.items() if kind != "zarr"}
-    assert run(*SWEEP, *outputs).exit_code == 0
+    assert "is a table, which does not say of which run" in str(run(*SWEEP, *outputs).exception)
+    assert run(*SWEEP, *outputs, "--force").exit_code == 0
     assert before == {kind: path.read_bytes() for kind, path in names.items() if kind != "zarr"}
     other = run(*SWEEP, "--set", "duration=11s", "--output", names["zarr"])
     assert "its parameter 'duration' is 10.0, this one's is 11.0" in str(other.exception)

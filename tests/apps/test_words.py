@@ -129,7 +129,7 @@ def test_former_words_work_with_a_line_of_advice(tmp_path: Path) -> None:
     assert old.exit_code == 0
     assert f"Note: --plot is now called --output: write --output {page}\n" in old.stderr
     contents = page.read_text(), table.read_text()
-    new = CliRunner().invoke(cli, ["simulate", "one_loss", "--output", str(page), "--output", str(table)])
+    new = CliRunner().invoke(cli, ["simulate", "one_loss", "--output", str(page), "--output", str(table), "--force"])
     assert (new.exit_code, new.stdout) == (0, old.stdout)
     assert "Note" not in new.stderr and (page.read_text(), table.read_text()) == contents
     words = ["simulate", "single_flow", "--set", "duration=20s", "--most", "5", "--json"]

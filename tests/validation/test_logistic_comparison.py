@@ -72,7 +72,7 @@ def test_figure_and_paragraph_say_what_was_found(result):
         ({"rates": (1e3, 1e7)}, "rates must list numbers in"),
         ({"flows": (1, 2)}, "flows must list numbers in"),
         ({"staleness": (9.0,)}, "staleness must lie in"),
-        ({"replications": 1}, "replications must lie in"),
+        ({"replications": 1}, "replications must be at least 2"),
     ],
 )
 def test_bad_settings_are_refused(settings, sentence):

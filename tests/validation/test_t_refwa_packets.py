@@ -86,7 +86,7 @@ def test_networks_are_the_papers():
     [
         ({"links": ("T1",)}, "links must list some of T3, OC3, OC12, OC48"),
         ({"means": ("1 s",)}, "means must list some of 9.8 ms, 30 ms, 90 ms"),
-        ({"replications": 1}, "replications must be in"),
+        ({"replications": 1}, "replications must be at least 2"),
         ({"duration": 1.0}, "duration must be in"),
     ],
 )
