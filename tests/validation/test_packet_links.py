@@ -103,7 +103,7 @@ def test_drop_tail_in_bytes(service, room, accepted):
 
 def test_small_packets_find_room_where_large_ones_do_not():
     link = Link("a", "b", 1e6, 0.1, buffer_bytes=1100)
-    large = Flows(source="a", target="b", rules="rfc", packet_size=1000, initial_window=8)
+    large = Flows(source="a", target="b", rules="rfc", packet_size=1000, initial_window=8, jitter=0.0)
     small = dataclasses.replace(large, packet_size=100, start=1e-4)
     result = simulate(network([link], large, small, duration=0.1))
     # One large in service, one waiting; the wait leaves 100 bytes less one: none small fits.

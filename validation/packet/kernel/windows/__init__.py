@@ -97,7 +97,6 @@ def _reduce(w: Any, f: Any, hook: Any, default: Any, least: Any) -> None:
     most = f.cwnd + f.inflation  # ns-2 takes half of both
     if address:
         _call(address, f, w.now)
-        least = max(least, min(1.0, most))  # of a rule nothing but a window of one at least is known
     else:
         default(f, w.now)
     f.ssthresh = _bounded(f.ssthresh, 2.0)
