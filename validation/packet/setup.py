@@ -141,7 +141,7 @@ def _world(scenario: Scenario, web: Any, inv_width: float, buckets: int, longest
 def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], NDArray[np.int64]]:
     """Write each flow's parameters and random streams; links there and back of each flow, and the rules."""
     word = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
-    rules = {(DEFAULT, ""): (0,) * k.HOOKS}
+    rules = {(DEFAULT, ""): (0,) * k.RULE}
     routes: list[Any] = []
     for name, value in _AT_FIRST.items():
         flows[name] = value
@@ -157,7 +157,7 @@ def fill_flows(scenario: Scenario, seed: int, flows: Any) -> tuple[list[Any], ND
         _draw(scenario, group, word, first, flows)
         routes += _draw_ways(scenario, group, word, first)
         first += group.count
-    return routes, np.array(list(rules.values()), np.int64).reshape(-1, k.HOOKS)
+    return routes, np.array(list(rules.values()), np.int64).reshape(-1, k.RULE)
 
 
 #: What is not 0 in a record before the run.

@@ -91,7 +91,7 @@ def known_rules() -> tuple[str, ...]:
 
 
 def addresses(name: str, book: str = "rfc") -> tuple[int, ...]:
-    """Addresses of a rule's hooks in the order of `windows.HOOKS`, 0 where it has Reno's or none.
+    """Addresses of a rule's hooks in the order of `windows.HOOKS`, 0 where it has Reno's or none; then 1 for a user's, else 0.
 
     Raises
     ------
@@ -100,9 +100,9 @@ def addresses(name: str, book: str = "rfc") -> tuple[int, ...]:
     """
     if name in RULES:
         file = None if name == DEFAULT else _as_in(RULES[name], book)
-        return tuple(hooks.addresses([file], HOOKS)[0].tolist())
+        return (*hooks.addresses([file], HOOKS)[0].tolist(), 0)
     check_known(name)
-    return tuple(_RULES[name][hook][0] if hook in _RULES[name] else 0 for hook in HOOKS)
+    return (*(_RULES[name][hook][0] if hook in _RULES[name] else 0 for hook in HOOKS), 1)
 
 
 def sources(name: str) -> tuple[Callable[..., None], ...]:

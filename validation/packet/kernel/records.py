@@ -61,7 +61,7 @@ TIE = 0.001
 RTT_SUM, FIRST_RTO_SUM, FIRST_SILENCE_SUM = range(3)
 SUMS = 3
 
-HOOKS = 5  # addresses of a window rule
+RULE = 6  # addresses of a window rule, and 1 for a rule of the user's
 #: Columns of a queue's sample: time, link, packets, bytes, and up to 4 numbers of its discipline and of its router.
 QUEUE_COLUMNS = 12
 OF_DISCIPLINE, OF_ROUTER = 4, 8
@@ -275,7 +275,7 @@ class Sim(NamedTuple):
     it on certainly were; `received` (N, R): what receivers hold, 0 for nothing, at both ends of a row of segments its
     length; `stack` (N, 6): their recent SACK blocks. `queue_time`, `queue_size`: rings of analytic links, times at
     which waiting packets enter service. `out_seq`, `out_kind`: segments that a sender has decided to send now.
-    `rules` (rules, HOOKS): addresses of compiled rules; `queue_hooks` (D, 3) those of disciplines,
+    `rules` (rules, RULE): addresses of compiled rules; `queue_hooks` (D, 3) those of disciplines,
     `queue_state` (bytes,) what they remember; `paced_hooks` (P, 6), `paced_state` the same of paced senders.
     `copies` (N, R): transmissions seen since a segment was first sent, `drops` (D, 5). `edges` (EDGES,): ends of the
     parts of a run [s]; `ahead_links` (L, EDGES, AHEAD_LINKS), `ahead_flows` (N, EDGES, AHEAD_FLOWS): how much of what

@@ -27,12 +27,12 @@ RULES: dict[str, ModuleType] = {
 #: The rule in the loop, whose addresses are 0.
 DEFAULT = "reno"
 
-#: Hook -> its shape; the places of the addresses in a row of `rules`.
+#: Hook -> its shape; the places of the addresses in a row of `rules`, which ends with 1 for a rule of the user's.
 HOOKS = {
     "on_ack": "void(flow, time, count)", "on_loss": "void(flow, time)", "on_timeout": "void(flow, time)",
     "on_every_ack": "void(flow, time, count)", "on_mark": "void(flow, time)",
 }  # fmt: skip
-ON_ACK, ON_LOSS, ON_TIMEOUT, ON_EVERY_ACK, ON_MARK = range(5)
+ON_ACK, ON_LOSS, ON_TIMEOUT, ON_EVERY_ACK, ON_MARK, OF_USER = range(6)
 
 _call_on_ack = caller("void(flow, time, count)")
 _call = caller("void(flow, time)")
@@ -99,6 +99,8 @@ def _reduce(w: Any, f: Any, hook: Any, default: Any, least: Any) -> None:
         _call(address, f, w.now)
     else:
         default(f, w.now)
+    if at.rules(w)[f.rule, OF_USER]:
+        least = 1.0
     f.ssthresh = _bounded(f.ssthresh, 2.0)
     f.cwnd = _bounded(min(f.cwnd, most), least)
     f.answered = 1  # which the next packet says where ECN is on (RFC 3168, 6.1.2)
