@@ -10,10 +10,7 @@ the chart the largest distance of its boundary from epsilon delay = pi/2.
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
-import time
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,22 +20,9 @@ from tcpdynamics import models
 from tcpdynamics.solvers import spectral_abscissa, stability_chart
 from tcpdynamics.solvers.stability.operating_point import operating_point
 
+from .clocks import Taken, cores, median, once
+
 Array = NDArray[np.float64]
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def seconds(work: Callable[[], Any], repeats: int = 3) -> tuple[float, float, Any]:
-    """Median CPU seconds of one call over the processors, wall seconds, and its result; a first call is not counted."""
-    result, times, walls = work(), [], []
-    for _ in range(repeats):
-        began, clock = time.process_time(), time.perf_counter()
-        result = work()
-        times.append((time.process_time() - began) / cores())
-        walls.append(time.perf_counter() - clock)
-    return statistics.median(times), statistics.median(walls), result
 
 
 def generator(A: Array, B: Array, tau: float, nodes: int = 24) -> float:
@@ -56,12 +40,13 @@ def generator(A: Array, B: Array, tau: float, nodes: int = 24) -> float:
     return float(np.linalg.eigvals(M).real.max())
 
 
-def line(name: str, points: int, cost: float, wall: float, error: float) -> None:
-    print(f"{name:58s} {points / cost:12,.0f} points/s, wall {points / wall:12,.0f} {error:9.1e}", flush=True)
+def line(name: str, points: int, taken: Taken, error: float) -> None:
+    by_cpu, by_clock = points / (taken.cpu / cores()), points / taken.wall
+    print(f"{name:58s} {by_cpu:12,.0f} points/s, wall {by_clock:12,.0f} {error:9.1e}", flush=True)
 
 
 def roots_of(title: str, model: Any) -> None:
-    cost, wall, value = seconds(lambda: spectral_abscissa(model))
+    taken, value = median(lambda: spectral_abscissa(model), 3)
     system, states, _ = operating_point(model, None)
     A, B, tau = system.jacobians(states)
     some = np.random.default_rng(0).choice(system.size, 12, replace=False)
@@ -70,13 +55,11 @@ def roots_of(title: str, model: Any) -> None:
     for i in some:
         if tau[i, 0] == 0.0:
             continue
-        began, clock = time.process_time(), time.perf_counter()
-        rough = generator(A[i], B[i, 0], tau[i, 0])
-        spent += time.process_time() - began
-        waited += time.perf_counter() - clock
+        one, rough = once(partial(generator, A[i], B[i, 0], tau[i, 0]))
+        spent, waited = spent + one.cpu, waited + one.wall
         errors.append(abs(rough - flat[i]))
-    line(title, system.size, cost, wall, max(errors))
-    line("  NumPy, one after the other", len(errors), spent / cores(), waited, max(errors))
+    line(title, system.size, taken, max(errors))
+    line("  NumPy, one after the other", len(errors), Taken(spent, waited), max(errors))
 
 
 def main() -> None:
@@ -92,10 +75,10 @@ def main() -> None:
     )  # fmt: skip
     phi, psi = np.linspace(0.01, 3, side), np.linspace(0.01, 2, side)
     roots_of("T-REFWA, continuous form (two states)", models.TRefwaContinuous(phi=phi, psi=psi))
-    cost, wall, chart = seconds(lambda: stability_chart(models.LogisticDelayed(epsilon=epsilon, delay=delay)), 1)
+    taken, chart = median(lambda: stability_chart(models.LogisticDelayed(epsilon=epsilon, delay=delay)), 1)
     points = int(chart.sizes["crossing"])
     wrong = float(abs(chart.boundary_epsilon * chart.boundary_delay - np.pi / 2).max())
-    line(f"chart of the delayed logistic with {points} boundary points", side * side, cost, wall, wrong)
+    line(f"chart of the delayed logistic with {points} boundary points", side * side, taken, wrong)
 
 
 if __name__ == "__main__":

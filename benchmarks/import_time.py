@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
-import time
+
+from .clocks import Taken, median
 
 
-def seconds(code: str, repeats: int = 7) -> float:
-    """Median wall time of a fresh interpreter that runs `code`, byte code cached."""
+def seconds(code: str, repeats: int = 7) -> Taken:
+    """Median times of a fresh interpreter that runs `code`, byte code cached."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    times = []
-    for _ in range(repeats + 1):
-        began = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
-        times.append(time.perf_counter() - began)
-    return statistics.median(times[1:])
+    command = [sys.executable, "-c", code]
+    return median(lambda: subprocess.run(command, check=True, env=environment), repeats)[0]
 
 
 def main() -> None:
     bare = seconds("pass")
     for name in ("tcpdynamics", "tcpdynamics.solvers, tcpdynamics.models", "tcpdynamics.apps.command.main"):
-        print(f"import {name:42s} {seconds(f'import {name}') - bare:6.3f} s (bare interpreter {bare:.3f} s)")
+        taken = seconds(f"import {name}")
+        wall, cpu = taken.wall - bare.wall, taken.cpu - bare.cpu
+        print(
+            f"import {name:42s} wall {wall:6.3f} s, CPU {cpu:6.3f} s (bare {bare.wall:.3f} and {bare.cpu:.3f} s)"
+        )
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+
+from .clocks import Taken, once
 
 #: What the script is given, in this order. It prints how many segments were acknowledged.
 TCL = """
@@ -64,18 +65,13 @@ def version() -> str:
     return f"ns-{done.stdout.strip().removeprefix('%').strip()}"
 
 
-def run(*arguments: object) -> tuple[float, int]:
-    """CPU seconds (user and system) of one run, start-up included, and the segments acknowledged in it."""
+def run(*arguments: object) -> tuple[Taken, int]:
+    """What one run took, start-up included, and the segments acknowledged in it."""
     with tempfile.TemporaryDirectory(prefix="ns2-") as folder:
         script = Path(folder) / "dumbbell.tcl"
         script.write_text(TCL)
-        before = _children()
-        done = subprocess.run(
-            ["ns", str(script), *map(str, arguments)], capture_output=True, text=True, timeout=300, check=True
+        command = ["ns", str(script), *map(str, arguments)]
+        taken, done = once(
+            lambda: subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
         )
-        return _children() - before, int(done.stdout)
-
-
-def _children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+        return taken, int(done.stdout)

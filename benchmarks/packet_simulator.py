@@ -7,7 +7,7 @@ ns-2 on a dumbbell of six hops a round trip with finite access links, and nothin
 ("six hops"); ours with the access links as pure delays and acknowledgements that never wait, one event per packet ("one
 bottleneck", a network that is a little simpler); and both with times on a grid (`clock="grid"`), which by default
 only senders by the RFCs have: flows by ns-2's rules keep ns-2's clock. They take turns, pinned to one core; a row is
-the median of five runs with different seeds, in CPU seconds, which on an idle core is the time by the clock. A packet
+the median of five runs with different seeds, in CPU seconds, and in seconds by the clock beside them. A packet
 delivered is a segment acknowledged, repeats left out. Start-up is the time of the same with 1 ms of simulated time
 (ns-2: a process that reads the script, makes the nodes and finds the routes; ours: `simulate` in a process that has
 the loop compiled, arrays and result included) and is taken off; "all in" is the ratio with it. What a new process and
@@ -22,7 +22,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from typing import Any, NamedTuple
 
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
@@ -32,6 +31,7 @@ from tcpdynamics.validation.packet.scenario.topologies import dumbbell
 from tcpdynamics.validation.packet.user_rules import congestion_control
 
 from . import ns2_dumbbell
+from .clocks import Taken, once
 
 RUNS = 5
 
@@ -93,17 +93,16 @@ def one_bottleneck(case: Case, control: str = "reno") -> Scenario:
     return Scenario((flows,), bottleneck, duration=case.duration, warm_up=case.duration / 10)
 
 
-def ours(scenario: Scenario, seed: int) -> tuple[float, int]:
-    """CPU seconds of one run with its result, and the segments acknowledged in it.
+def ours(scenario: Scenario, seed: int) -> tuple[Taken, int]:
+    """What one run with its result took, and the segments acknowledged in it.
 
     Not of `simulate`, which runs a scenario that bears marks of phase effects once more with a random delay.
     """
-    began = time.process_time()
-    result = dataset(scenario, seed, execute(scenario, seed))
-    return time.process_time() - began, int(result["transferred"].sum())
+    taken, result = once(lambda: dataset(scenario, seed, execute(scenario, seed)))
+    return taken, int(result["transferred"].sum())
 
 
-def ns2(case: Case, seed: int) -> tuple[float, int]:
+def ns2(case: Case, seed: int) -> tuple[Taken, int]:
     """The same of ns-2, its start-up included."""
     return ns2_dumbbell.run(
         *AGENTS[case.sender],
@@ -124,11 +123,17 @@ def events(scenario: Scenario) -> int:
 
 
 class Timing(NamedTuple):
-    """One run: CPU seconds without and for start-up, segments acknowledged."""
+    """One run: CPU seconds without and for start-up, the same by the clock, segments acknowledged."""
 
     run: float
     start_up: float
+    wall: float
+    wall_start_up: float
     acked: int
+
+    @classmethod
+    def of(cls, start_up: Taken, whole: Taken, acked: int) -> Timing:
+        return cls(whole.cpu - start_up.cpu, start_up.cpu, whole.wall - start_up.wall, start_up.wall, acked)
 
 
 def compare(case: Case, with_ns2: bool) -> None:
@@ -143,11 +148,9 @@ def compare(case: Case, with_ns2: bool) -> None:
     instant = case._replace(duration=0.001)
     for seed in range(1, RUNS + 1):
         if with_ns2:
-            start_up, (seconds, acked) = ns2(instant, seed)[0], ns2(case, seed)
-            timings["ns-2"].append(Timing(seconds - start_up, start_up, acked))
+            timings["ns-2"].append(Timing.of(ns2(instant, seed)[0], *ns2(case, seed)))
         for name, network in networks.items():
-            start_up, (seconds, acked) = ours(network(instant), seed)[0], ours(network(case), seed)
-            timings[name].append(Timing(seconds - start_up, start_up, acked))
+            timings[name].append(Timing.of(ours(network(instant), seed)[0], *ours(network(case), seed)))
     if with_ns2:
         row(case, "ns-2, six hops", timings["ns-2"], timings["ns-2"])
     else:
@@ -160,25 +163,25 @@ def row(case: Case, what: str, timings: list[Timing], peer: list[Timing], happen
     """One line of the table."""
     run = statistics.median(t.run for t in timings)
     start_up = statistics.median(t.start_up for t in timings)
-    speed, all_in = rates(timings)
+    speed = rates(timings)
     ratios = (
-        [f"{ours / theirs:.1f}" for ours, theirs in zip((speed, all_in), rates(peer), strict=True)]
-        if peer
-        else "--"
+        [f"{ours / theirs:.1f}" for ours, theirs in zip(speed, rates(peer), strict=True)] if peer else "----"
     )
     print(
         f"{case.name:5}{what:28}{statistics.mean(t.acked for t in timings):9,.0f}{start_up:9.3f}{run:8.3f}"
-        f"{speed / 1e6:13.2f}{ratios[0]:>7}{ratios[1]:>8}"
+        f"{speed[0] / 1e6:13.2f}{ratios[0]:>7}{ratios[1]:>8}{speed[2] / 1e6:13.2f}{ratios[2]:>7}{ratios[3]:>8}"
         f"{f'{happened / run / 1e6:.1f}' if happened else '-':>12}",
         flush=True,
     )
 
 
-def rates(timings: list[Timing]) -> tuple[float, float]:
-    """Packets delivered per second without and with start-up: medians."""
+def rates(timings: list[Timing]) -> tuple[float, float, float, float]:
+    """Packets delivered per CPU second without and with start-up, then per second by the clock: medians."""
     return (
         statistics.median(t.acked / t.run for t in timings),
         statistics.median(t.acked / (t.run + t.start_up) for t in timings),
+        statistics.median(t.acked / t.wall for t in timings),
+        statistics.median(t.acked / (t.wall + t.wall_start_up) for t in timings),
     )
 
 
@@ -206,9 +209,11 @@ def own_rule() -> None:
             for seed in range(1, 2 * RUNS + 1)
         ]
         same = all(built_in[1] == own[1] for built_in, own in pairs)
-        ratio = statistics.median(own[0] / built_in[0] for built_in, own in pairs)
+        ratio = statistics.median(own[0].cpu / built_in[0].cpu for built_in, own in pairs)
+        wall = statistics.median(own[0].wall / built_in[0].wall for built_in, own in pairs)
         print(
-            f"{case.name:5}Reno as a rule of one's own: {ratio:.2f} of the time of the built-in, same run: {same}"
+            f"{case.name:5}Reno as a rule of one's own: {ratio:.2f} of the CPU time of the built-in, {wall:.2f} of its "
+            f"wall time, same run: {same}"
         )
 
 
@@ -270,10 +275,14 @@ def main() -> None:
     pin()
     with_ns2 = ns2_dumbbell.installed()
     if with_ns2:
-        print(ns2_dumbbell.version(), "against this package; CPU seconds, medians of", RUNS)
+        print(
+            ns2_dumbbell.version(), "against this package; start-up and run in CPU seconds, medians of", RUNS
+        )
     for network in (six_hops, one_bottleneck):
         simulate(network(CASES[1]._replace(duration=1.0)))  # compiles, or loads what was compiled
-    print(f"{'':33} segments start-up     run M segments/s  ratio  all in  M events/s")
+    print(
+        f"{'':33} segments start-up     run   M/s by CPU  ratio  all in  M/s by wall  ratio  all in  M events/s"
+    )
     for case in CASES:
         compare(case, with_ns2)
     own_rule()

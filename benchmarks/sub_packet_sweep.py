@@ -2,18 +2,17 @@
 
 Peers: NumPy's batched `solve` with one equation replaced (the recipe that most pages give), QuantEcon's GTH in a
 loop, JAX's `vmap(jacfwd(solve))` for sensitivities. Peers work on fewer points and are scaled to a time per point.
-Times are CPU seconds of the process, so that a route with two threads counts both. The matrices that NumPy and
-QuantEcon start from are made beforehand and are not part of their time. Errors are the largest relative error of any
-state against exact rationals.
+Times are CPU seconds of the process, so that a route with two threads counts both, with wall time beside. The matrices
+that NumPy and QuantEcon start from are made beforehand and are not part of their time. Errors are the largest relative
+error of any state against exact rationals.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,18 +22,9 @@ from tcpdynamics.models import SubPacketFull
 from tcpdynamics.solvers import sensitivity, stationary
 from tcpdynamics.solvers.markov.entries import entrywise
 
+from .clocks import Taken, median, once
+
 STATES = 16
-
-
-def seconds(work: Callable[[], Any], repeats: int) -> float:
-    """Median CPU time of one call, all threads together, after one that is not counted."""
-    work()
-    times = []
-    for _ in range(repeats):
-        began = time.process_time()
-        work()
-        times.append(time.process_time() - began)
-    return statistics.median(times)
 
 
 def grid(points: int) -> NDArray[np.float64]:
@@ -68,7 +58,7 @@ def ours(loss: NDArray[np.float64]) -> NDArray[np.float64]:
     return stationary(SubPacketFull(loss=loss).chain()).probability.values
 
 
-def jax_sensitivity(points: int) -> float:
+def jax_sensitivity(points: int) -> Taken:
     """Seconds per point of JAX's forward-mode derivative of a dense solve, matrices included."""
     import jax
     import jax.numpy as jnp
@@ -88,7 +78,7 @@ def jax_sensitivity(points: int) -> float:
     with jax.enable_x64(True):
         slope = jax.jit(jax.vmap(jax.jacfwd(law)))
         loss = jnp.asarray(grid(points))
-        return seconds(lambda: slope(loss).block_until_ready(), 3) / points
+        return median(lambda: slope(loss).block_until_ready(), 3)[0].over(points)
 
 
 def worst_error(values: NDArray[np.float64], loss: NDArray[np.float64]) -> float:
@@ -109,33 +99,39 @@ def main() -> None:
     loss, some = grid(options.points), grid(few)
     sample = grid(60)
     chain = SubPacketFull(loss=loss).chain()
-    began = time.perf_counter()
-    stationary(chain.at(p=some))
-    first = time.perf_counter() - began
-    mine = seconds(lambda: stationary(chain), options.repeats) / options.points
+    first, _ = once(lambda: stationary(chain.at(p=some)))
+    mine = median(lambda: stationary(chain), options.repeats)[0].over(options.points)
     peers: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
         "NumPy batched solve": batched_solve,
         "QuantEcon gth_solve": quantecon_loop,
     }
     print(
-        f"full chain, {options.points:,} loss rates: {mine * options.points:.3f} CPU s "
-        f"(first call, {few:,}: {first:.2f} s)"
+        f"full chain, {options.points:,} loss rates: {mine.cpu * options.points:.3f} CPU s, "
+        f"{mine.wall * options.points:.3f} s by the clock (first call, {few:,}: {first.wall:.2f} s)"
     )
-    print(f"{'route':24s} {'CPU us':>10s} {'ratio':>8s} {'largest relative error':>24s}")
-    print(f"{'ours, NumPy':24s} {1e6 * mine:10.3f} {1:8.1f} {worst_error(ours(sample), sample):24.1e}")
-    on_jax = seconds(lambda: stationary(chain, backend="jax"), options.repeats) / options.points
-    print(f"{'ours, JAX':24s} {1e6 * on_jax:10.3f} {on_jax / mine:8.1f}")
+    print(
+        f"{'route':24s} {'CPU us':>8s} {'ratio':>6s} {'wall us':>8s} {'ratio':>6s} {'largest relative error':>24s}"
+    )
+
+    def row(name: str, each: Taken, error: str) -> None:
+        print(
+            f"{name:24s} {1e6 * each.cpu:8.3f} {each.cpu / mine.cpu:6.1f} {1e6 * each.wall:8.3f} "
+            f"{each.wall / mine.wall:6.1f} {error:>24s}"
+        )
+
+    row("ours, NumPy", mine, f"{worst_error(ours(sample), sample):.1e}")
+    on_jax, _ = median(lambda: stationary(chain, backend="jax"), options.repeats)
+    row("ours, JAX", on_jax.over(options.points), "")
     made, few_made = matrices(some), matrices(sample)
     for name, route in peers.items():
-        each = seconds(lambda route=route: route(made), 3) / few
-        print(
-            f"{name:24s} {1e6 * each:10.3f} {each / mine:8.1f} {worst_error(route(few_made), sample):24.1e}"
-        )
-    slope = seconds(lambda: sensitivity(chain), options.repeats) / options.points
+        each = median(partial(route, made), 3)[0].over(few)
+        row(name, each, f"{worst_error(route(few_made), sample):.1e}")
+    slope = median(lambda: sensitivity(chain), options.repeats)[0].over(options.points)
     peer = jax_sensitivity(few)
     print(
-        f"d pi/dp: ours {1e6 * slope:.3f} CPU us a point, JAX vmap(jacfwd(solve)) {1e6 * peer:.3f}; "
-        f"ratio {peer / slope:.1f}"
+        f"d pi/dp: ours {1e6 * slope.cpu:.3f} CPU us a point, JAX vmap(jacfwd(solve)) {1e6 * peer.cpu:.3f}; ratio "
+        f"{peer.cpu / slope.cpu:.1f}; by the clock {1e6 * slope.wall:.3f} and {1e6 * peer.wall:.3f}; ratio "
+        f"{peer.wall / slope.wall:.1f}"
     )
 
 

@@ -2,7 +2,8 @@
 
 The work is one addition, so that all but the plain vectorised call is overhead. xyzpy is used where it is installed
 (`pip install xyzpy`): its `Runner`, its `Harvester` (a file in the end) and its `Crop` (a file a run, resumable) on
-fewer points. First calls are not counted: xyzpy's takes about 0.3 s, whatever the number of points.
+fewer points. First calls are not counted: xyzpy's takes about 0.3 s, whatever the number of points. CPU time is that of
+this process: of the row with two processes, what they take comes on top.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ import argparse
 import contextlib
 import io
 import shutil
-import statistics
 import tempfile
-import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from typing import Any
 import numpy as np
 
 from tcpdynamics.solvers import sweep
+
+from .clocks import Taken, middle, once
 
 
 def add(block: dict[str, Any]) -> dict[str, Any]:
@@ -41,18 +43,16 @@ def axes(points: int) -> dict[str, Any]:
     return {"a": np.linspace(0.0, 1.0, side), "b": np.linspace(1.0, 2.0, side)}
 
 
-def seconds(work: Callable[[Path], Any], repeats: int) -> float:
-    """Median time of `work(fresh folder)`, after one call that is not counted."""
-    times = []
+def seconds(work: Callable[[Path], Any], repeats: int) -> Taken:
+    """Median times of `work(fresh folder)`, after one call that is not counted."""
+    runs = []
     for _ in range(repeats + 1):
         folder = Path(tempfile.mkdtemp(prefix="tcpdynamics-sweep-"))
         try:
-            began = time.perf_counter()
-            work(folder)
-            times.append(time.perf_counter() - began)
+            runs.append(once(partial(work, folder))[0])
         finally:
             shutil.rmtree(folder)
-    return statistics.median(times[1:])
+    return middle(runs[1:])
 
 
 def xyzpy_routes() -> dict[str, Callable[[dict[str, Any], Path], Any]]:
@@ -89,10 +89,15 @@ def main() -> None:
     parser.add_argument("--points", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    print(f"{'route':30s} {'points':>12s} {'seconds':>10s} {'us a point':>11s}")
+    print(
+        f"{'route':30s} {'points':>12s} {'CPU [s]':>10s} {'us a point':>11s} {'wall [s]':>10s} {'us a point':>11s}"
+    )
 
-    def row(name: str, points: int, taken: float) -> None:
-        print(f"{name:30s} {points:12,} {taken:10.4f} {1e6 * taken / points:11.3f}")
+    def row(name: str, points: int, taken: Taken) -> None:
+        each = taken.over(points / 1e6)
+        print(
+            f"{name:30s} {points:12,} {taken.cpu:10.4f} {each.cpu:11.3f} {taken.wall:10.4f} {each.wall:11.3f}"
+        )
 
     for wanted in options.points:
         grid = axes(wanted)

@@ -1,8 +1,9 @@
 """Trajectories over ten thousand parameter values, beside the peers that are installed.
 
 Lotka-Volterra control of five flows (an ODE), the delayed logistic equation, and a delay equation of two variables.
-Times are CPU seconds of the process, divided by the processors used, so that other work on the machine counts little;
-peers that use one processor are divided in the same way, as if their points were shared out. Each error is the
+Times are CPU seconds of the process, divided by the processors, so that other work on the machine counts little; peers
+that use one processor are divided in the same way, as if their points were shared out. Beside them stands wall time, of
+such peers with one processor. Each error is the
 largest absolute error of the end state; the reference is our own result at a tolerance of 1e-13, which for the
 delayed logistic is checked by spectral steps. Peers: heyoka (batches of 8 and of 16; the second is the faster one),
 diffrax, SciPy, jitcdde: `pip install heyoka diffrax jitcdde` beside the package; what is missing is left out.
@@ -13,11 +14,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
-import os
-import statistics
 import tempfile
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,24 +25,11 @@ from numpy.typing import NDArray
 
 from tcpdynamics.solvers import DDE, ODE, Delayed, trajectory
 
+from .clocks import Taken, cores, median, once
+
 Array = NDArray[np.float64]
 FLOWS = 5
 START = 0.01 * np.arange(1, FLOWS + 1)
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def seconds(work: Callable[[], Any], repeats: int = 3, cpus: int | None = None) -> tuple[float, Any]:
-    """Median CPU seconds of one call over the processors, and its result; a first call is not counted."""
-    result = work()
-    times = []
-    for _ in range(repeats):
-        began = time.process_time()
-        result = work()
-        times.append((time.process_time() - began) / (cpus or cores()))
-    return statistics.median(times), result
 
 
 def lotka_volterra(side: int) -> ODE:
@@ -96,16 +82,21 @@ def spectral_steps(growth: Array, end: int, nodes: int = 40) -> Array:
     return np.asarray(past[:, -1])
 
 
-def row(name: str, cost: float, points: int, error: float, base: float | None = None) -> float:
-    """One line of the table; returns seconds for ten thousand points."""
-    per = cost / points
-    ratio = f"{per * 1e4 / base:8.1f}" if base else "       1"
-    print(f"{name:44s} {per * 1e4:9.3f} s {per * 1e6:10.2f} us {error:9.1e} {ratio}", flush=True)
-    return per * 1e4
+def row(name: str, taken: Taken, points: int, error: float, base: Taken | None = None) -> Taken:
+    """One line of the table; returns what ten thousand points take, CPU time over the processors."""
+    mine = Taken(taken.cpu / cores(), taken.wall).over(points / 1e4)
+    base = base or mine
+    print(
+        f"{name:44s} {mine.cpu:9.3f} s {mine.cpu / base.cpu:8.1f} {mine.wall:9.3f} s {mine.wall / base.wall:8.1f} "
+        f"{error:9.1e}",
+        flush=True,
+    )
+    return mine
 
 
 def header(title: str) -> None:
-    print(f"\n{title}\n{'':44s} {'10^4 points':>11s} {'a point':>13s} {'error':>9s} {'times':>8s}")
+    print(f"\n{title}; times of 10^4")
+    print(f"{'':44s} {'CPU':>11s} {'ratio':>8s} {'wall':>11s} {'ratio':>8s} {'error':>9s}")
 
 
 def compare_lotka_volterra(side: int) -> None:
@@ -117,24 +108,24 @@ def compare_lotka_volterra(side: int) -> None:
         return done.N.values[..., 0].reshape(FLOWS, -1)
 
     exact = solve(1e-13)
-    cost, got = seconds(lambda: solve(1e-8), 7)
-    base = row("ours, Taylor lanes", cost, count, np.abs(got - exact).max())
+    taken, got = median(lambda: solve(1e-8), 7)
+    base = row("ours, Taylor lanes", taken, count, np.abs(got - exact).max())
     pairs = np.stack(np.meshgrid(*(problem.parameters[k] for k in ("epsilon", "gamma")), indexing="ij"))
     pairs = pairs.reshape(2, -1)
     if importlib.util.find_spec("heyoka"):
         for lanes in (8, 16):
-            cost, got = seconds(lambda lanes=lanes: heyoka_batches(pairs, lanes), 5, 1)
-            row(f"heyoka, batches of {lanes}", cost / cores(), count, np.abs(got - exact).max(), base)
+            taken, got = median(partial(heyoka_batches, pairs, lanes), 5)
+            row(f"heyoka, batches of {lanes}", taken, count, np.abs(got - exact).max(), base)
     few = np.linspace(0, count - 1, min(count, 1024)).astype(int)
     if importlib.util.find_spec("diffrax"):
         solver = diffrax_solver()
-        cost, got = seconds(lambda: solver(pairs[:, few]), 3)
-        row("diffrax, Tsit5, blocks of 64", cost, few.size, np.abs(got - exact[:, few]).max(), base)
-    cost, got = seconds(lambda: jax_blocks(pairs[:, few]), 3)
-    row("JAX, Dormand-Prince 5, blocks of 32", cost, few.size, np.abs(got - exact[:, few]).max(), base)
+        taken, got = median(lambda: solver(pairs[:, few]), 3)
+        row("diffrax, Tsit5, blocks of 64", taken, few.size, np.abs(got - exact[:, few]).max(), base)
+    taken, got = median(lambda: jax_blocks(pairs[:, few]), 3)
+    row("JAX, Dormand-Prince 5, blocks of 32", taken, few.size, np.abs(got - exact[:, few]).max(), base)
     few = few[:: few.size // 32]
-    cost, got = seconds(lambda: scipy_loop(pairs[:, few]), 1, 1)
-    row("SciPy, LSODA", cost / cores(), few.size, np.abs(got - exact[:, few]).max(), base)
+    taken, got = median(lambda: scipy_loop(pairs[:, few]), 1)
+    row("SciPy, LSODA", taken, few.size, np.abs(got - exact[:, few]).max(), base)
 
 
 def heyoka_batches(pairs: Array, lanes: int) -> Array:
@@ -269,15 +260,15 @@ def compare_delayed_logistic(points: int) -> None:
     def solve(tolerance: float) -> Array:
         return trajectory(problem, [100.0], rtol=tolerance, atol=tolerance / 100).w.values[:, 0]
 
-    cost, got = seconds(lambda: solve(1e-11), 5)
-    base = row("ours, Taylor lanes, rtol 1e-11", cost, points, np.abs(got - exact).max())
+    taken, got = median(lambda: solve(1e-11), 5)
+    base = row("ours, Taylor lanes, rtol 1e-11", taken, points, np.abs(got - exact).max())
     if importlib.util.find_spec("jitcdde"):
         few = np.linspace(0, points - 1, 8).astype(int)
-        cost, got = jitcdde_loop(growth[few])
-        row("jitcdde, compiled once, 1e-8", cost / cores(), few.size, np.abs(got - exact[few]).max(), base)
+        taken, got = jitcdde_loop(growth[few])
+        row("jitcdde, compiled once, 1e-8", taken, few.size, np.abs(got - exact[few]).max(), base)
 
 
-def jitcdde_loop(growth: Array) -> tuple[float, Array]:
+def jitcdde_loop(growth: Array) -> tuple[Taken, Array]:
     import warnings
 
     from jitcdde import jitcdde, t, y
@@ -286,19 +277,22 @@ def jitcdde_loop(growth: Array) -> tuple[float, Array]:
     solver = jitcdde([rate * y(0) * (1 - y(0, t - 1))], control_pars=[rate], max_delay=1.0, verbose=False)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         solver.compile_C(verbose=False)  # its build would read the pyproject.toml of the folder it runs in
-    ends, spent = [], 0.0
+    ends, cpu, wall = [], 0.0, 0.0
     for value in growth:
         solver.purge_past()
         solver.constant_past([0.1], time=0.0)
         solver.set_integration_parameters(rtol=1e-8, atol=1e-10)
         solver.set_parameters([value])
-        began = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            solver.step_on_discontinuities()
-            ends.append(solver.integrate(100.0)[0])
-        spent += time.process_time() - began
-    return spent, np.array(ends)
+
+        def solve() -> float:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                solver.step_on_discontinuities()
+                return float(solver.integrate(100.0)[0])
+
+        taken, end = once(solve)
+        ends, cpu, wall = [*ends, end], cpu + taken.cpu, wall + taken.wall
+    return Taken(cpu, wall), np.array(ends)
 
 
 def compare_two_variables(points: int) -> None:
@@ -310,8 +304,8 @@ def compare_two_variables(points: int) -> None:
         return np.stack([done.a.values[:, 0], done.b.values[:, 0]])
 
     exact = solve(1e-13)
-    cost, got = seconds(lambda: solve(1e-8), 5)
-    row("ours, Taylor lanes, rtol 1e-8", cost, points, np.abs(got - exact).max())
+    taken, got = median(lambda: solve(1e-8), 5)
+    row("ours, Taylor lanes, rtol 1e-8", taken, points, np.abs(got - exact).max())
 
 
 def main() -> None:

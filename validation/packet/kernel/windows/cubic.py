@@ -71,7 +71,8 @@ def on_ack(f: Any, now: Any, acked: Any) -> None:
     t = now - f.x1
     reno = 3.0 * (1.0 - f.p1) / (1.0 + f.p1) if f.x3 < f.x4 else 1.0
     # Of one window at most: after a fall, an acknowledgement may cover all of a larger one that was.
-    f.x3 += reno * min(np.float64(acked), f.cwnd) / f.cwnd
+    # And it ends where the advertised window does: a router may raise that, and all that it held back would go at once.
+    f.x3 = min(f.x3 + reno * min(np.float64(acked), f.cwnd) / f.cwnd, max(f.cwnd, np.float64(f.window)))
     if _cubic(f, t) < f.x3:
         f.cwnd = max(f.cwnd, f.x3)
     else:
