@@ -30,7 +30,8 @@ from .test_window_falls import bursts, rises
 FOUR = ("tahoe", "reno", "newreno", "sack")
 #: What a feature needs beside its own key, so that it can run at all.
 NEEDS = {
-    "cbr": {"rate": 2e5}, "poisson": {"rate": 2e5}, "mtcp": {"routes": [["a", "r", "b"], ["a", "q", "b"]], "rules": "rfc"},
+    "cbr": {"rate": 2e5}, "poisson": {"rate": 2e5},
+    "mtcp": {"routes": [["a", "r", "b"], ["a", "q", "b"]], "rules": "rfc"},
     "dctcp": {"ecn": True}, "step": {"threshold": 4}, "gilbert-elliott": {"p": 0.02, "r": 0.3},
 }  # fmt: skip
 
@@ -39,7 +40,7 @@ FEATURES = (
     {f"sender {x}": ("flow", {"sender": x} | NEEDS.get(x, {})) for x in SENDERS}
     | {f"rules {x}": ("flow", {"rules": x}) for x in BOOKS}
     | {f"control {x}": ("flow", {"control": x} | NEEDS.get(x, {})) for x in RULES if x != "reno"}
-    | {f"queue {x}": ("link", {"queue": x, "queue_parameters": NEEDS.get(x, {})}) for x in DISCIPLINES if x != "droptail"}
+    | {f"queue {x}": ("link", {"queue": x, "queue_parameters": NEEDS.get(x, {})}) for x in list(DISCIPLINES)[1:]}
     | {f"loss {x}": ("link", {"loss": {"model": x} | NEEDS[x]}) for x in MODELS}
     | {f"router {x}": ("link", {"router": x}) for x in ROUTERS}
     | {
@@ -101,6 +102,68 @@ BESIDE = {
     "control dctcp": ("link", {"queue": "step", "queue_parameters": {"threshold": 4}}),
     "router_aware": ("link", {"router": "t_refwa"}),
 }
+#: Feature -> those that are refused beside it in one group of flows, on one link or in one scenario.
+REFUSED = {
+    "sender tfrc":
+        "clear_rtt_after, clock_phase, control cubic, control dctcp, control hstcp, control logistic, control "
+        "scalable, control vegas, control westwood, delayed_ack, ecn, frto, handshake, initial_rto, "
+        "initial_window, leap, loss_probes, max_backoff, max_rto, min_rto, no limited_transmit, overhead, "
+        "router_aware, rules linux, think, think_law, timer_granularity, timestamps, wide window, window of "
+        "one",
+    "infinite rate":
+        "changes, changes by bit, changes of delay, control dctcp, linux's codel, linux's red, ns2's red, "
+        "ns2's sfq, outage, queue codel, queue drr, queue fq_codel, queue pie, queue priority, queue "
+        "proportional, queue red, queue sfq, queue step, retransmissions first, room of retransmissions, "
+        "router t_refwa, router_aware",
+    "analytic":
+        "changes, changes by bit, changes of delay, control dctcp, control logistic, linux's codel, linux's "
+        "red, ns2's red, ns2's sfq, outage, queue codel, queue drr, queue fq_codel, queue pie, queue "
+        "priority, queue proportional, queue red, queue sfq, queue step, retransmissions first, room of "
+        "retransmissions",
+    "compensated acks":
+        "clear_rtt_after, clock_phase, control cubic, control dctcp, control hstcp, control logistic, control "
+        "scalable, control vegas, control westwood, delayed_ack, ecn, handshake, leap, no limited_transmit, "
+        "router t_refwa, router_aware, think, think_law, timer_granularity, timestamps",
+    "sender mtcp":
+        "clear_rtt_after, clock_phase, control cubic, control dctcp, control hstcp, control logistic, control "
+        "scalable, control vegas, control westwood, delayed_ack, ecn, handshake, leap, no limited_transmit, "
+        "router t_refwa, router_aware, think, think_law, timer_granularity, timestamps",
+    "retransmissions first":
+        "buffer_bytes, control dctcp, linux's codel, linux's red, ns2's red, ns2's sfq, queue codel, queue "
+        "drr, queue fq_codel, queue pie, queue priority, queue proportional, queue red, queue step",
+    "room of retransmissions":
+        "buffer_bytes, control dctcp, linux's codel, linux's red, ns2's red, ns2's sfq, queue codel, queue "
+        "drr, queue fq_codel, queue pie, queue priority, queue proportional, queue red, queue step",
+    "loss_probes":
+        "clear_rtt_after, leap, max_backoff, no limited_transmit, on_off, rate_steps, sender cbr, sender "
+        "poisson, sender reno, sender tahoe",
+    "rules linux":
+        "clear_rtt_after, leap, max_backoff, no limited_transmit, on_off, rate_steps, sender cbr, sender "
+        "poisson, sender reno, sender tahoe",
+    "frto":
+        "clear_rtt_after, leap, max_backoff, no limited_transmit, on_off, rate_steps, sender cbr, sender "
+        "poisson, sender reno, sender tahoe",
+    "leap":
+        "on_off, rate_steps, sender cbr, sender poisson, sender tahoe, window of one",
+    "think":
+        "drop of a segment, on_off, rate_steps, sender cbr, sender poisson",
+    "think_law":
+        "drop of a segment, on_off, rate_steps, sender cbr, sender poisson",
+    "overhead":
+        "on_off, rate_steps, sender cbr, sender poisson",
+    "router_aware":
+        "on_off, rate_steps, sender cbr, sender poisson",
+    "drop of a packet":
+        "drop of a segment, drop of an ack",
+    "drop of a segment":
+        "drop of an ack",
+    "buffer":
+        "buffer_bytes",
+    "grid":
+        "double",
+    "record":
+        "record at times",
+}  # fmt: skip
 NAMES_OF_FEATURES = sorted(FEATURES)
 PAIRS = list(itertools.combinations(NAMES_OF_FEATURES, 2))
 
@@ -233,26 +296,71 @@ def wrong_in(table, scenario):
 
 
 def mixes(count, size, seed):
-    """So many mixes; each begins with the pair that was drawn least often so far."""
+    """So many mixes of up to so many features: (features, table, scenario), and how often each pair came so far.
+
+    Each begins with the pair that came least often among those that go together; a feature that is refused stays out.
+    """
     rng = np.random.default_rng(seed)
     drawn = Counter(dict.fromkeys(PAIRS, 0))
-    for i in range(count):
-        least = min(drawn.values())
-        behind = [pair for pair in PAIRS if drawn[pair] == least]
-        names = list(behind[rng.integers(len(behind))])
-        names += [x for x in rng.choice(NAMES_OF_FEATURES, size, replace=False).tolist() if x not in names]
-        rng.shuffle(names)
-        table = table_of(names, rng)
-        if table is None:
-            kept, rest = names[:], []
-            while table is None:  # two keys of the scenario that exclude each other
-                rest.append(kept.pop())
-                table = table_of(kept, rng)
-            names = kept
-        scenario = parsed(table)
-        while isinstance(scenario, str) and len(names) > 2:  # what is refused leaves, until it runs
-            names.pop(int(rng.integers(len(names))))
-            table = table_of(names, rng)
-            scenario = parsed(table)
+    alone = set()
+    for _ in range(count):
+        order = rng.random(len(PAIRS))
+        rare = np.lexsort((order, [drawn[pair] + 1e9 * (pair in alone) for pair in PAIRS]))
+        behind = PAIRS[rare[0]]
+        wanted = dict.fromkeys(
+            [*behind, *PAIRS[rare[1]], *PAIRS[rare[2]], *rng.permutation(NAMES_OF_FEATURES).tolist()]
+        )
+        names, table, scenario = [], table_of([], rng), None
+        for name in wanted:
+            further = table_of([*names, name], rng)
+            made = "keys that exclude each other" if further is None else parsed(further)
+            if not isinstance(made, str):
+                names, table, scenario = [*names, name], further, made
+            elif name == behind[1]:
+                alone.add(behind)
+            if len(names) == size:
+                break
         drawn.update(itertools.combinations(sorted(names), 2))
-        yield i, names, table, scenario, drawn
+        yield names, table, scenario, drawn
+
+
+def refused():
+    """The pairs of the table."""
+    return {tuple(sorted((one, other))) for one, others in REFUSED.items() for other in others.split(", ")}
+
+
+def is_refused(pair):
+    """Whether two features are refused in one place; what is refused names a key."""
+    table = table_of(pair)
+    return table is None or isinstance(parsed(table), str)
+
+
+def test_refused_pairs_are_those_of_the_table():
+    known = refused()
+    assert all(is_refused(pair) for pair in known)
+    others = [pair for pair in PAIRS if pair not in known]
+    some = np.random.default_rng(1).choice(len(others), 200, replace=False)
+    assert not [others[i] for i in some if is_refused(others[i])]
+
+
+@pytest.mark.slow
+def test_all_refused_pairs_are_in_the_table():
+    assert {pair for pair in PAIRS if is_refused(pair)} == refused()
+
+
+def test_some_mixes():
+    for names, table, scenario, _ in mixes(25, 10, 1):
+        wrong = wrong_in(table, scenario)
+        assert not wrong, f"{wrong}\n{names}\n{table}"
+
+
+@pytest.mark.slow
+def test_two_thousand_mixes_with_each_pair_ten_times():
+    """Two pairs of features run in two groups of flows or on two links where they are refused in one."""
+    drawn = Counter()
+    for names, table, scenario, counts in mixes(2000, 14, 3):
+        wrong = wrong_in(table, scenario)
+        assert not wrong, f"{wrong}\n{names}\n{table}"
+        drawn = counts
+    few = {pair for pair, count in drawn.items() if count < 10}
+    assert few <= refused()

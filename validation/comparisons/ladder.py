@@ -23,7 +23,7 @@ only, not that choice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -171,7 +171,8 @@ class SenderChainLadder(Comparison):
             `flows` `loss_printed`, `loss_capped`, `loss_exact`, `loss_sender`, the loss consistent with the link for
             each chain.
         """
-        laws = self._laws()
+        parts: list[Callable[[], Any]] = [lambda: self._alone, lambda: self._queues, self._laws, self._loop]
+        _, _, laws, loop = (part() for part in tracked(parts, weights=(2, 4, 1, 1)))
         steps = []
         for before, after in pairwise(RUNGS):
             found = law_distance(
@@ -188,9 +189,21 @@ class SenderChainLadder(Comparison):
         })  # fmt: skip
         graded = grade_distance(step["low"].values, step["high"].values, AGREES, CLOSE)
         result["verdict"] = (step["distance"].dims, graded)
-        result = result.merge(self._loop())
+        result = result.merge(loop)
         result.attrs = self.attributes()
         return result
+
+    @cached_property
+    def _alone(self) -> list[np.ndarray]:
+        """Law of a sender alone by loss, in each replication."""
+        found, length = [], 20.0 * self.duration
+        for loss in tracked(self.losses):
+            made = self.chain.setting.scenario(
+                loss, duration=500.0 + length, warm_up=500.0, slice=length, seed=self.seed
+            )
+            with listening(lambda share: None):
+                found.append(self._lumped(replicate(made, self.replications).epoch_share.values))
+        return found
 
     @cached_property
     def _queues(self) -> dict[str, list[xr.Dataset]]:
@@ -243,12 +256,7 @@ class SenderChainLadder(Comparison):
         for i, rung in enumerate(CHAINS):
             for j, loss in enumerate(self.losses):
                 out[i, j] = self._of_chain(rung, loss)
-        alone = self.chain.setting
-        for j, loss in enumerate(self.losses):
-            length = 20.0 * self.duration
-            made = alone.scenario(loss, duration=500.0 + length, warm_up=500.0, slice=length, seed=self.seed)
-            with listening(lambda share: None):
-                out[len(CHAINS), j] = self._lumped(replicate(made, self.replications).epoch_share.values)
+        out[len(CHAINS)] = self._alone
         own = RUNGS.index("sender")
         for i, rung in enumerate(QUEUES, start=len(CHAINS) + 1):
             gaps = self._gaps[rung]

@@ -190,7 +190,8 @@ class LeapVsPackets(Comparison):
             `claim_value` with `claim_verdict`. Each measured number with its 95 % interval, `_low` and `_high`.
         """
         self._check_work()
-        result = xr.merge([self._on_path(), self._in_star()], combine_attrs="drop")
+        parts = [part() for part in tracked([self._on_path, self._in_star], weights=(1, 3))]
+        result = xr.merge(parts, combine_attrs="drop")
         result.attrs = self.attributes()
         return result
 
@@ -219,10 +220,10 @@ class LeapVsPackets(Comparison):
         kinds = (PLAIN, LEAP)
         cases = [(x, s, k) for x in self.density for s in self.senders for k in kinds]
         shape = (len(self.density), len(self.senders), len(kinds))
-        runs = [
-            _means(self.network(s, k == LEAP, x), self.replications, _of_network)
-            for x, s, k in tracked(cases)
-        ]
+        jobs = [(self.network(s, k == LEAP, x), _of_network) for x, s, k in cases]
+        jobs += [(self.shared(x), _of_shared) for x in SHARES]
+        done = [_means(network, self.replications, measure) for network, measure in tracked(jobs)]
+        runs, several = done[: len(cases)], dict(zip(SHARES, done[len(cases) :], strict=True))
         dims = ("density", "sender", "kind")
         coords = {"density": list(self.density), "sender": list(self.senders), "kind": list(kinds)}
         result = _intervals(runs, shape, dims, coords, "")
@@ -251,7 +252,6 @@ class LeapVsPackets(Comparison):
         if self.duration != PAPER_DURATION:
             verdict = np.full(shape, Verdict.NO_ANSWER.value)
         result["table_verdict"] = (dims, verdict)
-        several = {x: _means(self.shared(x), self.replications, _of_shared) for x in SHARES}
         return result.merge(_claims(dict(zip(cases, runs, strict=True)), several))
 
     def _check_work(self) -> None:

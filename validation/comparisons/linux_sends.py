@@ -8,7 +8,7 @@ Those by Linux's rules should have none.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -187,31 +187,22 @@ class LinuxSends(Comparison):
             If it is not to be run and there is no record of just these runs.
         """
         lists = drawn(self.lists, self.seed)
-        theirs = {
-            (sender, one): self._theirs(sender, one, OLD, live)
-            for sender in tracked(list(SENDERS))
-            for one in lists
-        }
-        found = [
-            [
-                [self._against(sender, one, words, theirs[sender, one]) for one in lists]
-                for words in OURS.values()
-            ]
-            for sender in SENDERS
-        ]
-        changed = [
-            [
-                np.mean([
-                    difference(theirs[sender, one], self._theirs(sender, one, switches, live)).kind != Kind.NONE
-                    for one in lists[: self.switched]
-                ])
-                for sender in SENDERS
-            ]
-            for switches in tracked(list(SWITCHES.values()))
+        theirs: dict[tuple[str, Losses], Sends] = {}
+
+        def run_theirs() -> None:
+            for sender in tracked(list(SENDERS)):
+                theirs.update({(sender, one): self._theirs(sender, one, OLD, live) for one in lists})
+
+        parts: list[Callable[[], Any]] = [
+            run_theirs, lambda: self._found(lists, theirs), lambda: self._changed(lists, theirs, live),
+            lambda: self._followed(lists, live),
         ]  # fmt: skip
+        switched = self.switched * len(SWITCHES)
+        weights = (self.lists, self.lists, switched, switched)
+        _, found, changed, followed = (part() for part in tracked(parts, weights))
         result = _dataset(found, lists)
         result["changed"] = (("switch", "sender"), np.array(changed), {"units": "1"})
-        result["followed"] = (("switch", "sender"), self._followed(lists, live), {"units": "1"})
+        result["followed"] = (("switch", "sender"), followed, {"units": "1"})
         said = "run for this comparison" if live else f"as recorded with {stored()['kernel']}"
         result = result.assign_coords(switch=list(SWITCHES))
         result.attrs = self.attributes() | {"linux": said}
@@ -221,6 +212,32 @@ class LinuxSends(Comparison):
         run = Sends.of(simulate(self.scenario(sender, losses, ours)))
         later = 0.0 if ours["rules"] == "linux" else RTT + 0.2 - ours["min_rto"]
         return difference(run, theirs, losses, later)
+
+    def _found(
+        self, lists: Sequence[Losses], theirs: dict[tuple[str, Losses], Sends]
+    ) -> list[list[list[Difference]]]:
+        """By sender, rules of ours and list."""
+        return [
+            [
+                [self._against(sender, one, words, theirs[sender, one]) for one in lists]
+                for words in OURS.values()
+            ]
+            for sender in tracked(list(SENDERS))
+        ]
+
+    def _changed(
+        self, lists: Sequence[Losses], theirs: dict[tuple[str, Losses], Sends], live: bool
+    ) -> list[list[float]]:
+        """Share of the switched lists in which Linux with the switch sends otherwise, by switch and sender."""
+
+        def share(sender: str, how: LinuxSwitches) -> float:
+            kinds = [
+                difference(theirs[sender, one], self._theirs(sender, one, how, live)).kind
+                for one in lists[: self.switched]
+            ]
+            return 1.0 - kinds.count(Kind.NONE) / self.switched
+
+        return [[share(sender, how) for sender in SENDERS] for how in tracked(list(SWITCHES.values()))]
 
     def _followed(self, lists: Sequence[Losses], live: bool) -> list[list[float]]:
         """Share of the switched lists in which ours by Linux's rules, with the switch, send as Linux; NaN: no such."""
@@ -235,7 +252,9 @@ class LinuxSends(Comparison):
             ]
             return alike.count(Kind.NONE) / self.switched
 
-        return [[share(sender, name, how) for sender in SENDERS] for name, how in SWITCHES.items()]
+        return [
+            [share(sender, name, how) for sender in SENDERS] for name, how in tracked(list(SWITCHES.items()))
+        ]
 
     def _theirs(self, sender: str, losses: Losses, switches: LinuxSwitches, live: bool) -> Sends:
         scenario = self.scenario(sender, losses)

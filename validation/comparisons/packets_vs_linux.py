@@ -185,7 +185,11 @@ class PacketsVsLinux(Comparison):
         )
         numbers = xr.Variable("flows", list(self.flows))
         senders: dict[str, xr.DataArray] = {}
-        weights = (self.seeds * (LIVE if live else RECORDED), *[self.seeds * OURS for _ in SIMULATED], COMPILED)
+        weights = (
+            self.seeds * (LIVE if live else RECORDED),
+            *[self.seeds * OURS for _ in SIMULATED],
+            COMPILED,
+        )
         for step in tracked(["Linux", *SIMULATED, ""], weights):  # one loop: the share that is done is of all
             if step == "Linux":
                 theirs = self._runs(live)

@@ -162,6 +162,14 @@ class TRefwaVsPackets(Comparison):
             printed, and verdicts. Over `statement`: `holds`, `evidence`. `cycle_window`: the command over time.
         """
         self._check_work()
+        parts: list[Callable[[], Any]] = [self._cases, self._table, self._red, self._fig5, self._trace]
+        cases, table, red, fig5, trace = (part() for part in tracked(parts, weights=(3, 5, 2, 1, 1)))
+        result: xr.Dataset = cases.merge(table).merge(judged(table, red, fig5, cases)).merge(trace)
+        result.attrs = self.attributes()
+        return result
+
+    def _cases(self) -> xr.Dataset:
+        """Beside the models, case by case."""
         measure: dict[str, Callable[[str], tuple[Any, float]]] = {
             "queue": self._queue, "cycle": self._cycle, "fairness": self._fairness,
             "flows in progress": self._in_progress, "use of L1": self._use_of_first,
@@ -184,8 +192,6 @@ class TRefwaVsPackets(Comparison):
             "case",
             grade_tolerance(result.gap_low.values, result.gap_high.values, TOLERANCE),
         )
-        result = result.merge(self._paper(result)).merge(self._trace())
-        result.attrs = self.attributes()
         return result
 
     # -- beside the models ---------------------------------------------------------------------------------
@@ -293,8 +299,8 @@ class TRefwaVsPackets(Comparison):
 
     # -- beside the paper ----------------------------------------------------------------------------------
 
-    def _paper(self, beside_models: xr.Dataset) -> xr.Dataset:
-        """Table III, and the paper's statements."""
+    def _table(self) -> xr.Dataset:
+        """Table III."""
         cells = [(m, link, p) for m in self.means for link in self.links for p in PROTOCOLS]
         shape = (len(self.means), len(self.links), len(PROTOCOLS))
         dims = ("mean", "link", "protocol")
@@ -324,7 +330,7 @@ class TRefwaVsPackets(Comparison):
             low, high = result[f"{name}_low"], result[f"{name}_high"]
             verdicts = grade_tolerance((low - printed).values, (high - printed).values, TOLERANCE)
             result[f"{name}_verdict"] = (dims, verdicts)
-        return result.merge(judged(result, self._red(), self._fig5(), beside_models))
+        return result
 
     def _red(self) -> xr.DataArray:
         """Fig. 3: goodput of groups over RED [bit/s], on OC3 or the first link."""

@@ -91,7 +91,7 @@ def known_rules() -> tuple[str, ...]:
 
 
 def addresses(name: str, book: str = "rfc") -> tuple[int, ...]:
-    """Addresses of a rule's hooks in the order of `windows.HOOKS`, 0 where it has Reno's or none; then 1 for a user's, else 0.
+    """Addresses of a rule's hooks in the order of `windows.HOOKS`, 0 where it has Reno's or none; then 1 if a user's.
 
     Raises
     ------
