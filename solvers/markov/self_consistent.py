@@ -24,6 +24,8 @@ from .windowed import check_length, windowed
 
 #: Places between the bounds at which the reward is looked at, and points of the grid that are looked at together.
 PLACES, POINTS_AT_ONCE = 257, 4096
+#: A tip this near the target, of its size, meets it; roots this near in log-odds are one.
+TOUCHING, ALIKE = 1e-14, 1e-7
 
 
 def self_consistent(
@@ -197,16 +199,23 @@ def _roots(
         )
     lowest, highest = np.full(target.size, np.nan), np.full(target.size, np.nan)
     status, roots = np.zeros(target.size, dtype=np.uint8), np.zeros(target.size, dtype=np.int64)
-    nothing = earned[row, 0] <= target  # no cost at all: what is earned does not reach the target
+    nothing = earned[row, 0] < target  # no cost at all: what is earned does not reach the target
     roots[nothing], lowest[nothing], highest[nothing] = 1, 0.0, 0.0
-    point, left, right = _brackets(earned, row, target, places, excess, [fixed[k] for k in names])
+    point, left, right, met, tips = _brackets(earned, row, target, places, excess, [fixed[k] for k in names])
+    for end, place in ((0, places[0]), (-1, places[-1])):
+        exact = np.flatnonzero(earned[row, end] == target)
+        met, tips = np.concatenate([met, exact]), np.concatenate([tips, np.full(exact.size, place)])
     if point.size:
         search = find_root(excess, (left, right), args=(target[point], *(fixed[k][point] for k in names)))
-        found = np.where(search.success, 1 / (1 + np.exp(-search.x)), np.nan)
         status[point[~search.success]] = Status.NOT_CONVERGED
-        np.add.at(roots, point, 1)
-        np.fmin.at(lowest, point, found)
-        np.fmax.at(highest, point, found)
+        met, tips = np.concatenate([met, point]), np.concatenate([tips, search.x])
+    order = np.lexsort((tips, met))
+    met, tips = met[order], tips[order]
+    same = np.r_[False, (met[1:] == met[:-1]) & (np.diff(tips) <= ALIKE)][: met.size]
+    met, found = met[~same], 1 / (1 + np.exp(-tips[~same]))
+    np.add.at(roots, met, 1)
+    np.fmin.at(lowest, met, found)
+    np.fmax.at(highest, met, found)
     status[roots == 0] = Status.NO_ROOT
     status[(roots > 1) & (status == Status.OK)] = Status.SEVERAL_ROOTS
     lowest[status == Status.NOT_CONVERGED] = highest[status == Status.NOT_CONVERGED] = np.nan
@@ -220,8 +229,8 @@ def _brackets(
     places: NDArray[np.float64],
     excess: Callable[..., Any],
     others: list[NDArray[np.float64]],
-) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Intervals of log-odds, each with one root: the point, and the ends.
+) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
+    """Intervals of log-odds, each with one root: the point, and the ends. Then the points that a tip meets, and where.
 
     Where all places lie on one side of the target, the curve may still cross it twice between them: so each turn that
     comes near is followed to its tip.
@@ -229,6 +238,7 @@ def _brackets(
     from scipy.optimize.elementwise import find_minimum
 
     points, lefts, rights = [], [], []
+    met, tips = [np.zeros(0, np.intp)], [np.zeros(0)]
     for start in range(0, target.size, POINTS_AT_ONCE):
         some = np.arange(start, min(start + POINTS_AT_ONCE, target.size))
         over = earned[row[some]] > target[some, None]
@@ -241,11 +251,14 @@ def _brackets(
         curve, j = np.nonzero(which)
         for c, k in zip(curve, j, strict=True):
             three = earned[c, k : k + 3]
-            reach = 2.0 * np.abs(np.diff(three)).max()  # no smooth curve turns further beyond its middle place
+            reach = (
+                2.0 * np.abs(np.diff(three)).max()
+            )  # no smooth curve turns further beyond its middle place
             if reach < 1e-12 * abs(three[1]):
                 continue
             some = np.flatnonzero(row == c)
-            some = some[(sign * (three[:, None] - target[some]) > 0).all(axis=0)]
+            some = some[(sign * (three[::2, None] - target[some]) > 0).all(axis=0)]
+            some = some[sign * (three[1] - target[some]) >= 0]
             some = some[sign * (three[1] - target[some]) < reach]
             if not some.size:
                 continue
@@ -254,9 +267,12 @@ def _brackets(
                 lambda x, goal, *rest: sign * excess(x, goal, *rest), ends,  # noqa: B023
                 args=(target[some], *(v[some] for v in others)),
             )  # fmt: skip
-            crossed = tip.f_x < 0
+            touching = np.abs(tip.f_x) <= TOUCHING
+            met.append(some[touching])
+            tips.append(tip.x[touching])
+            crossed = (tip.f_x < 0) & ~touching
             for left, right in ((ends[0], tip.x), (tip.x, ends[2])):
                 points.append(some[crossed])
                 lefts.append(left[crossed])
                 rights.append(right[crossed])
-    return np.concatenate(points), np.concatenate(lefts), np.concatenate(rights)
+    return tuple(np.concatenate(part) for part in (points, lefts, rights, met, tips))  # type: ignore[return-value]

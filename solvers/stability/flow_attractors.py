@@ -283,9 +283,7 @@ def _classify(
     )  # fmt: skip
 
 
-def return_times(
-    samples: Array, start: Array, late: Array, cycles: NDArray[np.int64]
-) -> tuple[Array, Array]:
+def return_times(samples: Array, start: Array, late: Array, cycles: NDArray[np.int64]) -> tuple[Array, Array]:
     """After how many steps a cycle comes back to a sample, where it runs smoothly through it; else `late`.
 
     A maximum is flat, so its place is found to few digits. Of the samples of one cycle before `start`, that one is

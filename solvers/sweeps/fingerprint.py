@@ -1,16 +1,20 @@
 """Fingerprints: whether a function and its settings are still those that a store was begun with.
 
-A function counts with its text, its defaults, the values that it captured and whatever its code reaches by name:
-globals, functions and classes, attributes of modules, and what these reach in turn. Code of this package, of the
-standard library and of installed packages counts by name and version. What cannot be seen: what C extensions, files and
-other processes hold, and names that are looked up as text at run time (`getattr`, `globals()`).
+A function counts with its text, its defaults, its attributes, the values that it captured and whatever its code
+reaches by name: globals, functions and classes, attributes of modules (also of those that it imports itself), and what
+these reach in turn. Code of this package, of the standard library and of installed packages counts by name and version.
+What cannot be seen: what C extensions, files, environment variables and other processes hold, and names that are looked
+up as text at run time (`getattr`, `globals()`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import dis
 import functools
 import hashlib
+import importlib
+import importlib.util
 import inspect
 import pickle
 import sys
@@ -138,19 +142,21 @@ def _text(expression: Any) -> str:
         ) from None
 
 
-
-
 def _reached(thing: Any) -> Iterator[Any]:
     """What a function or a class of somebody's own is made of: text, defaults, and the values of the names in it."""
-    thing = inspect.unwrap(getattr(thing, "py_func", thing))  # of Numba's functions, what they were compiled from
-    module = str(getattr(thing, "__module__", None))
+    thing = getattr(thing, "py_func", thing)  # of Numba's functions, what they were compiled from
+    while not hasattr(thing, "__code__") and hasattr(thing, "__wrapped__"):  # as of functools.lru_cache
+        thing = thing.__wrapped__
+    code = getattr(thing, "__code__", None)
+    # A wrapper bears the module of what it wraps; its own is that of its globals.
+    module = thing.__globals__.get("__name__", "") if code else str(getattr(thing, "__module__", None))
     if _is_installed(module):
         yield _version(module)
+        yield getattr(thing, "__wrapped__", None)
         return
     try:
-        yield inspect.getsource(thing)
+        yield inspect.getsource(code or thing)
     except (OSError, TypeError):
-        code = getattr(thing, "__code__", None)
         yield [list(_as_code(code))] if code else ""
     if isinstance(thing, type):
         yield from (base for base in thing.__mro__[1:])
@@ -159,10 +165,12 @@ def _reached(thing: Any) -> Iterator[Any]:
                 yield name
                 yield next((getattr(member, a) for a in _WRAPPED if hasattr(member, a)), member)
         return
-    code = getattr(thing, "__code__", None)
     if code is None:
         return
     yield [thing.__defaults__, thing.__kwdefaults__]
+    for name, value in sorted(vars(thing).items()):
+        yield name
+        yield value
     for name, cell in zip(code.co_freevars, thing.__closure__ or (), strict=True):
         yield name
         yield cell.cell_contents if _is_filled(cell) else "nothing yet"
@@ -212,6 +220,29 @@ def _named(code: CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in sorted(attributes & names.keys()):
         yield name, names[name]
         yield from _of_module(name, names[name], sorted(attributes), 3)
+    for name in sorted({name for part in codes for name in _imported(part, names)}):
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            continue  # the work says so itself, or does without
+        yield name, module
+        yield from _of_module(name, module, sorted(attributes), 3)
+
+
+def _imported(code: CodeType, names: dict[str, Any]) -> Iterator[str]:
+    """Modules that code imports when it runs, with the packages that they are in."""
+    steps = list(dis.get_instructions(code))
+    for i, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            levels = steps[i - 2].argval if i >= 2 else 0
+            name = "." * (levels if isinstance(levels, int) else 0) + step.argval
+            if name.startswith("."):
+                try:
+                    name = importlib.util.resolve_name(name, names.get("__package__"))
+                except ImportError:
+                    continue
+            parts = name.split(".")
+            yield from (".".join(parts[: n + 1]) for n in range(len(parts)))
 
 
 def _of_module(name: str, value: Any, attributes: list[str], depth: int) -> Iterator[tuple[str, Any]]:

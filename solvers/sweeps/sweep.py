@@ -87,7 +87,8 @@ def sweep(
     version : str
         Of `work`, for the store. By default the text of `work` and all that it reaches tell whether it changed:
         globals, captured values, helpers and what these use, as far as they are Python and not of an installed package.
-        What C extensions, files and other processes hold cannot be seen: where it changes, change `version`.
+        What C extensions, files, environment variables and other processes hold, and names that are looked up as text
+        (`globals()["K"]`) cannot be seen: where these change, change `version`.
 
     Returns
     -------

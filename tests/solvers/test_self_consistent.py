@@ -210,5 +210,12 @@ def test_two_roots_of_a_reward_that_rises_and_falls() -> None:
     assert solved.highest_root.values[0] == pytest.approx(0.75)
     assert solved.highest_root.values[1] == pytest.approx(0.5 + np.sqrt(1e-7 / 8), rel=1e-9)
     assert [bool(s) for s in solved.status.values] == [True, True, False]
+    tip = self_consistent(RewardBalance(chain, "p", reward, 2.0, (0.01, 0.99)))
+    assert tip.roots.item() == 2 and tip.highest_root.item() == pytest.approx(0.5, abs=1e-7)
+    for bounds in ((0.25, 0.6), (0.1, 0.25), (0.75, 0.9), (0.6, 0.75)):  # a root at an end of the bounds is one
+        ends = self_consistent(RewardBalance(chain, "p", reward, 1.5, bounds))
+        below = 8 * bounds[0] * (1 - bounds[0]) < 1.5
+        assert ends.roots.item() == 1 + below
+        assert ends.highest_root.item() == pytest.approx(bounds[0] if bounds[0] in (0.25, 0.75) else bounds[1])
     with pytest.raises(ChainError, match="3 values of p"):
         self_consistent(RewardBalance(chain, "p", reward, 1.5, (0.01, 0.99)), throw=True)
