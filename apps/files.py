@@ -60,9 +60,13 @@ def beside(path: Path) -> Path:
     return next(name for name in names if not os.path.lexists(name))
 
 
+#: How names of NetCDF files end.
+NETCDF = (".nc", ".nc4", ".h5", ".netcdf")
+
+
 def check_netcdf_name(path: Path) -> None:
     """As `check_writable`; also refuses a suffix that promises another format."""
-    if path.suffix.lower() not in (".nc", ".nc4", ".h5", ".netcdf"):
+    if path.suffix.lower() not in NETCDF:
         raise OutputError(f"cannot write {path}: results are NetCDF; give a name that ends in .nc")
     check_writable(path)
 

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from tcpdynamics.errors import OutputError, shown, suggestion
 
 from .. import packet_outputs as outputs
-from ..files import beside, marked, settings_mark, write_netcdf
+from ..files import NETCDF, beside, marked, settings_mark, write_netcdf
 from ..overrides import grid_of, key_of, override
 from .options import force_option, note, wrote
 from .progress import progress_line
@@ -270,6 +270,11 @@ def _by_kind(
     for path in output:
         suffix = path.suffix.lower()
         kind = suffix if suffix in (".csv", ".html") else ".nc"
+        if kind == ".nc" and suffix not in NETCDF:
+            raise OutputError(
+                f"cannot write {path}: of one run there is a result (.nc), a table of its segments (.csv) and a page of "
+                "figures (.html); give a name that ends so"
+            )
         if kinds[kind] is not None:
             raise OutputError(f"cannot write {path}: {kinds[kind]} has the same content; give one of them")
         kinds[kind] = path

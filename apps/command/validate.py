@@ -245,14 +245,14 @@ def _print_verdicts(result: xr.Dataset) -> None:
         "Total-variation distance between packets sent per epoch, simulated and predicted. Verdicts by the "
         f"{result.attrs['verdicts']}"
     )
-    click.echo(f"{'link':12s} {'chain':22s}" + "".join(f"{f'{n} flows':>15s}" for n in result.flows.values))
+    click.echo(f"{'link':12s} {'chain':22s}" + "".join(f"{f'{n} flows':>16s}" for n in result.flows.values))
     for link in result.link.values:
         loss = result.loss.sel(link=link).values
-        click.echo(f"{link:12s} {'(measured loss)':22s}" + "".join(f"{p:15.3f}" for p in loss))
+        click.echo(f"{link:12s} {'(measured loss)':22s}" + "".join(f"{p:16.3f}" for p in loss))
         for chain in result.chain.values:
             part = result.sel(link=link, chain=chain)
             cells = zip(part.distance.values, part.verdict.values, strict=True)
-            click.echo(f"{'':12s} {chain:22s}" + "".join(f"{f'{d:.3f} {v}':>15s}" for d, v in cells))
+            click.echo(f"{'':12s} {chain:22s}" + "".join(f"{f'{d:.3f} {v}':>16s}" for d, v in cells))
 
 
 @validate.command("ns2")

@@ -151,7 +151,7 @@ def check_same(path: Path, attrs: Mapping[str, Any], header: Header) -> dict[str
     for what, theirs, ours in pairs:
         if theirs != ours:
             raise StoreError(
-                f"{path} holds another sweep: its {what} is {_said(theirs)}, this one's is "
+                f"{path} holds another sweep: its {what} {'are' if what == 'dimensions' else 'is'} {_said(theirs)}, this one's is "
                 f"{_said(ours)}; give another name"
             )
     for attribute, what in (("parameters", "parameter"), ("settings", "setting")):

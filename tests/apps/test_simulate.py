@@ -201,7 +201,7 @@ def test_set_is_what_a_changed_file_is(small: str, tmp_path: Path) -> None:
         (["--trace", "no/such/folder/x.csv"], "does not exist"),
         (["--trace", "x.txt"], "ends in .csv"),
         (["--plot", "x.png"], "ends in .html"),
-        (["--output", "x.png"], "ends in .nc"),
+        (["--output", "x.png"], "a page of figures (.html)"),
         (["--output", "x.csv", "--trace", "y.csv"], "has the same content"),
         (["--precision", "2%", "--until", "2%"], "the former name of --precision"),
     ],

@@ -194,7 +194,9 @@ def cells(scenario: Scenario, run: Run) -> list[Cell]:
             timed = np.maximum(run.counts[mine, k.TIMED], 1)
             rtt = np.maximum(run.sums[mine, k.RTT_SUM] / timed, run.base_rtt[mine])
             uneven, sure = unevenness(run.arrived[mine], rtt)
-            if run.dropped[mine].sum() > CROWDED * run.arrived[mine].sum():
+            lost = run.dropped[mine].sum()
+            full = lost > 0 or run.sim.links["marked"].any()  # a queue that is never full keeps nobody out
+            if not full or lost > CROWDED * run.arrived[mine].sum():
                 uneven, sure = 0.0, 0.0
             alike.append(Cell(mine, spread, certain, float(jain(goodput)), uneven, sure))
     return alike

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 FORBID = {"extra": "forbid"}
 
-#: Longest delay [s], lowest rate [bit/s] and largest buffer [packets] that pass without a word.
-DELAY, RATE, BUFFER = 10.0, 1e3, 1_000_000
+#: Longest delay and random delay [s], lowest rate [bit/s] and largest buffer [packets] that pass without a word.
+DELAY, WAIT, RATE, BUFFER = 10.0, 1.0, 1e3, 1_000_000
 
 
 def in_unit(unit: str, **options: Any) -> Any:
@@ -78,8 +78,8 @@ def _unusual_values(scenario: Scenario) -> Iterator[str]:
     for index, group in enumerate(scenario.flows):
         place = f"flows.{index}" if len(scenario.flows) > 1 else "flows"
         yield from _long(f"{place}.rtt", max(group.rtts()))
-        yield from _long(f"{place}.jitter", group.jitter or 0.0)
-        yield from _long(f"{place}.overhead", group.overhead)
+        yield from _long(f"{place}.jitter", group.jitter or 0.0, WAIT)
+        yield from _long(f"{place}.overhead", group.overhead, WAIT)
         if group.rate is not None:
             yield from _slow(f"{place}.rate", group.rate)
     smallest = min(group.packet_size for group in scenario.flows)
@@ -92,14 +92,14 @@ def _unusual_values(scenario: Scenario) -> Iterator[str]:
     for link in scenario.links:
         at = f" of link {bare(link.name)}"
         yield from _long(f"links.delay{at}", link.delay)
-        yield from _long(f"links.jitter{at}", link.jitter)
+        yield from _long(f"links.jitter{at}", link.jitter, WAIT)
         if link.rate is not None:
             yield from _slow(f"links.rate{at}", link.rate)
         yield from _large(f"links.buffer{at}", link.buffer)
 
 
-def _long(key: str, seconds: float) -> Iterator[str]:
-    if seconds > DELAY:
+def _long(key: str, seconds: float, most: float = DELAY) -> Iterator[str]:
+    if seconds > most:
         yield f"{key} = {seconds:g} is {seconds:g} s; did you mean {seconds:g} ms = {seconds / 1e3:g}?"
 
 
