@@ -119,7 +119,8 @@ class Explanation:
             *([f"  blocks      {self.blocks_done:,} of {self.blocks:,}"] if self.blocks else []),
             *([f"  damaged     {len(self.damaged):,} blocks", *damaged] if self.damaged else []),
             f"  size        {self.bytes:,} bytes",
-            f"  verified    {'yes: every byte agrees with its hash' if self.verified else 'no (--verify reads every byte)'}",
+            "  verified    "
+            + ("yes: every byte agrees with its hash" if self.verified else "no (--verify reads every byte)"),
             "  parameters",
             *(f"    {name} = {text}" for name, text in self.parameters.items()),
             "  variables",

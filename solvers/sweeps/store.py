@@ -150,9 +150,10 @@ def check_same(path: Path, attrs: Mapping[str, Any], header: Header) -> dict[str
     ]
     for what, theirs, ours in pairs:
         if theirs != ours:
+            be = "are" if what == "dimensions" else "is"
             raise StoreError(
-                f"{path} holds another sweep: its {what} {'are' if what == 'dimensions' else 'is'} {_said(theirs)}, this one's is "
-                f"{_said(ours)}; give another name"
+                f"{path} holds another sweep: its {what} {be} {_said(theirs)}, this one's {be} {_said(ours)}; give "
+                "another name"
             )
     for attribute, what in (("parameters", "parameter"), ("settings", "setting")):
         other = _differing(attrs.get(attribute), header.about.get(attribute))
