@@ -46,9 +46,10 @@ def write_whole(path: Path, content: Iterable[Buffer]) -> None:
 
 
 def _mode(path: Path) -> int:
-    """Who may read and write the file there; of a new one, what the user's mask leaves."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
+    """Who may read and write the file there; of a part, the file that it stands beside; else what the mask leaves."""
+    for place in (path, path.with_name(re.sub(r"\.part\d*(\.\w+)$", r"\1", path.name))):
+        if place.exists():
+            return stat.S_IMODE(place.stat().st_mode)
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

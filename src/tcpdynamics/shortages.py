@@ -10,7 +10,7 @@ import errno
 #: What runs out where a library cannot be loaded, by the words of the system's loader.
 _LOADERS = ("failed to map segment", "cannot allocate", "find/load shared object", "cannot open shared object")
 #: Bytes that loading the libraries takes; with less, some of them abort the process, or wait for ever.
-LEAST_MEMORY = 6e8
+LEAST_MEMORY = 8e8
 #: Of writing to standard output: nobody reads, no room, closed.
 _OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG)
 

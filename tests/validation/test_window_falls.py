@@ -184,3 +184,15 @@ def test_no_window_of_several_routes_opens_at_a_loss(rules: str, acks: str) -> N
     )
     assert int(run.timeouts.sum()) > 3 and int(run.fast_recoveries.sum()) > 3
     assert np.diff(run.window_cwnd.values).max() <= 5.0
+
+
+@pytest.mark.parametrize(("rate", "buffer", "queue"), [(3e6, 20, "red"), (3e6, 20, "codel"), (1e7, 100, "codel")])
+@pytest.mark.parametrize("sender", FOUR)
+def test_a_mark_on_the_acknowledgement_that_ends_a_recovery(rate: float, buffer: int, queue: str, sender: str) -> None:
+    """Eleven flows on a link that marks and loses."""
+    flows = Flows(11, sender, "rfc", ecn=True, rtt=(0.02, 0.2), window_limit=1000)
+    link = Bottleneck(rate, buffer, queue=queue)
+    record = Record(sends=True, receives=True, windows=0.0)
+    for seed in range(2):
+        run = check(Scenario((flows,), link, 15.0, 1.0, seed=seed, record=record))
+    assert run.link_marked.sum() > 10 and run.dropped.sum() > 10

@@ -87,7 +87,7 @@ def on_mark(w: Any, f: Any, ack: Any) -> None:
             back_off(f)
         else:
             f.ecn_backoff = 1
-        reduce_on_mark(w, f, reno.on_loss_ns2, LEAST)
+        reduce_on_mark(w, f, reno.on_loss_ns2, LEAST, f.cwnd + f.inflation)  # half of both
 
 
 @inlined
@@ -262,7 +262,7 @@ def on_duplicates(w: Any, f: Any, i: Any) -> None:
         f.recovery = 1
         f.scan = max(f.scan, f.una + 1)
     if not answered:
-        reduce_on_loss(w, f, reno.on_loss_ns2, LEAST)
+        reduce_on_loss(w, f, reno.on_loss_ns2, LEAST, f.cwnd + f.inflation)
     elif f.algorithm == k.TAHOE:
         f.cwnd = 1.0
         f.answered = 1

@@ -90,7 +90,8 @@ def on_mark(w: Any, f: Any, ack: Any) -> None:
     Up to `recover` the window has fallen for a loss of the same data.
     """
     if ack > f.answered_until and ack - 1 > f.recover:
-        reduce_on_mark(w, f, reno.on_loss, 1.0)
+        # This may be the acknowledgement that ends a recovery: what is outstanding is still all of the window before.
+        reduce_on_mark(w, f, reno.on_loss, 1.0, f.cwnd)
         f.answered_until = f.top
 
 
@@ -225,7 +226,7 @@ def enter_recovery(w: Any, f: Any, i: Any) -> None:
         return
     at.counts(w)[i, k.RECOVERIES] += 1
     if f.una >= f.answered_until:  # else the window has fallen for a mark of the same window of data
-        reduce_on_loss(w, f, reno.on_loss, 1.0)
+        reduce_on_loss(w, f, reno.on_loss, 1.0, f.cwnd)
     f.recover = f.top - 1
     f.action = k.AFTER_DUPACK
     f.limited_sent = 0

@@ -71,30 +71,29 @@ def grow(w: Any, f: Any, acked: Any, default: Any) -> None:
 
 
 @inlined
-def reduce_on_loss(w: Any, f: Any, default: Any, least: Any) -> None:
-    """A loss found by duplicates: new ssthresh and cwnd. What limited transmit sent is not in flight.
+def reduce_on_loss(w: Any, f: Any, default: Any, least: Any, most: Any) -> None:
+    """A loss found by duplicates: new ssthresh and cwnd, `most` at most. What limited transmit sent is not in flight.
 
     ns-2 lets the window fall below one segment, its `least`: a handshake that was sent several times brings duplicates.
     """
-    _reduce(w, f, ON_LOSS, default, least)
+    _reduce(w, f, ON_LOSS, default, least, most)
     if f.algorithm == TAHOE:
         f.cwnd = 1.0
 
 
 @inlined
-def reduce_on_mark(w: Any, f: Any, default: Any, least: Any) -> None:
+def reduce_on_mark(w: Any, f: Any, default: Any, least: Any, most: Any) -> None:
     """An acknowledgement echoes a mark, the first of a window: the rule's hook, or what it does at a loss.
 
     ns-2 lets the window fall below one segment here, too: nothing is sent then until the timer expires.
     """
-    _reduce(w, f, ON_MARK if at.rules(w)[f.rule, ON_MARK] else ON_LOSS, default, least)
+    _reduce(w, f, ON_MARK if at.rules(w)[f.rule, ON_MARK] else ON_LOSS, default, least, most)
 
 
 @inlined
-def _reduce(w: Any, f: Any, hook: Any, default: Any, least: Any) -> None:
+def _reduce(w: Any, f: Any, hook: Any, default: Any, least: Any, most: Any) -> None:
     address = at.rules(w)[f.rule, hook]
     f.flight = f.top - f.una - f.limited_sent
-    most = f.cwnd + f.inflation  # ns-2 takes half of both
     if address:
         _call(address, f, w.now)
     else:
