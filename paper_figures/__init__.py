@@ -13,12 +13,13 @@ Examples
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from .papers import all_findings as all_findings
+from .papers import get_finding as get_finding
 
 if TYPE_CHECKING:
     from .deciding import Decision
-    from .findings import Finding
     from .ledger import Claim
     from .registry import PaperFigure
 
@@ -59,34 +60,3 @@ def decide(claim: str, setting: str = "quick") -> Decision:
     from . import deciding, ledger
 
     return deciding.decide(ledger.get_claim(claim), setting)
-
-
-def all_findings() -> dict[str, Finding]:
-    """What solving our models says about statements of the papers, by name, such as "logistic.eq9"; calling one solves.
-
-    Examples
-    --------
-    >>> all_findings()["sub_packet.idle_time"].where
-    'eq. (8)'
-    """
-    from .registry import PAPERS
-
-    modules = [import_module(f".{paper}.findings", __package__) for paper in PAPERS]
-    return {one.name: one for module in modules for one in module.FINDINGS}
-
-
-def get_finding(name: str) -> Finding:
-    """The finding of that name.
-
-    Raises
-    ------
-    DomainError
-        There is none; the message names one that is close.
-    """
-    from tcpdynamics.errors import DomainError, shown, suggestion
-
-    known = all_findings()
-    name = name.replace("-", "_")
-    if name not in known:
-        raise DomainError(f"there is no finding {shown(name)}{suggestion(name, tuple(known))}")
-    return known[name]

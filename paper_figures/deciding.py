@@ -18,6 +18,7 @@ from . import rules
 from .experiments import get_experiment, partly, run
 from .findings import Answer
 from .ledger import MODEL, Claim
+from .papers import get_finding
 from .rules import Interval
 
 if TYPE_CHECKING:
@@ -223,8 +224,6 @@ def solved(name: str) -> Answer:
 
 def solve(name: str) -> Answer:
     """Solve a finding."""
-    from . import get_finding
-
     return get_finding(name)()
 
 

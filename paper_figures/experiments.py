@@ -25,6 +25,8 @@ import xarray as xr
 from tcpdynamics import __version__
 from tcpdynamics.errors import DomainError, Ns2Error, ScenarioError, shown, suggestion
 
+from .papers import PAPERS
+
 if TYPE_CHECKING:
     from tcpdynamics.validation.packet import Scenario
 
@@ -171,8 +173,6 @@ def experiments() -> dict[str, Experiment]:
     >>> experiments()["leap.star"].scenario
     'star.toml'
     """
-    from .registry import PAPERS
-
     modules = [import_module(f".{paper}.experiments", __package__) for paper in PAPERS]
     return {one.name: one for module in modules for one in module.EXPERIMENTS}
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tcpdynamics.errors import DomainError, shown, suggestion
 
+from .papers import PAPERS
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import xarray as xr
-
-#: The papers, in the order of pages: each a folder with modules `experiments`, `findings`, `figures` and `values`.
-PAPERS = ("sub_packet", "logistic", "t_refwa", "leap", "mtcp")
 
 Draw = TypeVar("Draw", bound="Callable[[Any], go.Figure]")
 

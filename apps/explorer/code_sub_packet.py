@@ -38,6 +38,11 @@ def loss_limit(kind: str) -> float:
     return float(next(row["high"] for row in describe(CHAINS[kind]) if row["name"] == "loss"))
 
 
+def chain_model(kind: str, values: Values, loss: Any, base_timeout: Any) -> Any:
+    shape = {k: int(values[k]) for k in SHAPES[kind]}
+    return CHAINS[kind](loss=loss, base_timeout=base_timeout, **shape)
+
+
 def link_of(values: Values) -> SharedLink:
     """The link that the users share."""
     shape: dict[str, Any] = {k: int(values[k]) for k in SHAPES["exact"]}

@@ -130,7 +130,7 @@ def predictions(values: Mapping[str, Any], loss: Any) -> dict[str, Any]:
 
     from tcpdynamics.solvers import stationary
 
-    from .pages.p1_sub_packet import CHAINS, chain_model, loss_limit
+    from .code_sub_packet import CHAINS, chain_model, loss_limit
 
     laws = {}
     for kind in CHAINS:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
-from tcpdynamics.validation.packet.phases import CERTAIN, PIECES, SPREAD, jain, persistence
+from tcpdynamics.validation.packet.phases import CERTAIN, SPREAD, jain, persistence
+from tcpdynamics.validation.packet.run_record import PIECES
 from tcpdynamics.validation.packet.scenario import topologies
 
 TIMES = {"duration": 150.0, "warm_up": 30.0, "epoch": 0.4}

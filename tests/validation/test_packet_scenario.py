@@ -22,7 +22,7 @@ from tcpdynamics.validation.packet import (
     replicate,
     simulate,
 )
-from tcpdynamics.validation.packet.scenario import fields, topologies
+from tcpdynamics.validation.packet.scenario import topologies, unusual
 
 GOOD = {
     "name": "small",
@@ -498,7 +498,7 @@ def test_what_cannot_do_anything_is_warned_of(bottleneck, flow, says):
         {"bottleneck": {"rate": "1Mbit/s", **bottleneck}, "flows": [{"rtt": 0.1, **flow}]}
     )
     with pytest.warns(UserWarning, match=says):
-        fields.warn_of_unusual_values(scenario)
+        unusual.warn_of_unusual_values(scenario)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,37 +18,13 @@ from .epochs import Checkpoint, base_rtts, close_epochs, set_epochs, take_checkp
 from .kernel import loop
 from .kernel import records as k
 from .kernel.views import bind
-from .phases import PIECES
+from .run_record import PIECES, Run
 from .scenario.scenario import Scenario, refuse_above
 from .setup import add_events, build
 
 _PATIENCE = 0.1  # seconds between two looks at the keyboard
 _BUDGET = 1_000_000  # most events between them: what is slow from one event to the next is noticed in time
 _SETTLING = 0.5  # seconds that a stopped run may take to catch up with what it has counted ahead
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """Raw outcome of a run (N flows, L links); `counts`, `sums`, `levels`, `links` are of the measured part.
-
-    `totals`, `counts` : (N, records.COUNTS). `sums` : (N, records.SUMS) seconds. `in_flight` : (N,) data packets
-    under way at the end. `arrived`, `dropped` : (N, phases.PIECES) data packets at the first link of their way, lost
-    on any, in equal pieces of the measured part. `links` : name -> (L,) array. `stopped` : simulated time reached [s].
-    """
-
-    sim: k.Sim
-    totals: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    levels: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    arrived: NDArray[np.int64]
-    dropped: NDArray[np.int64]
-    in_flight: NDArray[np.int64]
-    epoch: NDArray[np.float64]
-    base_rtt: NDArray[np.float64]
-    links: dict[str, NDArray[Any]]
-    stopped: float
-    interrupted: bool
 
 
 def execute(

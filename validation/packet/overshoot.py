@@ -18,7 +18,7 @@ from .kernel import records as k
 from .scenario.scenario import Scenario
 
 if TYPE_CHECKING:
-    from .engine import Run
+    from .run_record import Run
 
 #: Timeouts of one flow that repeat, and the utilisation below which they cost much.
 MANY, IDLE = 10, 0.7

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,10 @@ from numpy.typing import NDArray
 from tcpdynamics.errors import bare
 
 from .kernel import records as k
+from .run_record import Run
 from .scenario.flows import Flows
 from .scenario.scenario import Scenario
 
-if TYPE_CHECKING:
-    from .engine import Run
-
-#: Equal pieces of the measured part; losses that chance deals out are independent between them.
-PIECES = 8
 #: Warn where loss ratios of alike flows differ for good by more than this share of their mean, and by so many standard
 #: errors. Measured: 0.35 to 0.8 where flows are in step; below 0.16 with random sends, 0.02 with independent losses.
 SPREAD, CERTAIN = 0.25, 4.0

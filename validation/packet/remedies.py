@@ -6,9 +6,10 @@ import dataclasses
 
 import numpy as np
 
-from .engine import Run, execute
+from .engine import execute
 from .kernel import records as k
 from .phases import cells, jain
+from .run_record import Run
 from .scenario.scenario import Scenario
 
 #: Random delay that is tried: so many sending times of the largest packet at the busiest link.

@@ -11,7 +11,6 @@ import xarray as xr
 
 from tcpdynamics import __version__
 
-from .engine import Run
 from .epochs import integral
 from .kernel import changes
 from .kernel import records as k
@@ -20,6 +19,7 @@ from .kernel.queues import MECHANISMS
 from .kernel.routers import ROUTERS
 from .overshoot import overshoot_warning
 from .phases import jain, phase_warning
+from .run_record import Run
 from .scenario.scenario import Scenario
 from .users import of_users, transferred_before
 

@@ -15,13 +15,14 @@ import xarray as xr
 
 from tcpdynamics.errors import ScenarioError, check
 
-from .engine import Run, execute
+from .engine import execute
 from .phases import is_of_phases
 from .remedies import measured_remedy
 from .result import dataset
-from .scenario.fields import warn_of_unusual_values
+from .run_record import Run
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario
+from .scenario.unusual import warn_of_unusual_values
 
 
 class Interrupted(KeyboardInterrupt):

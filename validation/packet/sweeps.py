@@ -32,9 +32,9 @@ from .measures import MEASURES, OF_GROUPS, check_quantities, measure
 from .result import table
 from .run import _once, seeds_of
 from .scenario.changes import WORDS, changed, check_keys, put, unit_of
-from .scenario.fields import warn_of_unusual_values
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario, parse_scenario
+from .scenario.unusual import warn_of_unusual_values
 
 #: Scenarios of one sweep; each is made and checked before the first is simulated.
 MAX_SCENARIOS = 20_000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.models.model import Model
 from tcpdynamics.models.parameters import Number, parameter, setting
 from tcpdynamics.solvers.problems import MarkovChain, Reward
+from tcpdynamics.solvers.problems.numbers import dimensions
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -259,7 +260,35 @@ class Sender(Model):
         return self.compiled().observe(result, self._parameters())
 
     def observe_along(self) -> xr.Dataset:
-        """The same at each of a million loss rates, in a second or so; see `along.observe_along`."""
+        """The same at each of a million loss rates, without the law, in a second or so; see `along.observe_along`.
+
+        Raises
+        ------
+        DomainError
+            More than one loss is an array, or `loss` is none.
+
+        Examples
+        --------
+        >>> many = Sender(sender="tahoe", rules="rfc", window=2, loss=np.linspace(0.01, 0.5, 100_000))
+        >>> counted = many.observe_along()
+        >>> counted.sent.shape, counted.sent.values[18367].round(4).tolist()
+        ((100000, 3), [0.2119, 0.1824, 0.6057])
+        """
+        from tcpdynamics.solvers import stationary
+        from tcpdynamics.solvers.results import provenance
+
         from .along import observe_along
 
-        return observe_along(self)
+        def solved(model: Sender) -> xr.Dataset:
+            return model.observe(stationary(model.chain(), throw=True))
+
+        others = [x for x in (self.retransmission_loss, self.ack_loss) if x is not None]
+        if dimensions(self.loss) != 1 or any(dimensions(x) for x in others):
+            raise DomainError(
+                "loss must be the only array where a chain is followed along it; sweep the other losses in a loop"
+            )
+        loss: Any = self.chain().parameters["p"]  # labelled by `Model`
+        if float(loss.min()) == float(loss.max()):
+            return solved(self)
+        made_of = provenance(self.chain(), "stationary")
+        return observe_along(lambda p: solved(replace(self, loss=p)), loss, made_of)

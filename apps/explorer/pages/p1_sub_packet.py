@@ -26,7 +26,7 @@ from .. import code_sub_packet as code
 from .. import sub_packet_sender as the_sender
 from ..code_sub_packet import CHAINS as CHAINS
 from ..code_sub_packet import LINK as LINK
-from ..code_sub_packet import LONG, SHORT, SLIDER, STEP
+from ..code_sub_packet import LONG, SHORT, SLIDER, STEP, chain_model
 from ..code_sub_packet import SHAPES as SHAPES
 from ..code_sub_packet import link_of as link_of
 from ..code_sub_packet import loss_limit as loss_limit
@@ -55,11 +55,6 @@ HOLDS: tuple[tuple[str, str, str], ...] = (
      "chain nowhere (0.13 to 0.18). m = 3: on a link with round-trip times spread by 5 % the exact chain is 0.05 to "
      "0.12 from the packets, within 0.1 at 6 of 8 loads. m = 1: not measured."),
 )  # fmt: skip
-
-
-def chain_model(kind: str, values: Values, loss: Any, base_timeout: Any) -> Any:
-    shape = {k: int(values[k]) for k in SHAPES[kind]}
-    return CHAINS[kind](loss=loss, base_timeout=base_timeout, **shape)
 
 
 def _observed(kind: str, values: Values) -> tuple[Program, tuple[str, ...], dict[str, Any]]:
