@@ -219,8 +219,8 @@ def traces(folder: Path) -> None:
     """Each data segment sent in the ready scenarios, and all that is counted; 100 s of each at most."""
     from tcpdynamics.validation.packet import Record, load_scenario, ready_scenarios, simulate
 
-    for name in ready_scenarios():
-        scenario = load_scenario(name)
+    for name, path in ready_scenarios().items():
+        scenario = load_scenario(path)
         short = min(scenario.duration, 100.0)
         changes: dict[str, Any] = {"duration": short, "warm_up": min(scenario.warm_up, short / 2)}
         run = simulate(dataclasses.replace(scenario, record=Record(sends=True), **changes))
