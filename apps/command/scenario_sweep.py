@@ -298,13 +298,13 @@ def _warn(result: xr.Dataset, count: int) -> None:
 def complete_setting(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Keys of the scenario that is named, and the words that a key takes."""
     from tcpdynamics.validation.packet import ready_scenarios
-    from tcpdynamics.validation.packet.scenario.changes import WORDS, keys_of
+    from tcpdynamics.validation.packet.scenario.changes import keys_of, words_of
     from tcpdynamics.validation.packet.scenario.toml import load_table
 
     key, equals, value = incomplete.partition("=")
     if equals:
         before, comma, word = value.rpartition(",")
-        words = [w for w in WORDS.get(key.rpartition(".")[2], ()) if w.startswith(word)]
+        words = [w for w in words_of(key) if w.startswith(word)]
         return [CompletionItem(f"{key}={before}{comma}{w}") for w in words]
     named = str(ctx.params.get("scenario") or "")
     try:

@@ -1,11 +1,10 @@
 """A scenario as a form: the keys that `simulate --set` knows, each with its value, unit and meaning.
 
-Units come from the fields of the scenario's records, meanings and words to choose from out of their docstrings.
+Units, meanings and words to choose from are those of the records' keys; of topologies, of their functions.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import re
@@ -16,6 +15,7 @@ from typing import Any
 from tcpdynamics.errors import InputError, ScenarioError, shown
 from tcpdynamics.validation.packet.scenario import topologies
 from tcpdynamics.validation.packet.scenario.drops_and_records import Drop
+from tcpdynamics.validation.packet.scenario.fields import keys as keys_of
 from tcpdynamics.validation.packet.scenario.flows import Flows
 from tcpdynamics.validation.packet.scenario.link import Bottleneck, Link
 from tcpdynamics.validation.packet.scenario.scenario import Scenario
@@ -46,43 +46,34 @@ def keys() -> dict[str, list[dict[str, Any]]]:
     >>> [k for k in keys()["bottleneck"] if k["key"] == "rate"]
     [{'key': 'rate', 'unit': 'bit/s', 'meaning': 'Line rate, > 0.', 'choices': []}]
     """
-    known = {}
-    for name, part in _PARTS.items():
-        about = _attributes(part)
-        known[name or _RUN] = [
-            _key(f.name, f.metadata.get("unit", ""), about)
-            for f in dataclasses.fields(part)
-            if name or f.name not in _ELSEWHERE
-        ]
+    forms = {
+        name or _RUN: [_key(n, about) for n, about in keys_of(part) if name or n not in _ELSEWHERE]
+        for name, part in _PARTS.items()
+    }
     for kind, make in topologies.KINDS.items():
-        about = _attributes(make)
-        known[f"topology {kind}"] = [
-            _key(key, topologies.UNITS.get(key, ""), about) for key in inspect.signature(make).parameters
+        meanings = _meanings(make)
+        forms[f"topology {kind}"] = [
+            _key(key, {"unit": topologies.UNITS.get(key, "").replace("packets", ""), "meaning": meanings[key]})
+            for key in inspect.signature(make).parameters
         ]
-    return known
+    return forms
 
 
-def _key(name: str, unit: str, about: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    kind, meaning = about.get(name, ("", ""))
-    choices = re.findall(r'"([^"]+)"', kind) if kind.startswith("{") else []
-    if kind.split(",")[0] == "bool":
-        choices = ["true", "false"]
-    if unit:
-        meaning = meaning.replace(f" [{unit}]", "")
-    return {"key": name, "unit": "" if unit == "1" else unit, "meaning": meaning, "choices": choices}
+def _key(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What a form says of a key: the first sentence of its meaning, without the unit that stands beside it."""
+    choices = ["true", "false"] if about.get("truth") else list(about.get("choices", ()))
+    unit = about["unit"].removeprefix("1")
+    words = re.sub(r"[`*]", "", about["meaning"])
+    first = re.match(r".*?\.(?= [A-Z]|$)", words)
+    meaning = (first[0] if first else words).replace(f" [{about['unit']}]", "")
+    return {"key": name, "unit": unit, "meaning": meaning, "choices": choices}
 
 
-def _attributes(part: Any) -> dict[str, tuple[str, str]]:
-    """Name -> its type and its meaning's first sentence, from a docstring in NumPy's style."""
-    about: dict[str, tuple[str, str]] = {}
-    text = inspect.getdoc(part) or ""
-    section = re.search(r"^(?:Attributes|Parameters)\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", text, re.S | re.M)
-    for entry in re.finditer(r"^(\w[\w, ]*?) : (.*)\n((?:    .*\n?)*)", section[1] if section else "", re.M):
-        words = re.sub(r"[`*]", "", " ".join(entry[3].split()))
-        first = re.match(r".*?\.(?= [A-Z]|$)", words)
-        for name in entry[1].split(", "):
-            about[name] = (entry[2], first[0] if first else words)
-    return about
+def _meanings(make: Any) -> dict[str, str]:
+    """Argument -> its meaning, from a function's docstring in NumPy's style."""
+    text = inspect.getdoc(make) or ""
+    entries = re.finditer(r"^(\w+) : .*\n((?:    .*\n?)*)", text, re.M)
+    return {entry[1]: " ".join(entry[2].split()) for entry in entries}
 
 
 def groups_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ from tcpdynamics.validation.packet.kernel.queues import DISCIPLINES
 from tcpdynamics.validation.packet.kernel.records import FLOW
 from tcpdynamics.validation.packet.kernel.routers import ROUTERS
 from tcpdynamics.validation.packet.scenario import topologies
+from tcpdynamics.validation.packet.scenario.fields import keys as keys_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -214,12 +215,12 @@ def test_every_key_is_described(part):
 
 
 def test_units_are_those_that_are_read():
-    names = {"s": "s", "bit/s": "bit/s", "B": "byte", "1": "1"}
-    for part in (Bottleneck, Link, Flows):
-        units = {field.name: field.metadata.get("unit") for field in dataclasses.fields(part)}
+    names = {"s": "s", "bit/s": "bit/s", "B": "byte", "1": "1", "packets": "packets", "1/s": "1/s"}
+    for part in (Scenario, Bottleneck, Link, Flows, Record):
+        units = {name: about["counts"] for name, about in keys_of(part)}
         for keys, unit, *_ in rows(SECTIONS[part]):
             for key in re.findall(r"`(\w+)`", keys):
-                if units[key]:
+                if units.get(key) and "as of a link" not in unit:
                     assert unit == names[units[key]], key
 
 

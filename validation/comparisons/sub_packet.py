@@ -41,7 +41,7 @@ from tcpdynamics.solvers import self_consistent, stationary, windowed
 from tcpdynamics.solvers.problems import DomainError
 
 from ..packet import Bottleneck, Flows, Scenario, replicate
-from ..packet.scenario.fields import in_unit, read_texts
+from ..packet.scenario.fields import key, read_texts
 from ..statistics import law_distance, mean_interval
 from .comparison import Comparison, Verdict, check_length, grade_distance
 
@@ -149,19 +149,19 @@ class SubPacketChainVsPackets(Comparison):
     )
 
     flows: Sequence[int] = (20, 40, 60, 80, 100, 150, 200, 300)
-    rate: float = in_unit("bit/s", default=1e6)
-    base_rtt: float | tuple[float, float] = in_unit("s", default=0.2)
+    rate: float = key(1e6, unit="bit/s")
+    base_rtt: float | tuple[float, float] = key(0.2, unit="s")
     buffer: int = 50
-    packet_size: int = in_unit("B", default=500)
+    packet_size: int = key(500, unit="B")
     sender: str = "sack"
-    duration: float = in_unit("s", default=5000.0)
-    warm_up: float = in_unit("s", default=200.0)
+    duration: float = key(5000.0, unit="s")
+    warm_up: float = key(200.0, unit="s")
     replications: int = 8
     seed: int = 1
-    slice: float = in_unit("s", default=20.0)
+    slice: float = key(20.0, unit="s")
     w_max: int = 6
     base_timeout: float = 2.0
-    retransmission_loss: float | None = in_unit("1", default=None)
+    retransmission_loss: float | None = key(None, unit="1")
     early_retransmit: bool = False
     suffix_losses: bool = False
     stages: int = 3

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tcpdynamics.errors import ScenarioError
 from tcpdynamics.quantities import numbered
 
-from ..packet.scenario.flows import Flows
+from ..packet.scenario.fields import refused_by
+from ..packet.scenario.flows import NOT_IN_LINUX, Flows
 from ..packet.scenario.scenario import Scenario
 from .switches import SENDERS
 
@@ -17,8 +18,6 @@ HEADERS = 14 + 20 + 20
 LEAST_PACKET, MOST_PACKET = HEADERS + 88, HEADERS + 32_767
 #: Addresses tell so many flows apart.
 MOST_FLOWS = 2**20
-#: Key of `Flows` for rule book "linux" -> the switch of the same thing in Linux itself.
-SWITCH = {"loss_probes": "tlp", "frto": "frto"}
 
 
 def refuse(scenario: Scenario) -> None:
@@ -47,30 +46,15 @@ def _refusals(group: Flows) -> Iterator[str]:
         )
     if group.routes:
         yield from _refusals_of_routes(group)
-    has_not = {
-        "leap": group.leap, "think": group.think is not None, "pool": group.pool is not None,
-        "overhead": group.overhead, "priority": group.priority,
-        "clock_phase": group.clock_phase is not None, "timer_granularity": group.timer_granularity is not None,
-        "initial_rto": group.initial_rto is not None, "router_aware": group.router_aware,
-    }  # fmt: skip
-    for key, given in has_not.items():
-        if given:
-            yield f"flows.{key}: Linux has no such thing, or not translated; leave it out"
+    yield from refused_by("linux", group, "flows.")
+    if group.router_aware:
+        yield f"flows.router_aware: {NOT_IN_LINUX}"
     if group.handshake is False:
         yield "flows.handshake = false: Linux always begins with one; leave it out"
     if not group.limited_transmit:
         yield "flows.limited_transmit = false: Linux always does; leave it out"
     if group.window_limit < 2:
         yield "flows.window_limit = 1: Linux's receivers advertise more; take 2 or more"
-    if group.timestamps:
-        yield "flows.timestamps: all hosts of Linux have them or none; set them in LinuxSwitches"
-    for key in ("loss_probes", "frto"):
-        if getattr(group, key):
-            yield f"flows.{key}: it is the simulator's; Linux's own is switched by {SWITCH[key]} of LinuxSwitches"
-    if group.ack_size != Flows().ack_size:
-        yield "flows.ack_size: Linux's acknowledgements have 54 bytes and their options; leave it out"
-    if group.reorder:
-        yield "flows.reorder: in Linux no jitter lets packets overtake; leave it out"
     if group.sender == "newreno" and group.sack:
         yield 'flows.sack = true: Linux\'s sender heeds what its receiver reports; take sender "sack"'
     if group.max_backoff != 64 or group.clear_rtt_after != 8:

@@ -15,6 +15,7 @@ import numpy as np
 from tcpdynamics.errors import ScenarioError
 from tcpdynamics.quantities import numbered
 
+from ..packet.scenario.fields import refused_by
 from ..packet.scenario.flows import Flows
 from ..packet.scenario.link import Link
 from ..packet.scenario.routes import Routes, ends, in_words
@@ -243,8 +244,8 @@ def _refuse_links(scenario: Scenario) -> None:
 
 def _refuse_flows(group: Flows) -> None:
     refuse_source(group)
-    if group.leap:
-        raise ScenarioError("flows.leap: ns-2 has no LEAP; leave it out")
+    for refusal in refused_by("ns2", group, "flows."):
+        raise ScenarioError(refusal)
     if group.has_users:
         raise ScenarioError("flows.think and flows.pool are not translated for ns-2; leave those flows out")
     if group.routes:
@@ -253,10 +254,6 @@ def _refuse_flows(group: Flows) -> None:
         raise ScenarioError(f'flows.rules = "{group.rules}": ns-2 has its own rules; take "ns2"')
     if not group.windowless:
         _refuse_control(group)
-    if group.jitter:
-        raise ScenarioError("flows.jitter: ns-2 has no such thing; take flows.overhead")
-    if group.clock_phase is not None:
-        raise ScenarioError("flows.clock_phase: ns-2 draws it; leave it out")
     if group.max_backoff != 64 or group.clear_rtt_after != 8:
         raise ScenarioError(
             "flows.max_backoff and flows.clear_rtt_after are 64 and 8 in ns-2; leave them out"

@@ -31,7 +31,7 @@ from .kernel.windows import RULES
 from .measures import MEASURES, OF_GROUPS, check_quantities, measure
 from .result import table
 from .run import _once, seeds_of
-from .scenario.changes import WORDS, changed, check_keys, put, unit_of
+from .scenario.changes import changed, check_keys, put, unit_of, words_of
 from .scenario.scenario import Scenario
 from .scenario.toml import load_scenario, parse_scenario
 from .scenario.unusual import warn_of_unusual_values
@@ -312,7 +312,7 @@ def axis(key: str, values: Any) -> Axis:
     labels = () if numeric else tuple(_label(v) for v in plain)
     if len(set(labels or plain)) < len(plain):
         raise ScenarioError(f"{key} has a value more than once; give each value once")
-    words = WORDS.get(names[-1], ())
+    words = words_of(key)
     for label in labels:
         if words and names[-1] != "control" and label not in words:
             raise ScenarioError(

@@ -13,12 +13,11 @@ from tcpdynamics.errors import InputError, ScenarioError, shown, suggestion
 from ..kernel.paced import PACED
 from ..kernel.parameters import parameters_of
 from ..kernel.queues import DISCIPLINES
-from ..kernel.records import SENDERS
 from ..kernel.routers import ROUTERS
-from ..kernel.senders import BOOKS
 from ..kernel.windows import RULES
 from . import topologies
 from .drops_and_records import Drop, Record
+from .fields import keys
 from .flows import Flows
 from .link import Bottleneck, Link
 from .scenario import Scenario
@@ -30,21 +29,6 @@ _PARTS: dict[str, type] = {
     "drops": Drop,
     "record": Record,
 }
-
-#: Units of whole numbers and of topologies' arguments, which no text with a unit stands for.
-_UNITS = {
-    "buffer": "packets", "access_buffer": "packets", "window_limit": "packets", "initial_window": "packets",
-    "segments": "packets", "priority_buffer": "packets", "buffer_bytes": "B", "arrival_rate": "1/s", "rates": "bit/s",
-    "access_rate": "bit/s", "access_delay": "s", "delays": "s",
-}  # fmt: skip
-
-#: What words some keys take.
-WORDS: dict[str, tuple[str, ...]] = {
-    "sender": SENDERS, "rules": tuple(BOOKS), "control": tuple(RULES), "queue": tuple(DISCIPLINES),
-    "service": ("auto", "analytic", "served"), "clock": ("auto", "grid", "double"),
-    "scheduler": ("calendar", "heap"), "kind": tuple(topologies.KINDS),
-}  # fmt: skip
-
 
 #: Key that switches a mechanism -> the word that switches it off, the mechanism's own key, and what is left of that.
 _OFF: dict[str, tuple[str, str, Any]] = {
@@ -255,18 +239,26 @@ def unit_of(key: str) -> str:
             continue
         units = (p.unit for file in files.values() for p in parameters_of(file) if p.name == last)
         return next(units, "") or "1"
-    parts = (
-        [Scenario]
-        if not before
-        else [_PARTS[before[0]]]
-        if before[0] in _PARTS
-        else [Link, Bottleneck, Flows]
-    )
-    for part in parts:
-        for field in dataclasses.fields(part):
-            if field.name == last and field.metadata.get("unit"):
-                return str(field.metadata["unit"])
-    return _UNITS.get(last, "1")
+    unit = topologies.UNITS.get(last) if before[:1] == ["topology"] else _about(key).get("counts")
+    return str(unit or "1")
+
+
+def words_of(key: str) -> tuple[str, ...]:
+    """The words that a key takes, or some of them: for completion and for sweeps over words.
+
+    Examples
+    --------
+    >>> words_of("links.0.service"), words_of("duration")
+    (('auto', 'analytic', 'served'), ())
+    """
+    return tuple(topologies.KINDS) if key == "topology.kind" else tuple(_about(key).get("words", ()))
+
+
+def _about(key: str) -> dict[str, Any]:
+    """What a dotted key says of itself; {} where it is no key of a scenario's records."""
+    *before, last = key.split(".")
+    part = _PARTS.get(before[0]) if before else Scenario
+    return {} if part is None else dict(keys(part)).get(last, {})
 
 
 def keys_of(table: Mapping[str, Any]) -> Iterator[str]:

@@ -4,36 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from tcpdynamics.errors import MAX_NAME, ScenarioError, check, check_name
+from tcpdynamics.errors import MAX_NAME, ScenarioError, check_name
 
-from .fields import FORBID, in_unit, read_texts, truth
+from .fields import FORBID, check_keys, described, key, read_texts
 from .flows import MAX_FLOWS
 
 MAX_DROPS = 1000
 
 
+@described
 @dataclass(frozen=True)
 class Drop:
     """Lose one chosen packet, next to any other loss; for experiments with a known answer.
 
     Give one of three: `segment` (and `transmission`) of a flow, `ack` of a flow, or `packet` of a `link`.
-
-    Attributes
-    ----------
-    flow : int
-        Whose packet is lost, from 0.
-    segment : int
-        The segment whose transmission is lost, from 0.
-    transmission : int
-        Which transmission of that segment, from 1.
-    ack : int
-        The `ack`-th acknowledgement (from 0) that the flow's receiver sends.
-    link : str
-        Where it is lost, as "source->target", on arrival. Default: the slowest link of the flow's way there
-        (`segment`) or back (`ack`), the first of equals.
-    packet : int
-        The `packet`-th packet (from 0) that arrives at `link`, of any flow and kind; as ns-2's
-        ErrorModel/List on that link.
 
     Examples
     --------
@@ -41,28 +25,37 @@ class Drop:
     1
     """
 
-    flow: int = 0
-    segment: int | None = None
-    transmission: int = 1
-    ack: int | None = None
-    link: str | None = None
-    packet: int | None = None
+    flow: int = key(
+        0, "Whose packet is lost, from 0.", low=0, high=MAX_FLOWS, advice="flows are numbered from 0", whole=True,
+    )  # fmt: skip
+    segment: int | None = key(
+        None, "The segment whose transmission is lost, from 0.",
+        low=0, high=1e15, advice="segments are numbered from 0", whole=True,
+    )  # fmt: skip
+    transmission: int = key(
+        1, "Which transmission of that segment, from 1.",
+        low=1, high=1e6, advice="transmissions are numbered from 1", whole=True,
+    )  # fmt: skip
+    ack: int | None = key(
+        None, "The `ack`-th acknowledgement (from 0) that the flow's receiver sends.",
+        low=0, high=1e15, advice="acknowledgements are numbered from 0", whole=True,
+    )  # fmt: skip
+    link: str | None = key(
+        None, "Where it is lost, as \"source->target\", on arrival. Default: the slowest link of the flow's way there "
+        "(`segment`) or back (`ack`), the first of equals.",
+    )  # fmt: skip
+    packet: int | None = key(
+        None,
+        "The `packet`-th packet (from 0) that arrives at `link`, of any flow and kind; as ns-2's ErrorModel/List "
+        "on that link.", low=0, high=1e15, advice="packets are numbered from 0", whole=True,
+    )  # fmt: skip
 
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
-        check("drops.flow", self.flow, 0, MAX_FLOWS, "flows are numbered from 0", whole=True)
+        check_keys(self, "drops.")
         if sum(x is not None for x in (self.segment, self.ack, self.packet)) != 1:
             raise ScenarioError("drops needs exactly one of segment, ack and packet")
-        if self.segment is not None:
-            check("drops.segment", self.segment, 0, 1e15, "segments are numbered from 0", whole=True)
-        check(
-            "drops.transmission", self.transmission, 1, 1e6, "transmissions are numbered from 1", whole=True
-        )
-        if self.ack is not None:
-            check("drops.ack", self.ack, 0, 1e15, "acknowledgements are numbered from 0", whole=True)
-        if self.packet is not None:
-            check("drops.packet", self.packet, 0, 1e15, "packets are numbered from 0", whole=True)
         if self.link is not None:
             check_name("drops.link", self.link, 2 * MAX_NAME + 2)
         if self.packet is not None:
@@ -79,19 +72,10 @@ def switched_off(key: str, value: object) -> bool:
     return key in ("windows", "queues") and isinstance(value, str) and value in ("off", "none", "null")
 
 
+@described
 @dataclass(frozen=True)
 class Record:
     """What to write down besides counters. Off, it costs nothing.
-
-    Attributes
-    ----------
-    sends, receives, drops : bool
-        Time, flow, segment and kind of each data packet sent, received, lost (with the link).
-    windows : float or None
-        cwnd, ssthresh, RTT, smoothed RTT, RTO, flight and state of each flow every so many seconds; 0: whenever
-        they may have changed; None, or the text "off": not at all.
-    queues : float or None
-        Packets and bytes in each link's queue, every so many seconds; 0: at each arrival; None or "off": not at all.
 
     Examples
     --------
@@ -99,24 +83,31 @@ class Record:
     ('sends', 'windows')
     """
 
-    sends: bool = False
-    receives: bool = False
-    drops: bool = False
-    windows: float | None = in_unit("s", default=None)
-    queues: float | None = in_unit("s", default=None)
+    sends: bool = key(False, "Time, flow, segment and kind of each data packet sent, received, lost (with the link).")
+    receives: bool = key(
+        False, "Time, flow, segment and kind of each data packet sent, received, lost (with the link).",
+    )  # fmt: skip
+    drops: bool = key(False, "Time, flow, segment and kind of each data packet sent, received, lost (with the link).")
+    windows: float | None = key(
+        None,
+        "cwnd, ssthresh, RTT, smoothed RTT, RTO, flight and state of each flow every so many seconds; 0: whenever"
+        ' they may have changed; None, or the text "off": not at all.',
+        unit="s", low=0.0, high=1e9, advice="give seconds; 0 for every change",
+    )  # fmt: skip
+    queues: float | None = key(
+        None,
+        "Packets and bytes in each link's queue, every so many seconds; 0: at each arrival; None or \"off\": not at"
+        " all.", unit="s", low=0.0, high=1e9, advice="give seconds; 0 for every change",
+    )  # fmt: skip
 
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
-        for key in ("windows", "queues"):
-            if switched_off(key, getattr(self, key)):
-                object.__setattr__(self, key, None)
+        for name in ("windows", "queues"):
+            if switched_off(name, getattr(self, name)):
+                object.__setattr__(self, name, None)
         read_texts(self, "record.")
-        for key in ("sends", "receives", "drops"):
-            truth(f"record.{key}", getattr(self, key))
-        for key in ("windows", "queues"):
-            if getattr(self, key) is not None:
-                check(f"record.{key}", getattr(self, key), 0.0, 1e9, "give seconds; 0 for every change")
+        check_keys(self, "record.")
 
     @property
     def anything(self) -> bool:

@@ -15,7 +15,9 @@ from ..kernel.parameters import parameters_of, read_parameters
 from ..kernel.records import SENDERS
 from ..kernel.senders import BOOKS
 from ..kernel.windows import RULES
-from .fields import FORBID, in_unit, one_of, read_texts, truth
+from .fields import FORBID, check_keys, described, is_set, key, keys, read_texts
+
+NOT_IN_LINUX = "Linux has no such thing, or not translated; leave it out"
 
 #: Bounds that keep a typing error from becoming a lost night or a full memory.
 MAX_FLOWS = 1_000_000
@@ -27,136 +29,10 @@ MAX_GROUPS = 100_000
 MAX_STEPS = 100_000
 
 
+@described
 @dataclass(frozen=True)
 class Flows:
     """A group of flows with the same parameters.
-
-    Attributes
-    ----------
-    count : int
-        Number of flows, >= 1.
-    sender : {"sack", "newreno", "reno", "tahoe", "mtcp", "tfrc", "cbr", "poisson"}
-        How losses are found and repaired. "mtcp" sends over several `routes` at once. "tfrc" repairs nothing: it is
-        paced at the rate that TCP would have (RFC 5348). "cbr" and "poisson" send without acknowledgements at `rate`,
-        evenly or with exponential gaps.
-    rules : {"ns2", "rfc", "linux"}
-        The rule book: what ns-2.35's agents do, packet by packet; what RFC 5681, 6298, 6582 and 6675 say; or what Linux
-        does (senders "sack" and "newreno"). `docs/senders.md` lists the differences. (`compat`, its earlier name, is
-        understood too.)
-    control : str
-        Congestion control: "reno" (slow start, AIMD), "hstcp", "scalable", "westwood", "vegas", "cubic", "dctcp" (needs
-        `ecn`), "logistic" (which measures), or the name of a rule of one's own made with `@congestion_control`.
-    parameters : tuple of float, or mapping of a name to a float
-        At most 8 numbers for the rule, its `f.p0` to `f.p7`; of a built-in rule by name, such as `{"b": 0.1}`. Of
-        senders "tfrc" and "mtcp" their own, by name.
-    rtt : float or (float, float)
-        On a `bottleneck` only: round-trip *propagation* time [s]; a pair spreads the flows evenly from the first
-        value to the second.
-    source, target : str or tuple of str
-        With `links` only: nodes where the flow starts and ends. Of several names each flow draws one (the two
-        always differ).
-    route : tuple of str, optional
-        The nodes to pass, both ends included, instead of `source` and `target`. Otherwise the path with the
-        fewest links, the first listed among equals. Acknowledgements take the same nodes back.
-    routes : tuple of tuple of str
-        Of "mtcp" only: the nodes of each of two to eight routes between the same two ends.
-    acks : {"immediate", "duplicated", "duplicated_delayed"}
-        Of "mtcp" only: each segment is acknowledged at once over a route drawn at random, or over each route; or every
-        second segment, at the latest after `delayed_ack` (default then: 0.1 s), over each route.
-    packet_size : int
-        Size of a data packet on the wire [byte], headers included.
-    ack_size : int
-        Size of an acknowledgement [byte]; 8 more for each block of a selective one. Also the handshake's size.
-    jitter : float, optional
-        Each data packet is delayed further by a uniform draw in [0, jitter] [s] on its way to the first queue,
-        without overtaking within its flow unless `reorder` is set. Breaks phase effects. Default: a packet's sending
-        time on the slowest link of its way; 0 with ns2, for a flow alone and for a sender without a window
-        (`Scenario.jitter_on`).
-    overhead : float
-        ns-2's `overhead_`: sending allowed by the window is put off by a uniform draw in [0, overhead] [s]. Rule
-        book "ns2" only.
-    start, start_spread : float
-        A flow starts at a uniform draw in [start, start + start_spread] [s]. Default spread: 1 s for groups of
-        several flows, 0 for a single one.
-    arrival_rate : float, optional
-        Starts are a Poisson process of this rate [1/s] from `start` on, instead; flows whose turn comes after
-        the end of the run never start.
-    stop : float, optional
-        No new data after this time [s].
-    segments : int, optional
-        Segments to transfer; without it, as many as fit. The handshake comes on top.
-    segments_shape : float, optional
-        Draw each flow's segments from a Pareto law with this shape (> 1) and the mean `segments`.
-    think : float, optional
-        A flow that has finished begins again after a pause with this mean [s], as a new connection with as many
-        segments, or as many drawn anew: a web user who reads.
-    think_law : {"exponential", "fixed"}
-        How pauses are drawn.
-    pool : int, optional
-        So many flows, one after another, belong to one user, whose hangs are measured: the times in which a connection
-        at least is open and none receives data. They have one RTT. `count` must be a multiple. Default with `think`: 1.
-    rate : float
-        Of "cbr" and "poisson" only: sending rate [bit/s], headers included.
-    rate_steps : tuple of (float, float)
-        Of these only: pairs of a time [s] and the rate from then on [bit/s], 0 for none; instead of `rate`, or after
-        it. A gap between two packets keeps the rate that it began with.
-    on_time, off_time : float, optional
-        Of these only: mean lengths [s] of bursts, in which they send, and of the silences between them.
-    on_off : {"exponential", "fixed"}
-        Law of these lengths. A flow with exponential ones begins with a silence (as in ns-2), one with fixed ones with
-        a burst.
-    window_limit : int
-        Advertised window [packets].
-    initial_window : int
-        First window [packets]. Default: 2 (ns2), 4 (rfc), 10 (linux).
-    handshake : bool
-        Segment 0 is a packet of `ack_size` bytes sent alone, as ns-2's SYN. Default: true (ns2, linux), false (rfc).
-    limited_transmit : bool
-        RFC 3042: new data on the first two duplicates (ns-2: `singledup_`).
-    delayed_ack : float
-        0: each packet is acknowledged at once. Else the longest delay [s] (ns-2: 0.1): every second packet in
-        order is acknowledged, anything else at once.
-    sack : bool, optional
-        Whether the receiver reports blocks; default: as the sender needs.
-    ecn : bool
-        Explicit congestion notification (RFC 3168): queues that can mark packets do so instead of losing them, the
-        receiver echoes it, the sender answers as to a loss.
-    priority : int
-        Class of the flow's packets, acknowledgements included, where a queue has discipline "priority"; 0 is the
-        highest.
-    timestamps : bool
-        RTTs from the echo of each acknowledgement instead of one segment at a time.
-    loss_probes : bool
-        Tail loss probes (RFC 8985, section 7): after two silent round trips a segment goes that has the receiver say
-        what is missing. Rule book "linux" only.
-    frto : bool
-        F-RTO (RFC 5682): after a timeout new data goes first, to see whether it was needless. Rule book "linux" only.
-    min_rto : float
-        Least retransmission timeout [s], before back-off. Default: 0.2 (ns2), 1 (rfc); with linux 0.2, and it is the
-        least of what is added to the mean round trip.
-    max_rto : float
-        Greatest retransmission timeout [s], after back-off. Default: 60; 120 (linux).
-    initial_rto : float
-        Retransmission timeout before any RTT is known [s]. Default: 3 (ns2), 1 (rfc, linux).
-    max_backoff : int
-        Largest factor of the exponential back-off, a power of two. With ns2 the factor goes on above it until
-        `max_rto` is reached, as there.
-    timer_granularity : float
-        Tick [s] of the clock that measures RTTs; 0 for an exact clock. Default: 0.01 (ns2), 0 (rfc). With linux, of the
-        clock that timers keep to: 0.001, as of a kernel with 1000 ticks a second.
-    clear_rtt_after : int
-        Above this back-off factor the RTT estimate is forgotten (RFC 6298, section 5, allows it; BSD and ns-2: 8).
-    clock_phase : float, optional
-        Where the clock's tick stands at time 0 [s]. Default: drawn from the scenario's seed for each flow; but for a
-        single flow with ns2, what ns-2 draws with its default seed. With linux one for all flows: a host has one clock.
-    reorder : bool
-        Whether packets that draw less `jitter` overtake others of their flow.
-    leap : bool
-        LEAP (Tamura, Takayasu and Takayasu, 2004): at a timeout without duplicates, a new segment instead of the one
-        that timed out. With "reno", "newreno" and "sack".
-    router_aware : bool, optional
-        Whether the sender writes codes of round-trip times for routers, and keeps to the windows that they write.
-        Default: it does if it can, and passes a router. M/TCP cannot: false lets it pass one unheeded.
 
     Raises
     ------
@@ -169,57 +45,232 @@ class Flows:
     0.2
     """
 
-    count: int = 1
-    sender: str = "sack"
-    rules: str = "ns2"
-    control: str = "reno"
-    parameters: tuple[float, ...] | dict[str, bool | float | str] = ()
-    rtt: float | tuple[float, float] | None = in_unit("s", default=None)
-    source: str | tuple[str, ...] | None = None
-    target: str | tuple[str, ...] | None = None
-    route: tuple[str, ...] | None = None
-    routes: tuple[tuple[str, ...], ...] = ()
-    acks: str = "immediate"
-    packet_size: int = in_unit("B", default=500)
-    ack_size: int = in_unit("B", default=40)
-    jitter: float | None = in_unit("s", default=None)
-    overhead: float = in_unit("s", default=0.0)
-    start: float = in_unit("s", default=0.0)
-    start_spread: float | None = in_unit("s", default=None)
-    arrival_rate: float | None = None
-    stop: float | None = in_unit("s", default=None)
-    segments: int | None = None
-    segments_shape: float | None = None
-    think: float | None = in_unit("s", default=None)
-    think_law: Literal["exponential", "fixed"] = "exponential"
-    pool: int | None = None
-    rate: float | None = in_unit("bit/s", default=None)
-    rate_steps: tuple[tuple[float | str, float | str], ...] = ()
-    on_time: float | None = in_unit("s", default=None)
-    off_time: float | None = in_unit("s", default=None)
-    on_off: str = "exponential"
-    window_limit: int = 64
-    initial_window: int | None = None
-    handshake: bool | None = None
-    limited_transmit: bool = True
-    delayed_ack: float = in_unit("s", default=0.0)
-    sack: bool | None = None
-    ecn: bool = False
-    priority: int = 0
-    timestamps: bool = False
-    loss_probes: bool = False
-    frto: bool = False
-    min_rto: float | None = in_unit("s", default=None)
-    max_rto: float | None = in_unit("s", default=None)
-    initial_rto: float | None = in_unit("s", default=None)
-    max_backoff: int = 64
-    timer_granularity: float | None = in_unit("s", default=None)
-    clear_rtt_after: int = 8
-    clock_phase: float | None = in_unit("s", default=None)
+    count: int = key(
+        1, "Number of flows, >= 1.", low=1, high=MAX_FLOWS, advice="simulate fewer flows on a slower link", whole=True,
+    )  # fmt: skip
+    sender: str = key(
+        "sack",
+        'How losses are found and repaired. "mtcp" sends over several `routes` at once. "tfrc" repairs nothing: '
+        'it is paced at the rate that TCP would have (RFC 5348). "cbr" and "poisson" send without '
+        "acknowledgements at `rate`, evenly or with exponential gaps.", choices=SENDERS,
+    )  # fmt: skip
+    rules: str = key(
+        "ns2", "The rule book: what ns-2.35's agents do, packet by packet; what RFC 5681, 6298, 6582 and 6675 say; or "
+        'what Linux does (senders "sack" and "newreno"). `docs/senders.md` lists the differences. (`compat`, its '
+        "earlier name, is understood too.)", choices=tuple(BOOKS),
+    )  # fmt: skip
+    control: str = key(
+        "reno", 'Congestion control: "reno" (slow start, AIMD), "hstcp", "scalable", "westwood", "vegas", "cubic", '
+        "\"dctcp\" (needs `ecn`), \"logistic\" (which measures), or the name of a rule of one's own made with "
+        "`@congestion_control`.", words=tuple(RULES), not_of=("tfrc", "mtcp"),
+    )  # fmt: skip
+    parameters: tuple[float, ...] | dict[str, bool | float | str] = key(
+        (), 'At most 8 numbers for the rule, its `f.p0` to `f.p7`; of a built-in rule by name, such as `{"b": 0.1}`. '
+        'Of senders "tfrc" and "mtcp" their own, by name.', kind="tuple of float, or mapping of a name to a float",
+    )  # fmt: skip
+    rtt: float | tuple[float, float] | None = key(
+        None, "On a `bottleneck` only: round-trip *propagation* time [s]; a pair spreads the flows evenly from the "
+        "first value to the second.", unit="s", kind="float or (float, float)",
+    )  # fmt: skip
+    source: str | tuple[str, ...] | None = key(
+        None, "With `links` only: nodes where the flow starts and ends. Of several names each flow draws one (the two "
+        "always differ).", kind="str or tuple of str",
+    )  # fmt: skip
+    target: str | tuple[str, ...] | None = key(
+        None, "With `links` only: nodes where the flow starts and ends. Of several names each flow draws one (the two "
+        "always differ).", kind="str or tuple of str",
+    )  # fmt: skip
+    route: tuple[str, ...] | None = key(
+        None, "The nodes to pass, both ends included, instead of `source` and `target`. Otherwise the path with the "
+        "fewest links, the first listed among equals. Acknowledgements take the same nodes back.",
+        kind="tuple of str, optional",
+    )  # fmt: skip
+    routes: tuple[tuple[str, ...], ...] = key(
+        (), 'Of "mtcp" only: the nodes of each of two to eight routes between the same two ends.',
+        kind="tuple of tuple of str",
+    )  # fmt: skip
+    acks: str = key(
+        "immediate",
+        'Of "mtcp" only: each segment is acknowledged at once over a route drawn at random, or over each route; '
+        "or every second segment, at the latest after `delayed_ack` (default then: 0.1 s), over each route.",
+        choices=SCHEMES,
+    )  # fmt: skip
+    packet_size: int = key(
+        500, "Size of a data packet on the wire [byte], headers included.",
+        unit="B", low=1, high=1_000_000, advice="count bytes", whole=True,
+    )  # fmt: skip
+    ack_size: int = key(
+        40, "Size of an acknowledgement [byte]; 8 more for each block of a selective one. Also the handshake's size.",
+        unit="B", low=1, high=1_000_000, advice="count bytes", whole=True,
+        linux="Linux's acknowledgements have 54 bytes and their options; leave it out",
+    )  # fmt: skip
+    jitter: float | None = key(
+        None,
+        "Each data packet is delayed further by a uniform draw in [0, jitter] [s] on its way to the first queue, "
+        "without overtaking within its flow unless `reorder` is set. Breaks phase effects. Default: a packet's "
+        "sending time on the slowest link of its way; 0 with ns2, for a flow alone and for a sender without a "
+        "window (`Scenario.jitter_on`).",
+        unit="s", low=0.0, high=1e3, advice="give seconds, 0 for none; or leave it out",
+        off=0.0, ns2="ns-2 has no such thing; take flows.overhead",
+    )  # fmt: skip
+    overhead: float = key(
+        0.0, "ns-2's `overhead_`: sending allowed by the window is put off by a uniform draw in [0, overhead] [s]. "
+        'Rule book "ns2" only.', unit="s", low=0.0, high=1e3, advice="give seconds",
+        not_of=("linux",), linux=NOT_IN_LINUX,
+    )  # fmt: skip
+    start: float = key(
+        0.0, "A flow starts at a uniform draw in [start, start + start_spread] [s]. Default spread: 1 s for groups of "
+        "several flows, 0 for a single one.", unit="s", low=0.0, high=1e9, advice="give seconds",
+    )  # fmt: skip
+    start_spread: float | None = key(
+        None,
+        "A flow starts at a uniform draw in [start, start + start_spread] [s]. Default spread: 1 s for groups of "
+        "several flows, 0 for a single one.", unit="s", low=0.0, high=1e9, advice="give seconds",
+    )  # fmt: skip
+    arrival_rate: float | None = key(
+        None, "Starts are a Poisson process of this rate [1/s] from `start` on, instead; flows whose turn comes after "
+        "the end of the run never start.", counts="1/s", low=1e-9, high=1e9, advice="give starts per second",
+    )  # fmt: skip
+    stop: float | None = key(None, "No new data after this time [s].", unit="s")
+    segments: int | None = key(
+        None, "Segments to transfer; without it, as many as fit. The handshake comes on top.",
+        counts="packets", low=1, high=1e12, advice="count segments; leave out for no end", whole=True,
+    )  # fmt: skip
+    segments_shape: float | None = key(
+        None, "Draw each flow's segments from a Pareto law with this shape (> 1) and the mean `segments`.",
+        low=1.0, high=1e3, advice="1.5 is a common choice",
+    )  # fmt: skip
+    think: float | None = key(
+        None,
+        "A flow that has finished begins again after a pause with this mean [s], as a new connection with as many"
+        " segments, or as many drawn anew: a web user who reads.",
+        unit="s", low=0.0, high=1e9, advice='give seconds, or text such as "5s"', linux=NOT_IN_LINUX,
+    )  # fmt: skip
+    think_law: Literal["exponential", "fixed"] = key(
+        "exponential", "How pauses are drawn.", choices=("exponential", "fixed"),
+    )  # fmt: skip
+    pool: int | None = key(
+        None, "So many flows, one after another, belong to one user, whose hangs are measured: the times in which a "
+        "connection at least is open and none receives data. They have one RTT. `count` must be a multiple. "
+        "Default with `think`: 1.", linux=NOT_IN_LINUX,
+    )  # fmt: skip
+    rate: float | None = key(
+        None, 'Of "cbr" and "poisson" only: sending rate [bit/s], headers included.', unit="bit/s",
+    )  # fmt: skip
+    rate_steps: tuple[tuple[float | str, float | str], ...] = key(
+        (), "Of these only: pairs of a time [s] and the rate from then on [bit/s], 0 for none; instead of `rate`, or "
+        "after it. A gap between two packets keeps the rate that it began with.", kind="tuple of (float, float)",
+    )  # fmt: skip
+    on_time: float | None = key(
+        None, "Of these only: mean lengths [s] of bursts, in which they send, and of the silences between them.",
+        unit="s",
+    )  # fmt: skip
+    off_time: float | None = key(
+        None, "Of these only: mean lengths [s] of bursts, in which they send, and of the silences between them.",
+        unit="s",
+    )  # fmt: skip
+    on_off: str = key(
+        "exponential",
+        "Law of these lengths. A flow with exponential ones begins with a silence (as in ns-2), one with fixed "
+        "ones with a burst.", choices=("exponential", "fixed"),
+    )  # fmt: skip
+    window_limit: int = key(
+        64, "Advertised window [packets].",
+        counts="packets", low=1, high=1_000_000, advice="count packets", whole=True, not_of=("tfrc",),
+    )  # fmt: skip
+    initial_window: int | None = key(
+        None, "First window [packets]. Default: 2 (ns2), 4 (rfc), 10 (linux).", counts="packets", not_of=("tfrc",),
+    )  # fmt: skip
+    handshake: bool | None = key(
+        None, "Segment 0 is a packet of `ack_size` bytes sent alone, as ns-2's SYN. Default: true (ns2, linux), false "
+        "(rfc).", off=False, not_of=("tfrc", "mtcp"),
+    )  # fmt: skip
+    limited_transmit: bool = key(
+        True, "RFC 3042: new data on the first two duplicates (ns-2: `singledup_`).",
+        not_of=("linux", "tfrc", "mtcp"),
+    )  # fmt: skip
+    delayed_ack: float = key(
+        0.0, "0: each packet is acknowledged at once. Else the longest delay [s] (ns-2: 0.1): every second packet in "
+        "order is acknowledged, anything else at once.",
+        unit="s", low=0.0, high=10.0, advice='give seconds, such as "100ms"; 0 to switch off', not_of=("tfrc",),
+    )  # fmt: skip
+    sack: bool | None = key(
+        None, "Whether the receiver reports blocks; default: as the sender needs.",
+        not_of=("tfrc", "mtcp"),
+    )  # fmt: skip
+    ecn: bool = key(
+        False,
+        "Explicit congestion notification (RFC 3168): queues that can mark packets do so instead of losing them, "
+        "the receiver echoes it, the sender answers as to a loss.", not_of=("tfrc", "mtcp"),
+    )  # fmt: skip
+    priority: int = key(
+        0, "Class of the flow's packets, acknowledgements included, where a queue has discipline \"priority\"; 0 is "
+        "the highest.", low=0, high=255, advice="0 is the highest class", whole=True, linux=NOT_IN_LINUX,
+    )  # fmt: skip
+    timestamps: bool = key(
+        False, "RTTs from the echo of each acknowledgement instead of one segment at a time.",
+        not_of=("tfrc", "mtcp"), linux="all hosts of Linux have them or none; set them in LinuxSwitches",
+    )  # fmt: skip
+    loss_probes: bool = key(
+        False, "Tail loss probes (RFC 8985, section 7): after two silent round trips a segment goes that has the "
+        'receiver say what is missing. Rule book "linux" only.',
+        only_of="linux", linux="it is the simulator's; Linux's own is switched by tlp of LinuxSwitches",
+    )  # fmt: skip
+    frto: bool = key(
+        False,
+        'F-RTO (RFC 5682): after a timeout new data goes first, to see whether it was needless. Rule book "linux"'
+        " only.", only_of="linux", linux="it is the simulator's; Linux's own is switched by frto of LinuxSwitches",
+    )  # fmt: skip
+    min_rto: float | None = key(
+        None, "Least retransmission timeout [s], before back-off. Default: 0.2 (ns2), 1 (rfc); with linux 0.2, and it "
+        "is the least of what is added to the mean round trip.", unit="s", low=0.0, high=1e6, advice="give seconds",
+        not_of=("tfrc",),
+    )  # fmt: skip
+    max_rto: float | None = key(
+        None, "Greatest retransmission timeout [s], after back-off. Default: 60; 120 (linux).", unit="s",
+        not_of=("tfrc",),
+    )  # fmt: skip
+    initial_rto: float | None = key(
+        None, "Retransmission timeout before any RTT is known [s]. Default: 3 (ns2), 1 (rfc, linux).", unit="s",
+        not_of=("tfrc",), linux=NOT_IN_LINUX,
+    )  # fmt: skip
+    max_backoff: int = key(
+        64, "Largest factor of the exponential back-off, a power of two. With ns2 the factor goes on above it until "
+        "`max_rto` is reached, as there.", low=1, high=65536, advice="a power of two, such as 64", whole=True,
+        not_of=("linux", "tfrc"),
+    )  # fmt: skip
+    timer_granularity: float | None = key(
+        None, "Tick [s] of the clock that measures RTTs; 0 for an exact clock. Default: 0.01 (ns2), 0 (rfc). With "
+        "linux, of the clock that timers keep to: 0.001, as of a kernel with 1000 ticks a second.",
+        unit="s", low=0.0, high=10.0, advice="give seconds; 0 for an exact clock",
+        not_of=("tfrc", "mtcp"), linux=NOT_IN_LINUX,
+    )  # fmt: skip
+    clear_rtt_after: int = key(
+        8, "Above this back-off factor the RTT estimate is forgotten (RFC 6298, section 5, allows it; BSD and ns-2: "
+        "8).", low=1, high=65536, advice="a factor, such as 8", whole=True, not_of=("linux", "tfrc", "mtcp"),
+    )  # fmt: skip
+    clock_phase: float | None = key(
+        None,
+        "Where the clock's tick stands at time 0 [s]. Default: drawn from the scenario's seed for each flow; but "
+        "for a single flow with ns2, what ns-2 draws with its default seed. With linux one for all flows: a host "
+        "has one clock.", unit="s", low=0.0, high=10.0, advice="give seconds",
+        not_of=("tfrc", "mtcp"), ns2="ns-2 draws it; leave it out", linux=NOT_IN_LINUX,
+    )  # fmt: skip
     compat: InitVar[str | None] = None
-    reorder: bool = False
-    leap: bool = False
-    router_aware: bool | None = None
+    reorder: bool = key(
+        False, "Whether packets that draw less `jitter` overtake others of their flow.",
+        linux="in Linux no jitter lets packets overtake; leave it out",
+    )  # fmt: skip
+    leap: bool = key(
+        False, "LEAP (Tamura, Takayasu and Takayasu, 2004): at a timeout without duplicates, a new segment instead of "
+        'the one that timed out. With "reno", "newreno" and "sack".',
+        not_of=("linux",), ns2="ns-2 has no LEAP; leave it out", linux=NOT_IN_LINUX,
+    )  # fmt: skip
+    router_aware: bool | None = key(
+        None, "Whether the sender writes codes of round-trip times for routers, and keeps to the windows that they "
+        "write. Default: it does if it can, and passes a router. M/TCP cannot: false lets it pass one unheeded.",
+        not_of=("tfrc",),
+    )  # fmt: skip
 
     __pydantic_config__ = FORBID
 
@@ -227,31 +278,23 @@ class Flows:
         if compat is not None:
             object.__setattr__(self, "rules", compat)
         read_texts(self, "flows.")
-        check("flows.count", self.count, 1, MAX_FLOWS, "simulate fewer flows on a slower link", whole=True)
-        one_of("flows.sender", self.sender, SENDERS)
-        one_of("flows.rules", self.rules, tuple(BOOKS))
-        self._check_linux()
+        check_keys(self, "flows.")
+        self._check_owners()
         self._check_path()
         self._check_routes()
-        if self.sender in _OF_TCP:
-            self._refuse_of_tcp()
         self._check_rates()
         self._check_sending()
         self._check_timer()
 
     def _check_path(self) -> None:
-        for key, names in (("source", self.source), ("target", self.target), ("route", self.route)):
-            several = (names,) if isinstance(names, str) and key != "route" else names
+        for end, names in (("source", self.source), ("target", self.target), ("route", self.route)):
+            several = (names,) if isinstance(names, str) and end != "route" else names
             if several is not None and not isinstance(several, tuple):
-                raise ScenarioError(f"flows.{key} must name nodes, got {shown(names)}")
+                raise ScenarioError(f"flows.{end} must name nodes, got {shown(names)}")
             for name in several or ():
-                check_name(f"flows.{key}", name)
+                check_name(f"flows.{end}", name)
         for rtt in self.rtts():
             check("flows.rtt", rtt, 1e-6, 1e3, 'give seconds, or text such as "200ms"')
-        check("flows.packet_size", self.packet_size, 1, 1_000_000, "count bytes", whole=True)
-        check("flows.ack_size", self.ack_size, 1, 1_000_000, "count bytes", whole=True)
-        if self.jitter is not None:
-            check("flows.jitter", self.jitter, 0.0, 1e3, "give seconds, 0 for none; or leave it out")
         if self.route is not None and (self.source is not None or self.target is not None):
             raise ScenarioError("flows.route says source and target already; give one or the other")
         if self.route is not None and len(self.route) < 2:
@@ -261,12 +304,11 @@ class Flows:
 
     def _check_routes(self) -> None:
         """What is of "mtcp" only: its routes, and how its receiver acknowledges."""
-        one_of("flows.acks", self.acks, SCHEMES)
         if self.sender != "mtcp":
             if self.acks != SCHEMES[0] or self.routes != ():
-                key = "routes" if self.routes != () else "acks"
+                name = "routes" if self.routes != () else "acks"
                 raise ScenarioError(
-                    f'flows.{key} is for sender "mtcp", which has several routes; sender "{self.sender}" has one: '
+                    f'flows.{name} is for sender "mtcp", which has several routes; sender "{self.sender}" has one: '
                     "give flows.route"
                 )
             return
@@ -306,9 +348,9 @@ class Flows:
         if len(set(routes)) < len(routes):
             raise ScenarioError("flows.routes has one route twice; list each once")
         if self.pool is not None or self.think is not None:
-            key = "pool" if self.think is None else "think"
+            name = "pool" if self.think is None else "think"
             raise ScenarioError(
-                f'flows.{key} is for TCP; sender "mtcp" has one connection, which does not begin again'
+                f'flows.{name} is for TCP; sender "mtcp" has one connection, which does not begin again'
             )
         if self.delayed_ack and self.acks != "duplicated_delayed":
             raise ScenarioError(
@@ -318,19 +360,9 @@ class Flows:
         self.sender_parameters()
 
     def _check_sending(self) -> None:
-        check("flows.start", self.start, 0.0, 1e9, "give seconds")
-        if self.start_spread is not None:
-            check("flows.start_spread", self.start_spread, 0.0, 1e9, "give seconds")
-        if self.arrival_rate is not None:
-            check("flows.arrival_rate", self.arrival_rate, 1e-9, 1e9, "give starts per second")
         if self.stop is not None:
             check("flows.stop", self.stop, self.start, 1e9, "it must not lie before start")
-        if self.segments is not None:
-            check(
-                "flows.segments", self.segments, 1, 1e12, "count segments; leave out for no end", whole=True
-            )
         if self.segments_shape is not None:
-            check("flows.segments_shape", self.segments_shape, 1.0, 1e3, "1.5 is a common choice")
             if self.segments_shape < 1.000001:
                 raise ScenarioError(
                     f"flows.segments_shape must be above 1, or sizes have no mean, got {self.segments_shape:g}; 1.5 is "
@@ -339,43 +371,22 @@ class Flows:
             if self.segments is None:
                 raise ScenarioError("flows.segments_shape needs flows.segments, the mean")
         self._check_users()
-        check("flows.window_limit", self.window_limit, 1, 1_000_000, "count packets", whole=True)
         if self.initial_window is not None:
             check(
                 "flows.initial_window", self.initial_window, 1, self.window_limit, "count packets", whole=True
             )
-        for key in ("handshake", "sack"):
-            if getattr(self, key) is not None:
-                truth(f"flows.{key}", getattr(self, key))
         if self.sack is False and self.sender == "sack":
             raise ScenarioError('flows.sack must not be false for sender "sack"; take "newreno"')
-        truth("flows.limited_transmit", self.limited_transmit)
-        truth("flows.reorder", self.reorder)
-        if self.router_aware is not None:
-            truth("flows.router_aware", self.router_aware)
         if self.router_aware and (self.windowless or self.paced):
             raise ScenarioError(
                 f'flows.router_aware must not be true for sender "{self.sender}", which keeps to no window of a '
                 "router; leave it out"
             )
-        truth("flows.ecn", self.ecn)
         self._check_leap()
-        check("flows.priority", self.priority, 0, 255, "0 is the highest class", whole=True)
-        for key in ("timestamps", "loss_probes", "frto"):
-            truth(f"flows.{key}", getattr(self, key))
-        for key in ("loss_probes", "frto"):
-            if getattr(self, key) and not self.as_linux:
-                raise ScenarioError(
-                    f'flows.{key} belongs to rule book "linux"; set rules = "linux", or leave it out'
-                )
-        check(
-            "flows.delayed_ack", self.delayed_ack, 0.0, 10.0, 'give seconds, such as "100ms"; 0 to switch off'
-        )
-        check("flows.overhead", self.overhead, 0.0, 1e3, "give seconds")
         if self.overhead and (self.rules != "ns2" or self.windowless or self.paced):
             raise ScenarioError('flows.overhead belongs to rule book "ns2"; use flows.jitter')
         check_name("flows.control", self.control)
-        if self.sender in _OF_TCP:
+        if self.sender in _NOT_TCP:
             self.sender_parameters()
             return
         if self.control in RULES:
@@ -392,7 +403,6 @@ class Flows:
             check("flows.parameters", value, -1e300, 1e300, "give finite numbers")
 
     def _check_leap(self) -> None:
-        truth("flows.leap", self.leap)
         if self.leap and self.sender not in ("reno", "newreno", "sack"):
             raise ScenarioError(
                 f'flows.leap is for sender "reno", "newreno" or "sack", got "{self.sender}"; take one of these'
@@ -403,25 +413,31 @@ class Flows:
                 "the first one that is outstanding, and never beyond the advertised window; raise the limit"
             )
 
-    def _check_linux(self) -> None:
-        """What Linux has not, or does in its own way."""
-        if self.rules != "linux":
-            return
-        if self.sender not in ("sack", "newreno"):
+    def _check_owners(self) -> None:
+        """Refuse a key that the rule book, or the sender, does in its own way or does not have."""
+        if self.as_linux and self.sender not in ("sack", "newreno"):
             raise ScenarioError(
                 f'flows.rules = "linux" has senders "sack" and "newreno", got "{self.sender}"; take one of these, or '
                 'rules = "rfc"'
             )
-        for name in _NOT_OF_LINUX:
-            if getattr(self, name) != _DEFAULTS[name]:
+        for name, about in keys(self):
+            if not is_set(self, name, about):
+                continue
+            at = f"flows.{name}"
+            if about["only_of"] and about["only_of"] != self.rules:
+                book = about["only_of"]
+                raise ScenarioError(f'{at} belongs to rule book "{book}"; set rules = "{book}", or leave it out')
+            if self.rules in about["not_of"]:
                 raise ScenarioError(
-                    f'flows.{name} = {shown(getattr(self, name))}: rules = "linux" has its own way; leave it out'
+                    f'{at} = {shown(getattr(self, name))}: rules = "{self.rules}" has its own way; leave it out'
+                )
+            if self.sender in about["not_of"]:
+                raise ScenarioError(
+                    f'{at} = {shown(getattr(self, name))}: sender "{self.sender}" {_NOT_TCP[self.sender]}; leave it out'
                 )
 
     def _check_users(self) -> None:
-        one_of("flows.think_law", self.think_law, ("exponential", "fixed"))
         if self.think is not None:
-            check("flows.think", self.think, 0.0, 1e9, 'give seconds, or text such as "5s"')
             if self.segments is None:
                 raise ScenarioError(
                     "flows.think needs flows.segments, for without an end no flow begins again"
@@ -436,20 +452,9 @@ class Flows:
                     f"{self.count - self.count % self.pool} flows"
                 )
 
-    def _refuse_of_tcp(self) -> None:
-        """What belongs to TCP's senders, or to their receivers, is nothing to one that has neither."""
-        names, reason = _OF_TCP[self.sender]
-        for name in names:
-            value, usual = getattr(self, name), _DEFAULTS[name]
-            if value != usual and not (name == "handshake" and value is False):
-                raise ScenarioError(
-                    f'flows.{name} = {shown(value)}: sender "{self.sender}" {reason}; leave it out'
-                )
-
     def _check_rates(self) -> None:
         """What is of "cbr" and "poisson" only: rate, steps and periods."""
         object.__setattr__(self, "rate_steps", _read_steps(self.rate_steps))
-        one_of("flows.on_off", self.on_off, ("exponential", "fixed"))
         if not self.open_loop:
             for name in ("rate", "rate_steps", "on_time", "off_time"):
                 if getattr(self, name) not in (None, ()):
@@ -485,15 +490,10 @@ class Flows:
 
     def _check_timer(self) -> None:
         s = self.settings()
-        check("flows.min_rto", s["min_rto"], 0.0, 1e6, "give seconds")
         check("flows.max_rto", s["max_rto"], max(s["min_rto"], 1e-3), 1e6, "it must not lie below min_rto")
         check("flows.initial_rto", s["initial_rto"], 1e-3, s["max_rto"], "it must not exceed max_rto")
-        check("flows.max_backoff", self.max_backoff, 1, 65536, "a power of two, such as 64", whole=True)
         if self.max_backoff & (self.max_backoff - 1):
             raise ScenarioError(f"flows.max_backoff must be a power of two, got {self.max_backoff}; try 64")
-        check(
-            "flows.timer_granularity", s["timer_granularity"], 0.0, 10.0, "give seconds; 0 for an exact clock"
-        )
         if self.rules == "ns2":
             check(
                 "flows.timer_granularity",
@@ -502,9 +502,6 @@ class Flows:
                 10.0,
                 'ns-2 has a tick; or set rules = "rfc"',
             )
-        check("flows.clear_rtt_after", self.clear_rtt_after, 1, 65536, "a factor, such as 8", whole=True)
-        if self.clock_phase is not None:
-            check("flows.clock_phase", self.clock_phase, 0.0, 10.0, "give seconds")
 
     @property
     def open_loop(self) -> bool:
@@ -579,7 +576,7 @@ class Flows:
 
     def rule_parameters(self) -> tuple[float, ...]:
         """The numbers of the window rule, `f.p0` and so on, with the defaults of a built-in rule filled in."""
-        if self.sender in _OF_TCP:
+        if self.sender in _NOT_TCP:
             return ()
         if self.control not in RULES:
             return tuple(float(value) for value in self.parameters)  # a tuple, as checked
@@ -587,7 +584,7 @@ class Flows:
 
     def named_parameters(self) -> dict[str, float]:
         """The parameters of a built-in window rule by name, with its defaults filled in."""
-        if self.sender in _OF_TCP:
+        if self.sender in _NOT_TCP:
             return self.sender_parameters()
         file = RULES.get(self.control)
         values = self.parameters
@@ -642,29 +639,11 @@ class Flows:
 
 
 _KEYS_OF_FLOWS = tuple(field.name for field in dataclasses.fields(Flows))
-_DEFAULTS = {field.name: field.default for field in dataclasses.fields(Flows)}
-_OF_WINDOWS = (
-    "control", "sack", "window_limit", "initial_window", "delayed_ack", "limited_transmit", "ecn", "timestamps",
-    "handshake", "min_rto", "max_rto", "initial_rto", "max_backoff", "timer_granularity", "clear_rtt_after",
-    "clock_phase", "router_aware",
-)  # fmt: skip
-#: What rule book "linux" leaves no choice in.
-_NOT_OF_LINUX = (
-    "leap",
-    "limited_transmit",
-    "overhead",
-    "max_backoff",
-    "clear_rtt_after",
-)
-#: Sender that is none of TCP's -> what it has not, and why.
-_OF_TCP = {
-    "tfrc": (_OF_WINDOWS, "has a rate instead of a window and reports instead of acknowledgements"),
-    "mtcp": (
-        ("control", "sack", "limited_transmit", "ecn", "timestamps", "handshake", "timer_granularity",
-         "clear_rtt_after", "clock_phase"),
-        "has windows, acknowledgements and an exact clock of its own",
-    ),
-}  # fmt: skip
+#: Senders that are none of TCP's, and what they have instead of its keys.
+_NOT_TCP = {
+    "tfrc": "has a rate instead of a window and reports instead of acknowledgements",
+    "mtcp": "has windows, acknowledgements and an exact clock of its own",
+}
 
 
 def _read_steps(steps: object) -> tuple[tuple[float, float], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -14,7 +14,7 @@ from tcpdynamics.quantities import numbered
 from ..kernel.paced.mtcp import most_at_once
 from ..kernel.queues import marking
 from .drops_and_records import MAX_DROPS, Drop, Record
-from .fields import FORBID, in_unit, read_texts
+from .fields import FORBID, check_keys, described, key, read_texts
 from .flows import MAX_FLOWS, MAX_GROUPS, Flows
 from .link import MAX_LINKS, Bottleneck, Link
 from .routes import Routes, ends, one_way
@@ -31,52 +31,13 @@ _EVENT, _FLOW, _HOP = 100.0, 2e5, 2e4
 SILENCE_BINS = 513
 
 
+@described
 @dataclass(frozen=True)
 class Scenario:
     """A network, what runs on it, for how long, and what is written down.
 
     Either `bottleneck` (the dumbbell shorthand; flows have an `rtt`) or `links` (flows have `source` and `target`
     or a `route`).
-
-    Attributes
-    ----------
-    flows : tuple of Flows
-        Numbered through in this order. A group appended at the end leaves the random draws of the others
-        alone.
-    bottleneck : Bottleneck or None
-        Default without links: 1 Mbit/s, no limit.
-    duration : float
-        Simulated time [s].
-    warm_up : float
-        Time [s] left out of every statistic, < duration.
-    name : str
-        Of the scenario, in results and figures.
-    seed : int
-        Of the random draws, >= 0. The same scenario and seed give the same result to the last bit.
-    epoch : float or "auto"
-        Length [s] of the epochs in which sent packets are counted. "auto": each flow's own mean RTT, i.e.
-        base RTT + sending time + mean wait at the bottleneck during the second half of the warm-up. With
-        `links`: mean RTT of the flow's acknowledged segments in that time; of a flow without any, its base RTT
-        and the mean waits at the links of its way.
-    slice : float
-        Length [s] of the slices in which goodput is counted (the paper's 20 s).
-    drops : tuple of Drop
-        At most 1000.
-    links : tuple of Link
-    nodes : tuple of str
-        If given, every link must join two of them; otherwise nodes are those of the links.
-    record : Record
-    clock : {"auto", "grid", "double"}
-        Double: plain double precision, every sum as ns-2 takes it, and what is infinitely fast sends 10^12 bit/s as
-        ns-2's links do there: where packets lock into a common rhythm, such differences decide who is dropped.
-        Grid: all times are multiples of 2^-36 s (15 ps), so events that coincide do so exactly, at any time of the
-        run, and rounding decides nothing; up to three times as fast. Auto: double if all flows keep to rule book
-        "ns2", whose results are to be ns-2's, and for a single flow; grid otherwise, for no RFC says what
-        rounding does.
-    scheduler : {"calendar", "heap"}
-        Two implementations of the list of events, for testing one against the other; results are the same.
-    most_in_epoch : int
-        In [1, 1000]: epochs are counted by the packets sent in them, 0, 1, ... up to this number or more.
 
     Examples
     --------
@@ -85,33 +46,70 @@ class Scenario:
     1000000.0
     """
 
-    flows: tuple[Flows, ...] = (Flows(),)
-    bottleneck: Bottleneck | None = None
-    duration: float = in_unit("s", default=1000.0)
-    warm_up: float = in_unit("s", default=100.0)
-    name: str = "scenario"
-    seed: int = 1
-    epoch: float | Literal["auto"] = in_unit("s", default="auto")
-    slice: float = in_unit("s", default=20.0)
-    drops: tuple[Drop, ...] = ()
-    links: tuple[Link, ...] = ()
-    nodes: tuple[str, ...] = ()
-    record: Record = field(default=Record())
-    clock: Literal["auto", "grid", "double"] = "auto"
-    scheduler: Literal["calendar", "heap"] = "calendar"
-    most_in_epoch: int = 7
+    flows: tuple[Flows, ...] = key(
+        (Flows(),),
+        "Numbered through in this order. A group appended at the end leaves the random draws of the others alone.",
+        kind="tuple of Flows",
+    )  # fmt: skip
+    bottleneck: Bottleneck | None = key(None, "Default without links: 1 Mbit/s, no limit.")
+    duration: float = key(
+        1000.0, "Simulated time [s].", unit="s", low=1e-3, high=1e9, advice='give seconds, or text such as "1000s"',
+    )  # fmt: skip
+    warm_up: float = key(
+        100.0, "Time [s] left out of every statistic, < duration.",
+        unit="s", low=0.0, high=1e9, advice='give seconds, or text such as "100s"',
+    )  # fmt: skip
+    name: str = key("scenario", "Of the scenario, in results and figures.")
+    seed: int = key(
+        1, "Of the random draws, >= 0. The same scenario and seed give the same result to the last bit.",
+        low=0, high=2**128, advice="give a whole number", whole=True,
+    )  # fmt: skip
+    epoch: float | Literal["auto"] = key(
+        "auto",
+        "Length [s] of the epochs in which sent packets are counted. \"auto\": each flow's own mean RTT, i.e. base "
+        "RTT + sending time + mean wait at the bottleneck during the second half of the warm-up. With `links`: "
+        "mean RTT of the flow's acknowledged segments in that time; of a flow without any, its base RTT and the "
+        "mean waits at the links of its way.", unit="s", kind='float or "auto"',
+    )  # fmt: skip
+    slice: float = key(
+        20.0, "Length [s] of the slices in which goodput is counted (the paper's 20 s).",
+        unit="s", low=1e-3, high=1e9, advice='give seconds, or text such as "20s"',
+    )  # fmt: skip
+    drops: tuple[Drop, ...] = key((), "At most 1000.", kind="tuple of Drop")
+    links: tuple[Link, ...] = key((), kind="tuple of Link")
+    nodes: tuple[str, ...] = key(
+        (), "If given, every link must join two of them; otherwise nodes are those of the links.", kind="tuple of str",
+    )  # fmt: skip
+    record: Record = key(Record())
+    clock: Literal["auto", "grid", "double"] = key(
+        "auto", "Double: plain double precision, every sum as ns-2 takes it, and what is infinitely fast sends 10^12 "
+        "bit/s as ns-2's links do there: where packets lock into a common rhythm, such differences decide who is "
+        "dropped. Grid: all times are multiples of 2^-36 s (15 ps), so events that coincide do so exactly, at any"
+        " time of the run, and rounding decides nothing; up to three times as fast. Auto: double if all flows "
+        "keep to rule book \"ns2\", whose results are to be ns-2's, and for a single flow; grid otherwise, for no "
+        "RFC says what rounding does.", choices=("auto", "grid", "double"),
+    )  # fmt: skip
+    scheduler: Literal["calendar", "heap"] = key(
+        "calendar",
+        "Two implementations of the list of events, for testing one against the other; results are the same.",
+        choices=("calendar", "heap"),
+    )  # fmt: skip
+    most_in_epoch: int = key(
+        7, "In [1, 1000]: epochs are counted by the packets sent in them, 0, 1, ... up to this number or more.",
+        low=1, high=1000, advice="7 counts 0 to 6 packets and 7 or more", whole=True,
+    )  # fmt: skip
 
     __pydantic_config__ = FORBID
 
     def __post_init__(self) -> None:
         read_texts(self)
-        for key, part in (("flows", Flows), ("drops", Drop), ("links", Link), ("nodes", str)):
-            value = getattr(self, key)
+        for name, part in (("flows", Flows), ("drops", Drop), ("links", Link), ("nodes", str)):
+            value = getattr(self, name)
             if isinstance(value, list):
                 value = tuple(value)
-                object.__setattr__(self, key, value)
+                object.__setattr__(self, name, value)
             if not isinstance(value, tuple) or not all(isinstance(item, part) for item in value):
-                raise ScenarioError(f"{key} must be a tuple of {part.__name__}, got {shown(value, 80)}")
+                raise ScenarioError(f"{name} must be a tuple of {part.__name__}, got {shown(value, 80)}")
         if not isinstance(self.record, Record):
             raise ScenarioError(
                 f"record must be a Record, such as Record(windows=0.1), got {shown(self.record, 80)}"
@@ -178,13 +176,11 @@ class Scenario:
             raise ScenarioError(str(error)) from None
 
     def _check_times(self) -> None:
-        check("duration", self.duration, 1e-3, 1e9, 'give seconds, or text such as "1000s"')
-        check("warm_up", self.warm_up, 0.0, 1e9, 'give seconds, or text such as "100s"')
+        check_keys(self, "")
         if self.warm_up >= self.duration:
             raise ScenarioError(
                 f"warm_up must lie below duration = {self.duration:g} s, got {self.warm_up:g} s"
             )
-        check("seed", self.seed, 0, 2**128, "give a whole number", whole=True)
         if self.epoch == "auto":
             if self.warm_up == 0:
                 raise ScenarioError(
@@ -192,18 +188,10 @@ class Scenario:
                 )
         else:
             check("epoch", self.epoch, 1e-6, 1e9, 'give seconds, or "auto" for the mean RTT of each flow')
-        check(
-            "most_in_epoch", self.most_in_epoch, 1, 1000, "7 counts 0 to 6 packets and 7 or more", whole=True
-        )
-        check("slice", self.slice, 1e-3, 1e9, 'give seconds, or text such as "20s"')
-        if self.clock not in ("auto", "grid", "double"):
-            raise ScenarioError(f'clock must be "auto", "grid" or "double", got {shown(self.clock)}')
-        if self.scheduler not in ("calendar", "heap"):
-            raise ScenarioError(f'scheduler must be "calendar" or "heap", got {shown(self.scheduler)}')
-        for key in ("windows", "queues"):
-            interval = getattr(self.record, key)
+        for name in ("windows", "queues"):
+            interval = getattr(self.record, name)
             if interval:
-                check(f"record.{key}", interval, self.duration / 1e8, 1e9, "sample less often")
+                check(f"record.{name}", interval, self.duration / 1e8, 1e9, "sample less often")
 
     def _check_network(self) -> None:
         check("links", len(self.links), 0, MAX_LINKS, "describe a smaller network", whole=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 import tomllib
@@ -17,7 +16,7 @@ from tcpdynamics.quantities import numbered
 from . import topologies
 from .course import read_trace
 from .drops_and_records import MAX_DROPS, Drop, Record, switched_off
-from .fields import read_quantities
+from .fields import keys, read_quantities
 from .flows import MAX_GROUPS, Flows
 from .link import MAX_LINKS, Bottleneck, Link
 from .reading import MAX_BYTES as MAX_BYTES
@@ -25,22 +24,6 @@ from .reading import text_of
 from .scenario import Scenario
 
 _PARTS = {"bottleneck": Bottleneck, "flows": Flows, "drops": Drop, "links": Link, "record": Record}
-_TRUTHS = {
-    "limited_transmit",
-    "handshake",
-    "sack",
-    "timestamps",
-    "loss_probes",
-    "frto",
-    "ecn",
-    "leap",
-    "duplex",
-    "reorder",
-    "router_aware",
-    "sends",
-    "receives",
-    "drops",
-}
 
 #: Keys that had another name.
 _EARLIER = {(Flows, "compat"): "rules", (Link, "discipline"): "queue"}
@@ -265,11 +248,11 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
 
     `prefix` is for messages about a value, `place` says where an unknown key is.
     """
-    units = {f.name: f.metadata.get("unit") for f in dataclasses.fields(part)}
+    about_keys = dict(keys(part))
     plain: dict[str, Any] = {}
     for key, value in table.items():
         key = _EARLIER.get((part, key), key)
-        if key == "trace" and "changes" in units:
+        if key == "trace" and "changes" in about_keys:
             raise ScenarioError(
                 f"{place}trace is read for a scenario's file on disk only; give its rows as {place}changes"
             )
@@ -277,14 +260,13 @@ def _plain(part: type, table: Mapping[str, Any], prefix: str, place: str) -> dic
             raise ScenarioError(
                 f"{place}{key}: acknowledgements do not come back over a bottleneck; describe the network by links"
             )
-        if key not in units:
-            close = suggestion(key, units)
+        if key not in about_keys:
+            close = suggestion(key, about_keys)
             raise ScenarioError(
                 f"unknown key {place}{_short(key)}{close}; docs/scenarios.md lists the known ones"
             )
-        unit = units[key]
+        unit, truth = about_keys[key]["unit"], about_keys[key]["truth"]
         several = isinstance(value, Sequence) and not isinstance(value, str)
-        truth = key in _TRUTHS and (part, key) != (Scenario, "drops")
         if truth and value is not None and not isinstance(value, bool):
             raise ScenarioError(f"{prefix}{key} must be true or false, got {shown(value)}")
         if not truth and (isinstance(value, bool) or (several and any(isinstance(v, bool) for v in value))):
