@@ -33,12 +33,12 @@ $(READY): pyproject.toml constraints.txt
 report: $(READY)
 	$(BIN)/tcpdynamics report --output report/index.html
 
-# Two halves side by side, since most tests use one processor; types are checked before the shorter one.
+# Files of tests are shared out to three processes: those that wait for a browser or a command leave a processor free.
 test: $(READY)
 	$(BIN)/ruff check .
-	@{ $(BIN)/mypy && $(BIN)/python -m pytest tests/apps tests/models; } & other=$$!; \
-	$(BIN)/python -m pytest tests src/tcpdynamics --ignore=tests/apps --ignore=tests/models; code=$$?; \
-	wait $$other && exit $$code
+	@$(BIN)/mypy & types=$$!; \
+	$(BIN)/python -m pytest -n 3 --dist loadfile --durations=40 --durations-min=1; code=$$?; \
+	wait $$types && exit $$code
 
 lint: $(READY)
 	$(BIN)/ruff check .
