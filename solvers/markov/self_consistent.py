@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +26,8 @@ from .windowed import check_length, windowed
 PLACES, POINTS_AT_ONCE = 257, 4096
 #: A tip this near the target, of its size, meets it; roots this near in log-odds are one.
 TOUCHING, ALIKE = 1e-14, 1e-7
+#: A crossing whose reward stays further from the target than this, of its size, is a jump across it.
+JUMP = 1e-6
 
 
 def self_consistent(
@@ -34,8 +36,10 @@ def self_consistent(
     """Solve mean reward(unknown) = target at every point of the target's grid.
 
     Bracketed root finding (Chandrupatla) on the log-odds of the unknown, so small roots keep their relative accuracy.
-    The reward need not fall: it is looked at in 257 places between the bounds, and where it turns between them, so
-    that each root has a bracket of its own. Roots closer together than a place and its turn can tell are one.
+    The reward need not fall: it is looked at in 257 places between the bounds, evenly in log-odds, and where three
+    neighbours show that it turns. A crossing is a root if the reward meets the target there; a jump across it is none.
+    An interval of values that meet the target counts as its two ends. Roots within 1e-7 in log-odds are one, and two
+    roots between neighbouring places that show no turn, as of a narrow spike, are missed.
 
     Parameters
     ----------
@@ -199,16 +203,19 @@ def _roots(
         )
     lowest, highest = np.full(target.size, np.nan), np.full(target.size, np.nan)
     status, roots = np.zeros(target.size, dtype=np.uint8), np.zeros(target.size, dtype=np.int64)
-    nothing = earned[row, 0] < target  # no cost at all: what is earned does not reach the target
+    nothing = earned[row, 0] < target * (1.0 - TOUCHING)  # no cost at all: what is earned does not reach the target
     roots[nothing], lowest[nothing], highest[nothing] = 1, 0.0, 0.0
     point, left, right, met, tips = _brackets(earned, row, target, places, excess, [fixed[k] for k in names])
     for end, place in ((0, places[0]), (-1, places[-1])):
-        exact = np.flatnonzero(earned[row, end] == target)
+        exact = np.flatnonzero(np.abs(earned[row, end] - target) <= TOUCHING * target)
         met, tips = np.concatenate([met, exact]), np.concatenate([tips, np.full(exact.size, place)])
     if point.size:
         search = find_root(excess, (left, right), args=(target[point], *(fixed[k][point] for k in names)))
         status[point[~search.success]] = Status.NOT_CONVERGED
-        met, tips = np.concatenate([met, point]), np.concatenate([tips, search.x])
+        meets = ~(np.abs(search.f_x) > JUMP)
+        met, tips = np.concatenate([met, point[meets]]), np.concatenate([tips, search.x[meets]])
+    for ends in _plateaus(earned, row, target, places, excess, [fixed[k] for k in names]):
+        met, tips = np.concatenate([met, ends[0]]), np.concatenate([tips, ends[1]])
     order = np.lexsort((tips, met))
     met, tips = met[order], tips[order]
     same = np.r_[False, (met[1:] == met[:-1]) & (np.diff(tips) <= ALIKE)][: met.size]
@@ -242,7 +249,8 @@ def _brackets(
     for start in range(0, target.size, POINTS_AT_ONCE):
         some = np.arange(start, min(start + POINTS_AT_ONCE, target.size))
         over = earned[row[some]] > target[some, None]
-        i, j = np.nonzero(over[:, 1:] != over[:, :-1])
+        level = _is_level(earned[row[some]], target[some])
+        i, j = np.nonzero((over[:, 1:] != over[:, :-1]) & ~level[:, 1:] & ~level[:, :-1])
         points.append(some[i])
         lefts.append(places[j])
         rights.append(places[j + 1])
@@ -265,7 +273,7 @@ def _brackets(
             ends = [np.full(some.size, places[k + n]) for n in range(3)]
             tip = find_minimum(
                 lambda x, goal, *rest: sign * excess(x, goal, *rest), ends,  # noqa: B023
-                args=(target[some], *(v[some] for v in others)),
+                args=(target[some], *(v[some] for v in others)), tolerances={"xatol": 0.0, "xrtol": 1e-15},
             )  # fmt: skip
             touching = np.abs(tip.f_x) <= TOUCHING
             met.append(some[touching])
@@ -276,3 +284,40 @@ def _brackets(
                 lefts.append(left[crossed])
                 rights.append(right[crossed])
     return tuple(np.concatenate(part) for part in (points, lefts, rights, met, tips))  # type: ignore[return-value]
+
+
+def _is_level(earned: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(points, places): where the reward meets the target, as it does at a neighbouring place."""
+    meets = np.abs(earned - target[:, None]) <= TOUCHING * target[:, None]
+    beside = np.zeros_like(meets)
+    beside[:, 1:] |= meets[:, :-1]
+    beside[:, :-1] |= meets[:, 1:]
+    return meets & beside
+
+
+def _plateaus(
+    earned: NDArray[np.float64],
+    row: NDArray[np.intp],
+    target: NDArray[np.float64],
+    places: NDArray[np.float64],
+    excess: Callable[..., Any],
+    others: list[NDArray[np.float64]],
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+    """Points, and the log-odds of an end of an interval in which the reward meets the target."""
+    for start in range(0, target.size, POINTS_AT_ONCE):
+        some = np.arange(start, min(start + POINTS_AT_ONCE, target.size))
+        level = _is_level(earned[row[some]], target[some])
+        for end, place in ((0, places[0]), (-1, places[-1])):
+            at_end = some[level[:, end]]
+            yield at_end, np.full(at_end.size, place)
+        i, j = np.nonzero(level[:, 1:] != level[:, :-1])
+        if not i.size:
+            continue
+        inside = np.where(level[i, j], places[j], places[j + 1])
+        outside = np.where(level[i, j], places[j + 1], places[j])
+        for _ in range(52):  # bisection, to the last bit of the step between two places
+            middle = 0.5 * (inside + outside)
+            away = excess(middle, target[some[i]], *(v[some[i]] for v in others))
+            meets = np.abs(away) <= TOUCHING
+            inside, outside = np.where(meets, middle, inside), np.where(meets, outside, middle)
+        yield some[i], inside

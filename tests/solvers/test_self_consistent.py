@@ -219,3 +219,47 @@ def test_two_roots_of_a_reward_that_rises_and_falls() -> None:
         assert ends.highest_root.item() == pytest.approx(bounds[0] if bounds[0] in (0.25, 0.75) else bounds[1])
     with pytest.raises(ChainError, match="3 values of p"):
         self_consistent(RewardBalance(chain, "p", reward, 1.5, (0.01, 0.99)), throw=True)
+
+
+def _pieces(levels: list[int], level_ends: list[int], target: int) -> tuple[RewardBalance, list[float]]:
+    """Straight pieces from one level to the end of it, each level in twentieths; where they meet the target."""
+    width, (meets, touched) = sympy.Rational(8, 10 * len(levels)), (set[float](), set[float]())
+    pieces = []
+    for i, (a, b) in enumerate(zip(levels, level_ends, strict=True)):
+        at = sympy.Rational(1, 10) + i * width
+        pieces.append((sympy.Rational(a, 20) + (p - at) * sympy.Rational(b - a, 20) / width, p < at + width))
+        if a == b == target:
+            meets ^= {round(float(at), 12), round(float(at + width), 12)}  # two plateaus in a row are one
+        elif a != b and min(a, b) <= target <= max(a, b):
+            touched.add(round(float(at + (target - a) * width / (b - a)), 12))
+    curve = sympy.Piecewise(*pieces, (pieces[-1][0], True))
+    edges = {("u", "v"): p, ("u", "u"): 1 - p, ("v", "u"): 1 - p, ("v", "v"): p}
+    reward = Reward({e: {1: chance * curve, 0: chance * (1 - curve)} for e, chance in edges.items()})
+    chain = MarkovChain({("u", "v"): p, ("v", "u"): 1 - p})
+    return RewardBalance(chain, "p", reward, target / 20, (0.1, 0.9)), sorted(meets | touched)
+
+
+@given(st.lists(st.integers(1, 19), min_size=2, max_size=6), st.integers(1, 19))
+def test_corners_tips_and_plateaus_all_count(levels: list[int], target: int) -> None:
+    """Without jumps each crossing and tip is a root, and a plateau two."""
+    balance, meets = _pieces(levels[:-1], levels[1:], target)
+    solved = self_consistent(balance)
+    below = levels[0] < target
+    assert solved.roots.item() == len(meets) + below
+    if meets:
+        assert solved.highest_root.item() == pytest.approx(meets[-1], abs=1e-9)
+    if meets and not below:
+        assert solved.root.item() == pytest.approx(meets[0], abs=1e-9)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 19), st.integers(1, 19)), min_size=1, max_size=5), st.integers(1, 19)
+)
+def test_a_jump_across_the_target_is_no_root(levels: list[tuple[int, int]], target: int) -> None:
+    balance, meets = _pieces([a for a, _ in levels], [b for _, b in levels], target)
+    solved = self_consistent(balance)
+    for root in (solved.root.item(), solved.highest_root.item()):
+        if root > 0:
+            assert min(abs(root - x) for x in meets) < 1e-6
+    if not meets:
+        assert solved.roots.item() == (levels[0][0] < target)
