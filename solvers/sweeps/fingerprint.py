@@ -1,14 +1,17 @@
 """Fingerprints: whether a function and its settings are still those that a store was begun with.
 
-A function counts with its text, its defaults, its attributes, the values that it captured and whatever its code
-reaches by name: globals, functions and classes, attributes of modules (also of those that it imports itself), and what
-these reach in turn. Code of this package, of the standard library and of installed packages counts by name and version.
-What cannot be seen: what C extensions, files, environment variables and other processes hold, and names that are looked
-up as text at run time (`getattr`, `globals()`).
+A function counts with its text and its compiled code, its defaults, its attributes, the values that it captured and
+whatever its code reaches by name: globals, functions and classes, attributes of modules (also of those that it imports
+itself), and what these reach in turn. An object counts with its class and with what `copy` would copy of it. Code of
+this package, of the standard library and of installed packages counts by name and version, a decorator of theirs also
+with the values that it captured; a module of one's own that is passed as a value counts with its whole text. What
+cannot be seen: what C extensions, files, environment variables and other processes hold, and names that are looked up
+as text at run time (`getattr`, `globals()`). Another minor version of Python compiles to other code.
 """
 
 from __future__ import annotations
 
+import copyreg
 import dataclasses
 import dis
 import functools
@@ -16,12 +19,23 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-import pickle
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from types import CodeType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import numpy as np
@@ -67,8 +81,8 @@ def name_of(work: Any) -> str:
     return f"{work.__module__}.{work.__qualname__}"
 
 
-def _feed(digest: Any, value: Any, source: bool, met: dict[int, Any]) -> None:
-    """Feed a value; `met` keeps the functions, classes and modules that were fed already, by identity."""
+def _feed(digest: Any, value: Any, source: bool, met: dict[int, tuple[int, Any]]) -> None:
+    """Feed a value; `met` keeps functions, classes and objects that were fed already, by identity."""
 
     def put(*parts: Any) -> None:
         for part in parts:
@@ -77,24 +91,28 @@ def _feed(digest: Any, value: Any, source: bool, met: dict[int, Any]) -> None:
             else:
                 _feed(digest, part, source, met)
 
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
-        text = value if isinstance(value, bytes) else repr(value).encode()
-        put(type(value).__name__.encode(), text)
+    kind = type(value)
+    if kind in _PLAIN:
+        put(kind.__name__.encode(), value if kind is bytes else repr(value).encode())
+    elif isinstance(value, np.ma.MaskedArray):
+        put(b"masked", np.asarray(value.data), np.ma.getmaskarray(value), value.fill_value)
     elif isinstance(value, np.ndarray | np.generic) and np.asarray(value).dtype != object:
         array = np.asarray(value, order="C")
         put(b"array", array.dtype.str.encode(), repr(array.shape).encode(), array.tobytes())
+    elif isinstance(value, np.ndarray):
+        put(b"objects", repr(value.shape).encode(), *value.ravel().tolist())
     elif isinstance(value, xr.DataArray):
         coords = {
             str(k): (c.dims, c.values) for k, c in sorted(value.coords.items(), key=lambda c: str(c[0]))
         }
         put(b"labelled", str(value.name), value.dims, value.values, coords)
-    elif isinstance(value, Mapping):
+    elif kind in _MAPPINGS:
         put(b"mapping", str(len(value)))
         for key, item in value.items():
             put(key, item)
-    elif isinstance(value, list | tuple | np.ndarray):
+    elif kind in (list, tuple):
         put(b"sequence", str(len(value)), *value)
-    elif isinstance(value, set | frozenset):
+    elif kind in (set, frozenset):
         put(b"set", sorted(_alone(item, source, met) for item in value))
     elif is_symbolic(value) and not isinstance(value, type):
         put(b"expression", _text(value))
@@ -102,29 +120,69 @@ def _feed(digest: Any, value: Any, source: bool, met: dict[int, Any]) -> None:
         put(b"partial", value.func, value.args, value.keywords)
     elif isinstance(value, ModuleType):
         put(b"module", value.__name__, _version(value.__name__))
+        if source and not _is_installed(value.__name__):
+            put(inspect.getsource(value))
+    elif isinstance(value, MethodType):
+        put(b"method", value.__func__, value.__self__)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        put(b"record", name_of(type(value)), *([type(value)] if source else []))
-        for field in dataclasses.fields(value):
-            put(field.name, getattr(value, field.name))
-    elif callable(value) and hasattr(value, "__qualname__"):
-        put(b"function", name_of(value), value.__self__ if inspect.ismethod(value) else None)
+        put(b"record", name_of(kind), *([kind] if source else []))
+        names = [field.name for field in dataclasses.fields(value)]
+        put({name: getattr(value, name) for name in names}, {} if _is_installed(kind.__module__) else {
+            name: part for name, part in _kept(value, getattr(value, "__dict__", {})).items() if name not in names
+        })  # fmt: skip
+    elif isinstance(value, np.vectorize):
+        put(b"vectorized", value.pyfunc, value.otypes, value.signature, value.excluded)
+    elif isinstance(value, _FUNCTIONS) or hasattr(value, "py_func") or _wraps(value):
+        put(b"function", name_of(value))
+        if isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, ModuleType):
+            put(value.__self__)
         if source and id(value) not in met:
-            met[id(value)] = value
+            met[id(value)] = len(met), value
             put(*_reached(value))
+    elif id(value) in met:
+        put(b"again", str(met[id(value)][0]))
     else:
-        put(b"other", name_of(type(value)), *([type(value)] if source else []), _pickled(value))
+        met[id(value)] = len(met), value
+        put(b"object", name_of(kind), *([kind] if source else []), *_state(value))
 
 
-def _alone(value: Any, source: bool, met: dict[int, Any]) -> str:
+def _alone(value: Any, source: bool, met: dict[int, tuple[int, Any]]) -> str:
     """A fingerprint of a part whose place does not matter."""
     digest = hashlib.sha256()
     _feed(digest, value, source, dict(met))
     return digest.hexdigest()
 
 
-def _pickled(value: Any) -> bytes:
+#: Values that their text says.
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range)
+_MAPPINGS = (dict, MappingProxyType, xr.Dataset)
+_FUNCTIONS = (type, FunctionType, BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
+
+
+def _wraps(value: Any) -> bool:
+    """Whether an object of an installed package stands for a function, as a cache of its results does."""
+    return callable(getattr(value, "__wrapped__", None)) and _is_installed(type(value).__module__)
+
+
+def _kept(value: Any, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Attributes of an object, but for results that it keeps."""
+    cached = functools.cached_property
+    return {n: v for n, v in attributes.items() if not isinstance(getattr(type(value), n, None), cached)}
+
+
+def _state(value: Any) -> list[Any]:
+    """What `copy` would make an object again from: constructor, arguments, attributes, items."""
     try:
-        return pickle.dumps(value, protocol=4)
+        of_kind = copyreg.dispatch_table.get(type(value))
+        made: Any = value.__reduce_ex__(4) if of_kind is None else of_kind(value)
+        if isinstance(made, str):  # a global of its module
+            if isinstance(value, np.ufunc) and getattr(np, made, None) is not value:
+                raise TypeError("made of a function that cannot be seen")
+            return [made]
+        parts = [part if n < 3 or part is None else list(part) for n, part in enumerate(made)]
+        if len(parts) > 2 and isinstance(parts[2], dict):
+            parts[2] = _kept(value, parts[2])
+        return parts
     except Exception as error:
         raise DynamicsError(
             f"the work of this sweep uses a {name_of(type(value))}, which has no lasting form, so a store cannot know "
@@ -134,8 +192,10 @@ def _pickled(value: Any) -> bytes:
 
 
 def _text(expression: Any) -> str:
+    from sympy import srepr
+
     try:
-        return str(expression)
+        return str(srepr(expression))  # with what is assumed of its symbols
     except (ValueError, RecursionError):
         raise DynamicsError(
             f"an expression of the sweep cannot be printed: {shown(expression)}; nest it less deep, round its numbers"
@@ -150,20 +210,27 @@ def _reached(thing: Any) -> Iterator[Any]:
     code = getattr(thing, "__code__", None)
     # A wrapper bears the module of what it wraps; its own is that of its globals.
     module = thing.__globals__.get("__name__", "") if code else str(getattr(thing, "__module__", None))
+    if hasattr(thing, "registry") and hasattr(thing, "dispatch"):  # of functools.singledispatch
+        yield dict(thing.registry)
+        return
     if _is_installed(module):
         yield _version(module)
-        yield getattr(thing, "__wrapped__", None)
+        yield from (cell.cell_contents for cell in getattr(thing, "__closure__", None) or () if _is_filled(cell))
         return
     try:
         yield inspect.getsource(code or thing)
     except (OSError, TypeError):
-        yield [list(_as_code(code))] if code else ""
+        yield ""
+    if code is not None:
+        yield list(_as_code(code))
     if isinstance(thing, type):
-        yield from (base for base in thing.__mro__[1:])
+        yield from (type(thing), *thing.__mro__[1:])
+        for field in getattr(thing, "__dataclass_fields__", {}).values():
+            yield from (field.name, _or_missing(field.default), _or_missing(field.default_factory))
         for name, member in sorted(vars(thing).items()):
             if name not in _OF_CLASSES and not isinstance(member, _SLOTS) and not _is_generated(member):
                 yield name
-                yield next((getattr(member, a) for a in _WRAPPED if hasattr(member, a)), member)
+                yield _unwrapped(member)
         return
     if code is None:
         return
@@ -186,9 +253,27 @@ _OF_CLASSES = {
 }  # fmt: skip
 
 
-#: What such entries wrap; places of slots, which hold nothing themselves.
-_WRAPPED = ("__func__", "fget", "func")
+#: Places of slots, which hold nothing themselves.
 _SLOTS = (MemberDescriptorType, GetSetDescriptorType)
+
+
+def _unwrapped(member: Any) -> Any:
+    """What an entry of a class wraps."""
+    if isinstance(member, staticmethod | classmethod):
+        return member.__func__
+    if isinstance(member, property):
+        return [member.fget, member.fset, member.fdel]
+    if isinstance(member, functools.cached_property):
+        return member.func
+    if isinstance(member, functools.partialmethod):
+        return [member.func, member.args, member.keywords]
+    if isinstance(member, functools.singledispatchmethod):
+        return dict(member.dispatcher.registry)
+    return member
+
+
+def _or_missing(default: Any) -> Any:
+    return "missing" if default is dataclasses.MISSING else default
 
 
 def _is_generated(member: Any) -> bool:
@@ -197,10 +282,10 @@ def _is_generated(member: Any) -> bool:
 
 
 def _as_code(code: CodeType) -> Iterator[Any]:
-    """What stands for the text of a function that has none, as in an interpreter."""
-    yield code.co_code
+    """What a function does, whatever its file says by now."""
+    yield from (code.co_code, code.co_names)
     for constant in code.co_consts:
-        yield list(_as_code(constant)) if isinstance(constant, CodeType) else repr(constant)
+        yield list(_as_code(constant)) if isinstance(constant, CodeType) else constant
 
 
 def _is_filled(cell: Any) -> bool:
@@ -218,14 +303,14 @@ def _named(code: CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         codes += [c for c in part.co_consts if isinstance(c, CodeType)]
         attributes |= set(part.co_names)
     for name in sorted(attributes & names.keys()):
-        yield name, names[name]
+        yield name, names[name].__name__ if isinstance(names[name], ModuleType) else names[name]
         yield from _of_module(name, names[name], sorted(attributes), 3)
     for name in sorted({name for part in codes for name in _imported(part, names)}):
         try:
             module = importlib.import_module(name)
         except ImportError:
             continue  # the work says so itself, or does without
-        yield name, module
+        yield name, _version(name)
         yield from _of_module(name, module, sorted(attributes), 3)
 
 
@@ -251,7 +336,7 @@ def _of_module(name: str, value: Any, attributes: list[str], depth: int) -> Iter
     for attribute in attributes:
         if attribute in vars(value):
             part = vars(value)[attribute]
-            yield f"{name}.{attribute}", part
+            yield f"{name}.{attribute}", part.__name__ if isinstance(part, ModuleType) else part
             yield from _of_module(f"{name}.{attribute}", part, attributes, depth - 1)
 
 
