@@ -98,7 +98,7 @@ def check(path: Path) -> list[str]:
             wrong.append(f"{shown(name)}: the chain is broken here; the certificate was edited")
             link = chained
         file = path.parent / name
-        if Path(name).is_absolute() or ".." in Path(name).parts:
+        if Path(name).is_absolute() or ".." in Path(name).parts or not _is_below(file, path.parent):
             wrong.append(f"{shown(name)}: lies outside the folder")
         elif not os.path.isfile(file):  # unlike Path.is_file, False also for a name that is too long
             wrong.append(f"{shown(name)}: is missing")
@@ -123,6 +123,14 @@ def setting_of(ledger: Path) -> str:
         return str(read_json(ledger, _MOST_TEXT)["made"]["setting"])
     except (StoreError, KeyError, TypeError):
         raise InputError(f"{ledger} is not what figures --all writes; remove it, or run figures --all") from None
+
+
+def _is_below(file: Path, folder: Path) -> bool:
+    """Whether a name stands for a file below a folder, wherever links lead."""
+    try:
+        return file.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):  # a link to itself, a name that no file may have
+        return True  # found missing next
 
 
 def _outputs(folder: Path) -> list[str]:

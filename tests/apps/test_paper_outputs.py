@@ -166,6 +166,7 @@ BREAKS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a row taken out": (lambda f: _edit(f, lambda d: d["outputs"].pop(0)), "the chain is broken"),
     "a path outside": (lambda f: _edit(f, lambda d: d["outputs"][0].update(file="../x")), "lies outside"),
+    "a link that leads out": (lambda f: ((f / "b.nc").unlink(), (f / "b.nc").symlink_to("/etc/hosts")), "lies outside"),
 }
 
 

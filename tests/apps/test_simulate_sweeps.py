@@ -2,18 +2,22 @@
 
 import csv
 import json
+import tomllib
+from itertools import product
 
 import click.testing
 import numpy as np
 import pytest
 import xarray as xr
 
+from tcpdynamics.apps.command import simulate
 from tcpdynamics.apps.command.main import cli
 from tcpdynamics.apps.command.scenario_sweep import complete_quantity, complete_setting
-from tcpdynamics.apps.overrides import grid_of
+from tcpdynamics.apps.overrides import grid_of, override
 from tcpdynamics.errors import TcpDynamicsError
 from tcpdynamics.validation.packet import load_scenario, ready_scenarios, replicate
 from tcpdynamics.validation.packet.scenario.changes import changed
+from tcpdynamics.validation.packet.sweeps import scenario_work
 
 SHORT = ["sub_packet", "--set", "duration=10s", "--set", "warm_up=2s", "--set", "flows.0.count=4"]
 SWEEP = [
@@ -188,3 +192,24 @@ def test_what_one_of_a_grid_lacks_is_refused_by_its_name():
         done = run(*SHORT, *(word for text in both for word in ("--set", text)))
         assert done.exit_code != 0
         assert 'unknown key bottleneck.queue_parameters.linux; queue "droptail" has none' in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("flows.0.sender=cbr,poisson", "flows.0.rate=1e5"),
+        ("flows.0.segments_shape=1.5", "flows.0.segments=10,20"),
+        ("warm_up=2000", "duration=3000,2500", "slice=100", "flows.0.count=2"),
+        ("flows.0.pool=3", "flows.0.count=3,6", "flows.0.segments=10"),
+    ],
+    ids=lambda settings: settings[0],
+)
+def test_a_single_value_may_need_those_of_the_grid(settings: tuple[str, ...]) -> None:
+    """What the file alone would refuse: the points are what is checked."""
+    table = tomllib.loads(ready_scenarios()["sub_packet"].read_text(encoding="utf-8"))
+    grid, single = simulate._grid(settings)
+    for setting in single:
+        override(table, setting)
+    work = scenario_work(table, grid, 2)
+    points = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    assert len(points) == 2 and all(work.scenario(point) for point in points)

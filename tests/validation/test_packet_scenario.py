@@ -193,6 +193,7 @@ def test_what_is_wrong_is_named(path, value, words):
     ("path", "value", "words"),
     [
         (["links", 0, "rate"], 0, ["links.rate", "a->r", "got 0"]),
+        (["duration"], "131073s", ["clock", "131,072", "131073", "double"]),
         (["links", 0, "delay"], "-2ms", ["links.delay", "a->r", "-0.002"]),
         (["links", 0, "dely"], "2ms", ["links.0.dely", "unknown key"]),
         (["links", 0, "buffer"], 0, ["links.buffer", "a->r", "got 0"]),

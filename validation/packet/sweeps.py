@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -249,7 +250,9 @@ def scenario_work(
 
         base = load_table(base) if in_topology else load_scenario(base)
     elif isinstance(base, Mapping) and not in_topology:
-        base = parse_scenario(base)
+        # A value may be right only beside those of the grid: then each point is put together and checked by itself.
+        with contextlib.suppress(ScenarioError):
+            base = parse_scenario(base)
     base = base if isinstance(base, Scenario) or not isinstance(base, Mapping) else dict(base)
     if not isinstance(base, Scenario | dict):
         raise ScenarioError(f"scenario must be a Scenario, a table or a path, got {shown(base)}")

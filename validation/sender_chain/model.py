@@ -89,7 +89,9 @@ class Sender(Model):
         "N", "1", "states of the simulator that are explored at most", low=1, high=10**7, low_open=False,
         high_open=False, integer=True, structural=True, default=600_000, note="More are refused; about 20,000 a second",
     )  # fmt: skip
-    limited_transmit: bool = setting("a new segment for each of the first two duplicates (RFC 3042)", False)
+    limited_transmit: bool = setting(
+        "a new segment for each of the first two duplicates (RFC 3042); in scenarios it is on", False
+    )
     leap: bool = setting(
         "LEAP: a timeout without duplicates sends a new segment instead of the one that timed out", False
     )

@@ -39,7 +39,7 @@ class Setting:
         Above this back-off the RTT estimate is forgotten, as `Flows.clear_rtt_after`: 8 in ns-2 and in the simulator.
         65536: it never is, as in Linux, with a third of the states.
     limited_transmit, leap : bool
-        As of `Flows`.
+        As of `Flows`, but that both are off by default: there, as in ns-2.35, limited transmit is on.
     delayed_ack : float
         Longest delay of an acknowledgement [RTT], a multiple of 1/8; 0: each packet is answered at once.
     ack_loss : bool

@@ -27,6 +27,9 @@ MAX_WAYS = 1_000_000
 #: Operations of an event and of making a flow, and of each of its hops.
 _EVENT, _FLOW, _HOP = 100.0, 2e5, 2e4
 
+#: Time [s] up to which doubles hold all multiples of the grid's step.
+LONGEST_ON_GRID = 2**17
+
 #: Silences are counted by length 0..511 epochs; the last bin holds 512 and more.
 SILENCE_BINS = 513
 
@@ -85,9 +88,9 @@ class Scenario:
         "auto", "Double: plain double precision, every sum as ns-2 takes it, and what is infinitely fast sends 10^12 "
         "bit/s as ns-2's links do there: where packets lock into a common rhythm, such differences decide who is "
         "dropped. Grid: all times are multiples of 2^-36 s (15 ps), so events that coincide do so exactly, at any"
-        " time of the run, and rounding decides nothing; up to three times as fast. Auto: double if all flows "
-        "keep to rule book \"ns2\", whose results are to be ns-2's, and for a single flow; grid otherwise, for no "
-        "RFC says what rounding does.", choices=("auto", "grid", "double"),
+        " time of the run, and rounding decides nothing; up to three times as fast, and for runs of 36 hours at most. "
+        "Auto: double if all flows keep to rule book \"ns2\", whose results are to be ns-2's, for a single flow and "
+        "for longer runs; grid otherwise, for no RFC says what rounding does.", choices=("auto", "grid", "double"),
     )  # fmt: skip
     scheduler: Literal["calendar", "heap"] = key(
         "calendar",
@@ -180,6 +183,10 @@ class Scenario:
         if self.warm_up >= self.duration:
             raise ScenarioError(
                 f"warm_up must lie below duration = {self.duration:g} s, got {self.warm_up:g} s"
+            )
+        if self.clock == "grid" and self.duration > LONGEST_ON_GRID:
+            raise ScenarioError(
+                f'clock = "grid" is exact for {LONGEST_ON_GRID:,} s, got duration = {self.duration:g} s; take "double"'
             )
         if self.epoch == "auto":
             if self.warm_up == 0:
@@ -439,7 +446,7 @@ class Scenario:
     def exact(self) -> bool:
         """Whether times are plain doubles, as in ns-2."""
         as_ns2 = self.count == 1 or all(group.rules == "ns2" for group in self.flows)
-        return self.clock == "double" or (self.clock == "auto" and as_ns2)
+        return self.clock == "double" or (self.clock == "auto" and (as_ns2 or self.duration > LONGEST_ON_GRID))
 
     @cached_property
     def packet_rate(self) -> float:
