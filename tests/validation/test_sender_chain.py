@@ -44,7 +44,7 @@ def follow(explored: Explored, loss: float, instants: int, seed: int) -> None:
     links = (0, 1) if setting.ack_loss else (0,)
     edges, middles = alike(setting.window, setting.halvings, setting.sender == "newreno")
     sim = build(
-        setting.scenario(0.5, 0.5 if setting.ack_loss else 0.0, duration=1e6, warm_up=1.0, slice=1e6), 1
+        setting.scenario(0.5, 0.5 if setting.ack_loss else 0.0, duration=1e5, warm_up=1.0, slice=1e5), 1
     )
     loop.start(sim.world)
     rows = np.full((200, 5), -2, np.int64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, NamedTuple
@@ -108,9 +109,8 @@ class Machine:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self._edges, self._middles = alike(setting.window, setting.halvings, setting.sender == "newreno")
         scenario = setting.scenario(
-            0.5, 0.5 if setting.ack_loss else 0.0, scheduler="heap", duration=1e6, warm_up=1.0, slice=1e6
+            0.5, 0.5 if setting.ack_loss else 0.0, scheduler="heap", duration=1e5, warm_up=1.0, slice=1e5
         )
         sim = build(scenario, 1)
         loop.start(sim.world)
@@ -129,18 +129,12 @@ class Machine:
         self._links = _plain(sim.links, k.LINK)
         self.flows = _plain(sim.flows, k.FLOW)
         words = sim.flows.view(np.int64).reshape(1, -1)
-        self._arrays = (
-            self._world,
-            self.flows,
-            words,
-            self._events,
-            sim.blocks,
-            sim.heap,
-            sim.sacked,
-            sim.received,
-            sim.stack,
-            self._links,
-        )
+        self._arrays = kernel.Arrays(
+            self._world, self.flows, words, self._events, sim.blocks, sim.heap, sim.sacked, sim.received, sim.stack,
+            self._links, sim.counts, self._rows,
+        )  # fmt: skip
+        edges, middles = alike(setting.window, setting.halvings, setting.sender == "newreno")
+        self._rules = kernel.Rules(RTT, edges, middles, setting.ack_loss, _PATIENCE)
         self._now, self._times, self._arrived = (
             self._world["now"],
             self._events["time"],
@@ -148,21 +142,20 @@ class Machine:
         )
         words_of_state = kernel.FLOW_WORDS + 16 + 200 * kernel.EVENT_WORDS
         self._words = np.zeros(words_of_state, np.int64)
-        # What `branch` says.
-        self.facts, self.before = np.zeros(6, np.int64), np.zeros(2)
-        self.numbers, self.waited = np.zeros((_AT_ONCE, 6), np.int64), np.zeros(_AT_ONCE)
-        self.reached = np.zeros((_AT_ONCE, words_of_state), np.int64)
+        self.outcome = kernel.Outcome(
+            np.zeros(6, np.int64), np.zeros(2), np.zeros((_AT_ONCE, 6), np.int64), np.zeros(_AT_ONCE),
+            np.zeros((_AT_ONCE, words_of_state), np.int64),
+        )  # fmt: skip
 
     def pack(self) -> bytes:
         """The state now, made relative; the machine itself is unusable until the next `unpack`."""
-        edges = self._edges if self.sim.counts[0, k.RECOVERIES] else self._edges[:0]
-        n = kernel.pack(*self._arrays, RTT, edges, self._middles, self._words)
+        n = kernel.pack(self._arrays, self._rules, self._words)
         if n < 0:
             raise SenderChainError(_REASONS[n].format(self.setting))
         return self._words[:n].tobytes()
 
     def unpack(self, state: bytes) -> None:
-        kernel.unpack(*self._arrays, self.sim.counts, np.frombuffer(state, np.int64))
+        kernel.unpack(self._arrays, np.frombuffer(state, np.int64))
 
     def advance(self) -> float:
         """Run all events of the next instant; its time."""
@@ -175,11 +168,7 @@ class Machine:
 
     def branch(self, state: bytes, first: int) -> int:
         """Follow patterns of losses from a state, from `first` on; how many. `kernel.branch` says where they stand."""
-        n = kernel.branch(
-            *self._arrays, self.sim.counts, self._rows, self.setting.ack_loss, RTT, self._edges, self._middles,
-            _PATIENCE, np.frombuffer(state, np.int64), first, self.facts, self.before, self.numbers, self.waited,
-            self.reached,
-        )  # fmt: skip
+        n = kernel.branch(self._arrays, self._rules, np.frombuffer(state, np.int64), first, self.outcome)
         if n < 0:
             raise SenderChainError(_REASONS[n].format(self.setting))
         return int(n)
@@ -197,7 +186,7 @@ class Machine:
     def _after(self, state: bytes, lost: list[tuple[int, int]], later: float) -> bytes:
         """The state after an instant with these losses, where the same state stands at a later time [s]."""
         self.unpack(state)
-        kernel.postpone(self._world, self.flows, self._events, self._links, later)
+        kernel.postpone(self._arrays, later)
         self.drop(lost)
         self.advance()
         return self.pack()
@@ -296,24 +285,15 @@ def explore(
                 )
         return number
 
-    # Without losses until everything is as it stays, and on to the first instant at which something may be lost.
-    for _ in range(12 + 4 * setting.window):
-        machine.advance()
-    for _ in range(_PATIENCE):
-        state = machine.pack()
-        machine.unpack(state)
-        machine.advance()
-        if any(machine.arrived()):
-            break
-    number_of(state)
+    number_of(_settled(machine))
     place = 0
     while place < len(states):
-        taken = states[place]
-        assert taken is not None
+        state = states[place]
+        assert state is not None
         states[place] = None
-        first = machine.branch(taken, 0)
-        data, acks, new, again, flight, backoff = machine.facts.tolist()
-        window, threshold = machine.before.tolist()
+        first = machine.branch(state, 0)
+        data, acks, new, again, flight, backoff = machine.outcome.facts.tolist()
+        window, threshold = machine.outcome.windows.tolist()
         result.windows.append((window, threshold, flight))
         result.backoffs.append(backoff)
         if not math.isfinite(window):
@@ -323,9 +303,7 @@ def explore(
         if min(window, bound) not in congestion_windows:
             congestion_windows.add(min(window, bound))
             beyond += window > setting.window and bound == math.inf
-        if beyond > MOST_BEYOND or (
-            len(congestion_windows) > MOST_WINDOWS and not setting.halvings
-        ):
+        if beyond > MOST_BEYOND or (len(congestion_windows) > MOST_WINDOWS and not setting.halvings):
             raise SenderChainError(_endless(setting, max(congestion_windows)))
         if data + acks > MOST_AT_ONCE:
             raise SenderChainError(
@@ -334,34 +312,14 @@ def explore(
             )
         moves: dict[Move, dict[Weight, int]] = {}
         path: list[Move] = []
-        followed = 0
-        while True:
-            for words, waited, (lost_new, lost_again, lost_acks, delivered, timeouts, size) in zip(
-                machine.reached,
-                machine.waited.tolist(),
-                machine.numbers[: first - followed].tolist(),
-                strict=False,
-            ):
-                weight = (
-                    lost_new,
-                    new - lost_new,
-                    lost_again,
-                    again - lost_again,
-                    lost_acks,
-                    acks - lost_acks,
-                )
-                move = Move(number_of(words[:size].tobytes()), waited / RTT, timeouts, delivered)
-                if paths:
-                    path.append(move)
-                law = moves.setdefault(move, {})
-                law[weight] = law.get(weight, 0) + 1
-            followed = first
-            if followed == 1 << (data + acks):
-                break
-            first += machine.branch(taken, first)
-        result.runs += first
+        for weight, move in _moves(machine, state, first, number_of):
+            law = moves.setdefault(move, {})
+            law[weight] = law.get(weight, 0) + 1
+            if paths:
+                path.append(move)
+        result.runs += 1 << (data + acks)
         if setting.control != "reno":
-            machine.check_rule(taken, [(j, 0) for j in range(data)] + [(j, 1) for j in range(acks)])
+            machine.check_rule(state, [(j, 0) for j in range(data)] + [(j, 1) for j in range(acks)])
         result.moves.append(moves)
         result.paths.append(path)
         result.instants.append(Instant(new, again, acks))
@@ -370,3 +328,34 @@ def explore(
             tell(f"exploring {setting.name}: {len(states):,} states so far, {place:,} of them followed")
     tell(f"lumping {len(states):,} states of {setting.name} that behave alike")
     return result
+
+
+def _settled(machine: Machine) -> bytes:
+    """Without losses until everything is as it stays, and on to the first instant at which something may be lost."""
+    for _ in range(12 + 4 * machine.setting.window):
+        machine.advance()
+    for _ in range(_PATIENCE):
+        state = machine.pack()
+        machine.unpack(state)
+        machine.advance()
+        if any(machine.arrived()):
+            break
+    return state
+
+
+def _moves(
+    machine: Machine, state: bytes, first: int, number_of: Callable[[bytes], int]
+) -> Iterator[tuple[Weight, Move]]:
+    """Where each pattern of losses leads, and its weight; the first ones were followed already."""
+    data, acks, new, again, *_ = machine.outcome.facts.tolist()
+    done = 0
+    while True:
+        numbers = machine.outcome.numbers[: first - done].tolist()
+        for words, waited, row in zip(machine.outcome.nodes, machine.outcome.waited.tolist(), numbers, strict=False):
+            lost_new, lost_again, lost_acks, delivered, timeouts, size = row
+            weight = (lost_new, new - lost_new, lost_again, again - lost_again, lost_acks, acks - lost_acks)
+            yield weight, Move(number_of(words[:size].tobytes()), waited / RTT, timeouts, delivered)
+        done = first
+        if done == 1 << (data + acks):
+            return
+        first += machine.branch(state, first)

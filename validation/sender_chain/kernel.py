@@ -21,7 +21,7 @@ fields are kept as they are:
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,50 @@ FLOW_WORDS = k.FLOW.itemsize // 8
 #: Words of an event: time, sent, seq, ack, then flags, then six of its blocks.
 EVENT_WORDS = 15
 
+
+class Arrays(NamedTuple):
+    """The arrays that the simulator's loop runs on; `words` are those of the flow's record, `drops` what is lost."""
+
+    world: Any
+    flows: Any
+    words: Any
+    events: Any
+    blocks: Any
+    heap: Any
+    sacked: Any
+    received: Any
+    stack: Any
+    links: Any
+    counts: Any
+    drops: Any
+
+
+class Rules(NamedTuple):
+    """How states are told apart and followed.
+
+    Windows between two `edges` become the middle one. `patience`: most instants in a row without a packet.
+    """
+
+    rtt: float
+    edges: Any
+    middles: Any
+    ack_loss: bool
+    patience: int
+
+
+class Outcome(NamedTuple):
+    """What `branch` writes: `facts` and `windows` of the instant without losses, then a row for each pattern.
+
+    Of a pattern: `numbers`, how long was `waited` [s], and the words of the `node` that it leads to.
+    """
+
+    facts: Any
+    windows: Any
+    numbers: Any
+    waited: Any
+    nodes: Any
+
+
 _STAMP = SOURCES + stamp_of([Path(__file__)])
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
@@ -59,25 +103,11 @@ def _entry(function: Any) -> Any:
 
 
 @_entry
-def pack(
-    world: Any,
-    flows: Any,
-    words: Any,
-    events: Any,
-    blocks: Any,
-    heap: Any,
-    sacked: Any,
-    received: Any,
-    stack: Any,
-    links: Any,
-    rtt: Any,
-    edges: Any,
-    middles: Any,
-    out: Any,
-) -> Any:
-    """Write the state as words; their number, or why not. Windows between two `edges` become the middle one."""
-    w = world[0]
-    f = flows[0]
+def pack(s: Any, rules: Any, out: Any) -> Any:
+    """Write the state as words; their number, or why not. Windows become one only after a recovery."""
+    w = s.world[0]
+    f = s.flows[0]
+    rtt, edges, middles = rules.rtt, rules.edges, rules.middles
     shift = f.una - BASE
     late = w.now - NOW
     default = f.rule == 0
@@ -90,45 +120,62 @@ def pack(
         if f.base_rto <= f.min_rto:
             f.dev = 0.0
             f.base_rto = rtt
-    if edges.size:
+    if edges.size and s.counts[0, k.RECOVERIES] > 0:
         f.cwnd = middles[np.searchsorted(edges, f.cwnd, side="right")]
+    n = _rings(s, f, shift, out)
+    if n < 0:
+        return n
+    n = _events(s, f, shift, late, out, n)
+    f.timer = 1
+    f.ack_timer = 1
+    for j in range(FLOW_WORDS):
+        out[j] = s.words[0, j]
+    return n
+
+
+@_entry
+def _rings(s: Any, f: Any, shift: Any, out: Any) -> Any:
+    """One bit a segment of scoreboard and receiver, then the receiver's stack; where the events begin."""
     n = FLOW_WORDS
-    # The rings: one bit a segment from the first unacknowledged one on.
-    mask = sacked.shape[1] - 1
+    mask = s.sacked.shape[1] - 1
     bits = np.int64(0)
     held = np.int64(0)
     total = 0
     for j in range(63):
-        if sacked[0, (f.una + shift + j) & mask] and f.una + j < f.top:
+        # From the first unacknowledged segment on; of the receiver, from its next one.
+        if s.sacked[0, (f.una + shift + j) & mask] and f.una + j < f.top:
             bits |= np.int64(1) << j
             total += 1
-        # (of the receiver, from its next segment on)
-        if received[0, (f.rcv_next + shift + j) & mask]:
+        if s.received[0, (f.rcv_next + shift + j) & mask]:
             held |= np.int64(1) << j
     everywhere = 0
     for j in range(mask + 1):
-        everywhere += sacked[0, j] != 0
+        everywhere += s.sacked[0, j] != 0
     if total != f.sack_total or total != everywhere:
         return BOOKS_WRONG
     out[n] = bits
     out[n + 1] = held
     n += 2
     for j in range(f.stack_count):
-        out[n] = stack[0, 2 * j] - shift
-        out[n + 1] = stack[0, 2 * j + 1] - shift
+        out[n] = s.stack[0, 2 * j] - shift
+        out[n + 1] = s.stack[0, 2 * j + 1] - shift
         n += 2
-    # Events in order.
-    count_at = n
-    n += 1
+    return n
+
+
+@_entry
+def _events(s: Any, f: Any, shift: Any, late: Any, out: Any, count_at: Any) -> Any:
+    """The events that still count, in the order in which they come; where the words end."""
+    n = count_at + 1
     live = 0
-    for place in range(w.heap_count):
-        slot = heap[place]
-        what = events[slot].what
-        if what == k.TIMER and events[slot].seq != f.timer:
+    for place in range(s.world[0].heap_count):
+        slot = s.heap[place]
+        e = s.events[slot]
+        if e.what == k.TIMER and e.seq != f.timer:
             continue
-        if what == k.DELACK and (events[slot].seq != f.ack_timer or f.ack_held == 0):
+        if e.what == k.DELACK and (e.seq != f.ack_timer or f.ack_held == 0):
             continue
-        if what not in (k.ARRIVE, k.RECEIVE, k.ACKED, k.TIMER, k.DELACK):
+        if e.what not in (k.ARRIVE, k.RECEIVE, k.ACKED, k.TIMER, k.DELACK):
             return UNKNOWN_EVENT
         if n + EVENT_WORDS > out.shape[0]:
             return TOO_LONG
@@ -137,23 +184,17 @@ def pack(
         while at > 0:
             there = count_at + 1 + (at - 1) * EVENT_WORDS
             before = out[there : there + 1].view(np.float64)[0] + late
-            order = out[there + 14]
-            if before < events[slot].time or (before == events[slot].time and order < events[slot].order):
+            if before < e.time or (before == e.time and out[there + 14] < e.order):
                 break
             for j in range(EVENT_WORDS):
                 out[there + EVENT_WORDS + j] = out[there + j]
             at -= 1
-        there = count_at + 1 + at * EVENT_WORDS
-        _event(events[slot], blocks, slot, shift, late, out, there)
+        _event(e, s.blocks, slot, shift, late, out, count_at + 1 + at * EVENT_WORDS)
         live += 1
         n += EVENT_WORDS
     for j in range(live):
         out[count_at + 1 + j * EVENT_WORDS + 14] = j
     out[count_at] = live
-    f.timer = 1
-    f.ack_timer = 1
-    for j in range(FLOW_WORDS):
-        out[j] = words[0, j]
     return n
 
 
@@ -264,51 +305,64 @@ def _flow(f: Any, shift: Any, late: Any, default: Any) -> None:
 
 
 @_entry
-def unpack(
-    world: Any,
-    flows: Any,
-    words: Any,
-    events: Any,
-    blocks: Any,
-    heap: Any,
-    sacked: Any,
-    received: Any,
-    stack: Any,
-    links: Any,
-    counts: Any,
-    state: Any,
-) -> None:
+def unpack(s: Any, state: Any) -> None:
     """Make of words the state that they say."""
-    w = world[0]
+    w = s.world[0]
     for j in range(FLOW_WORDS):
-        words[0, j] = state[j]
-    f = flows[0]
+        s.words[0, j] = state[j]
+    f = s.flows[0]
     n = FLOW_WORDS
-    sacked[:] = 0
-    received[:] = 0
-    mask = sacked.shape[1] - 1
+    s.sacked[:] = 0
+    s.received[:] = 0
+    mask = s.sacked.shape[1] - 1
     run = 0
     for j in range(63):
         if (state[n] >> j) & 1:
-            sacked[0, (f.una + j) & mask] = 1
+            s.sacked[0, (f.una + j) & mask] = 1
         if (state[n + 1] >> j) & 1:
             run += 1
-            received[0, (f.rcv_next + j) & mask] = 1
+            s.received[0, (f.rcv_next + j) & mask] = 1
         elif run:
-            received[0, (f.rcv_next + j - 1) & mask] = run
-            received[0, (f.rcv_next + j - run) & mask] = run
+            s.received[0, (f.rcv_next + j - 1) & mask] = run
+            s.received[0, (f.rcv_next + j - run) & mask] = run
             run = 0
     n += 2
     for j in range(f.stack_count):
-        stack[0, 2 * j] = state[n]
-        stack[0, 2 * j + 1] = state[n + 1]
+        s.stack[0, 2 * j] = state[n]
+        s.stack[0, 2 * j + 1] = state[n + 1]
         n += 2
+    first = s.links.shape[0]
+    live = _put_events(s, state, n)
+    size = s.events.shape[0]
+    w.free_event = first + live
+    w.free_count = size - first - live
+    w.heap_count = live
+    w.order = live
+    w.now = NOW
+    w.out_count = 0
+    w.out_head = 0
+    w.send = 0
+    w.scanned = 0
+    for j in range(s.links.shape[0]):
+        line = s.links[j]
+        line.arrived = 0
+        line.dropped = 0
+        line.accepted = 0
+        line.left = 0
+        line.free_at = 0.0
+        line.woke = 0.0
+    s.counts[:] = 0
+
+
+@_entry
+def _put_events(s: Any, state: Any, n: Any) -> Any:
+    """Put the events of a state behind those of the links; how many."""
     live = state[n]
     n += 1
-    first = links.shape[0]
+    first = s.links.shape[0]
     for j in range(live):
         slot = first + j
-        e = events[slot]
+        e = s.events[slot]
         times = state[n : n + 2].view(np.float64)
         e.time = times[0]
         e.sent = times[1]
@@ -324,40 +378,23 @@ def unpack(
         e.flow = 0
         e.next = -1
         e.order = j
-        if blocks.shape[0] > 1:
+        if s.blocks.shape[0] > 1:
             for i in range(6):
-                blocks[slot, i] = state[n + 8 + i]
-        heap[j] = slot
+                s.blocks[slot, i] = state[n + 8 + i]
+        s.heap[j] = slot
         n += EVENT_WORDS
-    size = events.shape[0]
+    size = s.events.shape[0]
     for slot in range(first + live, size):
-        events[slot].what = k.FREE
-        events[slot].next = slot + 1 if slot + 1 < size else -1
-    w.free_event = first + live
-    w.free_count = size - first - live
-    w.heap_count = live
-    w.order = live
-    w.now = NOW
-    w.out_count = 0
-    w.out_head = 0
-    w.send = 0
-    w.scanned = 0
-    for j in range(links.shape[0]):
-        line = links[j]
-        line.arrived = 0
-        line.dropped = 0
-        line.accepted = 0
-        line.left = 0
-        line.free_at = 0.0
-        line.woke = 0.0
-    counts[:] = 0
+        s.events[slot].what = k.FREE
+        s.events[slot].next = slot + 1 if slot + 1 < size else -1
+    return live
 
 
 @_entry
-def postpone(world: Any, flows: Any, events: Any, links: Any, by: Any) -> None:
+def postpone(s: Any, by: Any) -> None:
     """Let the same state stand at another time: what follows must be the same."""
-    world[0].now += by
-    f = flows[0]
+    s.world[0].now += by
+    f = s.flows[0]
     f.deadline += by
     f.due += by
     if f.timing:
@@ -366,135 +403,101 @@ def postpone(world: Any, flows: Any, events: Any, links: Any, by: Any) -> None:
         f.held_sent += by
     if f.timestamps:
         f.echo += by
-    for j in range(world[0].heap_count):
-        events[links.shape[0] + j].time += by
-        events[links.shape[0] + j].sent += by
+    for j in range(s.world[0].heap_count):
+        s.events[s.links.shape[0] + j].time += by
+        s.events[s.links.shape[0] + j].sent += by
 
 
 @_entry
-def instant(
-    world: Any,
-    flows: Any,
-    words: Any,
-    events: Any,
-    blocks: Any,
-    heap: Any,
-    sacked: Any,
-    received: Any,
-    stack: Any,
-    links: Any,
-    counts: Any,
-    state: Any,
-) -> Any:
+def instant(s: Any, state: Any) -> Any:
     """Put a state in and run all events of its next instant; the instant's time, NaN if the loop came back early."""
-    unpack(world, flows, words, events, blocks, heap, sacked, received, stack, links, counts, state)
-    time = events[heap[0]].time
-    status = loop.advance(world, np.nextafter(time, np.inf), 100_000)
-    world[0].now = time  # the loop leaves it at where it was to stop
+    unpack(s, state)
+    time = s.events[s.heap[0]].time
+    status = loop.advance(s.world, np.nextafter(time, np.inf), 100_000)
+    s.world[0].now = time  # the loop leaves it at where it was to stop
     return time if status == k.DONE else np.nan
 
 
 @_entry
-def branch(
-    world: Any,
-    flows: Any,
-    words: Any,
-    events: Any,
-    blocks: Any,
-    heap: Any,
-    sacked: Any,
-    received: Any,
-    stack: Any,
-    links: Any,
-    counts: Any,
-    rows: Any,
-    ack_loss: Any,
-    rtt: Any,
-    edges: Any,
-    middles: Any,
-    patience: Any,
-    state: Any,
-    first: Any,
-    facts: Any,
-    windows: Any,
-    numbers: Any,
-    waited: Any,
-    out: Any,
-) -> Any:
+def branch(s: Any, rules: Any, state: Any, first: Any, out: Any) -> Any:
     """Every pattern of losses from a state to the next node, from pattern `first` on as far as `out` has rows.
 
     The patterns are in the order of `itertools.product((False, True), ...)` over the packets of the instant (data
-    first; True: lost). `facts` and `windows` are of the instant without losses, `numbers`, `waited` and `out` (the
-    words of the next node) of each pattern. The number of patterns done; below 0: why not.
+    first; True: lost). The number of patterns done; below 0: why not.
     """
-    rows[:, 4] = -2
-    time = instant(world, flows, words, events, blocks, heap, sacked, received, stack, links, counts, state)
-    data = links[0].arrived
-    acks = links[1].arrived if ack_loss else 0
-    new = counts[0, k.ARRIVED_KIND + k.NEW]
-    facts[DATA] = data
-    facts[ACKS] = acks
-    facts[NEW] = new
-    facts[AGAIN] = data - new
-    facts[FLIGHT] = flows[0].top - flows[0].una
-    facts[BACKOFF] = flows[0].backoff
-    windows[0] = flows[0].cwnd
-    windows[1] = flows[0].ssthresh
+    s.drops[:, 4] = -2
+    instant(s, state)
+    data = s.links[0].arrived
+    acks = s.links[1].arrived if rules.ack_loss else 0
+    new = s.counts[0, k.ARRIVED_KIND + k.NEW]
+    f = s.flows[0]
+    out.facts[DATA] = data
+    out.facts[ACKS] = acks
+    out.facts[NEW] = new
+    out.facts[AGAIN] = data - new
+    out.facts[FLIGHT] = f.top - f.una
+    out.facts[BACKOFF] = f.backoff
+    out.windows[0] = f.cwnd
+    out.windows[1] = f.ssthresh
     packets = data + acks
-    if packets > rows.shape[0]:
+    if packets > s.drops.shape[0]:
         return 0
-    last = min(1 << packets, first + out.shape[0])
+    last = min(1 << packets, first + out.nodes.shape[0])
     for pattern in range(first, last):
-        i = pattern - first
-        rows[:, 4] = -2
-        lost = 0
-        for j in range(packets):
-            if (pattern >> (packets - 1 - j)) & 1:
-                rows[lost, 0] = k.BY_PACKET
-                rows[lost, 1] = -1
-                rows[lost, 2] = j if j < data else j - data
-                rows[lost, 3] = 0
-                rows[lost, 4] = 0 if j < data else 1
-                lost += 1
-        time = instant(
-            world, flows, words, events, blocks, heap, sacked, received, stack, links, counts, state
-        )
+        lost = _lose(s, pattern, data, packets)
+        code = _follow(s, rules, state, pattern - first, (data, acks, lost), out)
+        if code < 0:
+            return code
+    return last - first
+
+
+@_entry
+def _lose(s: Any, pattern: Any, data: Any, packets: Any) -> Any:
+    """Have the next instant lose the packets of a pattern; how many."""
+    s.drops[:, 4] = -2
+    lost = 0
+    for j in range(packets):
+        if (pattern >> (packets - 1 - j)) & 1:
+            s.drops[lost, 0] = k.BY_PACKET
+            s.drops[lost, 1] = -1
+            s.drops[lost, 2] = j if j < data else j - data
+            s.drops[lost, 3] = 0
+            s.drops[lost, 4] = 0 if j < data else 1
+            lost += 1
+    return lost
+
+
+@_entry
+def _follow(s: Any, rules: Any, state: Any, i: Any, expected: Any, out: Any) -> Any:
+    """One pattern, to the next instant at which packets meet a chance of loss, as row `i`; below 0: why not."""
+    data, acks, lost = expected
+    numbers = out.numbers[i]
+    if not instant(s, state) >= 0.0:
+        return LOOP_STOPPED
+    if s.links[0].arrived != data or (rules.ack_loss and s.links[1].arrived != acks):
+        return OTHER_PACKETS
+    numbers[LOST_NEW] = s.counts[0, k.DROPPED_KIND + k.NEW]
+    numbers[LOST_AGAIN] = 0
+    for kind in range(k.NEW + 1, 4):
+        numbers[LOST_AGAIN] += s.counts[0, k.DROPPED_KIND + kind]
+    numbers[LOST_ACKS] = s.counts[0, k.ACKS_DROPPED]
+    if numbers[LOST_NEW] + numbers[LOST_AGAIN] + numbers[LOST_ACKS] != lost:
+        return OTHER_LOSSES
+    numbers[DELIVERED] = s.counts[0, k.GOODPUT]
+    numbers[TIMEOUTS] = 0
+    out.waited[i] = 0.0
+    s.drops[:, 4] = -2
+    for _ in range(rules.patience + 1):
+        n = pack(s, rules, out.nodes[i])
+        if n < 0:
+            return n
+        numbers[WORDS] = n
+        time = instant(s, out.nodes[i])
         if not time >= 0.0:
             return LOOP_STOPPED
-        if links[0].arrived != data or (ack_loss and links[1].arrived != acks):
-            return OTHER_PACKETS
-        numbers[i, LOST_NEW] = counts[0, k.DROPPED_KIND + k.NEW]
-        numbers[i, LOST_AGAIN] = 0
-        for kind in range(k.NEW + 1, 4):
-            numbers[i, LOST_AGAIN] += counts[0, k.DROPPED_KIND + kind]
-        numbers[i, LOST_ACKS] = counts[0, k.ACKS_DROPPED]
-        if numbers[i, LOST_NEW] + numbers[i, LOST_AGAIN] + numbers[i, LOST_ACKS] != lost:
-            return OTHER_LOSSES
-        numbers[i, DELIVERED] = counts[0, k.GOODPUT]
-        numbers[i, TIMEOUTS] = 0
-        waited[i] = 0.0
-        rows[:, 4] = -2
-        steps = 0
-        while True:
-            merged = edges if counts[0, k.RECOVERIES] > 0 else edges[:0]
-            n = pack(
-                world, flows, words, events, blocks, heap, sacked, received, stack, links, rtt, merged, middles,
-                out[i],
-            )  # fmt: skip
-            if n < 0:
-                return n
-            numbers[i, WORDS] = n
-            time = instant(
-                world, flows, words, events, blocks, heap, sacked, received, stack, links, counts, out[i]
-            )
-            if not time >= 0.0:
-                return LOOP_STOPPED
-            waited[i] += time - NOW
-            numbers[i, TIMEOUTS] += counts[0, k.TIMEOUTS]
-            if links[0].arrived or (ack_loss and links[1].arrived):
-                break
-            numbers[i, DELIVERED] += counts[0, k.GOODPUT]
-            steps += 1
-            if steps > patience:
-                return NO_PACKET
-    return last - first
+        out.waited[i] += time - NOW
+        numbers[TIMEOUTS] += s.counts[0, k.TIMEOUTS]
+        if s.links[0].arrived or (rules.ack_loss and s.links[1].arrived):
+            return 0
+        numbers[DELIVERED] += s.counts[0, k.GOODPUT]
+    return NO_PACKET

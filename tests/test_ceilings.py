@@ -1,0 +1,65 @@
+"""What the package may grow to. A number is lifted by a commit that says why, and falls with what is taken out."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("models", "solvers", "validation", "apps", "paper_figures")
+
+#: Lines of Python in the package, and of the tests.
+LINES, LINES_OF_TESTS = 90_400, 47_600
+#: Assignments to names that do not say what they hold.
+UNNAMED = 800
+WORDS = {
+    "asked", "each", "found", "given", "held", "here", "kept", "known", "least", "left", "made", "met", "most", "near",
+    "others", "own", "rest", "said", "seen", "shown", "taken", "told", "whole",
+}  # fmt: skip
+#: Arguments of a function; records count as one. The others take the options of a command or of a public call by name.
+ARGUMENTS = 10
+TAKE_MORE = {
+    "validation/packet/scenario/fields.py:key", "models/parameters.py:parameter", "solvers/sweeps/sweep.py:sweep",
+    "solvers/stability/bifurcation.py:bifurcation", "solvers/stability/basin.py:basin",
+    "apps/command/simulate.py:simulate", "apps/command/figures.py:figures",
+    "validation/comparisons/t_refwa_networks.py:one_link",
+}  # fmt: skip
+
+
+def _files() -> dict[str, str]:
+    """Files of the package by their place, with their text; the links in `src` lead to the folders."""
+    paths = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py")]
+    paths += [p for p in (ROOT / "src/tcpdynamics").glob("*.py")]
+    paths += [p for p in (ROOT / "src/tcpdynamics/charts").glob("*.py")]
+    return {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in paths}
+
+
+def test_the_package_is_no_larger() -> None:
+    assert sum(text.count("\n") for text in _files().values()) <= LINES
+
+
+def test_the_tests_are_no_larger() -> None:
+    texts = [p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("*.py")]
+    assert sum(text.count("\n") for text in texts) <= LINES_OF_TESTS
+
+
+def test_names_say_what_they_hold() -> None:
+    stores = Counter(
+        node.id
+        for text in _files().values()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in WORDS
+    )
+    assert stores.total() <= UNNAMED, stores.most_common()
+
+
+def test_functions_take_ten_arguments_at_most() -> None:
+    longer = set()
+    for place, text in _files().items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                count = len(node.args.posonlyargs) + len(node.args.args) + len(node.args.kwonlyargs)
+                if count > ARGUMENTS:
+                    longer.add(f"{place}:{node.name}")
+    assert longer <= TAKE_MORE, longer - TAKE_MORE
