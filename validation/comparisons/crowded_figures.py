@@ -10,6 +10,7 @@ import xarray as xr
 
 from tcpdynamics.charts.look import BLACK, COLOURS, LEGEND_BELOW
 
+from .crowded_laws import CHAINS, compiled_law, printed_law
 from .crowded_links import GOODPUT_PERCENTS, GOODPUTS, HANG_PERCENTS, HANGS, LAW
 
 if TYPE_CHECKING:
@@ -57,8 +58,6 @@ def goodputs(result: xr.Dataset) -> go.Figure:
 
 def laws(result: xr.Dataset) -> go.Figure:
     """Figs. 8 to 11: P(n packets sent in a round trip) against the loss; lines: the printed chain and the sender's."""
-    from .linux_sub_packet import CHAINS, compiled_law, printed_law
-
     numbers = range(len(LAW) - 1)
     panels = _panels(2, [f"{n} sent" for n in numbers])
     part = result.isel(

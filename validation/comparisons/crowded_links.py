@@ -15,10 +15,8 @@ import numpy as np
 import xarray as xr
 
 from ..packet import Bottleneck, Flows, Link, Record, Scenario
-from .packets_vs_linux import hangs
+from .crowded_laws import MOST_SENT
 
-#: Packets sent in a round trip: 0, 1, ... up to this number or more, as the printed chain has them.
-MOST_SENT = 6
 #: What a full queue adds to the RTT, on every link here [s].
 FULL = 0.2
 #: Connections of a user, where a hang is that of all of them.
@@ -168,8 +166,8 @@ LINKS: dict[str, CrowdedLink] = {
 }
 
 
-def quantities(run: xr.Dataset, link: CrowdedLink) -> xr.DataArray:
-    """What is compared, of one run of either, over `quantity`; see `QUANTITIES`.
+def quantities(run: xr.Dataset, link: CrowdedLink) -> list[float]:
+    """What is compared, of one run of either, in the order of `QUANTITIES`.
 
     Parameters
     ----------
@@ -184,7 +182,7 @@ def quantities(run: xr.Dataset, link: CrowdedLink) -> xr.DataArray:
     gaps, users = hangs(run, scenario), hangs(pooled(run), scenario)
     capacity = link.rate / (8 * link.packet_size)
     measured = link.duration - link.warm_up
-    values = [
+    return [
         run["dropped"].values.sum() / run["sent"].values.sum(),
         *law,
         *np.percentile(silent, (10, 90)),
@@ -204,7 +202,6 @@ def quantities(run: xr.Dataset, link: CrowdedLink) -> xr.DataArray:
         float(run["goodput_packet_rate"].sum()) / capacity,
         round(float(run["link_utilisation"].values[0]), 4),
     ]
-    return xr.DataArray(np.array(values, float), {"quantity": list(QUANTITIES)}, ("quantity",))
 
 
 def packets_in_epochs(run: xr.Dataset, link: CrowdedLink) -> tuple[np.ndarray, np.ndarray]:
@@ -232,6 +229,24 @@ def twenty_seconds(run: xr.Dataset) -> np.ndarray:
     whole = each.shape[0] // 4
     summed: np.ndarray = each[: 4 * whole].reshape(whole, 4, -1).sum(axis=1)
     return summed
+
+
+def hangs(run: xr.Dataset, scenario: Scenario) -> np.ndarray:
+    """Of each flow, the longest time [s] after the warm-up in which it sent nothing.
+
+    Examples
+    --------
+    >>> scenario = LINKS["1 Mbit/s, 40 flows"].scenario({})
+    >>> sends = {"send_time": ("send", [20.0, 21.0, 50.0]), "send_flow": ("send", [0, 0, 1])}
+    >>> hangs(xr.Dataset(sends, {"flow": [0, 1]}), scenario).tolist()
+    [199.0, 170.0]
+    """
+    times, flows = run["send_time"].values, run["send_flow"].values
+    out = np.empty(run.sizes["flow"])
+    for i in range(len(out)):
+        mine = times[(flows == i) & (times >= scenario.warm_up) & (times < scenario.duration)]
+        out[i] = np.diff(np.concatenate([[scenario.warm_up], mine, [scenario.duration]])).max()
+    return out
 
 
 def jain(goodputs: np.ndarray) -> float:
