@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.errors import DomainError
 
 from ..linux import TODAY
 from ..packet import Bottleneck, Flows, Scenario
 from ..statistics import mean_interval
-from .comparison import check_length, counts, grade_distance
+from .comparison import AGREES, CLOSE, check_length, counts, grade_distance, interval_text
 from .engines import LINUX, Cell
 from .study import Study
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 #: Bits of a packet.
 PACKET = 12_000.0
-AGREES, CLOSE = 0.05, 0.1
 
 
 def published_share(buffer: float, rate: float, rtt: float, flows: int = 1) -> float:
@@ -156,10 +156,7 @@ class BbrVsCubic(Study):
         picture.add_scatter(
             x=result.buffer.values, y=result.share.values, name="Linux", mode="lines+markers",
             line={"color": COLOURS[0]},
-            error_y={
-                "array": (result.share_high - result.share).values,
-                "arrayminus": (result.share - result.share_low).values,
-            },
+            error_y=error_bars(result, "share", thickness=None),
         )  # fmt: skip
         picture.add_scatter(
             x=result.buffer.values, y=result.published.values, name="published model", mode="lines+markers",
@@ -178,8 +175,7 @@ class BbrVsCubic(Study):
     def paragraph(result: xr.Dataset) -> str:
         """What the comparison says, in words made from its numbers."""
         parts = [
-            f"{float(one.buffer):g}: {float(one.share):.3f} [{float(one.share_low):.3f}, {float(one.share_high):.3f}], "
-            f"published {float(one.published):.3f}"
+            f"{float(one.buffer):g}: {interval_text(one, 'share')}, published {float(one.published):.3f}"
             for one in (result.isel(buffer=i) for i in range(result.sizes["buffer"]))
         ]
         return (

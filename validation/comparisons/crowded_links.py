@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.models.fairness import mean_jain
+
 from ..packet import Bottleneck, Flows, Link, Record, Scenario
 from .crowded_laws import MOST_SENT
 
@@ -186,9 +188,9 @@ def quantities(run: xr.Dataset, link: CrowdedLink) -> list[float]:
         run["dropped"].values.sum() / run["sent"].values.sum(),
         *law,
         *np.percentile(silent, (10, 90)),
-        jain(run["slice_goodput"].transpose("slice", "flow").values.astype(float)),
-        jain(slices),
-        jain(slices.sum(axis=0)[None]),
+        mean_jain(run["slice_goodput"].transpose("slice", "flow").values.astype(float)),
+        mean_jain(slices),
+        mean_jain(slices.sum(axis=0)[None]),
         1.0 - active.mean(),
         active.max(),
         active.std(ddof=1),
@@ -247,19 +249,6 @@ def hangs(run: xr.Dataset, scenario: Scenario) -> np.ndarray:
         mine = times[(flows == i) & (times >= scenario.warm_up) & (times < scenario.duration)]
         out[i] = np.diff(np.concatenate([[scenario.warm_up], mine, [scenario.duration]])).max()
     return out
-
-
-def jain(goodputs: np.ndarray) -> float:
-    """Jain's index of (slice, flow) goodputs, the mean over slices in which anything arrives.
-
-    Examples
-    --------
-    >>> jain(np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]]))
-    0.75
-    """
-    squares = (goodputs**2).sum(axis=1)
-    some = squares > 0
-    return float((goodputs.sum(axis=1)[some] ** 2 / (goodputs.shape[1] * squares[some])).mean())
 
 
 def part_of_goodput(goodputs: np.ndarray, first: float, last: float) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
+from tcpdynamics.models.fairness import measured_jain
 
 from ..packet import Bottleneck, Flows, Scenario
 from .comparison import check_length, counts
@@ -280,7 +281,7 @@ def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
         float(run["goodput_rate"].values.sum() / rate),
         float(run["dropped"].values.sum() / run["sent"].values.sum()),
         delay,
-        float(goodput.sum() ** 2 / (goodput.size * (goodput**2).sum())),
+        float(measured_jain(goodput)),
         float(run["timeouts"].values.sum() / measured),
     ]
 

@@ -18,7 +18,7 @@ from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
 
 from ..statistics import law_distance
-from .comparison import check_length, counts, grade_distance
+from .comparison import AGREES, CLOSE, check_length, counts, grade_distance, interval_text
 from .crowded_figures import fairness
 from .crowded_laws import CHAINS, MOST_SENT, compiled_law, printed_law
 from .crowded_links import LAW, LINKS, QUANTITIES, CrowdedLink, quantities
@@ -35,7 +35,6 @@ OURS = {name: SIMULATED[name] for name in ("simulator, RFCs", "simulator, ns-2")
 SENDERS = (*LINUX_SENDERS, *OURS)
 #: Our senders by Linux's rules -> the Linux that each is set against.
 BY_LINUX = {ours: linux for ours, linux in PAIRS.items() if "Linux's rules" in ours}
-AGREES, CLOSE = 0.05, 0.10
 
 
 @dataclass(frozen=True)
@@ -240,18 +239,6 @@ def _in_words(part: xr.Dataset) -> str:
     }
     numbers = [f"{word} {interval_text(part.sel(quantity=quantity))}" for quantity, word in named.items()]
     return f"{part.sender.values!s}: {', '.join(numbers)}"
-
-
-def interval_text(part: xr.Dataset, digits: int = 3) -> str:
-    """A mean with its interval.
-
-    Examples
-    --------
-    >>> interval_text(xr.Dataset({"mean": 0.25, "mean_low": 0.2, "mean_high": 0.3}))
-    '0.250 [0.200, 0.300]'
-    """
-    mean, low, high = (f"{float(part[name]):.{digits}f}" for name in ("mean", "mean_low", "mean_high"))
-    return f"{mean} [{low}, {high}]"
 
 
 def _verdicts(result: xr.Dataset, sender: str) -> str:

@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.errors import DomainError
 from tcpdynamics.limits import check_work
+from tcpdynamics.models.fairness import mean_jain
 
 from ..linux import OLD, TODAY, LinuxSwitches
 from ..packet import Bottleneck, Flows, Record, Scenario
-from .comparison import Verdict, check_length, counts
+from .comparison import Verdict, check_length, counts, interval_text
 from .crowded_laws import chain_of_sender, printed_law
-from .crowded_links import hangs, jain, twenty_seconds
+from .crowded_links import hangs, twenty_seconds
 from .engines import LINUX, PACKETS, Cell
 from .study import Study, difference, means
 
@@ -228,10 +230,7 @@ class PacketsVsLinux(Study):
                         x=part.flows.values, y=part["mean"].values, name=name, mode="lines+markers",
                         showlegend=column == 1, legendgroup=name,
                         line={"color": colour, "dash": dash},
-                        error_y={
-                            "array": (part.mean_high - part["mean"]).values, "thickness": 1,
-                            "arrayminus": (part["mean"] - part.mean_low).values,
-                        },
+                        error_y=error_bars(part, "mean"),
                     ),
                     row=1, col=column,
                 )  # fmt: skip
@@ -249,16 +248,15 @@ class PacketsVsLinux(Study):
         parts = []
         for name in map(str, result.sender.values):
             one = result.sel(sender=name, flows=at)
-            loss, silent = (_interval(one.sel(quantity=q)) for q in ("loss rate", "silent round trips"))
+            loss, silent = (interval_text(one.sel(quantity=q), form=".4f") for q in ("loss rate", "silent round trips"))
             parts.append(
                 f"{name}: loss {loss}, silent {silent} (printed chain at that loss {float(one.printed):.3f}, the "
                 f"simulator's sender's {float(one.compiled):.3f})."
             )
         moved = result.sel(quantity="loss rate")
         switches = [
-            f"{name} {float(part.effect):+.4f} [{float(part.effect_low):+.4f}, {float(part.effect_high):+.4f}]"
+            f"{name} {interval_text(moved.sel(switch=name), 'effect', '+.4f')}"
             for name in map(str, result.switch.values)
-            for part in [moved.sel(switch=name)]
         ]
         return (
             f"Linux {result.attrs['linux']}. {at} flows, means with {float(result.attrs['level']):.0%} intervals.\n\n"
@@ -281,10 +279,6 @@ def _which(result: xr.Dataset, pair: str) -> str:
         if verdicts.sel(flows=flows, quantity=quantity) == Verdict.DIFFERS.value
     ]
     return f" ({'; '.join(found)})" if 0 < len(found) <= 6 else ""
-
-
-def _interval(part: xr.Dataset) -> str:
-    return f"{float(part['mean']):.4f} [{float(part.mean_low):.4f}, {float(part.mean_high):.4f}]"
 
 
 def table(result: xr.Dataset, flows: int) -> list[str]:
@@ -317,7 +311,7 @@ def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
         run["dropped"].values.sum() / run["sent"].values.sum(),
         *law[:4],
         law[4:].sum(),
-        jain(slices),
+        mean_jain(slices),
         float((slices == 0).mean()),
         float(np.median(gaps)),
         float(np.quantile(gaps, 0.9)),

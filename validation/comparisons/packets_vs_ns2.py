@@ -16,6 +16,7 @@ import xarray as xr
 
 from tcpdynamics.charts.look import BLACK, VERDICT_COLOURS
 from tcpdynamics.limits import check_work
+from tcpdynamics.models.fairness import measured_jain
 from tcpdynamics.solvers.problems import DomainError
 
 from ..ns2 import installed
@@ -232,7 +233,7 @@ def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
         run["dropped"].values.sum() / sent.sum(),
         run["timeouts"].values.sum() / measured,
         goodput.sum() / measured,
-        goodput.sum() ** 2 / (len(goodput) * (goodput**2).sum()),
+        float(measured_jain(goodput)),
         *(epochs[:4] / epochs.sum()),
         epochs[4:].sum() / epochs.sum(),
     ]
