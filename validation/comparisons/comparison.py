@@ -50,7 +50,7 @@ MOST_VALUES = 10_000
 #: Simulations by which an interval is divided.
 PARTS = 8
 
-#: Name -> class, of all comparisons that are loaded.
+#: Name -> class, of all comparisons that are loaded; not of their bases.
 KINDS: dict[str, type[Comparison]] = {}
 
 
@@ -74,8 +74,9 @@ class Comparison(ABC):
     quick: ClassVar[dict[str, Any]] = {}
     rounds: int = 4
 
-    def __init_subclass__(cls) -> None:
-        KINDS[cls.__name__] = cls
+    def __init_subclass__(cls, listed: bool = True) -> None:
+        if listed:
+            KINDS[cls.__name__] = cls
 
     def __post_init__(self) -> None:
         """Refuse counts of runs, and a seed, that are no whole numbers, or too small. Raises DomainError."""

@@ -178,7 +178,8 @@ class LinuxControls(Study):
         return cells
 
     def measure(self, run: xr.Dataset, label: tuple[str, str], cell: Cell) -> list[float]:
-        return quantities(run, cell.scenario)
+        values = quantities(run, cell.scenario)
+        return self.packed(values) if cell.engine is LINUX else values
 
     def compare(self, runs: Mapping[tuple[str, str], xr.DataArray]) -> xr.Dataset:
         """Each control and queue in Linux less that in the simulator.

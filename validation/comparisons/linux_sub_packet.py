@@ -111,8 +111,9 @@ class LinuxSubPacket(Study):
             cells |= {(name, sender): Cell(link.simulated(how), PACKETS) for sender, how in simulated.items()}
         return cells
 
-    def measure(self, run: xr.Dataset, label: tuple[str, str], cell: Cell) -> Any:
-        return quantities(run, LINKS[label[0]])
+    def measure(self, run: xr.Dataset, label: tuple[str, str], cell: Cell) -> list[float]:
+        values = quantities(run, LINKS[label[0]])
+        return self.packed(values) if cell.engine is LINUX else values
 
     def compare(self, runs: Mapping[tuple[str, str], xr.DataArray]) -> xr.Dataset:
         """All senders on all links, beside the chains at the losses that were measured.

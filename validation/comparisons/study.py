@@ -20,7 +20,7 @@ from .comparison import Comparison, grade
 from .engines import LINUX, PACKETS, Cell, Engine, stored
 
 
-class Study(Comparison):
+class Study(Comparison, listed=False):
     """A comparison of cells: a scenario and an engine each, run with several seeds.
 
     A new study gives `cells`, `measure` and `compare`, beside `figure` and `paragraph`; how runs are seeded, recorded
