@@ -95,8 +95,7 @@ def measured(values: Mapping[str, Any], runs: xr.Dataset) -> dict[str, Any]:
     """Means with Student's 95 % interval over the runs; distances from the chains in total variation."""
     import xarray as xr
 
-    from tcpdynamics.validation.comparisons.comparison import grade_distance
-    from tcpdynamics.validation.comparisons.sub_packet import AGREES, CLOSE
+    from tcpdynamics.validation.comparisons.comparison import AGREES, CLOSE, grade_distance
     from tcpdynamics.validation.statistics import law_distance
 
     most = int(values["w_max"])

@@ -23,13 +23,8 @@ from tcpdynamics.paper_figures.sub_packet import figures as paper
 from tcpdynamics.progress import tracked
 from tcpdynamics.solvers import stationary
 from tcpdynamics.validation.comparisons import packets_vs_ns2 as ns2
-from tcpdynamics.validation.comparisons.comparison import counts
-from tcpdynamics.validation.comparisons.sub_packet import (
-    AGREES,
-    CLOSE,
-    SubPacketChainVsPackets,
-    summary,
-)
+from tcpdynamics.validation.comparisons.comparison import AGREES, CLOSE, counts
+from tcpdynamics.validation.comparisons.sub_packet import SubPacketChainVsPackets, summary
 from tcpdynamics.validation.comparisons.window_rules import WindowRulesVsLaws
 from tcpdynamics.validation.packet import simulate
 

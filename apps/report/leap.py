@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tcpdynamics.validation.comparisons.comparison import interval_text
 from tcpdynamics.validation.comparisons.leap import CLAIMS, LeapVsPackets
 
 from .sections import Section, section_of
@@ -38,7 +39,7 @@ def _rows(result: xr.Dataset) -> list[dict[str, str]]:
     return [
         {
             "claim": str(claim), "where": CLAIMS[str(claim)][0], "verdict": str(part.claim_verdict.item()),
-            "measured": _number(part),
+            "measured": interval_text(part, "claim_value", ".2f"),
         }
         for claim in result.claim.values
         for part in [result.sel(claim=claim)]
@@ -54,8 +55,3 @@ def answer(result: xr.Dataset) -> str:
         f"transfers finish, and {float(at.finished.sel(kind='LEAP')):.0%} with LEAP; the paper has 43 % and 74 %. Of "
         f"{len(verdicts)} statements of the paper {verdicts.count('agrees')} hold and {verdicts.count('differs')} fail."
     )
-
-
-def _number(part: Any) -> str:
-    value, low, high = (float(part[f"claim_value{edge}"]) for edge in ("", "_low", "_high"))
-    return f"{value:.2f} [{low:.2f}, {high:.2f}]"

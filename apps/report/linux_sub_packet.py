@@ -8,7 +8,7 @@ from tcpdynamics.paper_figures import rules
 from tcpdynamics.paper_figures.sub_packet import today
 from tcpdynamics.validation.comparisons import LinuxSubPacket
 from tcpdynamics.validation.comparisons import crowded_figures as figures
-from tcpdynamics.validation.comparisons.packets_vs_linux import LINUX
+from tcpdynamics.validation.comparisons.packets_vs_linux import LINUX_SENDERS
 
 from .sections import Section, section_of
 from .steps import Tell, step
@@ -49,7 +49,7 @@ def rows(result: xr.Dataset) -> list[tuple[str, str, str, list[tuple[str, str]]]
 def answer(result: xr.Dataset) -> str:
     """One sentence, made from the verdicts: how many statements hold for each sender of Linux."""
     parts = []
-    for name in LINUX:
+    for name in LINUX_SENDERS:
         verdicts = [today.answers(one, result)[name].verdict for one in today.STATEMENTS]
         holds, fails = (verdicts.count(word) for word in (rules.HOLDS, rules.FAILS))
         parts.append(

@@ -10,6 +10,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from tcpdynamics.models.fairness import measured_jain
+
 from ..experiments import Experiment, Setting
 
 Array = NDArray[np.float64]
@@ -193,7 +195,7 @@ def fill(result: xr.Dataset, n: int) -> float:
 def jain(result: xr.Dataset) -> float:
     """Jain's index of five mean windows while all five are there."""
     windows = np.array([_window_between(result, i, 410, 500) for i in tcp(result, 10)])
-    return float(windows.sum() ** 2 / (windows.size * (windows**2).sum()))
+    return float(measured_jain(windows))
 
 
 def share(result: xr.Dataset) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.models import SubPacketFull
+from tcpdynamics.models.fairness import mean_jain
 from tcpdynamics.solvers import stationary
 
 Measure = Callable[[xr.Dataset], float]
@@ -31,35 +32,24 @@ def slices(result: xr.Dataset, several: int = FOUR) -> np.ndarray:
     return summed
 
 
-def jain(shares: np.ndarray) -> float:
-    """Jain's index, the mean over slices in which anything is delivered.
-
-    >>> jain(np.array([[1.0, 1.0], [1.0, 0.0]]))
-    0.75
-    """
-    total, squares = shares.sum(axis=-1), (shares**2).sum(axis=-1)
-    some = squares > 0
-    return float((total[some] ** 2 / (shares.shape[-1] * squares[some])).mean())
-
-
 def jain_5(result: xr.Dataset) -> float:
     """Jain's index in slices of 5 s."""
-    return jain(slices(result, 1))
+    return mean_jain(slices(result, 1))
 
 
 def jain_20(result: xr.Dataset) -> float:
     """Jain's index in slices of 20 s."""
-    return jain(slices(result))
+    return mean_jain(slices(result))
 
 
 def jain_60(result: xr.Dataset) -> float:
     """Jain's index in slices of 60 s."""
-    return jain(slices(result, TWELVE))
+    return mean_jain(slices(result, TWELVE))
 
 
 def jain_whole(result: xr.Dataset) -> float:
     """Jain's index of the whole run."""
-    return jain(np.asarray(result.goodput.values, float)[None, :])
+    return mean_jain(result.goodput.values[None, :])
 
 
 def least_share(result: xr.Dataset) -> float:

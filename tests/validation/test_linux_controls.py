@@ -12,16 +12,16 @@ import xarray as xr
 
 from tcpdynamics.errors import DomainError, NoRecordError
 from tcpdynamics.validation.comparisons import LinuxControls
+from tcpdynamics.validation.comparisons.engines import LINUX, stored
 from tcpdynamics.validation.comparisons.linux_controls import (
     CONTROLS,
     OURS,
     QUANTITIES,
     QUEUES,
     RECORD,
-    cells,
+    cases,
     quantities,
 )
-from tcpdynamics.validation.comparisons.linux_record import stored
 from tcpdynamics.validation.linux import OLD, installed
 from tcpdynamics.validation.linux.plan import plan
 from tcpdynamics.validation.packet import Record, simulate
@@ -33,9 +33,9 @@ def result() -> xr.Dataset:
 
 
 def test_each_control_and_queue_has_a_cell() -> None:
-    kinds = [(one.kind, one.name) for one in cells()]
+    kinds = [(one.kind, one.name) for one in cases()]
     assert len(kinds) == len(set(kinds)) == 2 * len(CONTROLS) - 1 + len(QUEUES)
-    for one in cells():
+    for one in cases():
         scenario = one.scenario(60.0, 15.0)
         made = plan(scenario, 1, OLD, (one.control,), {"bottleneck": one.words} if one.words else None)
         assert {f.control for f in made.flows} == {one.control}
@@ -44,14 +44,14 @@ def test_each_control_and_queue_has_a_cell() -> None:
 
 def test_the_whole_record_is_there_and_nothing_else() -> None:
     made = LinuxControls()
-    names = {made._key(one, seed) for one in cells() for seed in made._seeds()}
+    names = {name for cell in made.cells().values() for name, _ in made.named_roots(cell)}
     assert names == set(stored(RECORD)["runs"])
     assert {len(values) for values in stored(RECORD)["runs"].values()} == {len(QUANTITIES)}
 
 
 def test_every_run_that_was_repeated_gave_the_same_bytes(result: xr.Dataset) -> None:
-    assert stored(RECORD)["repeated"] == [len(cells())] * 2
-    assert result.attrs["repeated"] == f"{len(cells())} of {len(cells())}"
+    assert stored(RECORD)["repeated"] == [len(cases())] * 2
+    assert result.attrs["repeated"] == f"{len(cases())} of {len(cases())}"
 
 
 def test_shares_delays_and_intervals_are_possible(result: xr.Dataset) -> None:
@@ -63,7 +63,7 @@ def test_shares_delays_and_intervals_are_possible(result: xr.Dataset) -> None:
     of_queue = known.case[[label[0] in QUEUES for label in known.case.values]]
     assert (delay.sel(case=of_queue) <= 84 * 12_000 / 1e7).all()
     assert ((result.mean_low <= result["mean"]) | result["mean"].isnull()).all()
-    alone = [one.label for one in cells() if one.ours is None]
+    alone = [one.label for one in cases() if one.ours is None]
     assert (result.verdict.sel(cell=alone) == "no answer").all()
     assert (result.verdict.drop_sel(cell=alone) != "no answer").all()
 
@@ -91,7 +91,7 @@ def test_the_page_has_these_numbers(result: xr.Dataset) -> None:
         page.partition("## Per control")[2],
         re.MULTILINE,
     )
-    assert [row[0] for row in rows] == [one.label for one in cells()]
+    assert [row[0] for row in rows] == [one.label for one in cases()]
     linux = result["mean"].sel(sender="Linux")
     for label, use, loss, delay in rows:
         one = linux.sel(cell=label)
@@ -102,7 +102,7 @@ def test_the_page_has_these_numbers(result: xr.Dataset) -> None:
 
 def test_queueing_delay_by_round_trips_is_that_of_packets() -> None:
     """Of two flows: what the packets that were sent once took beyond the way, weighted by how many they are."""
-    (one,) = (cell for cell in cells() if cell.label == "reno, two flows")
+    (one,) = (cell for cell in cases() if cell.label == "reno, two flows")
     scenario = dataclasses.replace(
         one.scenario(60.0, 15.0, **OURS["simulator, RFCs"]), record=Record(sends=True, receives=True)
     )
@@ -129,7 +129,7 @@ def test_queueing_delay_by_round_trips_is_that_of_packets() -> None:
 def test_words_and_figure_come_from_the_result(result: xr.Dataset) -> None:
     text = LinuxControls.paragraph(result)
     assert (
-        all(one.label in text for one in cells()) and "nan" not in text and result.attrs["repeated"] in text
+        all(one.label in text for one in cases()) and "nan" not in text and result.attrs["repeated"] in text
     )
     assert len(LinuxControls.figure(result).data) == 3 * (1 + len(OURS))
 
@@ -146,9 +146,10 @@ def test_linux_gives_what_was_recorded() -> None:
     if not installed():
         pytest.skip("Linux is not built")
     made, known = LinuxControls(), stored(RECORD)
-    seed = made._seeds()[3]
-    for one in cells()[::5]:
-        values, _, told = made._live(one, seed)
-        if told["options"] != known["options"]:
+    cells = [(label, cell) for label, cell in made.cells().items() if cell.engine is LINUX]
+    for label, cell in cells[::5]:
+        name, seed = made.named_roots(cell)[3]
+        run = LINUX.run(cell, seed, made.timeout)
+        if LINUX.heading(run)["options"] != known["options"]:
             pytest.skip("another kernel than that of the record")
-        np.testing.assert_allclose(values, known["runs"][made._key(one, seed)], rtol=1e-8)
+        np.testing.assert_allclose(made.measure(run, label, cell), known["runs"][name], rtol=1e-8)

@@ -10,13 +10,13 @@ import xarray as xr
 
 from tcpdynamics.errors import DomainError, NoRecordError
 from tcpdynamics.validation.comparisons import LinuxSends
+from tcpdynamics.validation.comparisons.engines import stored
 from tcpdynamics.validation.comparisons.linux_sends import (
     OURS,
     SENDERS,
     SWITCHED,
     SWITCHES,
     drawn,
-    stored,
 )
 from tcpdynamics.validation.comparisons.send_difference import Kind, Losses, Sends, difference
 from tcpdynamics.validation.linux import installed
@@ -90,7 +90,7 @@ def test_switches_that_these_lists_cannot_show(result: xr.Dataset) -> None:
 
 def test_words_and_figure_come_from_the_result(result: xr.Dataset) -> None:
     text = LinuxSends.paragraph(result)
-    assert str(stored()["kernel"]) in text
+    assert str(stored(LinuxSends.record_name)["kernel"]) in text
     assert all(name in text for name in (*SENDERS, *SWITCHES))
     assert len(LinuxSends.figure(result).data) == len(OURS) * len(Kind)
     assert set(result.verdict.sel(ours="RFCs").values.ravel()) == {"differs"}
@@ -139,6 +139,6 @@ def test_linux_sends_what_was_recorded() -> None:
     if not installed():
         pytest.skip("Linux as judge is not built")
     found = json.loads(json.dumps(LinuxSends(lists=2, switched=1).record()))
-    if found["options"] != stored()["options"]:
+    if found["options"] != stored(LinuxSends.record_name)["options"]:
         pytest.skip("another kernel than that of the record")
-    assert all(stored()["runs"][name] == text for name, text in found["runs"].items())
+    assert all(stored(LinuxSends.record_name)["runs"][name] == text for name, text in found["runs"].items())

@@ -14,6 +14,7 @@ from tcpdynamics.paper_figures import rules
 from tcpdynamics.paper_figures.sub_packet import today
 from tcpdynamics.paper_figures.sub_packet.measures import first_forty, jain_20, locked_out
 from tcpdynamics.validation.comparisons import LinuxSubPacket, crowded_figures
+from tcpdynamics.validation.comparisons.crowded_laws import CHAINS, compiled_law, printed_law
 from tcpdynamics.validation.comparisons.crowded_links import (
     GOODPUTS,
     HANGS,
@@ -21,19 +22,13 @@ from tcpdynamics.validation.comparisons.crowded_links import (
     LINKS,
     PARTS,
     QUANTITIES,
+    hangs,
     packets_in_epochs,
     quantities,
 )
-from tcpdynamics.validation.comparisons.linux_record import recorded, stored
-from tcpdynamics.validation.comparisons.linux_sub_packet import (
-    CHAINS,
-    OURS,
-    RECORD,
-    SENDERS,
-    compiled_law,
-    printed_law,
-)
-from tcpdynamics.validation.comparisons.packets_vs_linux import LINUX, hangs
+from tcpdynamics.validation.comparisons.engines import LINUX, stored
+from tcpdynamics.validation.comparisons.linux_sub_packet import OURS, RECORD, SENDERS
+from tcpdynamics.validation.comparisons.packets_vs_linux import LINUX_SENDERS
 from tcpdynamics.validation.linux import TODAY, installed
 from tcpdynamics.validation.linux.plan import plan
 from tcpdynamics.validation.packet import Bottleneck, Flows, Scenario, simulate
@@ -47,8 +42,14 @@ def few() -> xr.Dataset:
     return LinuxSubPacket(links=FEW, ours=2).run()
 
 
+def of_record(made: LinuxSubPacket) -> dict[tuple[str, str], list[str]]:
+    """Keys of the runs of each cell of Linux."""
+    cells = {label: cell for label, cell in made.cells().items() if cell.engine is LINUX}
+    return {label: [name for name, _ in made.named_roots(cell)] for label, cell in cells.items()}
+
+
 def of_linux(result: xr.Dataset) -> xr.Dataset:
-    return result.sel(sender=list(LINUX), link=[name for name in FEW if "priority" not in name])
+    return result.sel(sender=list(LINUX_SENDERS), link=[name for name in FEW if "priority" not in name])
 
 
 def test_shares_are_shares_and_laws_sum_to_one(few: xr.Dataset) -> None:
@@ -90,23 +91,23 @@ def test_a_shorter_window_and_a_smaller_share_are_less_fair(few: xr.Dataset) -> 
 
 def test_what_linux_has_not_is_left_out(few: xr.Dataset) -> None:
     gone = few.sel(link="gateway, SFQ, priority")
-    assert gone["mean"].sel(sender=list(LINUX)).isnull().all()
+    assert gone["mean"].sel(sender=list(LINUX_SENDERS)).isnull().all()
     assert gone["mean"].sel(sender=list(OURS)).notnull().all()
-    assert (gone.verdict.sel(sender=list(LINUX)) == "no answer").all()
+    assert (gone.verdict.sel(sender=list(LINUX_SENDERS)) == "no answer").all()
     with pytest.raises(ScenarioError, match=r"bottleneck\.priority"):
         plan(LINKS["gateway, drop-tail, priority"].scenario({}), 1, TODAY)
 
 
 def test_the_whole_record_is_there_and_nothing_else() -> None:
-    names = {name for runs in LinuxSubPacket().cells().values() for name, _ in runs}
+    names = {name for runs in of_record(LinuxSubPacket()).values() for name in runs}
     assert names == set(stored(RECORD)["runs"])
     assert {len(values) for values in stored(RECORD)["runs"].values()} == {len(QUANTITIES)}
     assert len(names) == 80 * sum(link.discipline is not None for link in LINKS.values())
 
 
 def test_the_table_has_the_means_of_the_record(few: xr.Dataset) -> None:
-    for (link, sender), runs in LinuxSubPacket(links=FEW).cells().items():
-        each = np.array([stored(RECORD)["runs"][name] for name, _ in runs])
+    for (link, sender), runs in of_record(LinuxSubPacket(links=FEW)).items():
+        each = np.array([stored(RECORD)["runs"][name] for name in runs])
         np.testing.assert_allclose(few["mean"].sel(link=link, sender=sender), each.mean(axis=0), rtol=1e-12)
 
 
@@ -114,24 +115,24 @@ def test_the_page_has_the_means_of_the_record() -> None:
     """Linux's columns of the table of Fig. 2."""
     page = (Path(__file__).parents[2] / "docs/linux_sub_packet.md").read_text(encoding="utf-8")
     at = list(QUANTITIES).index("Jain's index, 20 s")
-    for (link, sender), runs in LinuxSubPacket().cells().items():
+    for (link, sender), runs in of_record(LinuxSubPacket()).items():
         if 2 in LINKS[link].figures:
             (row,) = re.findall(rf"^\| {re.escape(link)}: .*$", page.partition("## Fig. 3")[0], re.MULTILINE)
-            cell = row.split(" | ")[1 + list(LINUX).index(sender)]
-            mean = np.mean([stored(RECORD)["runs"][name][at] for name, _ in runs])
+            cell = row.split(" | ")[1 + list(LINUX_SENDERS).index(sender)]
+            mean = np.mean([stored(RECORD)["runs"][name][at] for name in runs])
             assert float(cell.split(" ")[0]) == pytest.approx(mean, abs=0.005 + 1e-9), row
 
 
 def test_measures_are_those_of_the_papers_experiments() -> None:
     link = LINKS["500 kbit/s, 50 flows"]
     run = simulate(link.scenario({}), 3)
-    found = quantities(run, link)
+    found = dict(zip(QUANTITIES, quantities(run, link), strict=True))
     others = {
         "Jain's index, 20 s": jain_20, "locked out for 20 s": locked_out, "goodput of the richest 40 %": first_forty,
     }  # fmt: skip
     for name, function in others.items():
-        assert float(found.sel(quantity=name)) == pytest.approx(function(run))
-    assert float(found.sel(quantity=HANGS[2])) == pytest.approx(np.median(hangs(run, link.scenario({}))))
+        assert found[name] == pytest.approx(function(run))
+    assert found[HANGS[2]] == pytest.approx(np.median(hangs(run, link.scenario({}))))
 
 
 def test_packets_are_counted_in_each_flows_own_epochs() -> None:
@@ -165,7 +166,7 @@ def test_each_claim_is_decided_by_the_ledgers_range(few: xr.Dataset) -> None:
             if found.verdict == rules.FAILS:
                 assert not within.holds(found.interval.mean)
     gain = next(one for one in today.STATEMENTS if one.claim == "fig12.sfq")
-    assert {today.answers(gain, few)[name].verdict for name in LINUX} == {rules.OPEN}
+    assert {today.answers(gain, few)[name].verdict for name in LINUX_SENDERS} == {rules.OPEN}
     assert len(today.table(few)) == len(SENDERS) + 1 + len(today.STATEMENTS)
 
 
@@ -211,9 +212,6 @@ def test_bad_settings(settings: dict, words: str) -> None:
 def test_a_run_that_is_not_recorded_is_said_to_be_none() -> None:
     with pytest.raises(NoRecordError, match="no record of Linux for 1 Mbit/s, 100 flows with seed"):
         LinuxSubPacket(links=(BUSY,), seed=2).run()
-    switches, control = LINUX["Linux, switches off"]
-    with pytest.raises(NoRecordError):
-        recorded(LINKS[BUSY].scenario({}), switches, (control,), 1, tuple(QUANTITIES), RECORD)
 
 
 @pytest.mark.slow

@@ -10,13 +10,13 @@ import pytest
 from tcpdynamics.errors import DomainError
 from tcpdynamics.models import SubPacketExact, collapse_threshold
 from tcpdynamics.validation.comparisons import LockOut, RetransmissionPriorityVsPackets
+from tcpdynamics.validation.comparisons.comparison import TOLERANCE
 from tcpdynamics.validation.comparisons.lock_out import (
     CHAINS,
     INDEPENDENT,
     NS2,
     ONE_LOSS,
     PAPER,
-    TOLERANCE,
     TWO_LOSSES,
 )
 from tcpdynamics.validation.comparisons.retransmission_priority import NONE, SHARED, SPLIT

@@ -6,6 +6,7 @@ import xarray as xr
 
 from tcpdynamics.errors import NoRecordError
 from tcpdynamics.solvers.problems import DomainError
+from tcpdynamics.validation.comparisons.engines import NS2
 from tcpdynamics.validation.comparisons.packets_vs_ns2 import (
     CASES,
     QUANTITIES,
@@ -13,11 +14,9 @@ from tcpdynamics.validation.comparisons.packets_vs_ns2 import (
     PacketsVsNs2,
     compare,
     conclusion,
-    quantities,
-    recorded,
     table,
 )
-from tcpdynamics.validation.ns2 import installed, run_ns2
+from tcpdynamics.validation.ns2 import installed
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +56,9 @@ def test_table_and_figure(result):
     assert len(PacketsVsNs2.figure(result).data) == 2
 
 
-def _runs(mean: float, n: int) -> list[xr.DataArray]:
-    noise = np.random.default_rng(5).normal(size=n)
-    return [xr.DataArray([mean + x], dims="quantity", coords={"quantity": ["goodput"]}) for x in noise]
+def _runs(mean: float, n: int) -> xr.DataArray:
+    noise = np.random.default_rng(5).normal(size=(n, 1))
+    return xr.DataArray(mean + noise, {"quantity": ["goodput"]}, ("replication", "quantity"))
 
 
 def test_a_shift_is_found_and_none_is_not():
@@ -104,8 +103,9 @@ def test_chance_is_named_only_where_it_explains_the_count(agree, fits):
 def test_every_case_is_on_record():
     """The record goes by the text of the Tcl, so a change of the translation or of a case needs a new one."""
     comparison = PacketsVsNs2(cases=CASES + TIED)
-    for case in comparison.cases:
-        assert len(comparison._theirs(comparison.scenario(case), live=False)) == comparison.seeds
+    for cell in comparison.cells().values():
+        if cell.engine is NS2:
+            assert len(comparison.recorded(cell)) == comparison.seeds
     with pytest.raises(NoRecordError, match="install the Debian package ns2"):
         PacketsVsNs2(cases=("wide",), scale=0.5).run(live=False)
 
@@ -114,7 +114,8 @@ def test_the_record_is_what_ns2_gives():
     if not installed():
         pytest.skip("ns is not installed")
     comparison = PacketsVsNs2()
-    scenario, seed = comparison.scenario("wide"), comparison._seeds()[0]
-    names = tuple(QUANTITIES)
-    now, then = quantities(run_ns2(scenario, seed), scenario), recorded(scenario, seed, names)
+    label = ("wide", "theirs")
+    cell = comparison.cells()[label]
+    run = NS2.run(cell, comparison.roots(NS2)[0], comparison.timeout)
+    now, then = comparison.measure(run, label, cell), comparison.recorded(cell)[0]
     np.testing.assert_allclose(now, then, rtol=1e-8)  # the record keeps nine digits

@@ -13,14 +13,14 @@ from tcpdynamics.errors import DomainError, NoRecordError
 from tcpdynamics.progress import listening
 from tcpdynamics.validation.comparisons import BbrVsCubic, PacketsVsLinux
 from tcpdynamics.validation.comparisons.bbr_cubic import published_share
-from tcpdynamics.validation.comparisons.linux_record import key, recorded, stored
+from tcpdynamics.validation.comparisons.crowded_links import hangs
+from tcpdynamics.validation.comparisons.engines import stored
 from tcpdynamics.validation.comparisons.packets_vs_linux import (
-    LINUX,
+    LINUX_SENDERS,
     PAIRS,
     QUANTITIES,
     SIMULATED,
     SWITCHES,
-    hangs,
     table,
 )
 from tcpdynamics.validation.linux import OLD, TODAY, installed
@@ -32,7 +32,7 @@ def crowd() -> xr.Dataset:
 
 
 def test_quantities_are_shares_and_the_laws_sum_to_one(crowd: xr.Dataset) -> None:
-    assert list(crowd.sender.values) == [*LINUX, *SIMULATED]
+    assert list(crowd.sender.values) == [*LINUX_SENDERS, *SIMULATED]
     law = crowd["mean"].sel(
         quantity=["silent round trips", "one packet sent", "two sent", "three sent", "four or more sent"]
     )
@@ -61,8 +61,8 @@ def test_by_linux_s_rules_our_senders_do_as_linux(crowd: xr.Dataset) -> None:
 
 def test_words_and_figure_come_from_the_result(crowd: xr.Dataset) -> None:
     text = PacketsVsLinux.paragraph(crowd)
-    assert str(stored()["kernel"]) in text and "tail loss probes" in text
-    assert len(PacketsVsLinux.figure(crowd).data) == 4 * (len(LINUX) + len(SIMULATED))
+    assert str(stored(PacketsVsLinux.record_name)["kernel"]) in text and "tail loss probes" in text
+    assert len(PacketsVsLinux.figure(crowd).data) == 4 * (len(LINUX_SENDERS) + len(SIMULATED))
     lines = table(crowd, 100)
     assert len(lines) == 2 * (2 + len(QUANTITIES))  # an empty line and a head above each
     assert all(len(line) <= 120 for line in lines)
@@ -81,10 +81,12 @@ def test_a_run_that_is_not_recorded_is_said_to_be_none() -> None:
     comparison = PacketsVsLinux(seeds=2, duration=33.0)
     with pytest.raises(NoRecordError, match=r"no record of Linux for 40 flows with seed \d+"):
         comparison.run()
-    scenario = comparison.scenario(40, {})
-    assert key(scenario, OLD, ("reno",), 1) != key(scenario, TODAY, ("reno",), 1)
+    cell = comparison.cells()["Linux, switches off", 40]
+    both = [dataclasses.replace(cell, switches=how) for how in (OLD, TODAY)]
+    names = {name for one in both for name, _ in comparison.named_roots(one)}
+    assert len(names) == 4 and {len(name) for name in names} == {16}
     with pytest.raises(NoRecordError):
-        recorded(scenario, OLD, ("reno",), 1, tuple(QUANTITIES))
+        comparison.recorded(cell)
 
 
 @pytest.mark.parametrize(
@@ -133,10 +135,10 @@ def test_linux_gives_what_was_recorded() -> None:
         pytest.skip("Linux as judge is not built")
     comparison = dataclasses.replace(PacketsVsLinux(), seeds=2)
     found = json.loads(json.dumps(comparison.record()))
-    if found["options"] != stored()["options"]:
+    if found["options"] != stored(PacketsVsLinux.record_name)["options"]:
         pytest.skip("another kernel than that of the record")
     for name, values in found["runs"].items():
-        assert values == pytest.approx(stored()["runs"][name], rel=1e-8)
+        assert values == pytest.approx(stored(PacketsVsLinux.record_name)["runs"][name], rel=1e-8)
 
 
 def test_progress_counts_the_chains_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,12 +150,12 @@ def test_progress_counts_the_chains_too(monkeypatch: pytest.MonkeyPatch) -> None
         before.append(shares[-1])
         return {"printed": losses, "compiled": losses}
 
-    def known(self: PacketsVsLinux, flows: int, *how: object) -> xr.DataArray:
-        return xr.DataArray(np.zeros((2, len(QUANTITIES))), {"quantity": list(QUANTITIES)}, ("replication", "quantity"))
+    def nothing(self: PacketsVsLinux, *cell: object) -> list[list[float]]:
+        return [[0.0] * len(QUANTITIES)] * 2
 
     monkeypatch.setattr(PacketsVsLinux, "_silent", slow)
-    monkeypatch.setattr(PacketsVsLinux, "_ours", known)
-    monkeypatch.setattr(PacketsVsLinux, "_runs", lambda self, live: {cell: known(self, 1) for cell in self._cells()})
+    monkeypatch.setattr(PacketsVsLinux, "simulated", nothing)
+    monkeypatch.setattr(PacketsVsLinux, "recorded", nothing)
     with listening(shares.append):
         PacketsVsLinux(seeds=2).run()
     assert before[0] < 0.3 and shares[-1] == 1.0

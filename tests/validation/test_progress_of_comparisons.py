@@ -8,7 +8,7 @@ import pytest
 
 from tcpdynamics.progress import listening
 from tcpdynamics.validation import comparisons
-from tcpdynamics.validation.comparisons.comparison import Comparison
+from tcpdynamics.validation.comparisons.comparison import KINDS
 from tcpdynamics.validation.packet import run
 
 
@@ -16,13 +16,9 @@ def kinds():
     """Every comparison that is whole without an argument."""
     for module in pkgutil.iter_modules(comparisons.__path__):
         importlib.import_module(f"{comparisons.__name__}.{module.name}")
-    found, classes = [], [Comparison]
-    while classes:
-        kind = classes.pop()
-        classes += kind.__subclasses__()
-        if kind.__name__ != "PredictionVsPackets":  # which takes a model and its runs
-            found.append(kind)
-    return sorted(found, key=lambda kind: kind.__name__)
+    # PredictionVsPackets takes a model and its runs.
+    whole = [kind for name, kind in KINDS.items() if name != "PredictionVsPackets"]
+    return sorted(whole, key=lambda kind: kind.__name__)
 
 
 #: Smaller than `quick`, for every run of the tests.

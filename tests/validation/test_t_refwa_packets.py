@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tcpdynamics.errors import DomainError, LimitError
-from tcpdynamics.validation.comparisons import TRefwaVsPackets
-from tcpdynamics.validation.comparisons.comparison import kind_of
+from tcpdynamics.validation.comparisons import TRefwaVsPackets, kind_of
 from tcpdynamics.validation.comparisons.t_refwa_networks import LINKS, MEANS, PROTOCOLS, fig1, fig4
 from tcpdynamics.validation.comparisons.t_refwa_packets import BUFFER, PARTS, RATE, RTT, with_code
 from tcpdynamics.validation.comparisons.t_refwa_paper import PRINTED, STATEMENTS

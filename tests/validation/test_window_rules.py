@@ -6,7 +6,8 @@ import pytest
 from tcpdynamics.errors import DomainError, LimitError
 from tcpdynamics.models import AimdTcp, ScalableTcp
 from tcpdynamics.validation.comparisons import WindowRulesVsLaws
-from tcpdynamics.validation.comparisons.window_rules import FLUID, LAW, TOLERANCE
+from tcpdynamics.validation.comparisons.comparison import TOLERANCE
+from tcpdynamics.validation.comparisons.window_rules import FLUID, LAW
 
 
 @pytest.fixture(scope="module")

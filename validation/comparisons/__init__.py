@@ -1,10 +1,15 @@
 """Comparisons of models with simulations, each named by what it compares. Each loads when it is first used."""
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from .bbr_cubic import BbrVsCubic as BbrVsCubic
+    from .comparison import Comparison
     from .fluid_tcp import MisraVsLinearisation as MisraVsLinearisation
     from .ladder import SenderChainLadder as SenderChainLadder
     from .leap import LeapVsPackets as LeapVsPackets
@@ -56,6 +61,24 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+
+
+def kind_of(result: xr.Dataset) -> type[Comparison]:
+    """The comparison that made a result.
+
+    Raises
+    ------
+    ValueError
+        No comparison has the name that the result bears.
+    """
+    from .comparison import KINDS
+
+    name = str(result.attrs.get("comparison"))
+    for kind in __all__:
+        __getattr__(kind)
+    if name not in KINDS:
+        raise ValueError(f"result is of the comparison {name!r}, which is unknown; known: {', '.join(sorted(KINDS))}")
+    return KINDS[name]
 
 
 def __dir__() -> list[str]:

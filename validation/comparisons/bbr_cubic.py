@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.errors import DomainError
-from tcpdynamics.progress import tracked
 
-from ..linux import TODAY, run_linux
+from ..linux import TODAY
 from ..packet import Bottleneck, Flows, Scenario
 from ..statistics import mean_interval
-from .comparison import Comparison, check_length, counts, grade_distance
-from .linux_record import kernel, key, recorded
+from .comparison import AGREES, CLOSE, check_length, counts, grade_distance, interval_text
+from .engines import LINUX, Cell
+from .study import Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 #: Bits of a packet.
 PACKET = 12_000.0
-QUANTITIES = ("share of BBR", "loss rate", "use of the link")
-AGREES, CLOSE = 0.05, 0.1
 
 
 def published_share(buffer: float, rate: float, rtt: float, flows: int = 1) -> float:
@@ -60,7 +58,7 @@ def published_share(buffer: float, rate: float, rtt: float, flows: int = 1) -> f
 
 
 @dataclass(frozen=True)
-class BbrVsCubic(Comparison):
+class BbrVsCubic(Study):
     """One flow each on a drop-tail link, in Linux as it comes.
 
     Parameters
@@ -81,11 +79,12 @@ class BbrVsCubic(Comparison):
     67
     """
 
-    effect: ClassVar[tuple[str, str, str]] = ("difference", "low", "high")
     rule: ClassVar[str] = (
         f"95 % interval of |measured - published|: agrees up to {AGREES}, close up to {CLOSE}, differs beyond; "
         f"undecided: it reaches both sides of {CLOSE}"
     )
+    salt: ClassVar[int] = 16
+    quantities: ClassVar[Mapping[str, str]] = dict.fromkeys(("share of BBR", "loss rate", "use of the link"), "1")
 
     buffers: Sequence[float] = (0.5, 1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 20.0)
     rate: float = 1e7
@@ -116,85 +115,37 @@ class BbrVsCubic(Comparison):
             f"BBR and CUBIC, buffer of {buffer:g} bandwidth-delay products", self.seed,
         )  # fmt: skip
 
-    def run(self, live: bool = False) -> xr.Dataset:
-        """Run Linux, or take what it gave; compare with the published model.
+    def cells(self) -> dict[Any, Cell]:
+        return {x: Cell(self.scenario(x), LINUX, TODAY, ("bbr", "cubic")) for x in self.buffers}
 
-        Parameters
-        ----------
-        live : bool
-            Run Linux now; else take what it gave where it was last run.
+    def measure(self, run: xr.Dataset, label: Any, cell: Cell) -> list[float]:
+        goodput = run["goodput"].values.astype(float)
+        lost = run["dropped"].values.sum() / run["sent"].values.sum()
+        return [goodput[0] / goodput.sum(), lost, float(run["link_utilisation"].values[0])]
+
+    def compare(self, runs: Mapping[Any, xr.DataArray]) -> xr.Dataset:
+        """Over `buffer`: BBR's share beside the published model's.
 
         Returns
         -------
         xarray.Dataset over `buffer`
             `share`, of the goodput [1], with its 95 % interval `share_low`, `share_high`; `loss` and `use` [1];
             `published` [1]; `difference` with `low`, `high`, and `verdict`.
-
-        Raises
-        ------
-        LinuxError
-            If the kernel is not built, fails or takes too long.
-        NoRecordError
-            If it is not to be run and there is no record of just these runs.
         """
-        with ThreadPoolExecutor(self.workers if live else 1) as pool:
-            jobs = [
-                [pool.submit(self._one, buffer, seed, live) for seed in self._seeds()]
-                for buffer in self.buffers
-            ]
-            try:
-                runs = [
-                    xr.concat([job.result() for job in of_buffer], "replication")
-                    for of_buffer in tracked(jobs)
-                ]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
         buffers = list(self.buffers)
-        found = mean_interval(xr.concat(runs, xr.Variable("buffer", buffers)))
-        share = found.sel(quantity="share of BBR", drop=True)
+        measured = mean_interval(xr.concat([runs[x] for x in buffers], xr.Variable("buffer", buffers)))
+        share, loss, use = (measured.sel(quantity=name, drop=True) for name in self.quantities)
         expected = [published_share(x, self.rate / PACKET, self.rtt) for x in buffers]
         published = xr.DataArray(expected, {"buffer": buffers}, ("buffer",))
         low, high = share["low"] - published, share["high"] - published
         least = np.maximum(np.maximum(low.values, -high.values), 0.0)
         most = np.maximum(abs(low.values), abs(high.values))
-        result = xr.Dataset({
+        return xr.Dataset({
             "share": share["mean"], "share_low": share["low"], "share_high": share["high"],
-            "loss": found["mean"].sel(quantity="loss rate", drop=True),
-            "use": found["mean"].sel(quantity="use of the link", drop=True),
+            "loss": loss["mean"], "use": use["mean"],
             "published": published, "difference": share["mean"] - published, "low": low, "high": high,
             "verdict": ("buffer", grade_distance(least, most, AGREES, CLOSE)),
         })  # fmt: skip
-        result.attrs = self.attributes() | {
-            "linux": "run for this comparison" if live else f"as recorded with {kernel()}"
-        }
-        return result
-
-    def _seeds(self) -> list[int]:
-        children = np.random.SeedSequence([self.seed, 16]).spawn(self.seeds)
-        return [int(child.generate_state(1)[0]) for child in children]
-
-    def _controls(self) -> tuple[str, str]:
-        return ("bbr", "cubic")
-
-    def _one(self, buffer: float, seed: int, live: bool) -> xr.DataArray:
-        scenario = self.scenario(buffer)
-        if not live:
-            return recorded(scenario, TODAY, self._controls(), seed, QUANTITIES)
-        return quantities(run_linux(scenario, seed, self.timeout, TODAY, self._controls()))
-
-    def record(self) -> dict[str, Any]:
-        """Run Linux on all cases; what `linux_recorded.json` is to hold of them."""
-        with ThreadPoolExecutor(self.workers) as pool:
-            jobs = {
-                key(self.scenario(b), TODAY, self._controls(), seed): pool.submit(self._one, b, seed, True)
-                for b in self.buffers
-                for seed in self._seeds()
-            }
-            return {
-                name: [float(f"{x:.9g}") for x in job.result().values]
-                for name, job in tracked(list(jobs.items()))
-            }
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
@@ -205,10 +156,7 @@ class BbrVsCubic(Comparison):
         picture.add_scatter(
             x=result.buffer.values, y=result.share.values, name="Linux", mode="lines+markers",
             line={"color": COLOURS[0]},
-            error_y={
-                "array": (result.share_high - result.share).values,
-                "arrayminus": (result.share - result.share_low).values,
-            },
+            error_y=error_bars(result, "share", thickness=None),
         )  # fmt: skip
         picture.add_scatter(
             x=result.buffer.values, y=result.published.values, name="published model", mode="lines+markers",
@@ -227,22 +175,10 @@ class BbrVsCubic(Comparison):
     def paragraph(result: xr.Dataset) -> str:
         """What the comparison says, in words made from its numbers."""
         parts = [
-            f"{float(one.buffer):g}: {float(one.share):.3f} [{float(one.share_low):.3f}, {float(one.share_high):.3f}], "
-            f"published {float(one.published):.3f}"
+            f"{float(one.buffer):g}: {interval_text(one, 'share')}, published {float(one.published):.3f}"
             for one in (result.isel(buffer=i) for i in range(result.sizes["buffer"]))
         ]
         return (
             f"Linux {result.attrs['linux']}: the share of one BBR flow against CUBIC, by the buffer in bandwidth-delay "
             f"products: {'; '.join(parts)}. Verdicts: {counts(result.verdict)}."
         )
-
-
-def quantities(run: xr.Dataset) -> xr.DataArray:
-    """What is compared, of one run."""
-    goodput = run["goodput"].values.astype(float)
-    values = [
-        goodput[0] / goodput.sum(),
-        run["dropped"].values.sum() / run["sent"].values.sum(),
-        float(run["link_utilisation"].values[0]),
-    ]
-    return xr.DataArray(values, dims="quantity", coords={"quantity": list(QUANTITIES)})

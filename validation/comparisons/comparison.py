@@ -17,6 +17,8 @@ from tcpdynamics import __version__
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.progress import tracked
 
+from ..statistics import mean_interval
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
@@ -37,13 +39,19 @@ class Verdict(StrEnum):
 WIDEST = 0.01
 RULE = f"differs: the interval misses zero; agrees: it holds zero and reaches {WIDEST:.0%} at most"
 
+#: The relative effect that does not matter, unless a comparison has one of its own.
+TOLERANCE = 0.05
+#: Distances of laws up to which they agree, and are close.
+AGREES, CLOSE = 0.05, 0.10
+
 #: Values that a setting may list.
 MOST_VALUES = 10_000
 
 #: Simulations by which an interval is divided.
 PARTS = 8
 
-_KINDS: dict[str, type[Comparison]] = {}
+#: Name -> class, of all comparisons that are loaded; not of their bases.
+KINDS: dict[str, type[Comparison]] = {}
 
 
 class Comparison(ABC):
@@ -66,8 +74,9 @@ class Comparison(ABC):
     quick: ClassVar[dict[str, Any]] = {}
     rounds: int = 4
 
-    def __init_subclass__(cls) -> None:
-        _KINDS[cls.__name__] = cls
+    def __init_subclass__(cls, listed: bool = True) -> None:
+        if listed:
+            KINDS[cls.__name__] = cls
 
     def __post_init__(self) -> None:
         """Refuse counts of runs, and a seed, that are no whole numbers, or too small. Raises DomainError."""
@@ -124,26 +133,6 @@ def check_length(name: str, values: Sized) -> None:
     """
     if not 1 <= len(values) <= MOST_VALUES:
         raise DomainError(f"{name} must list 1 to {MOST_VALUES:,} values, got {len(values):,}")
-
-
-def kind_of(result: xr.Dataset) -> type[Comparison]:
-    """The comparison that made a result.
-
-    Raises
-    ------
-    ValueError
-        No comparison has the name that the result bears.
-    """
-    from tcpdynamics.validation import comparisons
-
-    name = str(result.attrs.get("comparison"))
-    for kind in comparisons.__all__:
-        getattr(comparisons, kind)
-    if name not in _KINDS:
-        raise ValueError(
-            f"result is of the comparison {name!r}, which is unknown; known: {', '.join(sorted(_KINDS))}"
-        )
-    return _KINDS[name]
 
 
 def grade(low: Any, high: Any, widest: float = np.inf) -> Any:
@@ -323,6 +312,32 @@ def roots_against(measured: xr.Dataset, roots: Any) -> xr.Dataset:
     rates = numbers[["decay", "frequency"]].to_array("quantity")
     compared = against(rates, numbers.error, expected, abs(roots))
     return xr.Dataset({"measured": rates, "predicted": expected, "error": numbers.error, **compared})
+
+
+def interval(values: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
+    """`name`, `name_low`, `name_high`: mean over replications with its 95 % interval."""
+    ends = mean_interval(values.drop_vars("seed", errors="ignore"))
+    units = {"units": values.attrs.get("units", "1")}
+    suffixes = {"": "mean", "_low": "low", "_high": "high"}
+    return {f"{name}{suffix}": ends[which].assign_attrs(units) for suffix, which in suffixes.items()}
+
+
+def interval_of(values: Any) -> tuple[float, float, float]:
+    """Mean of some numbers, and the ends of its 95 % interval."""
+    ends = mean_interval(xr.DataArray(np.asarray(values, float), dims="replication"))
+    return float(ends["mean"]), float(ends["low"]), float(ends["high"])
+
+
+def interval_text(part: xr.Dataset, name: str = "mean", form: str = ".3f") -> str:
+    """A number with its interval.
+
+    Examples
+    --------
+    >>> interval_text(xr.Dataset({"mean": 0.25, "mean_low": 0.2, "mean_high": 0.3}))
+    '0.250 [0.200, 0.300]'
+    """
+    value, low, high = (f"{float(part[name + end]):{form}}" for end in ("", "_low", "_high"))
+    return f"{value} [{low}, {high}]"
 
 
 def counts(verdicts: xr.DataArray) -> str:

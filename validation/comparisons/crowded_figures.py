@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import BLACK, COLOURS, LEGEND_BELOW
 
+from .crowded_laws import CHAINS, compiled_law, printed_law
 from .crowded_links import GOODPUT_PERCENTS, GOODPUTS, HANG_PERCENTS, HANGS, LAW
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def goodputs(result: xr.Dataset) -> go.Figure:
             one = part.sel(link=link, sender=name, quantity=list(GOODPUTS))
             panels.add_scatter(
                 x=one["mean"].values, y=np.array(GOODPUT_PERCENTS) / 100, name=name, mode="lines+markers",
-                error_x=_error(one), showlegend=column == 1, legendgroup=name, row=1, col=column, **look,
+                error_x=error_bars(one, "mean"), showlegend=column == 1, legendgroup=name, row=1, col=column, **look,
             )  # fmt: skip
         panels.add_scatter(
             x=[0, 0, 2 / 3, 2 / 3, 2, 2], y=[0, 0.3, 0.3, 0.6, 0.6, 1], name="printed", legendgroup="printed",
@@ -57,8 +59,6 @@ def goodputs(result: xr.Dataset) -> go.Figure:
 
 def laws(result: xr.Dataset) -> go.Figure:
     """Figs. 8 to 11: P(n packets sent in a round trip) against the loss; lines: the printed chain and the sender's."""
-    from .linux_sub_packet import CHAINS, compiled_law, printed_law
-
     numbers = range(len(LAW) - 1)
     panels = _panels(2, [f"{n} sent" for n in numbers])
     part = result.isel(
@@ -80,7 +80,7 @@ def laws(result: xr.Dataset) -> go.Figure:
             at = one.sel(quantity=LAW[n])
             panels.add_scatter(
                 x=one["mean"].sel(quantity="loss rate").values, y=at["mean"].values, name=name, mode="markers",
-                error_y=_error(at), marker={"color": look["line"]["color"], "symbol": symbols, "size": 7},
+                error_y=error_bars(at, "mean"), marker={"color": look["line"]["color"], "symbol": symbols, "size": 7},
                 showlegend=n == 0, legendgroup=name, row=n // 3 + 1, col=n % 3 + 1,
             )  # fmt: skip
     panels.update_xaxes(title_text="packet-loss probability", row=2)
@@ -99,10 +99,7 @@ def distances(result: xr.Dataset) -> go.Figure:
             one = part.sel(sender=name, chain=chain)
             panels.add_scatter(
                 x=one["mean"].sel(quantity="loss rate").values, y=one.distance.values, name=name, mode="markers",
-                error_y={
-                    "array": (one.distance_high - one.distance).values, "thickness": 1,
-                    "arrayminus": (one.distance - one.distance_low).values,
-                },
+                error_y=error_bars(one, "distance"),
                 marker={
                     "color": look["line"]["color"], "symbol": [_symbol(str(f)) for f in one.figures.values], "size": 8,
                 },
@@ -126,8 +123,8 @@ def longest_hangs(result: xr.Dataset) -> go.Figure:
         for name, look in _looks(result):
             part = result.sel(link=link, sender=name, quantity=list(HANGS))
             panels.add_scatter(
-                x=HANG_PERCENTS, y=part["mean"].values, name=name, error_y=_error(part), mode="lines+markers",
-                showlegend=column == 1, legendgroup=name, row=1, col=column, **look,
+                x=HANG_PERCENTS, y=part["mean"].values, error_y=error_bars(part, "mean"), name=name,
+                mode="lines+markers", showlegend=column == 1, legendgroup=name, row=1, col=column, **look,
             )  # fmt: skip
     panels.update_xaxes(title_text="flows [%]", tickvals=HANG_PERCENTS)
     panels.update_yaxes(type="log", dtick=1)
@@ -142,7 +139,7 @@ def gateways(result: xr.Dataset) -> go.Figure:
     for name, look in _looks(result):
         one = part.sel(sender=name)
         picture.add_bar(
-            x=words, y=one["mean"].values, name=name, error_y=_error(one),
+            x=words, y=one["mean"].values, name=name, error_y=error_bars(one, "mean"),
             marker={"color": look["line"]["color"], "pattern": {"shape": "/" if look["line"]["dash"] == "dot" else ""}},
         )  # fmt: skip
     return picture.update_yaxes(range=[0, 1])
@@ -167,18 +164,11 @@ def _symbol(figures: str) -> str:
     return next(symbols[f] for f in figures.split() if f in symbols)
 
 
-def _error(part: xr.Dataset) -> dict[str, Any]:
-    return {
-        "array": (part.mean_high - part["mean"]).values, "thickness": 1,
-        "arrayminus": (part["mean"] - part.mean_low).values,
-    }  # fmt: skip
-
-
 def _lines(panels: go.Figure, part: xr.Dataset, x: str, quantity: str, column: int) -> None:
     for name, look in _looks(part):
         one = part.sel(sender=name, quantity=quantity)
         panels.add_scatter(
-            x=one[x].values, y=one["mean"].values, name=name, error_y=_error(one), mode="lines+markers",
+            x=one[x].values, y=one["mean"].values, name=name, error_y=error_bars(one, "mean"), mode="lines+markers",
             showlegend=column == 1, legendgroup=name, row=1, col=column, **look,
         )  # fmt: skip
 

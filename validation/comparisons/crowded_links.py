@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..packet import Bottleneck, Flows, Link, Record, Scenario
-from .packets_vs_linux import hangs
+from tcpdynamics.models.fairness import mean_jain
 
-#: Packets sent in a round trip: 0, 1, ... up to this number or more, as the printed chain has them.
-MOST_SENT = 6
+from ..packet import Bottleneck, Flows, Link, Record, Scenario
+from .crowded_laws import MOST_SENT
+
 #: What a full queue adds to the RTT, on every link here [s].
 FULL = 0.2
 #: Connections of a user, where a hang is that of all of them.
@@ -168,8 +168,8 @@ LINKS: dict[str, CrowdedLink] = {
 }
 
 
-def quantities(run: xr.Dataset, link: CrowdedLink) -> xr.DataArray:
-    """What is compared, of one run of either, over `quantity`; see `QUANTITIES`.
+def quantities(run: xr.Dataset, link: CrowdedLink) -> list[float]:
+    """What is compared, of one run of either, in the order of `QUANTITIES`.
 
     Parameters
     ----------
@@ -184,13 +184,13 @@ def quantities(run: xr.Dataset, link: CrowdedLink) -> xr.DataArray:
     gaps, users = hangs(run, scenario), hangs(pooled(run), scenario)
     capacity = link.rate / (8 * link.packet_size)
     measured = link.duration - link.warm_up
-    values = [
+    return [
         run["dropped"].values.sum() / run["sent"].values.sum(),
         *law,
         *np.percentile(silent, (10, 90)),
-        jain(run["slice_goodput"].transpose("slice", "flow").values.astype(float)),
-        jain(slices),
-        jain(slices.sum(axis=0)[None]),
+        mean_jain(run["slice_goodput"].transpose("slice", "flow").values.astype(float)),
+        mean_jain(slices),
+        mean_jain(slices.sum(axis=0)[None]),
         1.0 - active.mean(),
         active.max(),
         active.std(ddof=1),
@@ -204,7 +204,6 @@ def quantities(run: xr.Dataset, link: CrowdedLink) -> xr.DataArray:
         float(run["goodput_packet_rate"].sum()) / capacity,
         round(float(run["link_utilisation"].values[0]), 4),
     ]
-    return xr.DataArray(np.array(values, float), {"quantity": list(QUANTITIES)}, ("quantity",))
 
 
 def packets_in_epochs(run: xr.Dataset, link: CrowdedLink) -> tuple[np.ndarray, np.ndarray]:
@@ -234,17 +233,22 @@ def twenty_seconds(run: xr.Dataset) -> np.ndarray:
     return summed
 
 
-def jain(goodputs: np.ndarray) -> float:
-    """Jain's index of (slice, flow) goodputs, the mean over slices in which anything arrives.
+def hangs(run: xr.Dataset, scenario: Scenario) -> np.ndarray:
+    """Of each flow, the longest time [s] after the warm-up in which it sent nothing.
 
     Examples
     --------
-    >>> jain(np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]]))
-    0.75
+    >>> scenario = LINKS["1 Mbit/s, 40 flows"].scenario({})
+    >>> sends = {"send_time": ("send", [20.0, 21.0, 50.0]), "send_flow": ("send", [0, 0, 1])}
+    >>> hangs(xr.Dataset(sends, {"flow": [0, 1]}), scenario).tolist()
+    [199.0, 170.0]
     """
-    squares = (goodputs**2).sum(axis=1)
-    some = squares > 0
-    return float((goodputs.sum(axis=1)[some] ** 2 / (goodputs.shape[1] * squares[some])).mean())
+    times, flows = run["send_time"].values, run["send_flow"].values
+    out = np.empty(run.sizes["flow"])
+    for i in range(len(out)):
+        mine = times[(flows == i) & (times >= scenario.warm_up) & (times < scenario.duration)]
+        out[i] = np.diff(np.concatenate([[scenario.warm_up], mine, [scenario.duration]])).max()
+    return out
 
 
 def part_of_goodput(goodputs: np.ndarray, first: float, last: float) -> float:

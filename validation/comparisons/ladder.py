@@ -33,6 +33,7 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import brentq
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.models import SubPacketExact, SubPacketFull
@@ -42,7 +43,7 @@ from tcpdynamics.solvers import stationary
 from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..sender_chain import SenderChain, sender_chain
 from ..statistics import law_distance, mean_interval
-from .comparison import Comparison, check_length, counts, grade_distance
+from .comparison import Comparison, check_length, counts, grade_distance, interval_text
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -311,10 +312,7 @@ class SenderChainLadder(Comparison):
             picture.add_scatter(
                 x=part.loss.values, y=part.distance.values, name=f"{name} ({STEPS[name]})",
                 line={"color": colour}, mode="lines+markers",
-                error_y={
-                    "array": (part.distance_high - part.distance).values,
-                    "arrayminus": (part.distance - part.distance_low).values, "thickness": 1,
-                },
+                error_y=error_bars(part, "distance"),
             )  # fmt: skip
         picture.update_layout(
             height=460, template="plotly_white", legend=LEGEND_BELOW | {"y": -0.3}, margin={"t": 30}
@@ -335,10 +333,7 @@ class SenderChainLadder(Comparison):
                 x=part.measured_loss.values, y=part.queue_distance.values, mode="markers",
                 name=f"{queue} RTTs", marker={"symbol": symbol, "color": colour, "size": 9},
                 hovertext=[f"{n} flows" for n in part.flows.values],
-                error_y={
-                    "array": (part.queue_distance_high - part.queue_distance).values, "thickness": 1,
-                    "arrayminus": (part.queue_distance - part.queue_distance_low).values,
-                },
+                error_y=error_bars(part, "queue_distance"),
             )  # fmt: skip
         picture.update_layout(height=420, template="plotly_white", legend=LEGEND_BELOW, margin={"t": 30})
         picture.update_xaxes(title_text="measured packet-loss probability", rangemode="tozero")
@@ -382,8 +377,8 @@ class SenderChainLadder(Comparison):
                 continue
             lowest, highest = known.distance.idxmin("loss"), known.distance.idxmax("loss")
             steps.append(
-                f"{name} ({STEPS[name]}): {_interval(known.sel(loss=lowest))} at loss {float(lowest):g} to "
-                f"{_interval(known.sel(loss=highest))} at {float(highest):g}"
+                f"{name} ({STEPS[name]}): {interval_text(known.sel(loss=lowest), 'distance')} at loss "
+                f"{float(lowest):g} to {interval_text(known.sel(loss=highest), 'distance')} at {float(highest):g}"
             )
         from_queue = [
             f"{float(part.min()):.3f} to {float(part.max()):.3f} ({queue} RTTs)"
@@ -409,7 +404,3 @@ def _between(at: float, x: np.ndarray, values: Sequence[np.ndarray]) -> np.ndarr
     table = np.array(values)[order]
     columns = [np.interp(at, x[order], table[:, i], left=np.nan, right=np.nan) for i in range(table.shape[1])]
     return np.array(columns)
-
-
-def _interval(part: xr.Dataset) -> str:
-    return f"{float(part.distance):.3f} [{float(part.distance_low):.3f}, {float(part.distance_high):.3f}]"

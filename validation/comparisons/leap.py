@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import BLACK, BLUE, LEGEND_BELOW, RED
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
@@ -19,13 +20,11 @@ from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..packet.scenario.topologies import star
 from ..packet.user_rules import congestion_control
 from ..statistics import mean_interval
-from .comparison import Comparison, Verdict, check_length, counts, grade, grade_tolerance
+from .comparison import TOLERANCE, Comparison, Verdict, check_length, counts, grade, grade_tolerance
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: A gap of this share of the law does not matter.
-TOLERANCE = 0.05
 #: Segments of a transfer, as in the paper.
 SEGMENTS = 100
 PLAIN, LEAP = "plain", "LEAP"
@@ -483,14 +482,7 @@ def _claims(
 
 def _points(part: xr.Dataset, along: str, name: str) -> dict[str, Any]:
     """Points with their intervals, as Plotly wants them."""
-    mean = part[name]
-    return {
-        "x": part[along].values, "y": mean.values,
-        "error_y": {
-            "array": (part[f"{name}_high"] - mean).values, "arrayminus": (mean - part[f"{name}_low"]).values,
-            "thickness": 1,
-        },
-    }  # fmt: skip
+    return {"x": part[along].values, "y": part[name].values, "error_y": error_bars(part, name)}
 
 
 def _with_half(part: xr.Dataset, name: str) -> str:

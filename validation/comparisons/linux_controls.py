@@ -6,8 +6,7 @@ queue has four flows of Reno. Linux's later options are off.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,15 +15,13 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
-from tcpdynamics.errors import NoRecordError
-from tcpdynamics.progress import tracked
+from tcpdynamics.models.fairness import measured_jain
 
-from ..linux import OLD, run_linux
-from ..packet import Bottleneck, Flows, Scenario, simulate
-from ..statistics import mean_interval, two_sample
-from .comparison import Comparison, check_length, counts, grade
-from .linux_record import kernel, key, stored
+from ..packet import Bottleneck, Flows, Scenario
+from .comparison import check_length, counts
+from .engines import LINUX, PACKETS, Cell, stored
 from .packets_vs_linux import BY_LINUX
+from .study import Study, difference, means
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -65,7 +62,7 @@ _FLOW: dict[str, Any] = {"packet_size": SIZE, "window_limit": 1000, "initial_win
 
 
 @dataclass(frozen=True)
-class Cell:
+class Case:
     """One control or queue on one link.
 
     Attributes
@@ -107,22 +104,22 @@ class Cell:
         return Scenario((flows,), link, duration, warm_up, self.label, epoch=1.0)
 
 
-def cells() -> list[Cell]:
+def cases() -> list[Case]:
     """All of them.
 
     Examples
     --------
-    >>> len(cells()), cells()[0].label
+    >>> len(cases()), cases()[0].label
     (28, 'reno, two flows')
     """
     of_controls = [
-        Cell(kind, name, name, ours or None)
+        Case(kind, name, name, ours or None)
         for kind in ("two flows", "random losses")
         for name, ours in CONTROLS.items()
         if kind == "two flows" or name != "dctcp"  # without marks it is Reno
     ]
     of_queues = [
-        Cell(
+        Case(
             "queue",
             name,
             ours=None if isinstance(how, str) else "reno",
@@ -134,7 +131,7 @@ def cells() -> list[Cell]:
 
 
 @dataclass(frozen=True)
-class LinuxControls(Comparison):
+class LinuxControls(Study):
     """Each control and each queue in Linux and in the simulator.
 
     Parameters
@@ -151,8 +148,9 @@ class LinuxControls(Comparison):
     2
     """
 
-    effect: ClassVar[tuple[str, str, str]] = ("difference", "low", "high")
-    rule: ClassVar[str] = "agrees: the interval of the difference holds zero; differs: it misses zero"
+    salt: ClassVar[int] = 18
+    record_name: ClassVar[str] = RECORD
+    quantities: ClassVar[Mapping[str, str]] = QUANTITIES
 
     seeds: int = 10
     duration: float = 60.0
@@ -165,13 +163,26 @@ class LinuxControls(Comparison):
         super().__post_init__()
         check_length("seeds", range(self.seeds))
 
-    def run(self, live: bool = False) -> xr.Dataset:
-        """Run the simulator; run Linux, or take what it gave.
+    def cells(self) -> dict[tuple[str, str], Cell]:
+        """(Label of a case, sender) -> what is run; without what the simulator has not."""
+        cells = {}
+        for case in cases():
+            cells[case.label, "Linux"] = Cell(
+                case.scenario(self.duration, self.warm_up), LINUX, controls=(case.control,), discipline=case.words,
+                key_words=(case.control, case.words),
+            )  # fmt: skip
+        for case in cases():
+            if case.ours is not None:
+                for name, sender in OURS.items():
+                    cells[case.label, name] = Cell(case.scenario(self.duration, self.warm_up, **sender), PACKETS)
+        return cells
 
-        Parameters
-        ----------
-        live : bool
-            Run Linux now; else take what it gave where it was last run.
+    def measure(self, run: xr.Dataset, label: tuple[str, str], cell: Cell) -> list[float]:
+        values = quantities(run, cell.scenario)
+        return self.packed(values) if cell.engine is LINUX else values
+
+    def compare(self, runs: Mapping[tuple[str, str], xr.DataArray]) -> xr.Dataset:
+        """Each control and queue in Linux less that in the simulator.
 
         Returns
         -------
@@ -179,98 +190,34 @@ class LinuxControls(Comparison):
             Over `cell`, `sender`, `quantity` (`QUANTITIES`): `mean` with its 95 % interval `mean_low`, `mean_high`.
             Over `cell`, `ours`, `quantity`: `difference`, Linux less ours, `low`, `high`, `verdict`. NaN and "no
             answer" where the simulator has no such control or queue.
-
-        Raises
-        ------
-        LinuxError
-            If the kernel is not built, fails or takes too long.
-        NoRecordError
-            If it is not to be run and there is no record of just these runs.
         """
-        theirs = self._linux(live)
+        senders = ("Linux", *OURS)
         parts = []
-        for one in tracked(cells()):
-            linux = theirs[one.label]
-            ours = {name: self._ours(one, how) for name, how in OURS.items()}
-            means = mean_interval(xr.concat([linux, *ours.values()], xr.Variable("sender", ["Linux", *OURS])))
-            two = xr.concat(
-                [two_sample(linux, runs) for runs in ours.values()], xr.Variable("ours", list(OURS))
-            )
-            parts.append(xr.Dataset({
-                "mean": means["mean"], "mean_low": means["low"], "mean_high": means["high"],
-                "difference": two["difference"], "low": two["low"], "high": two["high"],
-                "verdict": (two["low"].dims, grade(two["low"], two["high"])),
-            }))  # fmt: skip
-        result = xr.concat(parts, xr.Variable("cell", [one.label for one in cells()]))
-        result = result.assign_coords(
-            quantity_unit=("quantity", list(QUANTITIES.values())),
-            kind=("cell", [one.kind for one in cells()]),
-        )
-        said = "run for this comparison" if live else f"as recorded with {kernel(RECORD)}"
-        same, of = stored(RECORD)["repeated"]
-        return result.assign_attrs(self.attributes() | {"linux": said, "repeated": f"{same} of {of}"})
-
-    def _seeds(self) -> list[int]:
-        children = np.random.SeedSequence([self.seed, 18]).spawn(self.seeds)
-        return [int(child.generate_state(1)[0]) for child in children]
-
-    def _ours(self, cell: Cell, how: dict[str, Any]) -> xr.DataArray:
-        if cell.ours is None:
-            return _of_runs(np.full((self.seeds, len(QUANTITIES)), np.nan))
-        scenario = cell.scenario(self.duration, self.warm_up, **how)
-        return _of_runs([quantities(simulate(scenario, seed), scenario) for seed in self._seeds()])
-
-    def _key(self, cell: Cell, seed: int) -> str:
-        return key(cell.scenario(self.duration, self.warm_up), OLD, (cell.control, cell.words), seed)
-
-    def _linux(self, live: bool) -> dict[str, xr.DataArray]:
-        """Quantities of Linux's runs of each cell."""
-        if live:
-            with ThreadPoolExecutor(self.workers) as pool:
-                jobs = [
-                    (one.label, [pool.submit(self._live, one, s) for s in self._seeds()]) for one in cells()
-                ]
-                return {
-                    label: _of_runs([job.result()[0] for job in of_cell]) for label, of_cell in tracked(jobs)
-                }
-        runs = stored(RECORD)["runs"]
-        found = {}
-        for one in cells():
-            values = [runs.get(self._key(one, seed)) for seed in self._seeds()]
-            if None in values:
-                raise NoRecordError(
-                    f"no record of Linux for {one.label} with these settings; "
-                    "`python -m tcpdynamics.validation.linux build` makes what runs it, --live runs it"
+        for case in cases():
+            of_case = {name: runs.get((case.label, name), self.absent()) for name in senders}
+            ours = [difference(of_case["Linux"], of_case[name]) for name in OURS]
+            parts.append(
+                means(xr.concat(list(of_case.values()), xr.Variable("sender", list(senders)))).merge(
+                    xr.concat(ours, xr.Variable("ours", list(OURS)))
                 )
-            found[one.label] = _of_runs(values)
-        return found
-
-    def _live(self, cell: Cell, seed: int) -> tuple[list[float], str, dict[str, str]]:
-        """Quantities of a run of Linux, a digest of all that it gave, and what is told of the kernel."""
-        scenario = cell.scenario(self.duration, self.warm_up)
-        queues = {"bottleneck": cell.words} if cell.words else None
-        run = run_linux(scenario, seed, self.timeout, OLD, (cell.control,), queues)
-        digest = hashlib.sha256(
-            b"".join(run[name].values.tobytes() for name in sorted(map(str, run.data_vars)))
-        ).hexdigest()
-        told = {"kernel": run.attrs["simulator"], "options": run.attrs["kernel"]}
-        return [float(f"{x:.9g}") for x in quantities(run, scenario)], digest, told
+            )
+        result = xr.concat(parts, xr.Variable("cell", [case.label for case in cases()]))
+        result = result.assign_coords(self.unit_coordinate | {"kind": ("cell", [case.kind for case in cases()])})
+        same, of = stored(RECORD)["repeated"]
+        return result.assign_attrs(repeated=f"{same} of {of}")
 
     def record(self) -> dict[str, Any]:
-        """Run Linux alone; what `linux_controls_recorded.json` is to hold. The first run of each cell is run twice."""
-        runs: dict[str, list[float]] = {}
-        same, told = [], {}
+        """Run Linux alone, and the first seed of each case twice more; what the file `record_name` is to hold."""
+        document, seed = super().record(), self.roots()[0]
+
+        def repeats(cell: Cell) -> bool:
+            first, second = (cell.engine.run(cell, seed, self.timeout) for _ in range(2))
+            return all(first[name].values.tobytes() == second[name].values.tobytes() for name in first.data_vars)
+
         with ThreadPoolExecutor(self.workers) as pool:
-            jobs = [
-                (one, [(s, pool.submit(self._live, one, s)) for s in (self._seeds()[0], *self._seeds())])
-                for one in cells()
-            ]
-            for one, of_cell in tracked(jobs):
-                results = [(seed, job.result()) for seed, job in of_cell]
-                same.append(results[0][1][1] == results[1][1][1])
-                runs |= {self._key(one, seed): values for seed, (values, _, _) in results}
-                told = results[0][1][2]
-        return told | {"repeated": [sum(same), len(same)], "runs": dict(sorted(runs.items()))}
+            same = list(pool.map(repeats, [cell for cell in self.cells().values() if cell.engine is LINUX]))
+        runs = document.pop("runs")
+        return document | {"repeated": [sum(same), len(same)], "runs": runs}
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
@@ -335,7 +282,7 @@ def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
         float(run["goodput_rate"].values.sum() / rate),
         float(run["dropped"].values.sum() / run["sent"].values.sum()),
         delay,
-        float(goodput.sum() ** 2 / (goodput.size * (goodput**2).sum())),
+        float(measured_jain(goodput)),
         float(run["timeouts"].values.sum() / measured),
     ]
 
@@ -343,7 +290,3 @@ def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
 def _in_words(one: xr.Dataset) -> str:
     use, loss, delay = (one["mean"].sel(quantity=name).item() for name in list(QUANTITIES)[:3])
     return f"{use:.3f}, {loss:.4f}, {1e3 * delay:.1f} ms"
-
-
-def _of_runs(runs: Sequence[Any] | np.ndarray) -> xr.DataArray:
-    return xr.DataArray(np.array(runs, float), {"quantity": list(QUANTITIES)}, ("replication", "quantity"))

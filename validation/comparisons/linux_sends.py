@@ -8,29 +8,26 @@ Those by Linux's rules should have none.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
-from tcpdynamics.errors import DomainError, NoRecordError
-from tcpdynamics.progress import tracked
+from tcpdynamics.errors import DomainError
 
-from ..linux import OLD, TODAY, LinuxSwitches, run_linux
-from ..packet import Bottleneck, Drop, Flows, Record, Scenario, simulate
-from .comparison import Comparison, Verdict
-from .linux_record import key
+from ..linux import OLD, TODAY, LinuxSwitches
+from ..packet import Bottleneck, Drop, Flows, Record, Scenario
+from .comparison import Verdict
+from .engines import LINUX, PACKETS, Cell, Engine
 from .send_difference import RTT, Difference, Kind, Losses, Sends, difference
+from .study import Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-NAME = "linux_sends_recorded.json"
 #: Name -> sender and control of `Flows`.
 SENDERS: dict[str, dict[str, Any]] = {
     f"{control}, {sender}": {"sender": sender, "control": control}
@@ -101,16 +98,8 @@ def _draw(i: int, rng: np.random.Generator) -> Losses:
     return Losses(kind, window, tuple(sorted(int(n) for n in chosen)))
 
 
-@lru_cache(maxsize=1)
-def stored() -> dict[str, Any]:
-    """The record: the kernel, the digest of its options, and the sends of each run by its key."""
-    text = (resources.files("tcpdynamics.validation.comparisons") / NAME).read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
-
-
 @dataclass(frozen=True)
-class LinuxSends(Comparison):
+class LinuxSends(Study):
     """One flow of 100 segments of 1000 bytes on 10 Mbit/s, 0.1 s, a buffer that never fills, with chosen losses.
 
     Parameters
@@ -131,6 +120,7 @@ class LinuxSends(Comparison):
         "agrees: no list differs; differs: one does; intervals of the share at 95 % (Clopper and Pearson)"
     )
     quick: ClassVar[dict[str, Any]] = {"lists": 8, "switched": 4}
+    record_name: ClassVar[str] = "linux_sends_recorded.json"
 
     lists: int = 32
     switched: int = 8
@@ -162,13 +152,46 @@ class LinuxSends(Comparison):
             drops=lost, record=Record(sends=True),
         )  # fmt: skip
 
-    def run(self, live: bool = False) -> xr.Dataset:
-        """Run both and compare.
+    def roots(self, engine: Engine = LINUX) -> list[int]:
+        """One run of each list."""
+        return [self.seed]
 
-        Parameters
-        ----------
-        live : bool
-            Run Linux now; else take what it gave where it was last run.
+    def cells(self) -> dict[tuple[str, str, int], Cell]:
+        """(Sender, what runs it, number of the list) -> what is run: Linux, also with each switch, and ours."""
+        lists = drawn(self.lists, self.seed)
+        linux = {"Linux": OLD} | SWITCHES
+        followed = {f"ours, {name}": OURS["Linux's rules"] | more for name, more in SWITCHED.items()}
+        ours = OURS | followed
+        cells: dict[tuple[str, str, int], Cell] = {}
+        for sender in SENDERS:
+            for i, losses in enumerate(lists):
+                switched = i < self.switched
+                cells |= {
+                    (sender, name, i): Cell(self.scenario(sender, losses), LINUX, switches)
+                    for name, switches in linux.items()
+                    if switched or name == "Linux"
+                }
+                cells |= {
+                    (sender, name, i): Cell(self.scenario(sender, losses, how), PACKETS)
+                    for name, how in ours.items()
+                    if switched or name in OURS
+                }
+        return cells
+
+    def measure(self, run: xr.Dataset, label: Any, cell: Cell) -> Sends:
+        return Sends.of(run)
+
+    def packed(self, measured: Sends) -> str:
+        return measured.packed()
+
+    def unpacked(self, record: str) -> Sends:
+        return Sends.unpacked(record)
+
+    def gathered(self, runs: list[Sends]) -> Sends:
+        return runs[0]
+
+    def compare(self, runs: Mapping[tuple[str, str, int], Sends]) -> xr.Dataset:
+        """Send by send, list by list.
 
         Returns
         -------
@@ -178,110 +201,33 @@ class LinuxSends(Comparison):
             `high` and its `verdict`. Over `switch`, `sender`: `changed`, the share of the switched lists in which
             Linux with the switch sends otherwise than without, and `followed`, that in which ours by Linux's rules
             send as Linux with the switch (not a number: not theirs). Over `list`: `losses`, in words, and `window`.
-
-        Raises
-        ------
-        LinuxError
-            If the kernel is not built, fails or takes too long.
-        NoRecordError
-            If it is not to be run and there is no record of just these runs.
         """
         lists = drawn(self.lists, self.seed)
-        theirs: dict[tuple[str, Losses], Sends] = {}
+        later = {name: RTT + 0.2 - how["min_rto"] for name, how in OURS.items() if how["rules"] != "linux"}
 
-        def run_theirs() -> None:
-            for sender in tracked(list(SENDERS)):
-                theirs.update({(sender, one): self._theirs(sender, one, OLD, live) for one in lists})
+        def against(sender: str, one: str, other: str, i: int) -> Difference:
+            return difference(runs[sender, one, i], runs[sender, other, i], lists[i], later.get(one, 0.0))
 
-        parts: list[Callable[[], Any]] = [
-            run_theirs, lambda: self._found(lists, theirs), lambda: self._changed(lists, theirs, live),
-            lambda: self._followed(lists, live),
-        ]  # fmt: skip
-        switched = self.switched * len(SWITCHES)
-        weights = (self.lists, self.lists, switched, switched)
-        _, found, changed, followed = (part() for part in tracked(parts, weights))
-        result = _dataset(found, lists)
+        def alike(sender: str, one: str, other: str) -> float:
+            """Share of the switched lists in which both send the same."""
+            kinds = [against(sender, one, other, i).kind for i in range(self.switched)]
+            return kinds.count(Kind.NONE) / self.switched
+
+        differences = [
+            [[against(sender, name, "Linux", i) for i in range(self.lists)] for name in OURS] for sender in SENDERS
+        ]
+        changed = [[1.0 - alike(sender, "Linux", name) for sender in SENDERS] for name in SWITCHES]
+        followed = [
+            [
+                alike(sender, f"ours, {name}", name) if name in SWITCHED else float("nan")
+                for sender in SENDERS
+            ]
+            for name in SWITCHES
+        ]
+        result = _dataset(differences, lists)
         result["changed"] = (("switch", "sender"), np.array(changed), {"units": "1"})
         result["followed"] = (("switch", "sender"), followed, {"units": "1"})
-        said = "run for this comparison" if live else f"as recorded with {stored()['kernel']}"
-        result = result.assign_coords(switch=list(SWITCHES))
-        result.attrs = self.attributes() | {"linux": said}
-        return result
-
-    def _against(self, sender: str, losses: Losses, ours: dict[str, Any], theirs: Sends) -> Difference:
-        run = Sends.of(simulate(self.scenario(sender, losses, ours)))
-        later = 0.0 if ours["rules"] == "linux" else RTT + 0.2 - ours["min_rto"]
-        return difference(run, theirs, losses, later)
-
-    def _found(
-        self, lists: Sequence[Losses], theirs: dict[tuple[str, Losses], Sends]
-    ) -> list[list[list[Difference]]]:
-        """By sender, rules of ours and list."""
-        return [
-            [
-                [self._against(sender, one, words, theirs[sender, one]) for one in lists]
-                for words in OURS.values()
-            ]
-            for sender in tracked(list(SENDERS))
-        ]
-
-    def _changed(
-        self, lists: Sequence[Losses], theirs: dict[tuple[str, Losses], Sends], live: bool
-    ) -> list[list[float]]:
-        """Share of the switched lists in which Linux with the switch sends otherwise, by switch and sender."""
-
-        def share(sender: str, how: LinuxSwitches) -> float:
-            kinds = [
-                difference(theirs[sender, one], self._theirs(sender, one, how, live)).kind
-                for one in lists[: self.switched]
-            ]
-            return 1.0 - kinds.count(Kind.NONE) / self.switched
-
-        return [[share(sender, how) for sender in SENDERS] for how in tracked(list(SWITCHES.values()))]
-
-    def _followed(self, lists: Sequence[Losses], live: bool) -> list[list[float]]:
-        """Share of the switched lists in which ours by Linux's rules, with the switch, send as Linux; NaN: no such."""
-        own = OURS["Linux's rules"]
-
-        def share(sender: str, name: str, how: LinuxSwitches) -> float:
-            if name not in SWITCHED:
-                return float("nan")
-            alike = [
-                self._against(sender, one, own | SWITCHED[name], self._theirs(sender, one, how, live)).kind
-                for one in lists[: self.switched]
-            ]
-            return alike.count(Kind.NONE) / self.switched
-
-        return [
-            [share(sender, name, how) for sender in SENDERS] for name, how in tracked(list(SWITCHES.items()))
-        ]
-
-    def _theirs(self, sender: str, losses: Losses, switches: LinuxSwitches, live: bool) -> Sends:
-        scenario = self.scenario(sender, losses)
-        if live:
-            return Sends.of(run_linux(scenario, self.seed, self.timeout, switches))
-        text = stored()["runs"].get(key(scenario, switches, (), self.seed))
-        if text is None:
-            raise NoRecordError(
-                f"no record of Linux for {scenario.name} with seed {self.seed}; "
-                "`python -m tcpdynamics.validation.linux build` makes what runs it"
-            )
-        return Sends.unpacked(text)
-
-    def record(self) -> dict[str, Any]:
-        """Run Linux alone on all lists; what `linux_sends_recorded.json` is to hold."""
-        lists = drawn(self.lists, self.seed)
-        cases = [(s, one, OLD) for s in SENDERS for one in lists]
-        cases += [
-            (s, one, how) for how in SWITCHES.values() for s in SENDERS for one in lists[: self.switched]
-        ]
-        runs, told = {}, {}
-        for sender, losses, switches in tracked(cases):
-            scenario = self.scenario(sender, losses)
-            run = run_linux(scenario, self.seed, self.timeout, switches)
-            told = {"kernel": run.attrs["simulator"], "options": run.attrs["kernel"]}
-            runs[key(scenario, switches, (), self.seed)] = Sends.of(run).packed()
-        return told | {"runs": dict(sorted(runs.items()))}
+        return result.assign_coords(switch=list(SWITCHES))
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:

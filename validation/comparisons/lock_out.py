@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import BLACK, BLUE, LEGEND_BELOW, PURPLE, RED, SKY
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
 from tcpdynamics.models import SharedLink, SubPacketExact
+from tcpdynamics.models.fairness import measured_jain
 from tcpdynamics.progress import listening, tracked
 from tcpdynamics.solvers import self_consistent, windowed
 
@@ -28,7 +30,7 @@ from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..packet.kernel.records import TIMEOUT
 from ..packet.run import spawn_seeds
 from ..statistics import mean_interval
-from .comparison import Comparison, check_length, counts, grade_tolerance
+from .comparison import TOLERANCE, Comparison, check_length, counts, grade_tolerance, interval
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -58,8 +60,6 @@ TIMERS = 10
 PRINTED = 0.30
 #: What ns-2.35 says (mean and 95 % interval, 8 seeds, `LockOut().beside_ns2()`).
 NS2 = {PAPER: (0.3578, 0.3370, 0.3787), "spread RTTs": (0.2773, 0.2730, 0.2816)}
-#: A gap of five flows in a hundred does not matter: the paper prints no more.
-TOLERANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class LockOut(Comparison):
             "repeat": levels.isel(backoff=slice(2, None)).sum("backoff")
             / levels.isel(backoff=slice(1, None)).sum("backoff"),
             "jain": data.slice_jain.mean("slice"),
-            "jain_whole": goodput.sum("flow") ** 2 / (self.flows * (goodput**2).sum("flow")),
+            "jain_whole": xr.apply_ufunc(measured_jain, goodput, input_core_dims=[["flow"]]),
             "timeout_over_rtt": data.rto_over_rtt,
         }
         out = {"predicted": predicted.mean("replication").assign_attrs(units="1")}
@@ -260,10 +260,7 @@ class LockOut(Comparison):
         picture = go.Figure()
         picture.add_bar(
             x=names, y=result.locked_out.values, name="packets", marker_color=SKY,
-            error_y={
-                "array": (result.locked_out_high - result.locked_out).values,
-                "arrayminus": (result.locked_out - result.locked_out_low).values, "thickness": 1,
-            },
+            error_y=error_bars(result, "locked_out"),
         )  # fmt: skip
         for chain, symbol, colour in (
             (ONE_LOSS, "circle-open", BLACK),
@@ -359,11 +356,3 @@ def timeout_or_two(timer: Any) -> Any:
 
 def _share(lost: Any, of: Any) -> Any:
     return np.divide(lost, of, out=np.full(lost.shape, np.nan), where=of > 0)
-
-
-def interval(values: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
-    """`name`, `name_low`, `name_high`: mean over replications with its 95 % interval."""
-    found = mean_interval(values.drop_vars("seed", errors="ignore"))
-    units = {"units": values.attrs.get("units", "1")}
-    ends = {"": "mean", "_low": "low", "_high": "high"}
-    return {f"{name}{end}": found[which].assign_attrs(units) for end, which in ends.items()}

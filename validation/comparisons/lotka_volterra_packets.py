@@ -31,9 +31,8 @@ from tcpdynamics.progress import listening, tracked
 
 from ..packet import Flows, Link, Record, Scenario, simulate
 from ..packet.kernel.windows import logistic_law
-from ..statistics import mean_interval
-from .comparison import Comparison, check_length, counts, grade_tolerance
-from .lotka_volterra_statements import EPSILON, GAINS, GAMMA, MBIT, SWINGS, TOLERANCE, statements
+from .comparison import TOLERANCE, Comparison, check_length, counts, grade_tolerance, interval_of
+from .lotka_volterra_statements import EPSILON, GAINS, GAMMA, MBIT, SWINGS, statements
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -413,7 +412,7 @@ class LotkaVolterraVsPackets(Comparison):
 
 
 def _dataset(rows: Sequence[Row]) -> xr.Dataset:
-    mean, low, high = (np.array(x) for x in zip(*(_interval(row.values) for row in rows), strict=True))
+    mean, low, high = (np.array(x) for x in zip(*(interval_of(row.values) for row in rows), strict=True))
     predicted = np.array([row.predicted for row in rows])
     absolute = np.array([row.absolute for row in rows])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -430,11 +429,6 @@ def _dataset(rows: Sequence[Row]) -> xr.Dataset:
         },
         {"case": [f"{row.part}: {row.case}, {row.model}" for row in rows]},
     )
-
-
-def _interval(values: Sequence[float]) -> tuple[float, float, float]:
-    interval = mean_interval(xr.DataArray(np.asarray(values, float), dims="replication"))
-    return float(interval["mean"]), float(interval["low"]), float(interval["high"])
 
 
 def _crossing(time: Array, values: Array, level: float) -> float:

@@ -7,10 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from .comparison import Verdict
+from .comparison import TOLERANCE, Verdict
 
-#: A gap of this share does not matter.
-TOLERANCE = 0.05
 #: The paper's weight of other traffic and gain; the gains of its Fig. 1.
 GAMMA, EPSILON, GAINS = 0.9, 1.95, (0.6, 1.8, 2.4, 3.0)
 MBIT = 1e6

@@ -9,30 +9,32 @@ and no fault. What else Linux does is turned on one at a time.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.errors import DomainError
 from tcpdynamics.limits import check_work
-from tcpdynamics.progress import tracked
+from tcpdynamics.models.fairness import mean_jain
 
-from ..linux import OLD, TODAY, LinuxSwitches, run_linux
-from ..packet import Bottleneck, Flows, Record, Scenario, simulate
-from ..statistics import mean_interval, two_sample
-from .comparison import Comparison, Verdict, check_length, counts, grade
-from .linux_record import kernel, key, recorded
+from ..linux import OLD, TODAY, LinuxSwitches
+from ..packet import Bottleneck, Flows, Record, Scenario
+from .comparison import Verdict, check_length, counts, interval_text
+from .crowded_laws import chain_of_sender, printed_law
+from .crowded_links import hangs, twenty_seconds
+from .engines import LINUX, PACKETS, Cell
+from .study import Study, difference, means
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 #: Of Linux: the switches and the control of each of the senders that are compared.
-LINUX: dict[str, tuple[LinuxSwitches, str]] = {
+LINUX_SENDERS: dict[str, tuple[LinuxSwitches, str]] = {
     "Linux, switches off": (OLD, "reno"),
     "Linux as it comes, Reno": (TODAY, "reno"),
     "Linux as it comes, CUBIC": (TODAY, "cubic"),
@@ -41,8 +43,6 @@ LINUX: dict[str, tuple[LinuxSwitches, str]] = {
 #: Senders by Linux's rules, their clock as a guest's; and with what Linux has on as it comes.
 BY_LINUX: dict[str, Any] = {"rules": "linux", "clock_phase": 1.008}
 AS_IT_COMES = BY_LINUX | {"timestamps": True, "loss_probes": True, "frto": True}
-#: Seconds of a seed in Linux, as recorded, and of one of our senders; of the chains. They weigh the progress only.
-LIVE, RECORDED, OURS, COMPILED = 45.0, 0.05, 1.0, 80.0
 #: Of the simulator: what its flows are given beside the link.
 SIMULATED: dict[str, dict[str, Any]] = {
     "simulator, Linux's rules, switches off": BY_LINUX | {"initial_window": 2},
@@ -104,7 +104,7 @@ EPOCH = 0.4
 
 
 @dataclass(frozen=True)
-class PacketsVsLinux(Comparison):
+class PacketsVsLinux(Study):
     """Long flows on a crowded drop-tail link: 1 Mbit/s, 0.2 s and 5 % to either side, 50 packets of 500 bytes.
 
     Parameters
@@ -124,10 +124,10 @@ class PacketsVsLinux(Comparison):
     100
     """
 
-    effect: ClassVar[tuple[str, str, str]] = ("difference", "low", "high")
-    rule: ClassVar[str] = "agrees: the interval of the difference holds zero; differs: it misses zero"
-
     quick: ClassVar[dict[str, Any]] = {"seeds": 5}
+    salt: ClassVar[int] = 15
+    quantities: ClassVar[Mapping[str, str]] = QUANTITIES
+    comparing: ClassVar[float] = 80.0
 
     flows: Sequence[int] = (40, 100, 200)
     switches_at: int = 100
@@ -153,13 +153,29 @@ class PacketsVsLinux(Comparison):
             epoch=EPOCH, slice=5.0, record=Record(sends=True), clock="grid",
         )  # fmt: skip
 
-    def run(self, live: bool = False) -> xr.Dataset:
-        """Run both and compare.
+    def check_request(self) -> None:
+        check_work(
+            f"{self.seeds} replications of {len(LINUX_SENDERS) + len(SIMULATED)} senders",
+            self.seeds * sum(self.scenario(n, {}).work for n in self.flows) * (len(LINUX_SENDERS) + len(SIMULATED)),
+            "give fewer seeds or flows, or shorten them",
+        )
 
-        Parameters
-        ----------
-        live : bool
-            Run Linux now; else take what it gave where it was last run.
+    def cells(self) -> dict[tuple[str, int], Cell]:
+        """(Sender or switch, flows) -> what is run."""
+        linux = {(name, n): how for name, how in LINUX_SENDERS.items() for n in self.flows}
+        linux |= {(name, self.switches_at): (replace(OLD, **turned), "reno") for name, turned in SWITCHES.items()}
+        cells = {
+            (name, n): Cell(self.scenario(n, {}), LINUX, switches, (control,))
+            for (name, n), (switches, control) in linux.items()
+        }
+        ours = {(name, n): self.scenario(n, sender) for name, sender in SIMULATED.items() for n in self.flows}
+        return cells | {label: Cell(scenario, PACKETS) for label, scenario in ours.items()}
+
+    def measure(self, run: xr.Dataset, label: tuple[str, int], cell: Cell) -> list[float]:
+        return quantities(run, cell.scenario)
+
+    def compare(self, runs: Mapping[tuple[str, int], xr.DataArray]) -> xr.Dataset:
+        """Linux less our senders, what switches change, and the chains.
 
         Returns
         -------
@@ -170,144 +186,33 @@ class PacketsVsLinux(Comparison):
             `effect_low`, `effect_high` and `effect_verdict`. Over `sender` and `flows`: `printed`, `compiled`, the
             share of silent round trips by the printed chain and by that of the simulator's sender at the loss that was
             measured.
-
-        Raises
-        ------
-        LinuxError
-            If the kernel is not built, fails or takes too long.
-        NoRecordError
-            If it is not to be run and there is no record of just these runs.
         """
-        check_work(
-            f"{self.seeds} replications of {len(LINUX) + len(SIMULATED)} senders",
-            self.seeds * sum(self.scenario(n, {}).work for n in self.flows) * (len(LINUX) + len(SIMULATED)),
-            "give fewer seeds or flows, or shorten them",
-        )
         numbers = xr.Variable("flows", list(self.flows))
-        senders: dict[str, xr.DataArray] = {}
-        weights = (
-            self.seeds * (LIVE if live else RECORDED),
-            *[self.seeds * OURS for _ in SIMULATED],
-            COMPILED,
-        )
-        for step in tracked(["Linux", *SIMULATED, ""], weights):  # one loop: the share that is done is of all
-            if step == "Linux":
-                theirs = self._runs(live)
-                senders |= {name: xr.concat([theirs[name, n] for n in self.flows], numbers) for name in LINUX}
-            elif step:
-                ours = [self._ours(n, SIMULATED[step]) for n in tracked(self.flows, self.flows)]
-                senders[step] = xr.concat(ours, numbers)
-            else:
-                runs = xr.concat(list(senders.values()), xr.Variable("sender", list(senders)))
-                means = mean_interval(runs, level=self.level)
-                silent = self._silent(means["mean"].sel(quantity="loss rate", drop=True))
-        two = xr.concat(
-            [two_sample(senders[linux], senders[ours], level=self.level) for ours, linux in PAIRS.items()],
-            xr.Variable("pair", list(PAIRS)),
-        )
-        base = theirs[next(iter(LINUX)), self.switches_at]
-        turned = xr.concat(
-            [two_sample(theirs[name, self.switches_at], base, level=self.level) for name in SWITCHES],
-            xr.Variable("switch", list(SWITCHES)),
-        )
-        result = xr.Dataset({
-            "mean": means["mean"], "mean_low": means["low"], "mean_high": means["high"],
-            "difference": two["difference"], "low": two["low"], "high": two["high"],
-            "verdict": (two["low"].dims, grade(two["low"], two["high"])),
-            "effect": turned["difference"], "effect_low": turned["low"], "effect_high": turned["high"],
-            "effect_verdict": (turned["low"].dims, grade(turned["low"], turned["high"])), **silent,
-        })  # fmt: skip
-        result = result.assign_coords(quantity_unit=("quantity", list(QUANTITIES.values())))
-        said = "run for this comparison" if live else f"as recorded with {kernel()}"
-        result.attrs = self.attributes() | {"linux": said, "level": self.level}
-        return result
-
-    def _cells(self) -> dict[tuple[str, int], tuple[LinuxSwitches, str]]:
-        """(Name, flows) -> what Linux is run with."""
-        cells = {(name, n): how for name, how in LINUX.items() for n in self.flows}
-        single = {
-            (name, self.switches_at): (replace(OLD, **turned), "reno") for name, turned in SWITCHES.items()
+        senders = {
+            name: xr.concat([runs[name, n] for n in self.flows], numbers) for name in (*LINUX_SENDERS, *SIMULATED)
         }
-        return cells | single
-
-    def _runs(self, live: bool) -> dict[tuple[str, int], xr.DataArray]:
-        """Quantities of Linux's runs, over `replication`."""
-        with ThreadPoolExecutor(self.workers if live else 1) as pool:
-            jobs = {
-                cell: [pool.submit(self._theirs, cell[1], *how, seed, live) for seed in self._seeds()]
-                for cell, how in self._cells().items()
-            }
-            try:
-                return {
-                    cell: xr.concat([run.result() for run in runs], "replication")
-                    for cell, runs in tracked(list(jobs.items()))
-                }
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-
-    def _seeds(self) -> list[int]:
-        children = np.random.SeedSequence([self.seed, 15]).spawn(self.seeds)
-        return [int(child.generate_state(1)[0]) for child in children]
-
-    def _theirs(
-        self, flows: int, switches: LinuxSwitches, control: str, seed: int, live: bool
-    ) -> xr.DataArray:
-        scenario = self.scenario(flows, {})
-        if not live:
-            return recorded(scenario, switches, (control,), seed, tuple(QUANTITIES))
-        run = run_linux(scenario, seed, self.timeout, switches, (control,))
-        return quantities(run, scenario)
-
-    def _ours(self, flows: int, sender: dict[str, Any]) -> xr.DataArray:
-        scenario = self.scenario(flows, sender)
-        return xr.concat(
-            [quantities(simulate(scenario, seed), scenario) for seed in self._seeds()], "replication"
+        result = means(xr.concat(list(senders.values()), xr.Variable("sender", list(senders))), self.level)
+        pairs = [difference(senders[linux], senders[ours], self.level) for ours, linux in PAIRS.items()]
+        base = runs[next(iter(LINUX_SENDERS)), self.switches_at]
+        turned = [difference(runs[name, self.switches_at], base, self.level) for name in SWITCHES]
+        effects = xr.concat(turned, xr.Variable("switch", list(SWITCHES)))
+        result = result.merge(xr.concat(pairs, xr.Variable("pair", list(PAIRS)))).merge(
+            effects.rename(difference="effect", low="effect_low", high="effect_high", verdict="effect_verdict")
         )
+        silent = self._silent(result["mean"].sel(quantity="loss rate", drop=True))
+        return result.assign(silent).assign_coords(self.unit_coordinate).assign_attrs(level=self.level)
 
-    def _silent(self, losses: xr.DataArray) -> dict[str, Any]:
-        from tcpdynamics.models import SubPacketFull
-        from tcpdynamics.solvers import stationary
-
-        from ..sender_chain import sender_chain
-
-        # Linux never forgets the round-trip time.
-        compiled = sender_chain("sack", 6, rules="rfc", backoff_cap=8, clear_rtt_after=65536)
-
-        def printed(loss: float) -> float:
-            if not 0 < loss < 0.5:
-                return float("nan")
-            model = SubPacketFull(loss=loss)
-            return float(model.observe(stationary(model.chain())).sent.sel(packets=0))
-
-        functions: dict[str, Callable[[float], float]] = {
-            "printed": printed,
-            "compiled": lambda loss: float(compiled.at(loss)[0]),
+    def _silent(self, losses: xr.DataArray) -> dict[str, xr.DataArray]:
+        """Share of silent round trips by the printed chain and by that of the simulator's sender."""
+        chain = chain_of_sender()
+        functions: dict[str, Callable[[np.ndarray], Any]] = {
+            "printed": lambda loss: printed_law(loss)[:, 0],
+            "compiled": lambda loss: [chain.at(p)[0] for p in loss.tolist()],
         }
         return {
-            name: xr.apply_ufunc(np.vectorize(function, otypes=[float]), losses).assign_attrs(units="1")
+            name: losses.copy(data=np.reshape(function(losses.values.ravel()), losses.shape)).assign_attrs(units="1")
             for name, function in functions.items()
         }
-
-    def record(self) -> dict[str, Any]:
-        """Run Linux alone on all cases; what `linux_recorded.json` is to hold of them."""
-        told: dict[str, str] = {}
-
-        def one(flows: int, switches: LinuxSwitches, control: str, seed: int) -> list[float]:
-            run = run_linux(self.scenario(flows, {}), seed, self.timeout, switches, (control,))
-            told.update(kernel=run.attrs["simulator"], options=run.attrs["kernel"])
-            return [float(f"{x:.9g}") for x in quantities(run, self.scenario(flows, {})).values]
-
-        with ThreadPoolExecutor(self.workers) as pool:
-            jobs = {
-                key(self.scenario(n, {}), switches, (control,), seed): pool.submit(
-                    one, n, switches, control, seed
-                )
-                for (_, n), (switches, control) in self._cells().items()
-                for seed in self._seeds()
-            }
-            runs = {name: job.result() for name, job in tracked(list(jobs.items()))}
-        return told | {"runs": dict(sorted(runs.items()))}
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
@@ -325,10 +230,7 @@ class PacketsVsLinux(Comparison):
                         x=part.flows.values, y=part["mean"].values, name=name, mode="lines+markers",
                         showlegend=column == 1, legendgroup=name,
                         line={"color": colour, "dash": dash},
-                        error_y={
-                            "array": (part.mean_high - part["mean"]).values, "thickness": 1,
-                            "arrayminus": (part["mean"] - part.mean_low).values,
-                        },
+                        error_y=error_bars(part, "mean"),
                     ),
                     row=1, col=column,
                 )  # fmt: skip
@@ -346,16 +248,15 @@ class PacketsVsLinux(Comparison):
         parts = []
         for name in map(str, result.sender.values):
             one = result.sel(sender=name, flows=at)
-            loss, silent = (_interval(one.sel(quantity=q)) for q in ("loss rate", "silent round trips"))
+            loss, silent = (interval_text(one.sel(quantity=q), form=".4f") for q in ("loss rate", "silent round trips"))
             parts.append(
                 f"{name}: loss {loss}, silent {silent} (printed chain at that loss {float(one.printed):.3f}, the "
                 f"simulator's sender's {float(one.compiled):.3f})."
             )
         moved = result.sel(quantity="loss rate")
         switches = [
-            f"{name} {float(part.effect):+.4f} [{float(part.effect_low):+.4f}, {float(part.effect_high):+.4f}]"
+            f"{name} {interval_text(moved.sel(switch=name), 'effect', '+.4f')}"
             for name in map(str, result.switch.values)
-            for part in [moved.sel(switch=name)]
         ]
         return (
             f"Linux {result.attrs['linux']}. {at} flows, means with {float(result.attrs['level']):.0%} intervals.\n\n"
@@ -380,10 +281,6 @@ def _which(result: xr.Dataset, pair: str) -> str:
     return f" ({'; '.join(found)})" if 0 < len(found) <= 6 else ""
 
 
-def _interval(part: xr.Dataset) -> str:
-    return f"{float(part['mean']):.4f} [{float(part.mean_low):.4f}, {float(part.mean_high):.4f}]"
-
-
 def table(result: xr.Dataset, flows: int) -> list[str]:
     """Lines of text: a row a quantity, a column a sender; Linux, then the simulator, whose differences have a star."""
     part = result.sel(flows=flows)
@@ -405,46 +302,22 @@ def table(result: xr.Dataset, flows: int) -> list[str]:
     return lines
 
 
-def quantities(run: xr.Dataset, scenario: Scenario) -> xr.DataArray:
-    """What is compared, of one run of either, over `quantity`."""
-    measured = scenario.duration - scenario.warm_up
+def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
+    """What is compared, of one run of either, in the order of `QUANTITIES`."""
     epochs = run["epochs"].values.sum(0).astype(float)
     law = epochs / epochs.sum()
-    each = run["slice_goodput"].transpose("slice", "flow").values.astype(float)
-    whole = each.shape[0] // 4
-    slices = each[: 4 * whole].reshape(whole, 4, -1).sum(axis=1)
-    squares = (slices**2).sum(axis=1)
-    gaps = hangs(run, scenario)
-    values = [
+    slices, gaps = twenty_seconds(run), hangs(run, scenario)
+    return [
         run["dropped"].values.sum() / run["sent"].values.sum(),
         *law[:4],
         law[4:].sum(),
-        float((slices.sum(axis=1) ** 2 / (slices.shape[1] * squares))[squares > 0].mean()),
+        mean_jain(slices),
         float((slices == 0).mean()),
         float(np.median(gaps)),
         float(np.quantile(gaps, 0.9)),
-        run["timeouts"].values.sum() / measured,
+        run["timeouts"].values.sum() / (scenario.duration - scenario.warm_up),
         round(float(run["link_utilisation"].values[0]), 4),
     ]
-    return xr.DataArray(values, dims="quantity", coords={"quantity": list(QUANTITIES)})
-
-
-def hangs(run: xr.Dataset, scenario: Scenario) -> np.ndarray:
-    """Of each flow, the longest time [s] after the warm-up in which it sent nothing.
-
-    Examples
-    --------
-    >>> scenario = PacketsVsLinux(flows=(2,), switches_at=2).scenario(2, {})
-    >>> sends = {"send_time": ("send", [20.0, 21.0, 50.0]), "send_flow": ("send", [0, 0, 1])}
-    >>> hangs(xr.Dataset(sends, {"flow": [0, 1]}), scenario).tolist()
-    [199.0, 170.0]
-    """
-    times, flows = run["send_time"].values, run["send_flow"].values
-    out = np.empty(run.sizes["flow"])
-    for i in range(len(out)):
-        mine = times[(flows == i) & (times >= scenario.warm_up) & (times < scenario.duration)]
-        out[i] = np.diff(np.concatenate([[scenario.warm_up], mine, [scenario.duration]])).max()
-    return out
 
 
 def _looks(senders: Iterable[str]) -> dict[str, tuple[str, str]]:

@@ -8,33 +8,26 @@ such.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 import xarray as xr
 
 from tcpdynamics.charts.look import BLACK, VERDICT_COLOURS
-from tcpdynamics.errors import NoRecordError
 from tcpdynamics.limits import check_work
-from tcpdynamics.progress import tracked
+from tcpdynamics.models.fairness import measured_jain
 from tcpdynamics.solvers.problems import DomainError
 
-from ..ns2 import installed, run_ns2, tcl
+from ..ns2 import installed
 from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..packet.scenario import topologies
-from ..statistics import two_sample
-from .comparison import Comparison, counts, grade
+from .comparison import counts
+from .engines import NS2, PACKETS, Cell
+from .study import Study, difference
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
 
 CASES = ("dumbbell_spread", "dumbbell_overhead", "wide", "star")
 #: Cases in which exact ties decide; see `PacketsVsNs2`.
@@ -54,7 +47,7 @@ QUANTITIES = {
 
 
 @dataclass(frozen=True)
-class PacketsVsNs2(Comparison):
+class PacketsVsNs2(Study):
     """Both packet simulators on the same scenarios.
 
     Parameters
@@ -91,8 +84,9 @@ class PacketsVsNs2(Comparison):
     3.0
     """
 
-    effect: ClassVar[tuple[str, str, str]] = ("difference", "low", "high")
-    rule: ClassVar[str] = "agrees: the interval of the difference holds zero; differs: it misses zero"
+    salt: ClassVar[int] = 2
+    record_name: ClassVar[str] = "ns2_recorded.json"
+    quantities: ClassVar[Mapping[str, str]] = QUANTITIES
 
     cases: Sequence[str] = CASES
     scale: float = 1.0
@@ -140,13 +134,31 @@ class PacketsVsNs2(Comparison):
             **network,
         )  # fmt: skip
 
-    def run(self, live: bool | None = None) -> xr.Dataset:
-        """Run both simulators and compare.
+    def check_request(self) -> None:
+        check_work(
+            f"{self.seeds} replications of {len(self.cases)} cases",
+            self.seeds * sum(self.scenario(case).work for case in self.cases),
+            "give fewer cases or seeds, or shorten them",
+        )
 
-        Parameters
-        ----------
-        live : bool, optional
-            Run ns-2 now, or take what it gave where it was last run. Default: now if it is installed.
+    def run(self, live: bool | None = None) -> xr.Dataset:
+        """As of any study; by default ns-2 is run if it is installed."""
+        return super().run(installed() if live is None else live)
+
+    def cells(self) -> dict[tuple[str, str], Cell]:
+        """(Case, "ours" or "theirs") -> what is run."""
+        sides = {"ours": PACKETS, "theirs": NS2}
+        return {(case, side): Cell(self.scenario(case), sides[side]) for case in self.cases for side in sides}
+
+    def simulated(self, label: tuple[str, str], cell: Cell) -> list[list[float]]:
+        runs = replicate(cell.scenario, self.seeds)
+        return [self.measure(runs.isel(replication=i), label, cell) for i in range(self.seeds)]
+
+    def measure(self, run: xr.Dataset, label: tuple[str, str], cell: Cell) -> list[float]:
+        return quantities(run, cell.scenario)
+
+    def compare(self, runs: Mapping[tuple[str, str], xr.DataArray]) -> xr.Dataset:
+        """Ours less ns-2's.
 
         Returns
         -------
@@ -154,26 +166,20 @@ class PacketsVsNs2(Comparison):
             `ours`, `theirs`: means over seeds; `ours_sd`, `theirs_sd`: of one run; `difference` = ours - theirs
             with Welch's interval from `low` to `high`; `verdict`: "agrees" where it contains zero, else
             "differs". Units are those of `quantity_unit`.
-
-        Raises
-        ------
-        Ns2Error
-            If ns-2 is missing, fails or takes too long.
-        NoRecordError
-            If it is not to be run and there is no record of just these runs.
         """
-        live = installed() if live is None else live
-        check_work(
-            f"{self.seeds} replications of {len(self.cases)} cases",
-            self.seeds * sum(self.scenario(case).work for case in self.cases),
-            "give fewer cases or seeds, or shorten them",
-        )
-        parts = [self._case(self.scenario(case), live) for case in tracked(self.cases)]
-        result = xr.concat(parts, xr.Variable("case", list(self.cases)))
-        result = result.assign_coords(quantity_unit=("quantity", list(QUANTITIES.values())))
-        provenance = "run for this comparison" if live else "as recorded with ns-2.35"
-        result.attrs = self.attributes() | {"level": self.level, "ns2": provenance}
-        return result
+        parts = [compare(runs[case, "ours"], runs[case, "theirs"], self.level) for case in self.cases]
+        return xr.concat(parts, xr.Variable("case", list(self.cases))).assign_coords(self.unit_coordinate)
+
+    def attributes(self) -> dict[str, Any]:
+        return super().attributes() | {"level": self.level}
+
+    def provenance(self, live: bool) -> dict[str, str]:
+        return {"ns2": "run for this comparison" if live else "as recorded with ns-2.35"}
+
+    def record(self) -> dict[str, Any]:
+        """Run ns-2 alone on all cases; what `ns2_recorded.json` is to hold."""
+        document = super().record()
+        return {"simulator": document["simulator"], "quantities": list(QUANTITIES), "runs": document["runs"]}
 
     @staticmethod
     def figure(result: xr.Dataset) -> go.Figure:
@@ -217,71 +223,35 @@ class PacketsVsNs2(Comparison):
             f"{level:.0%} intervals. {'; '.join(cases)}."
         )
 
-    def record(self) -> dict[str, Any]:
-        """Run ns-2 alone on all cases; what `ns2_recorded.json` is to hold."""
-        runs = {}
-        for case in self.cases:
-            scenario = self.scenario(case)
-            for seed, values in zip(self._seeds(), self._theirs(scenario, True), strict=True):
-                runs[key(scenario, seed)] = [float(f"{value:.9g}") for value in values.values]
-        return document(runs, tuple(QUANTITIES))
 
-    def _seeds(self) -> list[int]:
-        children = np.random.SeedSequence([self.seed, 2]).spawn(self.seeds)
-        return [int(child.generate_state(1)[0]) for child in children]
-
-    def _theirs(self, scenario: Scenario, live: bool) -> list[xr.DataArray]:
-        if not live:
-            return [recorded(scenario, seed, tuple(QUANTITIES)) for seed in self._seeds()]
-        with ThreadPoolExecutor(self.workers) as pool:
-            runs = pool.map(lambda seed: run_ns2(scenario, seed, self.timeout), self._seeds())
-            return [quantities(run, scenario) for run in runs]
-
-    def _case(self, scenario: Scenario, live: bool) -> xr.Dataset:
-        runs = replicate(scenario, self.seeds)
-        ours = [quantities(runs.isel(replication=i), scenario) for i in range(self.seeds)]
-        return compare(ours, self._theirs(scenario, live), self.level)
-
-
-def quantities(run: xr.Dataset, scenario: Scenario) -> xr.DataArray:
-    """What is compared, of one run of either simulator, over `quantity`."""
+def quantities(run: xr.Dataset, scenario: Scenario) -> list[float]:
+    """What is compared, of one run of either simulator, in the order of `QUANTITIES`."""
     measured = scenario.duration - scenario.warm_up
     sent, goodput = run["sent"].values.astype(float), run["goodput"].values.astype(float)
     epochs = run["epochs"].values.sum(0).astype(float)
-    values = [
+    return [
         run["dropped"].values.sum() / sent.sum(),
         run["timeouts"].values.sum() / measured,
         goodput.sum() / measured,
-        goodput.sum() ** 2 / (len(goodput) * (goodput**2).sum()),
+        float(measured_jain(goodput)),
         *(epochs[:4] / epochs.sum()),
         epochs[4:].sum() / epochs.sum(),
     ]
-    return xr.DataArray(values, dims="quantity", coords={"quantity": list(QUANTITIES)})
 
 
-def compare(ours: Sequence[xr.DataArray], theirs: Sequence[xr.DataArray], level: float) -> xr.Dataset:
+def compare(ours: xr.DataArray, theirs: xr.DataArray, level: float) -> xr.Dataset:
     """Means, spreads and the interval of the difference over runs of two kinds.
 
     Examples
     --------
-    >>> runs = [xr.DataArray([x], dims="quantity", coords={"quantity": ["loss rate"]}) for x in (1.0, 1.2, 1.1)]
+    >>> runs = xr.DataArray([[1.0], [1.2], [1.1]], {"quantity": ["loss rate"]}, ("replication", "quantity"))
     >>> compare(runs, runs, 0.99).verdict.values.tolist()
     ['agrees']
     """
-    a, b = (xr.concat(list(runs), "replication") for runs in (ours, theirs))
-    two = two_sample(a, b, level=level)
-    return xr.Dataset(
-        {
-            "ours": a.mean("replication"),
-            "theirs": b.mean("replication"),
-            "ours_sd": a.std("replication", ddof=1),
-            "theirs_sd": b.std("replication", ddof=1),
-            "difference": two["difference"],
-            "low": two["low"],
-            "high": two["high"],
-            "verdict": (two["low"].dims, grade(two["low"], two["high"])),
-        }
-    )
+    sides = {"ours": ours, "theirs": theirs}
+    spreads = {f"{name}_sd": side.std("replication", ddof=1) for name, side in sides.items()}
+    result = xr.Dataset({name: side.mean("replication") for name, side in sides.items()}).assign(spreads)
+    return result.merge(difference(ours, theirs, level))
 
 
 def table(result: xr.Dataset) -> list[dict[str, Any]]:
@@ -322,43 +292,3 @@ def conclusion(agree: int, intervals: int, level: float) -> str:
         often = "one interval in a hundred" if level == 0.99 else f"a share {1.0 - level:.2g} of intervals"
         return f"{text}{often} misses zero although nothing differs"
     return f"{text}chance alone gives {apart} or more that miss zero in one table of {1.0 / chance:,.0f}"
-
-
-NAME = "ns2_recorded.json"
-
-
-def key(scenario: Scenario, seed: int) -> str:
-    """Hash of the Tcl that ns-2 would run."""
-    return hashlib.sha256(tcl(scenario, seed).encode()).hexdigest()[:16]
-
-
-@lru_cache(maxsize=1)
-def _stored() -> dict[str, list[float]]:
-    text = (resources.files("tcpdynamics.validation.comparisons") / NAME).read_text(encoding="utf-8")
-    runs: dict[str, list[float]] = json.loads(text)["runs"]
-    return runs
-
-
-def recorded(scenario: Scenario, seed: int, names: tuple[str, ...]) -> xr.DataArray:
-    """The recorded quantities of one run.
-
-    Raises
-    ------
-    NoRecordError
-        If this run was not recorded.
-    """
-    values = _stored().get(key(scenario, seed))
-    if values is None:
-        raise NoRecordError(
-            f"no record of ns-2 for {scenario.name} with seed {seed}; install the Debian package ns2 to run it"
-        )
-    return xr.DataArray(values, dims="quantity", coords={"quantity": list(names)})
-
-
-def document(runs: dict[str, list[float]], names: tuple[str, ...]) -> dict[str, Any]:
-    """What the file holds."""
-    return {
-        "simulator": "ns-2.35 (Debian package ns2)",
-        "quantities": list(names),
-        "runs": dict(sorted(runs.items())),
-    }

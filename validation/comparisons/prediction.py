@@ -20,6 +20,7 @@ from tcpdynamics.charts.look import (
     coordinate,
 )
 from tcpdynamics.errors import DomainError, shown, suggestion
+from tcpdynamics.models.fairness import measured_jain
 
 from ..statistics import law_distance, mean_interval
 from .comparison import Comparison, counts, grade_tolerance
@@ -48,7 +49,7 @@ def _sends_per_epoch(runs: xr.Dataset) -> xr.DataArray:
 
 
 def _jain(runs: xr.Dataset) -> xr.DataArray:
-    index: xr.DataArray = runs.goodput.sum("flow") ** 2 / (runs.sizes["flow"] * (runs.goodput**2).sum("flow"))
+    index: xr.DataArray = xr.apply_ufunc(measured_jain, runs.goodput, input_core_dims=[["flow"]])
     return index.assign_attrs(units="1", long_name="Jain's index of the goodput of the flows")
 
 

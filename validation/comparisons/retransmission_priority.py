@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import BLACK, BLUE, GREEN, LEGEND_BELOW, RED
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
@@ -25,8 +26,8 @@ from tcpdynamics.solvers import self_consistent
 
 from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..statistics import two_sample
-from .comparison import Comparison, Verdict, check_length, counts, grade_tolerance
-from .lock_out import TWO_LOSSES, chain_says, interval
+from .comparison import TOLERANCE, Comparison, Verdict, check_length, counts, grade_tolerance, interval
+from .lock_out import TWO_LOSSES, chain_says
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -36,8 +37,6 @@ NONE, SPLIT, SHARED = "none", "split", "shared"
 PRIORITIES = (NONE, SPLIT, SHARED)
 #: The paper's buffers [packet]: of all, of retransmissions, of a lane without and with these.
 BUFFER, OWN, LANE, LANE_BESIDE, LANES = 25, 5, 5, 4, 5
-#: A gap of Jain's index that does not matter.
-TOLERANCE = 0.05
 _COLOURS = {NONE: BLACK, SPLIT: RED, SHARED: BLUE}
 
 
@@ -184,10 +183,7 @@ class RetransmissionPriorityVsPackets(Comparison):
                 panels.add_scatter(
                     x=part.flows.values, y=part.jain.values, mode="lines+markers", name=f"priority: {name}",
                     legendgroup=name, showlegend=column == 1, line={"color": colour}, row=1, col=column,
-                    error_y={
-                        "array": (part.jain_high - part.jain).values,
-                        "arrayminus": (part.jain - part.jain_low).values, "thickness": 1,
-                    },
+                    error_y=error_bars(part, "jain"),
                 )  # fmt: skip
                 panels.add_scatter(
                     x=part.flows.values, y=part.jain_predicted.values, mode="markers", legendgroup="chain",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import COLOURS, LEGEND_BELOW
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
@@ -167,10 +168,7 @@ class SenderChainVsPackets(Comparison):
             picture.add_scatter(
                 x=part.loss.values, y=part.distance.values, name=name, mode="markers",
                 marker={"color": colour, "symbol": ("circle", "x")[i // len(COLOURS) % 2]},
-                error_y={
-                    "array": (part.distance_high - part.distance).values,
-                    "arrayminus": (part.distance - part.distance_low).values, "thickness": 1,
-                },
+                error_y=error_bars(part, "distance"),
             )  # fmt: skip
         noise = result.noise.mean("sender")
         picture.add_scatter(

@@ -42,8 +42,8 @@ from tcpdynamics.solvers.problems import DomainError
 
 from ..packet import Bottleneck, Flows, Scenario, replicate
 from ..packet.scenario.fields import key, read_texts
-from ..statistics import law_distance, mean_interval
-from .comparison import Comparison, Verdict, check_length, grade_distance
+from ..statistics import law_distance
+from .comparison import AGREES, CLOSE, Comparison, Verdict, check_length, grade_distance, interval
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -64,9 +64,6 @@ _SUCCESSES = {1: "one success", 2: "two successes", 3: "three successes"}
 GROUPS = 8
 #: Silences are compared up to this length [epochs].
 LONGEST = 256
-#: Verdicts by the interval of the total-variation distance of the mean law: the largest error of the probability of
-#: any event.
-AGREES, CLOSE = 0.05, 0.10
 
 
 #: Colours of the chains, and symbols and colours of the links.
@@ -323,7 +320,7 @@ class SubPacketChainVsPackets(Comparison):
         )
         gap = simulated - predicted
         far = law_distance(gap, "packets")
-        out = _interval(simulated, "simulated") | _interval(gap, "gap")
+        out = interval(simulated, "simulated") | interval(gap, "gap")
         for name, part in zip(self.effect, ("distance", "low", "high"), strict=True):
             out[name] = far[part].assign_attrs(units="1")
         out["predicted"] = predicted.mean("replication")
@@ -339,8 +336,8 @@ class SubPacketChainVsPackets(Comparison):
             "utilisation": runs.utilisation,
         }
         for name, values in measured.items():
-            out |= _interval(values, name)
-        out |= _interval(_silence_tail(runs), "silence_tail")
+            out |= interval(values, name)
+        out |= interval(_silence_tail(runs), "silence_tail")
         return xr.Dataset({**out, **self._fairness(runs)})
 
     def _predict(self, chain: str, runs: xr.Dataset) -> xr.DataArray:
@@ -637,17 +634,6 @@ def _silence_tail(runs: xr.Dataset) -> xr.DataArray:
     tail = np.divide(at_least, total, out=np.full_like(at_least, np.nan), where=total > 0)
     length = ("length", np.arange(1, LONGEST + 1), {"units": "epoch", "long_name": "length of a silence"})
     return xr.DataArray(tail, dims=("replication", "length"), coords={"length": length}, attrs={"units": "1"})
-
-
-def _interval(values: xr.DataArray, name: str) -> dict[str, xr.DataArray]:
-    values = values.drop_vars("seed", errors="ignore")
-    interval = mean_interval(values)
-    units = {"units": values.attrs.get("units", "1")}
-    return {
-        name: interval["mean"].assign_attrs(units),
-        f"{name}_low": interval["low"].assign_attrs(units),
-        f"{name}_high": interval["high"].assign_attrs(units),
-    }
 
 
 def summary(result: xr.Dataset) -> list[dict[str, Any]]:

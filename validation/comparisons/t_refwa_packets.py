@@ -14,24 +14,23 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import models
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import BLACK, BLUE, COLOURS, GREY, LEGEND_BELOW, RED
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
+from tcpdynamics.models.fairness import measured_jain
 from tcpdynamics.models.t_refwa.feedback import RttCode, TRefwaGroups
 from tcpdynamics.progress import listening, tracked
 
 from ..packet import Scenario, replicate, simulate
 from ..packet.run import spawn_seeds
-from ..statistics import mean_interval
-from .comparison import Comparison, check_length, counts, grade_tolerance
+from .comparison import TOLERANCE, Comparison, check_length, counts, grade_tolerance, interval_of
 from .t_refwa_networks import LINKS, MEANS, PACKET, PROTOCOLS, fig1, fig4, one_link
 from .t_refwa_paper import PRINTED, STATEMENTS, judged
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: A gap of this share of what is compared does not matter.
-TOLERANCE = 0.05
 
 #: Flows, rate [bit/s], round-trip time [s] and buffer [packets], a bandwidth-delay product, of cases with one group.
 FLOWS, RATE, RTT, BUFFER = 16, 100e6, 0.1, 1250
@@ -175,7 +174,7 @@ class TRefwaVsPackets(Comparison):
             "flows in progress": self._in_progress, "use of L1": self._use_of_first,
         }  # fmt: skip
         cases = [(part, case) for part, names in PARTS.items() for case in names]
-        rows = [(*_interval(values), predicted) for values, predicted in
+        rows = [(*interval_of(values), predicted) for values, predicted in
                 (measure[part](case) for part, case in tracked(cases))]  # fmt: skip
         mean, low, high, predicted = np.array(rows).T
         result = xr.Dataset(
@@ -257,8 +256,8 @@ class TRefwaVsPackets(Comparison):
             predicted = TRefwaGroups(flows=count, rtt=tuple(r + wait for r in rtts)).fairness()
         else:
             rates = TRefwaGroups(flows=count, rtt=rtts).rtt_seen().values / (np.array(rtts) + wait)
-            predicted = float(_jain(rates))
-        return _jain(runs.goodput_rate.values), predicted
+            predicted = float(measured_jain(rates))
+        return measured_jain(runs.goodput_rate.values), predicted
 
     def _in_progress(self, case: str) -> tuple[Any, float]:
         """Of flows that send one burst a round trip, only a part was heard of within RTT_avg."""
@@ -310,12 +309,12 @@ class TRefwaVsPackets(Comparison):
         }
         data: dict[str, Any] = {}
         measures: dict[str, Callable[[xr.Dataset], Any]] = {
-            "fairness": lambda r: _jain(r.goodput_rate.values),
+            "fairness": lambda r: measured_jain(r.goodput_rate.values),
             "utilisation": lambda r: r.utilisation.values,
             "loss": lambda r: r.dropped.sum("flow").values / r.sent.sum("flow").values,
         }
         for name, value in measures.items():
-            ends = np.array([_interval(value(runs[cell])) for cell in cells]).T
+            ends = np.array([interval_of(value(runs[cell])) for cell in cells]).T
             for suffix, part in zip(("", "_low", "_high"), ends, strict=True):
                 data[name + suffix] = (dims, part.reshape(shape), {"units": "1"})
         groups = np.array(
@@ -381,10 +380,7 @@ class TRefwaVsPackets(Comparison):
         )  # fmt: skip
         panels.add_scatter(
             x=names, y=result.measured.values, mode="markers", name="packets", marker={"color": BLUE, "size": 8},
-            error_y={
-                "array": (result.measured_high - result.measured).values,
-                "arrayminus": (result.measured - result.measured_low).values, "thickness": 1,
-            },
+            error_y=error_bars(result, "measured"),
             row=1, col=1,
         )  # fmt: skip
         for colour, gains in zip((RED, BLUE), result.gains.values, strict=True):
@@ -456,17 +452,6 @@ def with_code() -> Any:
     possible = (queue > 0) & (queue < BUFFER)
     own = code.encode(RTT + queue[possible] / capacity) == codes[possible]
     return queue[possible][own] / BUFFER
-
-
-def _interval(values: Any) -> tuple[float, float, float]:
-    interval = mean_interval(xr.DataArray(np.asarray(values, float), dims="replication"))
-    return float(interval["mean"]), float(interval["low"]), float(interval["high"])
-
-
-def _jain(rates: Any) -> Any:
-    """Jain's index over the last axis."""
-    rates = np.asarray(rates, float)
-    return rates.sum(-1) ** 2 / (rates.shape[-1] * (rates**2).sum(-1))
 
 
 __all__ = ["PARTS", "STATEMENTS", "TRefwaVsPackets"]

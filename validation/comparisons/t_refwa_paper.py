@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.models.fairness import measured_jain
+
 #: Table III: link -> protocol -> (fairness, utilisation).
 PRINTED: dict[str, dict[str, tuple[float, float]]] = {
     "T3": {"Reno": (0.74, 0.635), "NewReno": (0.74, 0.691), "Westwood": (0.80, 0.691), "T-REFWA": (0.96, 0.790)},
@@ -56,7 +58,7 @@ def judged(
     ends = (rates.isel(group=0) / rates.isel(group=-1)).values
     alike = ours.group_rate.min("group") / ours.group_rate.max("group")
     steps = np.diff(red.values, axis=1)
-    over_red = red.values.sum(1) ** 2 / (red.shape[1] * (red.values**2).sum(1))
+    over_red = measured_jain(red.values)
     own = float(ours.fairness.sel(link=red.attrs["link"]).isel(mean=0))
     use = {
         name: runs.link_utilisation.sel(link=["a->b", "c->d"]).mean("replication").values
@@ -122,4 +124,4 @@ def _converges(cases: xr.Dataset) -> tuple[bool, str]:
 def _jain_of_first(runs: xr.Dataset) -> float:
     """Fairness of the nine flows on L1."""
     rates = runs.goodput_rate.isel(flow=slice(0, 9)).mean("replication").values
-    return float(rates.sum() ** 2 / (len(rates) * (rates**2).sum()))
+    return float(measured_jain(rates))

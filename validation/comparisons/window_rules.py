@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from tcpdynamics.charts.comparisons import error_bars
 from tcpdynamics.charts.look import BLACK, BLUE, LEGEND_BELOW, RED
 from tcpdynamics.errors import DomainError, shown
 from tcpdynamics.limits import check_work
@@ -18,13 +19,11 @@ from tcpdynamics.progress import listening, tracked
 
 from ..packet import Flows, Link, Scenario, replicate
 from ..statistics import mean_interval
-from .comparison import Comparison, check_length, counts, grade_tolerance
+from .comparison import TOLERANCE, Comparison, check_length, counts, grade_tolerance
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: A gap of this share does not matter.
-TOLERANCE = 0.05
 LAW, FLUID = "law of the source", "fluid at rest"
 
 _LOSS_UNITS = {"units": "1", "long_name": "loss probability of a packet"}
@@ -197,10 +196,7 @@ class WindowRulesVsLaws(Comparison):
             panels.add_scatter(
                 x=part.loss.values, y=part.measured.values, mode="markers", name="packets", showlegend=first,
                 legendgroup="packets", marker={"color": BLUE, "size": 8}, row=1, col=column,
-                error_y={
-                    "array": (part.measured_high - part.measured).values,
-                    "arrayminus": (part.measured - part.measured_low).values, "thickness": 1,
-                },
+                error_y=error_bars(part, "measured"),
             )  # fmt: skip
         ticks = [float(p) for p in result.loss.values]
         panels.update_xaxes(

@@ -9,8 +9,9 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics.errors import ScenarioError, suggestion
+from tcpdynamics.models.fairness import measured_jain
 
-from .phases import is_of_phases, jain
+from .phases import is_of_phases
 
 #: Name -> (unit, meaning).
 MEASURES: dict[str, tuple[str, str]] = {
@@ -76,7 +77,7 @@ def measure(result: xr.Dataset) -> dict[str, Any]:
         "loss_rate_timeout": v["loss_rate_timeout"],
         "goodput_packets": v["goodput_packet_rate"].sum(),
         "goodput_bits": v["goodput_rate"].sum(),
-        "fairness": jain(v["goodput_rate"]),
+        "fairness": measured_jain(v["goodput_rate"]),
         "slice_fairness": _mean(v["slice_jain"]),
         "starved": _mean(v["slice_starved"]),
         "rate_variation": _mean(variation),

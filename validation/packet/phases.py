@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcpdynamics.errors import bare
+from tcpdynamics.models.fairness import measured_jain
 
 from .kernel import records as k
 from .run_record import Run
@@ -152,23 +153,6 @@ def unevenness(arrived: NDArray[Any], rtt: NDArray[np.float64]) -> tuple[float, 
     return float(np.sign(size) * np.sqrt(abs(size))), float(variance / np.sqrt(error))
 
 
-def jain(allocations: NDArray[Any], present: NDArray[np.bool_] | bool = True) -> NDArray[np.float64]:
-    """Jain's index along the last axis, of the users that are `present`; NaN where none of them has anything.
-
-    Examples
-    --------
-    >>> float(jain(np.array([1, 1, 0, 0]))), float(jain(np.array([1, 1, 0]), np.array([True, True, False])))
-    (0.5, 1.0)
-    """
-    x = np.where(present, allocations, 0).astype(float)
-    count = np.broadcast_to(present, x.shape).sum(-1)
-    # (sum x)^2 / (n sum x^2): those who are not there count only in n.
-    squares = np.asarray(count * (x**2).sum(-1))
-    index: NDArray[np.float64] = np.full(squares.shape, np.nan)
-    np.divide(x.sum(-1) ** 2, squares, out=index, where=squares != 0)
-    return index
-
-
 def cells(scenario: Scenario, run: Run) -> list[Cell]:
     """Flows that ought to fare alike and were there all the time, with how differently they fared."""
     flows, hops = run.sim.flows, run.sim.hops
@@ -194,7 +178,7 @@ def cells(scenario: Scenario, run: Run) -> list[Cell]:
             full = lost > 0 or run.sim.links["marked"].any()  # a queue that is never full keeps nobody out
             if not full or lost > CROWDED * run.arrived[mine].sum():
                 uneven, sure = 0.0, 0.0
-            alike.append(Cell(mine, spread, certain, float(jain(goodput)), uneven, sure))
+            alike.append(Cell(mine, spread, certain, float(measured_jain(goodput)), uneven, sure))
     return alike
 
 

@@ -6,9 +6,11 @@ import dataclasses
 
 import numpy as np
 
+from tcpdynamics.models.fairness import measured_jain
+
 from .engine import execute
 from .kernel import records as k
-from .phases import cells, jain
+from .phases import cells
 from .run_record import Run
 from .scenario.scenario import Scenario
 
@@ -36,7 +38,7 @@ def measured_remedy(scenario: Scenario, seed: int, run: Run) -> str:
     mine = max(alike, key=lambda cell: len(cell.flows)).flows
     if other.interrupted:
         return ""
-    before, after = (float(jain(r.counts[mine, k.GOODPUT].astype(float))) for r in (run, other))
+    before, after = (float(measured_jain(r.counts[mine, k.GOODPUT].astype(float))) for r in (run, other))
     return (
         f'. Measured: with flows.jitter = "{jitter * 1e3:g}ms" these {len(mine)} flows have a Jain index of '
         f"{after:.2f} instead of {before:.2f}, and the run a loss rate of {_loss(other):.4f} instead of "

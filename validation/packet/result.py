@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from tcpdynamics import __version__
+from tcpdynamics.models.fairness import measured_jain
 
 from .epochs import integral
 from .kernel import changes
@@ -18,7 +19,7 @@ from .kernel.paced import mtcp
 from .kernel.queues import MECHANISMS
 from .kernel.routers import ROUTERS
 from .overshoot import overshoot_warning
-from .phases import jain, phase_warning
+from .phases import phase_warning
 from .run_record import Run
 from .scenario.scenario import Scenario
 from .users import of_users, transferred_before
@@ -188,7 +189,7 @@ def of_slices(scenario: Scenario, run: Run, whole: int) -> Variables:
     starved_means = f"share of flows with no goodput in a slice, {who}"
     return {
         "slice_goodput": (("slice", "flow"), slices, "packets", "different packets received in a slice"),
-        "slice_jain": ("slice", jain(slices, present), "1", jain_means),
+        "slice_jain": ("slice", measured_jain(slices, present), "1", jain_means),
         "slice_starved": ("slice", starved, "1", starved_means),
     }
 

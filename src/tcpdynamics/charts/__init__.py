@@ -80,8 +80,8 @@ def plot(result: xr.Dataset | xr.DataArray, what: str = "") -> go.Figure:
     result = _as_floats(result)
     attrs = getattr(result, "attrs", {})
     if "comparison" in attrs and not what:
-        comparison = import_module("tcpdynamics.validation.comparisons.comparison")
-        drawn: go.Figure = comparison.kind_of(result).figure(result)
+        comparisons = import_module("tcpdynamics.validation.comparisons")
+        drawn: go.Figure = comparisons.kind_of(result).figure(result)
         return drawn
     if "what_you_ran" in attrs:
         drawn = import_module(f"{__name__}.packets").simulation_figure(result, what)

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+def error_bars(part: xr.Dataset, name: str, **look: Any) -> dict[str, Any]:
+    """Thin bars from `<name>_low` to `<name>_high` around the points of a variable."""
+    middle = part[name]
+    bars = {"array": (part[f"{name}_high"] - middle).values, "arrayminus": (middle - part[f"{name}_low"]).values}
+    return bars | {"thickness": 1} | look
+
+
 def two_panels(first: str, second: str) -> go.Figure:
     from plotly.subplots import make_subplots
 
