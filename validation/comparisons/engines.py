@@ -102,11 +102,11 @@ PACKETS = Engine("the simulator", _run_packets, lambda cell, seeds: [], lambda r
 LINUX = Engine(
     "Linux", _run_linux, _keys_of_linux,
     lambda run: {"kernel": run.attrs["simulator"], "options": run.attrs["kernel"]},
-    "`python -m tcpdynamics.validation.linux build` makes what runs it",
+    "`python -m tcpdynamics.validation.linux build` makes what runs it, --live runs it",
 )  # fmt: skip
 NS2 = Engine(
     "ns-2", _run_ns2, _keys_of_ns2, lambda run: {"simulator": "ns-2.35 (Debian package ns2)"},
-    "install the Debian package ns2 to run it",
+    "install the Debian package ns2, --live runs it",
 )  # fmt: skip
 
 
