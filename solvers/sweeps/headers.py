@@ -229,9 +229,10 @@ def _scan(folder: Path, allowed: set[str]) -> tuple[dict[str, int], set[str], in
         Links, pipes, metadata of another format, folders that are not `allowed`.
     """
     files: dict[str, int] = {}
+    foreign: list[str] = []
     folders, size = set(), 0
     with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
+        for entry in entries:
             try:
                 mode = entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # renamed meanwhile
@@ -239,14 +240,16 @@ def _scan(folder: Path, allowed: set[str]) -> tuple[dict[str, int], set[str], in
             if stat.S_ISDIR(mode.st_mode) and entry.name in allowed:
                 folders.add(entry.name)
             elif not stat.S_ISREG(mode.st_mode) or entry.name.startswith(".z"):
-                raise StoreError(
-                    f"{folder} holds {shown(entry.name, 80)}, which no sweep writes (a link, a pipe, a folder or "
-                    "metadata); remove it first"
-                )
+                foreign.append(entry.name)
             else:
                 size += mode.st_size
                 if not PARTIAL.fullmatch(entry.name):
                     files[entry.name] = mode.st_size
+    if foreign:
+        raise StoreError(
+            f"{folder} holds {shown(min(foreign), 80)}, which no sweep writes (a link, a pipe, a folder or metadata); "
+            "remove it first"
+        )
     return files, folders, size
 
 
