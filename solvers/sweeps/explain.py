@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.errors import StoreError, shown
+from tcpdynamics.errors import StoreError
 
 from ..results import NOT_YET, Status, reason
 from .blocks import MAX_STORED
-from .integrity import check_block, check_skeleton, is_complete
+from .headers import Contents, examine
+from .layout import FORMAT, chunk_key
 from .netcdf_rules import not_whole
-from .netcdf_store import open_netcdf, parts_of
+from .netcdf_store import changed, open_netcdf, parts_of
 from .plain_files import brief, local_path
-from .records import ends, read_array
-from .store import FORMAT
-from .zarr_rules import Contents, chunk_key, examine
+from .records import check_block, check_skeleton, is_complete
+from .same_sweep import parameters_in, parameters_of, printable, value_or_range
 
 #: What a result is of, by the attributes that say so.
 _MARKS = {
@@ -32,9 +32,8 @@ _MARKS = {
     "comparison": {"comparison", "parameters"},
 }
 
-#: Damaged blocks that the text lists, and words of a parameter.
+#: Damaged blocks that the text lists.
 _NAMED = 10
-_LISTED = 12
 
 
 @dataclass(frozen=True)
@@ -169,13 +168,13 @@ def explain(store: str | Path, *, verify: bool = False) -> Explanation:
             return _explain_zarr(parts_of(path), verify)
         if not path.exists():
             raise StoreError(
-                f"{_plain(path, 200)} is not there; give the name of a store, such as x.zarr or x.nc"
+                f"{printable(path, 200)} is not there; give the name of a store, such as x.zarr or x.nc"
             )
         return _explain_zarr(path, verify) if path.is_dir() else _explain_netcdf(path.resolve())
     except OSError as error:
-        raise StoreError(f"cannot read {_plain(path, 200)}: {error.strerror or error}") from error
+        raise StoreError(f"cannot read {printable(path, 200)}: {error.strerror or error}") from error
     except ValueError as error:  # a name with a zero byte
-        raise StoreError(f"cannot read {_plain(path, 200)}: {brief(error)}") from None
+        raise StoreError(f"cannot read {printable(path, 200)}: {brief(error)}") from None
 
 
 def _explain_zarr(path: Path, verify: bool) -> Explanation:
@@ -199,7 +198,7 @@ def _explain_zarr(path: Path, verify: bool) -> Explanation:
         blocks_done += 1
         codes.update(record.codes)
         for text, runs in record.reasons.items():
-            reasons[_plain(text)] += sum(last - first for first, last in runs)
+            reasons[printable(text)] += sum(last - first for first, last in runs)
     points, blocks = math.prod(shape), math.prod(counts)
     done = sum(codes.values())
     # Not so for the parts of a NetCDF file: it is yet to be put together.
@@ -207,7 +206,7 @@ def _explain_zarr(path: Path, verify: bool) -> Explanation:
     return Explanation(
         path=str(path),
         **_who(contents.attrs, sweep),
-        parameters=_parameters(path, contents),
+        parameters=parameters_of(path, contents),
         variables=_variables(contents),
         dims=dict(sweep["dims"]),
         points=points,
@@ -232,31 +231,6 @@ def _place(record: str, counts: Sequence[int]) -> tuple[int, ...] | None:
         return None
     fits = len(place) == len(counts) and all(0 <= i < n for i, n in zip(place, counts, strict=True))
     return place if fits and record == f"{chunk_key(place)}.json" else None
-
-
-def _parameters(path: Path, contents: Contents) -> dict[str, str]:
-    """Coordinates of the grid: a value or a range, with the unit."""
-    out = {}
-    for name, array in contents.arrays.items():
-        if name not in (*contents.sweep["labels"], *contents.sweep["coords"]):
-            continue
-        if set(array.dims) <= set(contents.sweep["dims"]):
-            if array.dtype is None:
-                size = math.prod(array.shape)
-                text = f"{size:,} labels" if array.shape else _plain(read_array(path, name, array).item())
-            elif len(words := _flags(array.attrs)) == math.prod(array.shape) > 0:
-                text = _listed(words)
-            elif array.shape and array.dtype.kind in "iuf":
-                least, largest = ends(path, name, array)
-                text = f"{least:g} to {largest:g}, {math.prod(array.shape):,} values"
-            else:
-                text = (
-                    _range(read_array(path, name, array))
-                    if not array.shape
-                    else f"{math.prod(array.shape):,} labels"
-                )
-            out[name] = text + _unit(array.attrs)
-    return out
 
 
 def _variables(contents: Contents) -> dict[str, str]:
@@ -284,7 +258,7 @@ def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
         return _of_packets(path, data, whole, kind)
     sweep = _sweep_of(path, data.attrs)
     if sweep is not None and sweep.get("format") == FORMAT and not whole:
-        raise not_whole(path, "its checksum is missing: it was changed after the sweep")
+        raise changed(path)
     status = data.get("status")
     dims = {str(d): n for d, n in (data if status is None else status).sizes.items()}
     points = math.prod(dims.values())
@@ -297,16 +271,11 @@ def _of_dataset(path: Path, data: xr.Dataset, whole: bool) -> Explanation:
         values, counts = np.unique(status.values, return_counts=True)
         codes = Counter(dict(zip(values.tolist(), counts.tolist(), strict=True)))
     texts: Any = data["failure_reason"].values.ravel() if "failure_reason" in data else []
-    reasons = Counter(_plain(text) for text in texts)
-    parameters = {
-        str(name): value_or_range(coord.values, coord.attrs)
-        for name, coord in data.coords.items()
-        if set(coord.dims) <= set(dims)
-    }
+    reasons = Counter(printable(text) for text in texts)
     return Explanation(
         path=str(path),
         **_who(data.attrs, sweep or {}),
-        parameters=parameters,
+        parameters=parameters_in(data, dims),
         variables={str(n): _described(v.dims, v.attrs) for n, v in data.data_vars.items()},
         dims=dims,
         points=points,
@@ -344,14 +313,14 @@ def _of_packets(path: Path, data: xr.Dataset, whole: bool, kind: str) -> Explana
     ranges = {str(k): value_or_range(c.values, c.attrs) for k, c in data.coords.items() if c.ndim < 2}
     return Explanation(
         path=str(path),
-        model=_plain(model),
-        version=_plain(data.attrs.get("version", "of a version not stated")),
+        model=printable(model),
+        version=printable(data.attrs.get("version", "of a version not stated")),
         work="",
         solver=command,
         dims=runs,
-        parameters={_plain(k): _plain(v) for k, v in facts.items()}
-        | {_plain(k): v for k, v in ranges.items()},
-        variables={_plain(n): _described(v.dims, v.attrs) for n, v in data.data_vars.items()},
+        parameters={printable(k): printable(v) for k, v in facts.items()}
+        | {printable(k): v for k, v in ranges.items()},
+        variables={printable(n): _described(v.dims, v.attrs) for n, v in data.data_vars.items()},
         points=points,
         done=points,
         failed=0,
@@ -383,10 +352,10 @@ def _sweep_of(path: Path, attrs: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _who(attrs: Mapping[str, Any], sweep: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "model": _plain(attrs["model"]),
-        "version": _plain(attrs["version"]),
-        "work": _plain(sweep.get("work", "")),
-        "solver": _plain(attrs.get("solver", "")),
+        "model": printable(attrs["model"]),
+        "version": printable(attrs["version"]),
+        "work": printable(sweep.get("work", "")),
+        "solver": printable(attrs.get("solver", "")),
     }
 
 
@@ -394,46 +363,8 @@ def _described(dims: Sequence[Any], attrs: Mapping[str, Any]) -> str:
     """Dimensions, unit and meaning of a variable."""
     meaning = attrs.get("long_name", "")
     unit = attrs.get("units", "")
-    text = f"({', '.join(map(_plain, dims))})" + (f" [{_plain(unit)}]" if unit else "")
-    return text + (f" {_plain(meaning)}" if meaning else "")
-
-
-def _unit(attrs: Mapping[str, Any]) -> str:
-    unit = attrs.get("units", "")
-    return f" [{_plain(unit)}]" if unit not in ("", "1") else ""
-
-
-def value_or_range(values: Any, attrs: Mapping[str, Any]) -> str:
-    """A coordinate in words: its value, or its ends and how many values it has, with the unit."""
-    return _range(values) + _unit(attrs)
-
-
-def _flags(attrs: Mapping[str, Any]) -> list[str]:
-    """Words that stand behind the numbers of a coordinate."""
-    return str(attrs.get("flag_meanings", "")).split()
-
-
-def _listed(words: Sequence[Any]) -> str:
-    """A few words one by one, many by their number."""
-    if len(words) > _LISTED:
-        return f"{_plain(words[0], 60)}, {_plain(words[1], 60)}, ..., {len(words):,} labels"
-    return ", ".join(_plain(word, 60) for word in words)
-
-
-def _range(values: Any) -> str:
-    if values.ndim == 0:
-        return _plain(values.item()) if values.dtype.kind not in "f" else f"{values.item():g}"
-    if values.dtype.kind in "OUT" and values.ndim == 1 and values.size:
-        return _listed(values.tolist())
-    if values.dtype.kind not in "iuf" or not values.size:
-        return f"{values.size:,} labels"
-    return f"{values.min():g} to {values.max():g}, {values.size:,} values"
-
-
-def _plain(value: object, most: int = 300) -> str:
-    """Text of a file as it may be printed: short, on one line, without what a terminal would obey."""
-    text = str(value)
-    return text if len(text) <= most and text.isprintable() else shown(text)
+    text = f"({', '.join(map(printable, dims))})" + (f" [{printable(unit)}]" if unit else "")
+    return text + (f" {printable(meaning)}" if meaning else "")
 
 
 _KNOWN = frozenset(status.value for status in Status)

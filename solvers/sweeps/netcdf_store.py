@@ -15,99 +15,113 @@ import xarray as xr
 from tcpdynamics.errors import StoreError
 
 from .blocks import Blocks
+from .layout import BOUNDARY, Header, Whole, status_attrs
 from .netcdf_rules import check_netcdf, not_whole, seal
 from .plain_files import brief, remove_partial, to_disk, write_whole
-from .store import Header, Whole, check_same, status_attrs, with_whole
+from .same_sweep import check_same, parameters_in
 from .work import Layout, Outcome
-from .zarr_rules import BOUNDARY
 from .zarr_store import ZarrStore
 
 #: Bytes that one file is put together from, in memory.
 MOST_BYTES = 4_000_000_000
 
 
-class NetCdfStore:
-    """`x.nc`, and `x.nc.parts`, a Zarr store, until the sweep is complete."""
+def open_netcdf_store(path: Path, blocks: Blocks, header: Header, retry: bool) -> NetCdfFile | NetCdfParts:
+    """`x.nc`; until it is there, `x.nc.parts`, a Zarr store."""
+    # What a process that was killed at the very end left behind.
+    shutil.rmtree(_gone(path), ignore_errors=True)
+    return (
+        NetCdfFile(path, blocks, header, retry) if path.exists() else NetCdfParts(path, blocks, header, retry)
+    )
 
-    def __init__(self, path: Path, blocks: Blocks, header: Header, retry: bool = False) -> None:
-        self.path, self.blocks, self.header = path, blocks, header
-        self._parts: ZarrStore | None = None
-        # What a process that was killed at the very end left behind.
-        shutil.rmtree(_gone(path), ignore_errors=True)
-        if path.exists():
-            attrs, whole = read_netcdf_attributes(path)
-            check_same(path, attrs, header)
-            if not whole:
-                raise not_whole(path, "its checksum is missing: it was changed after the sweep")
-            if retry and "failure_point" in load_netcdf(path):
-                raise StoreError(f"{path} is complete and stays as it is; sweep to another name to try again")
-            self._remove_parts()
-        else:
-            self._parts = ZarrStore(parts_of(path), blocks, header, retry)
 
-    @property
-    def layout(self) -> Layout | None:
-        """What the variables look like."""
-        return self._parts.layout if self._parts else Layout()
+class NetCdfFile:
+    """The file of a sweep that is complete: there is nothing left to write."""
 
-    @property
-    def done(self) -> Any:
-        """Which blocks are finished."""
-        return self._parts.done if self._parts else np.ones(self.blocks.count, dtype=bool)
+    def __init__(self, path: Path, blocks: Blocks, header: Header, retry: bool) -> None:
+        self.path, self.layout, self.done = path, Layout(), np.ones(blocks.count, dtype=bool)
+        data, whole = open_netcdf(path)
+        with data:
+            attrs = {str(k): v for k, v in data.attrs.items()}
+            check_same(path, attrs, header, lambda: _parameters(path, data))
+        if not whole:
+            raise changed(path)
+        if retry and "failure_point" in load_netcdf(path):
+            raise StoreError(f"{path} is complete and stays as it is; sweep to another name to try again")
+        _remove_parts(path)
+
+    def begin(self, layout: Layout) -> None:
+        """Room is there."""
+
+    def write(self, block: int, outcome: Outcome) -> None:
+        """No block is missing."""
+        raise AssertionError(block)
+
+    def finish(self, whole: Whole | None = None) -> xr.Dataset:
+        """The results; of a file from before boundaries were kept, with what follows from the whole."""
+        data = load_netcdf(self.path)
+        if whole is None or any(str(n).startswith(BOUNDARY) for n in data):
+            return data
+        return data.assign(whole(data))
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class NetCdfParts(ZarrStore):
+    """The blocks of a file that is yet to be put together."""
+
+    def __init__(self, file: Path, blocks: Blocks, header: Header, retry: bool) -> None:
+        self.file = file
+        super().__init__(parts_of(file), blocks, header, retry)
 
     def begin(self, layout: Layout) -> None:
         """Make room for the variables."""
-        assert self._parts is not None
-        cells = layout.bytes_per_point
-        if cells * self.blocks.points > MOST_BYTES:
+        size = layout.bytes_per_point * self.blocks.points
+        if size > MOST_BYTES:
             raise StoreError(
-                f"{self.path} would hold {cells * self.blocks.points / 1e9:.0f} GB, and NetCDF files are put together "
-                f"in memory; give a name that ends in .zarr"
+                f"{self.file} would hold {size / 1e9:.0f} GB, and NetCDF files are put together in memory; give a name "
+                "that ends in .zarr"
             )
-        self._parts.begin(layout)
-
-    def write(self, block: int, outcome: Outcome) -> None:
-        """Keep a block."""
-        assert self._parts is not None
-        self._parts.write(block, outcome)
+        super().begin(layout)
 
     def finish(self, whole: Whole | None = None) -> xr.Dataset:
         """Put the file together, rename it into place, and remove the parts."""
-        if self._parts is None:
-            data = load_netcdf(self.path)
-            return data if any(str(n).startswith(BOUNDARY) for n in data) else with_whole(data, whole)
         try:
-            with self._parts.finish(whole) as opened:
+            with super().finish(whole) as opened:
                 data = _for_netcdf(opened.load())
         except (ValueError, OSError) as error:  # damaged between its check and now
-            raise StoreError(f"{self._parts.path} is damaged: {brief(error)}; sweep once more") from error
+            raise StoreError(f"{self.path} is damaged: {brief(error)}; sweep once more") from error
         try:
             # By way of memory: HDF5 that meets a full disk crashes the process instead of raising OSError.
             with _no_cluster():
                 content = data.to_netcdf(engine="h5netcdf")
-            remove_partial(self.path.parent, self.path.name)  # those of processes that were killed
-            write_whole(self.path, content, seal(content))
-            to_disk([self.path.parent])
+            remove_partial(self.file.parent, self.file.name)  # those of processes that were killed
+            write_whole(self.file, content, seal(content))
+            to_disk([self.file.parent])
         except OSError as error:
             raise StoreError(
-                f"cannot write {self.path}: {error.strerror or error}; its blocks are kept in {self._parts.path}"
+                f"cannot write {self.file}: {error.strerror or error}; its blocks are kept in {self.path}"
             ) from error
-        self._remove_parts()  # still locked
-        self._parts.close()
-        self._parts = None
-        return load_netcdf(self.path)
+        _remove_parts(self.file)  # still locked
+        self.close()
+        return load_netcdf(self.file)
 
-    def close(self) -> None:
-        """Let another process write."""
-        if self._parts is not None:
-            self._parts.close()
 
-    def _remove_parts(self) -> None:
-        """In two steps, so that half a folder never looks like parts to be taken up."""
-        if parts_of(self.path).exists():
-            with suppress(FileNotFoundError):  # another process was faster
-                os.rename(parts_of(self.path), _gone(self.path))
-            shutil.rmtree(_gone(self.path), ignore_errors=True)
+def _parameters(path: Path, data: xr.Dataset) -> dict[str, str]:
+    """Those of the grid that a file holds, in words. Raises StoreError if they cannot be read."""
+    try:
+        return parameters_in(data, data["status"].dims)
+    except Exception as error:
+        raise not_whole(path, brief(error)) from None
+
+
+def _remove_parts(path: Path) -> None:
+    """In two steps, so that half a folder never looks like parts to be taken up."""
+    if parts_of(path).exists():
+        with suppress(FileNotFoundError):  # another process was faster
+            os.rename(parts_of(path), _gone(path))
+        shutil.rmtree(_gone(path), ignore_errors=True)
 
 
 def parts_of(path: Path) -> Path:
@@ -140,11 +154,16 @@ def load_netcdf(path: Path) -> xr.Dataset:
     data, whole = open_netcdf(path)
     with data:
         if not whole:
-            raise not_whole(path, "its checksum is missing: it was changed after the sweep")
+            raise changed(path)
         try:
             return data.load()
         except Exception as error:
             raise not_whole(path, brief(error)) from None
+
+
+def changed(path: Path) -> StoreError:
+    """The error for a sweep's file that has lost its checksum."""
+    return not_whole(path, "its checksum is missing: it was changed after the sweep")
 
 
 def _no_cluster() -> AbstractContextManager[Any]:

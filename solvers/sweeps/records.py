@@ -1,9 +1,10 @@
-"""Records of a store: what was written where, with a hash that also holds the place, and small arrays."""
+"""Records of a store: what was written where, with a hash that also holds the place; and whether it is still there."""
 
 from __future__ import annotations
 
 import hashlib
-import json
+import math
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +14,18 @@ import numpy as np
 
 from tcpdynamics.errors import StoreError
 
+from .headers import Contents, array_of, canonical
+from .layout import RECORDS, Array, beside_points, chunk_key
 from .plain_files import MAX_JSON, check_size, pieces, read_json
-from .zarr_rules import Array, chunk_key
 
 #: What the hash of the first record starts from.
 FIRST = "tcpdynamics store"
 
 SKELETON = "skeleton.json"
 COMPLETE = "complete.json"
+
+#: Bytes of text that the labels of one coordinate may have.
+MAX_TEXT = 1_000_000_000
 
 #: Bytes that a record may have for each point, all of them failed with texts of their own.
 _A_POINT = 4_000
@@ -42,11 +47,6 @@ class BlockRecord:
     chunks: dict[str, str]
 
 
-def canonical(value: Any) -> bytes:
-    """JSON of a value that does not depend on the order of its keys."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-
-
 def hash_json(value: Any) -> str:
     """Hash of a value that JSON knows."""
     return hashlib.sha256(canonical(value)).hexdigest()
@@ -62,17 +62,17 @@ def hash_chunk(seal: str, name: str, key: str, content: Iterable[bytes]) -> str:
 
 def sealed(seal: str, content: Mapping[str, Any]) -> tuple[bytes, str]:
     """A record's bytes, and its own seal."""
-    own = hash_json([seal, content])
-    return canonical({**content, "seal": own}), own
+    next_seal = hash_json([seal, content])
+    return canonical({**content, "seal": next_seal}), next_seal
 
 
 def unsealed(path: Path, seal: str, most: int = MAX_JSON) -> tuple[dict[str, Any], str]:
     """What a record says, and its own seal. Raises StoreError if it was changed."""
     content = read_json(path, most)
-    own = content.pop("seal", None)
-    if own != hash_json([seal, content]):
+    next_seal = content.pop("seal", None)
+    if next_seal != hash_json([seal, content]):
         raise StoreError(f"{path} is damaged (its checksum is wrong); restore it or give another name")
-    return content, str(own)
+    return content, str(next_seal)
 
 
 def read_block(path: Path, seal: str, key: str, names: frozenset[str], points: int) -> BlockRecord:
@@ -104,8 +104,117 @@ def read_block(path: Path, seal: str, key: str, names: frozenset[str], points: i
     return BlockRecord(codes, reasons, chunks)
 
 
-#: Bytes of text that the labels of one coordinate may have.
-MAX_TEXT = 1_000_000_000
+# Whether a store still holds what was written
+
+
+def skeleton(path: Path, contents: Contents) -> dict[str, Any]:
+    """Hashes of attributes, headers and coordinates as they are. Raises StoreError."""
+    names = (*contents.sweep["coords"], *contents.sweep["labels"])
+    labels = {name: _hash_of_all(path, name, contents.arrays[name]) for name in names}
+    heads = {name: hash_json(head) for name, head in contents.heads.items()}
+    return {"attributes": hash_json(contents.attrs), "heads": heads, "labels": labels}
+
+
+def _hash_of_all(path: Path, name: str, array: Array) -> str:
+    """Hash of an array that is one chunk."""
+    key = chunk_key((0,) * len(array.shape))
+    most = MAX_TEXT if array.dtype is None else None
+    return hash_chunk(FIRST, name, key, pieces(path / name / key, array.chunk_size, most))
+
+
+def check_skeleton(path: Path, contents: Contents) -> str:
+    """The seal of a store's skeleton.
+
+    Raises
+    ------
+    StoreError
+        Headers or coordinates that are not those that were written.
+    """
+    written, seal = unsealed(path / RECORDS / SKELETON, FIRST)
+    present = skeleton(path, contents)
+    if written == present:
+        return seal
+    for part, file in (("heads", "zarr.json"), ("labels", "values")):
+        for name, digest in present[part].items():
+            if not isinstance(written.get(part), dict) or written[part].get(name) != digest:
+                raise StoreError(
+                    f"{path} is damaged: the {file} of {name} changed after they were written; restore it or give "
+                    "another name"
+                )
+    raise StoreError(f"{path} is damaged: its attributes were changed; restore it or give another name")
+
+
+def check_block(
+    path: Path, contents: Contents, seal: str, place: tuple[int, ...], full: bool
+) -> tuple[BlockRecord | None, str]:
+    """A finished block's record, or None and what is wrong with the block.
+
+    Parameters
+    ----------
+    path, contents, seal : the store
+    place : of the block among the blocks
+    full : bool
+        Whether to read every chunk and compare its hash, rather than look whether it is there in full length.
+    """
+    sweep, key = contents.sweep, chunk_key(place)
+    sides = zip(place, sweep["block"], sweep["dims"].values(), strict=True)
+    points = math.prod(min(side, n - i * side) for i, side, n in sides)
+    names = frozenset((*sweep["variables"], "status"))
+    try:
+        record = read_block(path / RECORDS / f"{key}.json", seal, key, names, points)
+    except StoreError:
+        return None, f"{RECORDS}/{key}.json is damaged"
+    for name in sorted(names):
+        array = contents.arrays[name]
+        chunk = chunk_key(place + (0,) * (len(array.shape) - len(place)))
+        size = contents.files[name].get(chunk)
+        if size != array.chunk_size:
+            return None, f"{name}/{chunk} is {'missing' if size is None else 'cut short or too long'}"
+        if full:
+            try:
+                digest = hash_chunk(seal, name, chunk, pieces(path / name / chunk, size))
+            except StoreError:
+                digest = ""
+            if digest != record.chunks[name]:
+                return None, f"{name}/{chunk} is damaged"
+    return record, ""
+
+
+def tables_in(path: Path, contents: Contents) -> list[str]:
+    """Names of the variables that belong to no point: the table of failures, a chart's boundary."""
+    names = (n for n in os.listdir(path) if n not in contents.arrays and beside_points(n))
+    return sorted(n for n in names if (path / n).is_dir())
+
+
+def table_of(path: Path, contents: Contents) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Headers of what belongs to no point, and their hashes with those of the values. Raises StoreError."""
+    heads, hashes = {}, {}
+    sizes: dict[tuple[str, ...], tuple[int, ...]] = {}
+    for name in tables_in(path, contents):
+        file = path / name / "zarr.json"
+        heads[name] = read_json(file)
+        array = array_of(file, heads[name])
+        if len(array.shape) != 1:
+            raise StoreError(f"{file} is no list of numbers or texts; remove the folder")
+        if sizes.setdefault(array.dims, array.shape) != array.shape:
+            raise StoreError(f"{file} is a list of another length than those beside it; remove the folder")
+        hashes[name] = {"head": hash_json(heads[name]), "chunk": _hash_of_all(path, name, array)}
+    return heads, {"table": hashes}
+
+
+def is_complete(path: Path, contents: Contents, seal: str) -> bool:
+    """Whether the sweep was brought to its end: the failed points are listed, and the group's header names all."""
+    if COMPLETE not in contents.records:
+        return False
+    try:
+        written, _ = unsealed(path / RECORDS / COMPLETE, seal)
+        heads, present = table_of(path, contents)
+    except StoreError:
+        return False
+    return written == present and contents.inline == {**contents.heads, **heads}
+
+
+# Small arrays
 
 
 def read_array(path: Path, name: str, array: Array) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from tcpdynamics.errors import StoreError, bare, whole
+from tcpdynamics.errors import whole
 from tcpdynamics.limits import SweepLimitError, check_memory, parts_of_sweep
 
 from ..grid import MAX_POINTS
@@ -23,12 +23,11 @@ from ..problems import DynamicsError, Parameter
 from ..problems.kinds import check_mapping, check_text
 from .blocks import MAX_STORED, Blocks, cut
 from .fingerprint import fingerprint, name_of
-from .netcdf_store import NetCdfStore, parts_of
+from .layout import Header, header_of
 from .plain_files import local_path
-from .store import Header, MemoryStore, Store, header_of
+from .store import Store, open_store
 from .sweep_of import ProblemWork
 from .work import Layout, Outcome, Work, check_alike, run_block
-from .zarr_store import ZarrStore
 
 #: Most points at which the work of a sweep is estimated.
 _SAMPLE = 16
@@ -132,7 +131,7 @@ def sweep(
     limit = MAX_STORED if path is not None and path.suffix == ".zarr" else MAX_POINTS
     blocks = cut(grid, block, limit, int(getattr(work, "bytes_per_point", 0)))
     header = _header(work, blocks, dict(about or getattr(work, "about", {})), version)
-    target = _open(path, blocks, header, resume, retry)
+    target = open_store(path, blocks, header, resume, retry)
     try:
         _check_total(work, blocks, ~target.done)
         clock = _Clock(blocks, target.done, progress)
@@ -158,20 +157,6 @@ def _header(work: Work, blocks: Blocks, about: dict[str, Any], version: str) -> 
     description = {"model": name_of(work), "version": __version__, **about}
     digest = fingerprint(work, source=not version)
     return header_of(blocks, description, name_of(work), version, digest)
-
-
-def _open(path: Path | None, blocks: Blocks, header: Header, resume: bool, retry: bool) -> Store:
-    if path is None:
-        return MemoryStore(blocks, header)
-    if path.suffix not in (".zarr", ".nc"):
-        raise StoreError(f"cannot write {bare(path, 200)}: give a name that ends in .zarr or .nc")
-    for there in (path, parts_of(path)):
-        if there.exists() and not resume:
-            raise StoreError(f"{there} is there already; resume it, or give another name")
-    path = path.resolve()
-    if path.suffix == ".zarr":
-        return ZarrStore(path, blocks, header, retry)
-    return NetCdfStore(path, blocks, header, retry)
 
 
 def _check_total(work: Work, blocks: Blocks, missing: Any) -> None:

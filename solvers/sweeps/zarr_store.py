@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import errno
-import json
 import math
 import os
 import secrets
 import shutil
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,14 +19,25 @@ import xarray as xr
 
 from tcpdynamics.errors import StoreError
 
-from ..results import NOT_YET
+from . import records
 from .blocks import Blocks
-from .integrity import check_block, check_skeleton, is_complete, skeleton, table_of, tables_in
+from .headers import Contents, Encoder, examine, group_header, in_bytes, read_root, write_arrays
+from .layout import (
+    BOUNDARY,
+    RECORDS,
+    Header,
+    Whole,
+    beside_points,
+    check_layout,
+    chunk_key,
+    failure_table,
+    layout_of,
+    on_grid,
+    plain,
+)
 from .plain_files import MAX_JSON, lock_folder, remove_partial, remove_unfinished, to_disk, write_whole
-from .records import COMPLETE, FIRST, SKELETON, hash_chunk, read_array, read_block, sealed
-from .store import Header, Whole, check_layout, check_same, failure_table, layout_of, plain, status_attrs
+from .same_sweep import check_same, parameters_of
 from .work import Layout, Outcome
-from .zarr_rules import BOUNDARY, NUMBERS, RECORDS, Contents, beside_points, chunk_key, examine, read_root
 
 #: Seconds of finished blocks that a loss of power may take away.
 FLUSH_SECONDS = 1.0
@@ -114,7 +124,7 @@ class ZarrStore:
                 "reasons": outcome.reasons,
                 "chunks": hashes,
             }
-            write_whole(self._record(block), sealed(self._seal, record)[0], durable=False)
+            write_whole(self._record(block), records.sealed(self._seal, record)[0], durable=False)
             self._fresh.append(self._record(block))
             if time.monotonic() - self._flushed > FLUSH_SECONDS:
                 self._flush()
@@ -130,7 +140,7 @@ class ZarrStore:
             if not self._complete:
                 self._list({})
         data = self._opened()
-        if whole is None or any(n.startswith(BOUNDARY) for n in tables_in(self.path, self._contents)):
+        if whole is None or any(n.startswith(BOUNDARY) for n in records.tables_in(self.path, self._contents)):
             return data
         more = whole(data)
         if not more or not all(variable.size for variable in more.values()):  # an empty array has no chunk
@@ -168,26 +178,18 @@ class ZarrStore:
         scalars = sorted(k for k in labels if k not in labels[k].dims)
         if scalars:  # as xarray tells coordinates from variables
             attrs["coordinates"] = " ".join(scalars)
-        encoder = Encoder()
-        tile, dims, shape = self.blocks.tile, self.blocks.dims, self.blocks.shape
-        for name, kind in layout.variables.items():
-            sides = (shape + kind.shape, tile + kind.shape)
-            encoder.create(name, *sides, np.dtype(kind.dtype), (*dims, *kind.dims), kind.attrs, kind.fill)
-        encoder.create("status", shape, tile, np.dtype(np.uint8), dims, status_attrs(), NOT_YET)
-        for name, variable in labels.items():
-            encoder.create_full(name, variable)
-        _write_files(folder, encoder.files())
-        (folder / "zarr.json").write_bytes(root_json(attrs, {}))
-        contents = examine(folder)  # holds what was written against the same rules as what is read
-        root = root_json(attrs, contents.heads)
+        write_arrays(folder, on_grid(self.header.dims, self.header.block, layout.variables), labels)
+        (folder / "zarr.json").write_bytes(in_bytes(group_header(attrs, {})))
+        contents = examine(folder)  # compares what was written as what is read
+        root = in_bytes(group_header(attrs, contents.heads))
         if len(root) > MAX_JSON:
             raise StoreError(
                 f"cannot write {self.path}: its header would have {len(root):,} bytes; shorten attributes"
             )
         (folder / "zarr.json").write_bytes(root)
         (folder / RECORDS).mkdir()
-        content, self._seal = sealed(FIRST, skeleton(folder, contents))
-        (folder / RECORDS / SKELETON).write_bytes(content)
+        content, self._seal = records.sealed(records.FIRST, records.skeleton(folder, contents))
+        (folder / RECORDS / records.SKELETON).write_bytes(content)
         return contents
 
     def _reopen(self) -> None:
@@ -197,19 +199,19 @@ class ZarrStore:
             assert self._contents is not None
             names = [*self.layout.variables, "status"]
             self._encoder = Encoder({name: self._contents.heads[name] for name in names})
-            (self.path / RECORDS / COMPLETE).unlink(missing_ok=True)
+            (self.path / RECORDS / records.COMPLETE).unlink(missing_ok=True)
             self._complete = False
 
     def _chunk(self, block: int, name: str, values: Any) -> str:
         """Write a chunk; gives its hash."""
         assert self._contents is not None and self._encoder is not None
         place = self.blocks.place(block)
-        place += (0,) * (len(self._contents.arrays[name].shape) - len(place))
-        content = self._encoder.chunk(name, self.blocks.window(block), place, values)
-        file = self.path / name / chunk_key(place)
+        key = chunk_key(place + (0,) * (len(self._contents.arrays[name].shape) - len(place)))
+        content = self._encoder.chunk(name, self.blocks.window(block), key, values)
+        file = self.path / name / key
         write_whole(file, content, durable=False)
         self._fresh.append(file)
-        return hash_chunk(self._seal, name, chunk_key(place), [content])
+        return records.hash_chunk(self._seal, name, key, [content])
 
     def _record(self, block: int) -> Path:
         return self.path / RECORDS / f"{chunk_key(self.blocks.place(block))}.json"
@@ -219,7 +221,7 @@ class ZarrStore:
         names = frozenset((*self.layout.variables, "status"))
         for block in sorted(self._failed):
             key, points = chunk_key(self.blocks.place(block)), math.prod(self.blocks.sides(block))
-            yield block, read_block(self._record(block), self._seal, key, names, points).reasons
+            yield block, records.read_block(self._record(block), self._seal, key, names, points).reasons
 
     def _flush(self) -> None:
         """Bring to the disk what was written since the last time."""
@@ -233,21 +235,17 @@ class ZarrStore:
         Then the mark that all is there.
         """
         assert self._contents is not None
-        for name in tables_in(self.path, self._contents):
+        for name in records.tables_in(self.path, self._contents):
             shutil.rmtree(self.path / name)
         table = {**failure_table(self.blocks, self._reasons()), **more}
-        encoder = Encoder()
-        for name, variable in table.items():
-            encoder.create_full(name, variable)
-        _write_files(self.path, encoder.files())
+        write_arrays(self.path, {}, table)
         for name in table:
             to_disk([*(self.path / name).iterdir(), self.path / name])
-        heads, hashes = table_of(self.path, self._contents)
-        write_whole(
-            self.path / "zarr.json", root_json(self._contents.attrs, {**self._contents.heads, **heads})
-        )
+        heads, hashes = records.table_of(self.path, self._contents)
+        root = group_header(self._contents.attrs, {**self._contents.heads, **heads})
+        write_whole(self.path / "zarr.json", in_bytes(root))
         to_disk([self.path])
-        write_whole(self.path / RECORDS / COMPLETE, sealed(self._seal, hashes)[0])
+        write_whole(self.path / RECORDS / records.COMPLETE, records.sealed(self._seal, hashes)[0])
         to_disk([self.path / RECORDS])
         self._complete = True
 
@@ -273,13 +271,15 @@ class ZarrStore:
 
     def _take(self, retry: bool) -> None:
         """Take up a store that is there: check all of it, then see what is finished."""
-        check_same(self.path, read_root(self.path)[0], self.header)
+        check_same(self.path, read_root(self.path)[0], self.header, self._parameters)
         self._hold(self.path)
         try:
             contents = examine(self.path)
-            check_same(self.path, contents.attrs, self.header)
-            self._seal = check_skeleton(self.path, contents)
-            coords = {n: read_array(self.path, n, contents.arrays[n]) for n in contents.sweep["coords"]}
+            check_same(self.path, contents.attrs, self.header, self._parameters)
+            self._seal = records.check_skeleton(self.path, contents)
+            coords = {
+                n: records.read_array(self.path, n, contents.arrays[n]) for n in contents.sweep["coords"]
+            }
             self.layout, self._contents = layout_of(contents.sweep, coords), contents
             with self._writing():
                 for folder in (self.path, self.path / RECORDS, *(self.path / n for n in contents.files)):
@@ -287,10 +287,16 @@ class ZarrStore:
                 self._see(contents)
                 if retry:
                     self._forget_failures()
-            self._complete = bool(self.done.all()) and is_complete(self.path, contents, self._seal)
+            self._complete = bool(self.done.all()) and records.is_complete(self.path, contents, self._seal)
         except BaseException:
             self.close()
             raise
+
+    def _parameters(self) -> dict[str, str]:
+        """Those of the grid that is stored, in words."""
+        contents = examine(self.path)
+        records.check_skeleton(self.path, contents)
+        return parameters_of(self.path, contents)
 
     def _see(self, contents: Contents) -> None:
         """Find the finished blocks; damaged ones lose their record."""
@@ -299,7 +305,7 @@ class ZarrStore:
             place = self.blocks.place(block)
             if f"{chunk_key(place)}.json" not in contents.records:
                 continue
-            record, trouble = check_block(self.path, contents, self._seal, place, full=True)
+            record, trouble = records.check_block(self.path, contents, self._seal, place, full=True)
             if record is None:
                 self._record(block).unlink()
                 damaged.append(trouble)
@@ -321,102 +327,3 @@ class ZarrStore:
             (self.path / "status" / chunk_key(self.blocks.place(block))).unlink(missing_ok=True)
             self.done[block] = False
         self._failed.clear()
-
-
-def _write_files(folder: Path, files: dict[str, bytes]) -> None:
-    for name, content in files.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(content)
-
-
-class Encoder:
-    """Arrays of a Zarr group (format 3) in memory, whose files are taken out as bytes.
-
-    Parameters
-    ----------
-    heads : mapping name -> header, optional
-        Arrays that are there already.
-    """
-
-    def __init__(self, heads: Mapping[str, Any] | None = None) -> None:
-        import zarr
-        from zarr.core.buffer import default_buffer_prototype
-        from zarr.storage import MemoryStore
-
-        self._files: dict[str, Any] = {}
-        self._group: Any = zarr.create_group(store=MemoryStore(self._files), zarr_format=3)
-        self._arrays: dict[str, Any] = {}
-        for name, head in (heads or {}).items():
-            content = json.dumps(head).encode()
-            self._files[f"{name}/zarr.json"] = default_buffer_prototype().buffer.from_bytes(content)
-
-    def create(
-        self,
-        name: str,
-        shape: tuple[int, ...],
-        chunk: tuple[int, ...],
-        dtype: np.dtype[Any] | None,
-        dims: Iterable[str],
-        attrs: Mapping[str, Any],
-        fill: Any,
-    ) -> None:
-        """An empty array; `dtype` None stands for text. Raises StoreError for numbers that no store holds."""
-        from zarr.codecs import BytesCodec, Crc32cCodec, VLenUTF8Codec
-
-        if dtype is not None and dtype.name not in NUMBERS:
-            raise StoreError(
-                f"{name} is of type {dtype}; a store holds {', '.join(sorted(NUMBERS))} and text"
-            )
-        one_byte = dtype is None or dtype.itemsize == 1
-        self._arrays[name] = self._group.create_array(
-            name,
-            shape=shape,
-            chunks=chunk,
-            dtype=str if dtype is None else dtype.newbyteorder("<"),
-            fill_value=fill,
-            serializer=VLenUTF8Codec()
-            if dtype is None
-            else BytesCodec(endian=None if one_byte else "little"),
-            compressors=[Crc32cCodec()],
-            filters=None,
-            chunk_key_encoding={"name": "default", "separator": "."},
-            dimension_names=tuple(dims),
-            attributes=plain(attrs),
-            config={"write_empty_chunks": True},
-        )
-
-    def create_full(self, name: str, variable: xr.Variable) -> None:
-        """A small array with its values, in one chunk. Raises StoreError for labels other than numbers and text."""
-        values = variable.values
-        dtype: np.dtype[Any] | None = values.dtype
-        if values.dtype.kind not in "biufc":
-            if not all(isinstance(v, str) for v in values.flat):
-                raise StoreError(f"the labels of {name} are {values.dtype}; a store holds numbers and text")
-            dtype = None
-            values = np.array([str(v) for v in values.flat], dtype=object).reshape(values.shape)
-        fill = "" if dtype is None else dtype.type(0)
-        dims = [str(d) for d in variable.dims]
-        self.create(name, values.shape, values.shape, dtype, dims, variable.attrs, fill)
-        self._arrays[name][...] = values
-
-    def files(self) -> dict[str, bytes]:
-        """Every file of the arrays by its name in the store."""
-        return {name: part.to_bytes() for name, part in sorted(self._files.items()) if name != "zarr.json"}
-
-    def chunk(self, name: str, window: tuple[slice, ...], place: tuple[int, ...], values: Any) -> bytes:
-        """The bytes of an array's chunk that covers a window, and stands at a place among the chunks."""
-        import zarr
-
-        if name not in self._arrays:
-            with zarr.config.set({"array.write_empty_chunks": True}):
-                self._arrays[name] = self._group[name]
-        self._arrays[name][window] = values
-        content: bytes = self._files.pop(f"{name}/{chunk_key(place)}").to_bytes()
-        return content
-
-
-def root_json(attrs: Mapping[str, Any], heads: Mapping[str, Any]) -> bytes:
-    """The group's header with those of the arrays in it, which spares readers a look into every folder."""
-    inline = {"kind": "inline", "must_understand": False, "metadata": dict(sorted(heads.items()))}
-    root = {"attributes": attrs, "zarr_format": 3, "consolidated_metadata": inline, "node_type": "group"}
-    return json.dumps(root, indent=2).encode()

@@ -22,7 +22,9 @@ import xarray as xr
 
 from tcpdynamics.solvers import StoreError, explain, sweep
 from tcpdynamics.solvers.problems import DynamicsError
+from tcpdynamics.solvers.sweeps.layout import RECORDS
 from tcpdynamics.solvers.sweeps.netcdf_rules import seal
+from tcpdynamics.solvers.sweeps.records import FIRST, SKELETON, hash_json, sealed
 
 GRID: dict[str, Any] = {
     "a": [1.0, 4.0, 5.0],
@@ -202,6 +204,34 @@ def test_headers_of_arrays_that_no_sweep_writes(
         root = json.loads((store / "zarr.json").read_bytes())
         (store / "zarr.json").write_text(json.dumps(_edited(root, (*INLINE, "sum"), head)))
     refused(store)
+
+
+#: Edits that are refused whatever the hashes of the headers say.
+FORGED = [
+    *HEADS[:-1],
+    *(((key,), value) for key, value in [("fill_value", 3.0), ("fill_value", "NaN "), ("fill_value", True)]),
+    *(((key,), value) for key, value in [("zarr_format", 3.0), ("attributes", []), ("more", 1)]),
+]
+
+
+@pytest.mark.parametrize("name", ["sum", "status", "a", "word"])
+@pytest.mark.parametrize("keys, value", FORGED)
+def test_headers_whose_hashes_are_made_to_fit_are_refused(
+    tmp_path: Path, templates: Path, name: str, keys: Any, value: Any
+) -> None:
+    """Who knows how a store is sealed can seal any header."""
+    store = shutil.copytree(templates / "whole.zarr", tmp_path / "x.zarr")
+    head = _edited(json.loads((store / name / "zarr.json").read_bytes()), keys, copy.deepcopy(value))
+    (store / name / "zarr.json").write_text(json.dumps(head))
+    root = json.loads((store / "zarr.json").read_bytes())
+    (store / "zarr.json").write_text(json.dumps(_edited(root, (*INLINE, name), head)))
+    skeleton = json.loads((store / RECORDS / SKELETON).read_bytes())
+    del skeleton["seal"]
+    skeleton["heads"][name] = hash_json(head)
+    (store / RECORDS / SKELETON).write_bytes(sealed(FIRST, skeleton)[0])
+    # The type of a coordinate is known from its header alone; its values do not fit another one.
+    with pytest.raises(StoreError, match=f"{name}/(zarr.json|c.0 has 28 bytes, 16 are expected)"):
+        explain(store)
 
 
 def _link(store: Path) -> None:

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tcpdynamics.solvers import StoreError, explain, sweep, sweep_of
+from tcpdynamics.solvers.sweeps.headers import array_header, examine, in_bytes
+from tcpdynamics.solvers.sweeps.layout import NUMBERS, Array
 from tcpdynamics.solvers.sweeps.records import read_array
-from tcpdynamics.solvers.sweeps.zarr_rules import examine
 
 GRID = {
     "a": np.arange(1.0, 6.0),
@@ -99,6 +100,36 @@ def test_anyone_reads_what_is_written(
     )
     group: Any = zarr.open_group(path, mode="r")
     np.testing.assert_array_equal(group["v"][...], values)
+
+
+@pytest.mark.parametrize("data_type", [*sorted(NUMBERS), "string"])
+def test_headers_are_worded_as_the_zarr_package_words_them(data_type: str) -> None:
+    """So that a header of any of its versions is compared with the same text; NaN where a type has it."""
+    dtype = None if data_type == "string" else np.dtype(data_type).newbyteorder("<")
+    fills = [""] if dtype is None else [dtype.type(0), dtype.type(1)]
+    if dtype is not None and dtype.kind in "fc":
+        fills.append(dtype.type(complex(np.nan, np.nan) if dtype.kind == "c" else np.nan))
+    endian = None if dtype is None or dtype.itemsize == 1 else "little"
+    for fill, dims in [(fill, dims) for fill in fills for dims in ((), ("a",), ("a", "b c"))]:
+        files: dict[str, Any] = {}
+        shape = (3,) * len(dims)
+        zarr.create_array(
+            zarr.storage.MemoryStore(files),
+            shape=shape,
+            chunks=shape,
+            dtype=str if dtype is None else dtype,
+            fill_value=fill,
+            serializer=zarr.codecs.VLenUTF8Codec()
+            if dtype is None
+            else zarr.codecs.BytesCodec(endian=endian),
+            compressors=[zarr.codecs.Crc32cCodec()],
+            filters=None,
+            chunk_key_encoding={"name": "default", "separator": "."},
+            dimension_names=dims,
+            attributes={"units": "1"},
+        )
+        made = array_header(Array(shape, shape, dtype, dims, {"units": "1"}, fill))
+        assert in_bytes(made) == files["zarr.json"].to_bytes()
 
 
 def test_a_damaged_chunk_is_noticed_when_it_is_read(tmp_path: Path) -> None:
