@@ -1,6 +1,6 @@
 """Compiled loops of the stationary solvers; `dense` and `sparse` hold the explanations.
 
-`wide` calls some of these kernels; no kernel here calls one of another file, whose edits Numba would not notice.
+`wide` calls some of these kernels; no kernel here calls one of another file.
 
 **Levels.** A stationary law may span thousands of decades. Unnormalised probabilities are therefore
 kept as `value * 2**(500 * level)` with an integer level; `combine` turns them into doubles at the end and
@@ -10,14 +10,12 @@ of non-negative numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from tcpdynamics.compiled import kept_on_disk
+from tcpdynamics.compiled import kept_with
 
-F = TypeVar("F", bound=Callable[..., Any])
 Array = Any  # Numba sees the element type; here it would only be noise.
 
 LEVEL_BITS = 500
@@ -28,9 +26,9 @@ _TAIL_LOW, _TAIL_HIGH = 2.0**-100, 2.0**900  # the same where flows of all sizes
 _FACTOR = 2.0**-480  # products of two factors from here on are normal doubles
 
 
-def jit(function: F, stamp: str | None = None) -> F:
-    """Compile on first call, cache on disk, release the GIL; division by zero gives inf as in NumPy."""
-    return kept_on_disk(function, stamp, nogil=True, error_model="numpy")
+#: Compiled functions release the GIL; division by zero gives inf as in NumPy.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+jit = kept_with(__file__, **OPTIONS)
 
 
 @jit

@@ -9,23 +9,22 @@ error whatever the sizes of the entries. Three to ten times slower than doubles.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tcpdynamics.compiled import stamp_of
+from tcpdynamics.compiled import kept_with
 
 from ..problems import ChainError
 from . import kernels
-from .kernels import DOWN, LEVEL_BITS, F, pop, push, settled
+from .kernels import DOWN, LEVEL_BITS, OPTIONS, pop, push, settled
 
 Vector = npt.NDArray[np.float64]
 Levels = npt.NDArray[np.int64]
 Array = Any  # Numba sees the element type; here it would only be noise.
 
-_STAMP = stamp_of([Path(kernels.__file__), Path(__file__)])
+jit = kept_with(kernels.__file__, __file__, **OPTIONS)
 
 #: Operations of one call of a kernel: some 0.2 s, so that Ctrl-C is answered.
 SLICE = 30_000_000
@@ -111,11 +110,6 @@ def as_floats(value: Vector, level: Levels) -> Vector:
     with np.errstate(over="ignore", under="ignore"):
         floats: Vector = np.ldexp(value, np.clip(level, -10, 10) * LEVEL_BITS)
     return floats
-
-
-def jit(function: F) -> F:
-    """As `kernels.jit`, compiled again when either file changes."""
-    return kernels.jit(function, _STAMP)
 
 
 # -------------------------------------------------------------------------------------------------- arithmetic

@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..markov.kernels import jit
+from tcpdynamics.compiled import kept_with
 
+from ..markov.kernels import OPTIONS
+
+jit = kept_with(__file__, **OPTIONS)
 Array = Any  # Numba sees the element type; here it would only be noise.
 
 #: Roots closer than this, relative to |z| + 1/tau, are one root (perhaps a multiple one).

@@ -16,9 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from ..markov.kernels import jit
+from tcpdynamics.compiled import kept_with
+
+from .. import results
+from ..markov.kernels import OPTIONS
 from ..results import Status
 
+jit = kept_with(__file__, results.__file__, **OPTIONS)
 Array = Any
 
 ADD, SUB, MUL, DIV, MIN, MAX, POW, EXP, LOG, STEP, SIN, COS, TANH, ATAN = range(14)

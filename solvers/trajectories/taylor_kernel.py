@@ -10,16 +10,15 @@ step control, `taylor_beyond` what floating-point numbers do not hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tcpdynamics import addressed
-from tcpdynamics.compiled import kept_on_disk, stamp_of
+from tcpdynamics.compiled import kept_with
 
+from .. import results
 from . import taylor_lanes as of
 from .taylor_beyond import any_far, length_beyond, not_back
 from .taylor_checks import check_steps, copy_values
@@ -46,8 +45,8 @@ MOST_FLIPS = 4
 #: As many steps in a row that are shorter than the rounding of time end at a pole or a jump of the equations.
 MOST_STUCK = 100
 
-_SOURCES = stamp_of([*Path(__file__).parent.glob("taylor_*.py"), Path(addressed.__file__)])
-_entry: Callable[..., Any] = partial(kept_on_disk, stamp=_SOURCES, **OPTIONS)
+_SOURCES = (addressed.__file__, results.__file__, *map(str, Path(__file__).parent.glob("taylor_*.py")))
+_entry = kept_with(*_SOURCES, **OPTIONS)
 
 
 @_entry
