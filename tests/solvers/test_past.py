@@ -325,7 +325,7 @@ def test_arrays_of_other_sizes_do_not_reach_the_kernel() -> None:
         arrays(history=past.coefficients.astype(np.float32)),
         arrays(history=np.repeat(past.coefficients, 2, axis=-1), edges=np.repeat(past.edges, 2, axis=-1)),
     ):
-        with pytest.raises(ValueError, match="do not fit|have|must be"):
+        with pytest.raises(ValueError, match=r"do not fit|have|must be"):
             bind(wrong)
 
 
