@@ -15,7 +15,7 @@ from tcpdynamics.limits import check_memory
 
 from ..equations import System, as_problem, compile_system
 from ..problems import DDE, ODE, TIME, DynamicsError, Map, MotionModel, StateValue
-from ..programs.straightline import Program, processors
+from ..programs.straightline import Program, processors, switching
 from ..results import Status, as_dataset, provenance, reason, status_variable, warn_if_most_failed
 from .leading_roots import sides
 from .rest import solves
@@ -275,8 +275,4 @@ def _jumps(program: Program, values: int, symbols: set[str]) -> list[int]:
     for i in range(len(program.ops) - 1, -1, -1):
         if i in needed:
             needed |= {j for j in (program.ops[i].a, program.ops[i].b) if j >= 0}
-    moving: set[int] = set()
-    for i, op in enumerate(program.ops):
-        if op.a in moving or op.b in moving or (op.kind == "input" and op.value in symbols):
-            moving.add(i)
-    return [i for i in sorted(needed & moving) if program.ops[i].kind == "step"]
+    return [i for i in switching(program, symbols) if i in needed and program.ops[i].kind == "step"]

@@ -10,6 +10,7 @@ step control, `taylor_beyond` what floating-point numbers do not hold.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ MOST_FLIPS = 4
 MOST_STUCK = 100
 
 _SOURCES = (addressed.__file__, results.__file__, *map(str, Path(__file__).parent.glob("taylor_*.py")))
-_entry = kept_with(*_SOURCES, **OPTIONS)
+_entry: Callable[..., Any] = kept_with(*_SOURCES, **OPTIONS)
 
 
 @_entry
