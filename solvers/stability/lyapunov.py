@@ -163,8 +163,8 @@ def _check_lengths(
 ) -> tuple[int, int, Array, Array]:
     """Count and batches, and (size,) lengths of the averages and of what runs before."""
     lags = system.lag_values() if system.delayed else np.zeros((1, system.size))
-    most = 100 if lags.any() else min(100, len(system.labels))  # without delays, the number of states
-    count, batches = whole("count", count, 1, most), whole("batches", batches, 2, 100_000)
+    directions = 100 if lags.any() else min(100, len(system.labels))  # without delays, the number of states
+    count, batches = whole("count", count, 1, directions), whole("batches", batches, 2, 100_000)
     if time is not None:
         span = np.full(system.size, real("time", time, 0, above=True))
     else:
@@ -180,12 +180,12 @@ def _check_work(
     size, n = system.size, len(system.labels)
     what = f"{count} exponents at {size:,} points"
     check_memory(what, 24.0 * size * batches * count, "give fewer points or batches")
-    each = (1 + n + count) * (system.rhs.arithmetic + n * count)
+    of_step = (1 + n + count) * (system.rhs.arithmetic + n * count)
     if own is None:
-        check_motion(what, system, duration, each)
+        check_motion(what, system, duration, of_step)
         return
     steps = np.minimum(own.likely_steps(duration), max_steps)
-    check_motion(what, system, steps, 7.0 * each)
+    check_motion(what, system, steps, 7.0 * of_step)
 
 
 def _exponents(
