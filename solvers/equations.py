@@ -36,13 +36,13 @@ from .problems.numbers import dimensions, is_float, is_symbolic, real_array
 from .problems.words import domain_text
 from .programs.straightline import (
     BLOCK,
-    SWITCHES,
     Builder,
     Program,
     _plan,
     _run_plan,
     differentiate,
     run_blocks,
+    switching,
     with_partials,
 )
 
@@ -140,10 +140,7 @@ class Equations:
     @cached_property
     def switches(self) -> tuple[int, ...]:
         """Steps of `composed` that switch on a state (Min, Max, Piecewise, ...)."""
-        depends: list[bool] = []
-        for op in self.composed.ops:
-            depends.append(op.value in self.variables or any(j >= 0 and depends[j] for j in (op.a, op.b)))
-        return tuple(i for i, op in enumerate(self.composed.ops) if op.kind in SWITCHES and depends[i])
+        return tuple(switching(self.composed, self.variables))
 
     @cached_property
     def jacobian(self) -> Program:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from numba.core.caching import FunctionCache
 
 from tcpdynamics import compiled
 
@@ -95,23 +100,47 @@ def test_an_edit_of_another_file_that_is_compiled_in_is_noticed(tmp_path: Path) 
     assert run().split() == ["42", "0"]
 
 
-def test_the_stamp_of_trajectories_covers_all_that_is_compiled_into_their_loop() -> None:
-    """Functions without a cache of their own, followed through the names that each of them reads."""
-    from tcpdynamics.solvers.trajectories import taylor_kernel
-
-    pending, files = [taylor_kernel.integrate], set()
-    reached = set()
+def _compiled_in(entry: Any) -> set[Path]:
+    """Files of all that is compiled into a function, followed through the names that each of them reads."""
+    pending, reached, files = [entry], set(), set()
     while pending:
-        compiled = pending.pop()
-        if compiled in reached:
+        part = pending.pop()
+        function = getattr(part, "py_func", getattr(part, "_defn", None))
+        if function is None or id(part) in reached:
             continue
-        reached.add(compiled)
-        function = compiled.py_func
-        files.add(Path(function.__code__.co_filename).name)
-        used = (function.__globals__.get(name) for name in function.__code__.co_names)
-        pending += [other for other in used if hasattr(other, "py_func")]
-    stamped = {path.name for path in Path(taylor_kernel.__file__).parent.glob("taylor_*.py")}
-    assert len(reached) > 20 and len(files) == 7 and files <= stamped
+        reached.add(id(part))
+        names = dict(function.__globals__) | inspect.getclosurevars(function).nonlocals
+        used = [names.get(name) for name in (*function.__code__.co_names, *function.__code__.co_freevars)]
+        modules = [value for value in used if inspect.ismodule(value) and value.__name__.startswith("tcpdynamics")]
+        files |= {Path(function.__code__.co_filename), *(Path(str(module.__file__)) for module in modules)}
+        pending += [getattr(module, name, None) for module in modules for name in function.__code__.co_names]
+        pending += used
+    return {path.resolve() for path in files}
+
+
+def _kept_on_disk(folder: str) -> dict[str, Any]:
+    """Functions of a folder's modules whose machine code is kept, by name."""
+    functions: dict[str, Any] = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        if not re.search(r"\b(kept_on_disk|kept_with|jit)\b", path.read_text()):
+            continue
+        place = path.relative_to(ROOT).with_suffix("").parts
+        module = importlib.import_module(".".join(("tcpdynamics", *place)).removesuffix(".__init__"))
+        kept = [f for f in vars(module).values() if isinstance(getattr(f, "_cache", None), FunctionCache)]
+        functions |= {f"{f.__module__}.{f.__name__}": f for f in kept}
+    return functions
+
+
+@pytest.mark.parametrize(("folder", "least"), [("solvers", 50), ("validation", 5)])
+def test_an_edit_of_any_file_that_is_compiled_in_changes_the_stamp(folder: str, least: int) -> None:
+    """Numba itself looks at the date of one file: machine code would be stale where a function of another changed."""
+    functions = _kept_on_disk(folder)
+    assert len(functions) >= least
+    for name, function in functions.items():
+        stamp = function._cache._cache_file._source_stamp
+        assert isinstance(stamp, str), f"{name} has no stamp"
+        files = set().union(*(paths for part, paths in compiled.STAMPED.items() if part in stamp))
+        assert _compiled_in(function) <= files, name
 
 
 def test_compilation_is_said_once_and_only_where_somebody_looks(

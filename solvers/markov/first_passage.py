@@ -207,7 +207,8 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
     """The same elimination on rows of numbers that neither under- nor overflow."""
     from scipy.sparse import csr_array
 
-    from .wide import absorb_wide, as_floats, eliminate_wide, wide_choice, wide_spread
+    from .elimination import Chain
+    from .wide import absorb_wide, as_floats, eliminate_wide, wide_choice, wide_spread, zeros
 
     e = entries.entrywise(chain)
     n = e.stay.shape[0]
@@ -223,29 +224,12 @@ def _numeric_passage(chain: MarkovChain, goal: tuple[int, ...]) -> tuple[NDArray
     factors = eliminate_wide(Q, 40 * MAX_DENSE**2)
     if isinstance(factors, int):
         raise ChainError(f"state {shown(chain.labels[others[factors - 1]])} is left with probability zero")
-    once, level = np.ones(shape[0]), np.zeros(shape[0], np.int64)
-    average = absorb_wide(factors, once, level)
+    average = absorb_wide(factors, zeros(shape[0])._replace(value=np.ones(shape[0])))
     stay = np.r_[0.0, e.stay[others, 0]]
-    (spread, slack, twice), levels = np.zeros((3, shape[0])), np.zeros((3, shape[0]), np.int64)
-    wide_spread(
-        Q.indptr,
-        Q.indices,
-        Q.data,
-        stay,
-        *average,
-        EPS,
-        spread,
-        levels[0],
-        slack,
-        levels[1],
-        twice,
-        levels[2],
-    )
-    squares, doubt, second = (
-        absorb_wide(factors, source, level)
-        for source, level in zip((spread, slack, twice), levels, strict=True)
-    )
-    wide_choice(*average, *squares, *doubt, *second, MOMENT_ERROR * EPS)
+    sources = tuple(zeros(shape[0]) for _ in range(3))  # of the variance, its error and the second moment
+    wide_spread(Chain(Q.indptr, Q.indices, Q.data), stay, average, EPS, *sources)
+    squares, doubt, second = (absorb_wide(factors, source) for source in sources)
+    wide_choice(average, squares, doubt, second, MOMENT_ERROR * EPS)
     mean[others, 0] = as_floats(*average)[1:]
     variance[others, 0] = as_floats(*squares)[1:]
     return mean, variance

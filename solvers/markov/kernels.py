@@ -1,6 +1,6 @@
 """Compiled loops of the stationary solvers; `dense` and `sparse` hold the explanations.
 
-`wide` calls some of these kernels; no kernel here calls one of another file, whose edits Numba would not notice.
+`elimination` and `wide` call some of these kernels; no kernel here calls one of another file.
 
 **Levels.** A stationary law may span thousands of decades. Unnormalised probabilities are therefore
 kept as `value * 2**(500 * level)` with an integer level; `combine` turns them into doubles at the end and
@@ -10,14 +10,12 @@ of non-negative numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from tcpdynamics.compiled import kept_on_disk
+from tcpdynamics.compiled import kept_with
 
-F = TypeVar("F", bound=Callable[..., Any])
 Array = Any  # Numba sees the element type; here it would only be noise.
 
 LEVEL_BITS = 500
@@ -25,12 +23,12 @@ DOWN = 2.0**-LEVEL_BITS
 UP = 2.0**LEVEL_BITS
 LOW, HIGH = 2.0**-250, 2.0**250  # band of values kept beside a level
 _TAIL_LOW, _TAIL_HIGH = 2.0**-100, 2.0**900  # the same where flows of all sizes share one level
-_FACTOR = 2.0**-480  # products of two factors from here on are normal doubles
+SMALLEST_FACTOR = 2.0**-480  # products of two factors from here on are normal doubles
 
 
-def jit(function: F, stamp: str | None = None) -> F:
-    """Compile on first call, cache on disk, release the GIL; division by zero gives inf as in NumPy."""
-    return kept_on_disk(function, stamp, nogil=True, error_model="numpy")
+#: Compiled functions release the GIL; division by zero gives inf as in NumPy.
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+jit = kept_with(__file__, **OPTIONS)
 
 
 @jit
@@ -46,7 +44,7 @@ def _rescaled(value: float, steps: int) -> float:
 
 
 @jit
-def _deposit(flow: Array, level: Array, j: int, value: float, at: int) -> None:
+def deposit(flow: Array, level: Array, j: int, value: float, at: int) -> None:
     """Add `value` at level `at` to flow[j]."""
     if level[j] == at:
         flow[j] += value
@@ -73,7 +71,7 @@ def settled(value: float, level: int) -> tuple[float, int]:
 
 
 @jit
-def _settle(flow: Array, level: Array, k: int, outflow: float) -> None:
+def settle(flow: Array, level: Array, k: int, outflow: float) -> None:
     """Turn the flow into state k into its probability flow / outflow, with the value inside the band."""
     if outflow < DOWN:
         outflow *= UP
@@ -162,11 +160,11 @@ def gth_back(A: Array, flow: Array, level: Array) -> None:
     flow[0] = 1.0
     for k in range(n):
         if k > 0:
-            _settle(flow, level, k, A[k, k])
+            settle(flow, level, k, A[k, k])
         if flow[k] > 0.0:
             for j in range(k + 1, n):
                 if A[k, j] > 0.0:
-                    _deposit(flow, level, j, flow[k] * A[k, j], level[k])
+                    deposit(flow, level, j, flow[k] * A[k, j], level[k])
 
 
 @jit
@@ -179,8 +177,8 @@ def too_small(A: Array) -> int:
     count = 0
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
-            count += (A[i, j] > 0.0) & (A[i, j] < _FACTOR)
-        count -= (A[i, i] > 0.0) & (A[i, i] < _FACTOR)
+            count += (A[i, j] > 0.0) & (A[i, j] < SMALLEST_FACTOR)
+        count -= (A[i, i] > 0.0) & (A[i, i] < SMALLEST_FACTOR)
     return count
 
 
@@ -506,169 +504,14 @@ def band_solve(band: Array, below: int, flow: Array, level: Array) -> int:
     flow[0] = 1.0
     for k in range(n):
         if k > 0:
-            _settle(flow, level, k, band[k, below])
+            settle(flow, level, k, band[k, below])
         for j in range(k + 1, min(n, k + above + 1)):
             weight = band[k, j - k + below]
             if weight > 0.0:
-                _deposit(flow, level, j, flow[k] * weight, level[k])
+                deposit(flow, level, j, flow[k] * weight, level[k])
     count = 0
     for k in range(n):
         for q in range(band.shape[1]):
-            count += (band[k, q] > 0.0) & (band[k, q] < _FACTOR)
-        count -= (band[k, below] > 0.0) & (band[k, below] < _FACTOR)
+            count += (band[k, q] > 0.0) & (band[k, q] < SMALLEST_FACTOR)
+        count -= (band[k, below] > 0.0) & (band[k, below] < SMALLEST_FACTOR)
     return -2 if count else -1
-
-
-# ------------------------------------------------------------------------------------ sparse: any other chain
-
-
-@jit
-def push(heap: Array, size: int, key: int) -> int:
-    """Put a key on a max-heap; returns the new size."""
-    child = size
-    while child > 0:
-        parent = (child - 1) >> 1
-        if heap[parent] >= key:
-            break
-        heap[child] = heap[parent]
-        child = parent
-    heap[child] = key
-    return size + 1
-
-
-@jit
-def pop(heap: Array, size: int) -> int:
-    """Take the largest key, heap[0], off a heap of `size` > 0 keys; returns the new size."""
-    size -= 1
-    key = heap[size]
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] > heap[child]:
-            child += 1
-        if heap[child] <= key:
-            break
-        heap[parent] = heap[child]
-        parent = child
-    heap[parent] = key
-    return size
-
-
-@jit
-def eliminate_rows(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    start: int,
-    stop: int,
-    used: int,
-    pool_state: Array,
-    pool_value: Array,
-    bounds: Array,
-    outflow: Array,
-    row: Array,
-    mark: Array,
-    heap: Array,
-    lower: Array,
-    rest: Array,
-) -> tuple[int, int, int]:
-    """GTH row by row, from state `start` down; returns (status, state reached, pool entries used).
-
-    Row k first follows its transitions to higher states, highest first, through their finished rows. The pool
-    then holds its flows into higher states at bounds[k, 0]:bounds[k, 1] and its normalised flows into lower
-    ones at bounds[k, 1]:bounds[k, 2]. Rows below `stop` follow only transitions to `stop` and above; their
-    other flows go to the dense matrix `rest`, the chain seen in states below `stop`.
-
-    Status 0: done; 1: the pool is full before row `state` (grow it and repeat); 2: `state` has no outflow;
-    3: rows have become so full that the states below `state` are better dense (while stop = 0).
-    """
-    crowded = 0
-    for k in range(start, -1, -1):
-        pivot = max(k + 1, stop)
-        size = n_lower = 0
-        n_upper = used
-        for p in range(indptr[k], indptr[k + 1]):
-            j = indices[p]
-            if j == k or data[p] == 0.0:
-                continue
-            if mark[j] != k:
-                mark[j] = k
-                row[j] = 0.0
-                if j >= pivot:
-                    size = push(heap, size, j)
-                else:
-                    lower[n_lower] = j
-                    n_lower += 1
-            row[j] += data[p]
-        full = False
-        while size > 0:
-            m = heap[0]
-            size = pop(heap, size)
-            if n_upper >= pool_value.size:
-                full = True
-                break
-            weight = row[m]
-            pool_state[n_upper] = m
-            pool_value[n_upper] = weight
-            n_upper += 1
-            for p in range(bounds[m, 1], bounds[m, 2]):
-                j = pool_state[p]
-                if j == k:
-                    continue
-                if mark[j] != k:
-                    mark[j] = k
-                    row[j] = 0.0
-                    if j >= pivot:
-                        size = push(heap, size, j)
-                    else:
-                        lower[n_lower] = j
-                        n_lower += 1
-                row[j] += weight * pool_value[p]
-        if full or (k >= stop and n_upper + n_lower > pool_value.size):
-            mark[mark == k] = -1  # the row will be formed anew
-            return 1, k, used
-        bounds[k, 0] = used
-        bounds[k, 1] = n_upper
-        used = n_upper
-        if k < stop:
-            for q in range(n_lower):
-                rest[k, lower[q]] = row[lower[q]]
-        elif k > 0:
-            total = 0.0
-            for q in range(n_lower):
-                total += row[lower[q]]
-            if not total > 0.0:
-                return 2, k, used
-            outflow[k] = total
-            for q in range(n_lower):
-                pool_state[n_upper + q] = lower[q]
-                pool_value[n_upper + q] = row[lower[q]] / total
-            used = n_upper + n_lower
-        bounds[k, 2] = used
-        crowded = crowded + 1 if 5 * n_lower > k else 0
-        if stop == 0 and crowded > 16 and k > 64:
-            return 3, k, used
-    return 0, 0, used
-
-
-@jit
-def rows_back(
-    pool_state: Array, pool_value: Array, bounds: Array, outflow: Array, stop: int, flow: Array, level: Array
-) -> bool:
-    """Probabilities relative to state 0 from the rows of `eliminate_rows`, given those below `stop` > 0.
-
-    Returns whether no product, there or here, was too small for doubles.
-    """
-    count = 0
-    for p in range(bounds[0, 2]):  # row 0 was the last to be stored
-        count += (pool_value[p] > 0.0) & (pool_value[p] < _FACTOR)
-    if count:
-        return False
-    for k in range(flow.size):
-        if k >= stop:
-            _settle(flow, level, k, outflow[k])
-        for p in range(bounds[k, 0], bounds[k, 1]):
-            _deposit(flow, level, pool_state[p], flow[k] * pool_value[p], level[k])
-    return True

@@ -36,6 +36,8 @@ BAND = 1000
 LEAST = 2.0**-700
 #: Smallest flow from the tail into the head that is used, relative to the probability of the last head state.
 SMALLEST_FLOW = 2.0**-480
+#: More operations than any elimination takes.
+ALL_AT_ONCE = 2**62
 
 
 def stationary_sparse(
@@ -216,44 +218,33 @@ def _banded(csr: Any, below: int, above: int) -> Solved | None:
 
 def _by_rows(csr: Any, memory: int) -> Solved | None:
     """State reduction with fill-in; the last states, once they are densely connected, by the dense solver."""
-    from .kernels import eliminate_rows, rows_back
+    from .elimination import Chain, check_fill_in, empty_rows, rows_back
+    from .elimination import eliminate as eliminate_rows
 
     n = csr.shape[0]
-    pool_state, pool_value = np.empty(2 * csr.nnz, np.int32), np.empty(2 * csr.nnz)
-    bounds, outflow = np.zeros((n, 3), np.int64), np.empty(n)
-    row, mark = np.empty(n), np.full(n, -1, np.int64)
-    heap, lower = np.empty(n, np.int64), np.empty(n, np.int64)
-    state, stop, used, rest = n - 1, 0, 0, np.zeros((1, 1))
-    work = bounds, outflow, row, mark, heap, lower
-    arrays = csr.indptr, csr.indices, csr.data
+    rows, room = empty_rows(n, 2 * csr.nnz, False)
+    chain, dense = Chain(csr.indptr, csr.indices, csr.data), np.zeros((0, 0))
+    state, used = n - 1, 0
     while True:
-        status, state, used = eliminate_rows(*arrays, state, stop, used, pool_state, pool_value, *work, rest)
+        status, state, used = eliminate_rows(chain, rows, room, False, state, used, dense, ALL_AT_ONCE)
         if status == 0:
             break
         if status == 2:
             return None
-        if status == 3 and 16 * state**2 + 12 * pool_value.size <= memory:
-            stop, state = state, state - 1
-            rest = np.zeros((stop, stop))
-            continue
         if status == 3:
+            if 16 * state**2 + 12 * rows.value.size <= memory:
+                dense = np.zeros((state, state))
             state -= 1
             continue
-        if 24 * pool_value.size + 16 * stop**2 > memory:
-            raise ChainError(
-                f"fill-in of this chain of {n} states exceeds memory={memory} bytes: raise memory, or "
-                "number the states so that transitions stay close to the diagonal"
-            )
-        pool_state = np.concatenate([pool_state, np.empty_like(pool_state)])
-        pool_value = np.concatenate([pool_value, np.empty_like(pool_value)])
-    stop = max(stop, 1)
+        check_fill_in(n, 24 * rows.value.size + 16 * dense.size, memory)
+        rows = rows.doubled()
+    stop = max(len(dense), 1)
     flow, level = np.zeros(n), np.zeros(n, np.int64)
-    solved = eliminate(rest)
+    solved = eliminate(dense if dense.size else np.zeros((1, 1)))
     if solved is None:
         return None
     flow[:stop], level[:stop] = solved
-    kept = rows_back(pool_state, pool_value, bounds, outflow, stop, flow, level)
-    return (flow, level) if kept else None
+    return (flow, level) if rows_back(rows, stop, flow, level) else None
 
 
 def _fill_reducing_order(csr: Any) -> Levels:

@@ -230,6 +230,14 @@ class Unfolded(Builder):
         return None if isinstance(value, float) and value not in (0.0, 1.0) else value
 
 
+def switching(program: Program, names: Iterable[str]) -> list[int]:
+    """Steps that switch (Min, Max, Piecewise, ...) and depend on some of these inputs."""
+    inputs, depends = frozenset(names), list[bool]()
+    for op in program.ops:
+        depends.append(op.value in inputs if op.kind == "input" else any(i >= 0 and depends[i] for i in (op.a, op.b)))
+    return [i for i, op in enumerate(program.ops) if op.kind in SWITCHES and depends[i]]
+
+
 def hold(program: Program, sides: Mapping[int, bool]) -> tuple[Builder, list[int]]:
     """A program with some switches held: Max and Min at their first operand where True, a step at 1 where True.
 

@@ -160,11 +160,11 @@ def _decoupled(stack: Array, diagonals: Array, tau: Array, count: int) -> tuple[
 
 
 def _measure(stack: Array, tau: Array, roots: Array) -> Array:
-    from .delay_roots_kernel import measure
+    from .delay_roots_kernel import Systems, measure
 
     residuals = np.empty(roots.shape)
     base, past = _complex(stack[:, 0]), _complex(stack[:, 1:])
-    measure(base, past, np.ascontiguousarray(tau, float), np.ascontiguousarray(roots), residuals)
+    measure(Systems(base, past, np.ascontiguousarray(tau, float), False), np.ascontiguousarray(roots), residuals)
     return residuals
 
 
@@ -178,7 +178,7 @@ def certified(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, 
     A point first tries its predecessor's roots; where those do not pass the count, eigenvalues of the generator on 8,
     16, 32, ... nodes follow (more where many roots are wanted).
     """
-    from .delay_roots_kernel import sweep
+    from .delay_roots_kernel import Roots, Systems, sweep
 
     m, n = base.shape[:2]
     real = not (base.imag.any() or past.imag.any())
@@ -192,12 +192,13 @@ def certified(base: Array, past: Array, tau: Array, count: int) -> tuple[Array, 
     ladder = [8 + (3 * count) // (2 * n)]
     while 2 * n * ladder[-1] < _LARGEST:
         ladder.append(2 * ladder[-1])
-    a, b, lags = _complex(base), _complex(past), np.ascontiguousarray(tau, float)
+    systems = Systems(_complex(base), _complex(past), np.ascontiguousarray(tau, float), real)
+    out = Roots(roots, residuals, settled)
     at, burst, last = 0, 1, -100
     while at < m:
         fewer = level[at] >= 3
         end = at + 1 if fewer else m
-        at = sweep(at, end, a, b, lags, real, count, fewer, TOLERANCE, seeds, roots, residuals, settled)
+        at = sweep(at, end, systems, count, fewer, TOLERANCE, seeds, out)
         if at >= end:
             continue
         if level[at] == len(ladder):

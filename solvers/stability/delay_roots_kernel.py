@@ -9,12 +9,15 @@ principal value of the determinant's argument the true one.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..markov.kernels import jit
+from tcpdynamics.compiled import kept_with
 
+from ..markov.kernels import OPTIONS
+
+jit = kept_with(__file__, **OPTIONS)
 Array = Any  # Numba sees the element type; here it would only be noise.
 
 #: Roots closer than this, relative to |z| + 1/tau, are one root (perhaps a multiple one).
@@ -23,6 +26,35 @@ _SAME = 1e-7
 _NARROW = 1e-7
 #: Steps along one line; each costs n^3 operations.
 _WALK = 200_000
+
+
+class Systems(NamedTuple):
+    """Matrices A_0 (points, n, n) and A_k (points, K, n, n), delays (points, K), whether all are real."""
+
+    base: Array
+    past: Array
+    tau: Array
+    real: bool
+
+
+class Roots(NamedTuple):
+    """Roots and residuals (points, room), NaN-filled; how many each point has."""
+
+    value: Array
+    residual: Array
+    count: Array
+
+
+class Delta(NamedTuple):
+    """Delta of one point: matrices, delays, norms of the matrices, the longest delay, and three matrices of room."""
+
+    base: Array
+    past: Array
+    tau: Array
+    norms: Array
+    longest: float
+    real: bool
+    work: Array
 
 
 @jit
@@ -42,8 +74,28 @@ def _norm(a: Array) -> float:
 
 
 @jit
-def _fill(z: complex, base: Array, past: Array, tau: Array, norms: Array, m: Array, slope: Array) -> float:
-    """m = Delta(z), slope = Delta'(z); returns |z| + ||A_0|| + sum ||A_k|| |e^(-z tau_k)|."""
+def _delta(systems: Systems, p: int, norms: Array, work: Array) -> Delta:
+    """Delta of point p; `norms` (1 + K,) is written."""
+    norms[0] = _norm(systems.base[p])
+    longest = 0.0
+    for k in range(systems.tau.shape[1]):
+        norms[k + 1] = _norm(systems.past[p, k])
+        if norms[k + 1] > 0.0:
+            longest = max(longest, systems.tau[p, k])
+    return Delta(systems.base[p], systems.past[p], systems.tau[p], norms, longest, systems.real, work)
+
+
+@jit
+def _room(systems: Systems) -> tuple[Array, Array]:
+    """Room for the norms of a point's matrices, and for three matrices."""
+    n = systems.base.shape[1]
+    return np.empty(systems.tau.shape[1] + 1), np.empty((3, n, n), np.complex128)
+
+
+@jit
+def _fill(z: complex, d: Delta) -> float:
+    """work[0] = Delta(z), work[1] = Delta'(z); returns |z| + ||A_0|| + sum ||A_k|| |e^(-z tau_k)|."""
+    base, past, tau, norms, m, slope = d.base, d.past, d.tau, d.norms, d.work[0], d.work[1]
     n = base.shape[0]
     scale: float = abs(z) + norms[0]
     for i in range(n):
@@ -118,34 +170,32 @@ def _log_slope(inverse: Array, slope: Array) -> tuple[complex, float, float]:
 
 
 @jit
-def _polish(
-    z: complex, base: Array, past: Array, tau: Array, norms: Array, longest: float, work: Array
-) -> tuple[complex, float]:
+def _polish(z: complex, d: Delta) -> tuple[complex, float]:
     """Newton on det Delta; returns the root and 1/(||Delta^-1||_F scale), a lower bound of its backward error.
 
     At an m-fold root each step is 1/m of what it should be; two equal ratios of steps give m away.
     """
-    m, slope, inverse = work[0], work[1], work[2]
+    m, slope, inverse = d.work[0], d.work[1], d.work[2]
     last, ratio = np.inf, 0.0
     best, residual = z, np.inf
     for count in range(50):
-        scale = _fill(z, base, past, tau, norms, m, slope)
+        scale = _fill(z, d)
         if not np.isfinite(scale):
             break
         if _invert(m, inverse) == 0.0:
             return z, 0.0
         trace, _, size = _log_slope(inverse, slope)
-        here = 1.0 / (size * scale)
-        if here < residual:
-            best, residual = z, here
+        error = 1.0 / (size * scale)
+        if error < residual:
+            best, residual = z, error
         if trace == 0.0 or not np.isfinite(trace.real + trace.imag):
             break
         step = -1.0 / trace
         length = abs(step)
-        if length > 2.0 / longest:
-            step *= 2.0 / longest / length
+        if length > 2.0 / d.longest:
+            step *= 2.0 / d.longest / length
         now = length / last
-        if length <= 1e-15 * abs(z) or (here < 1e-14 and now > 0.9):
+        if length <= 1e-15 * abs(z) or (error < 1e-14 and now > 0.9):
             break
         if count > 3 and 0.3 < now < 0.97 and abs(now - ratio) < 0.02:
             step *= np.round(1.0 / (1.0 - now))
@@ -156,23 +206,21 @@ def _polish(
 
 
 @jit
-def _turn(
-    a: complex, b: complex, base: Array, past: Array, tau: Array, norms: Array, work: Array
-) -> tuple[float, complex]:
+def _turn(a: complex, b: complex, d: Delta) -> tuple[float, complex]:
     """Change of arg det Delta along the segment from a to b, and det/|det| at b; (nan, 0) where it cannot be told."""
-    m, slope, inverse = work[0], work[1], work[2]
-    n = base.shape[0]
+    m, slope, inverse = d.work[0], d.work[1], d.work[2]
+    n = d.base.shape[0]
     q = 0.99 if n < 3 else np.sin(3.0 / n)
     left = min(a.real, b.real)
     first, second = 1.0, 0.0
-    for k in range(tau.shape[0]):
-        weight = norms[k + 1] * np.exp(-left * tau[k])
-        first += weight * tau[k]
-        second += weight * tau[k] ** 2
+    for k in range(d.tau.shape[0]):
+        weight = d.norms[k + 1] * np.exp(-left * d.tau[k])
+        first += weight * d.tau[k]
+        second += weight * d.tau[k] ** 2
     length = abs(b - a)
     direction = (b - a) / length
     done = turned = 0.0
-    _fill(a, base, past, tau, norms, m, slope)
+    _fill(a, d)
     phase = _invert(m, inverse)
     for _ in range(_WALK):
         if phase == 0.0:
@@ -185,7 +233,7 @@ def _turn(
             break
         done = done + h
         z = b if done >= length else a + done * direction
-        _fill(z, base, past, tau, norms, m, slope)
+        _fill(z, d)
         new = _invert(m, inverse)
         turned += np.angle(new * np.conj(phase))
         phase = new
@@ -193,38 +241,36 @@ def _turn(
 
 
 @jit
-def _count_right(
-    line: float, base: Array, past: Array, tau: Array, norms: Array, real: bool, work: Array
-) -> int:
+def _count_right(line: float, d: Delta) -> int:
     """Roots with real part > line, each as often as it is multiple; -1 where it cannot be told.
 
     Beyond |z| = radius, Delta = z (I - M/z) with ||M/z|| < 1: no root, and the argument's rest is known.
     """
-    n = base.shape[0]
-    radius = norms[0]
-    for k in range(tau.shape[0]):
-        radius += norms[k + 1] * np.exp(-line * tau[k])
+    n = d.base.shape[0]
+    radius = d.norms[0]
+    for k in range(d.tau.shape[0]):
+        radius += d.norms[k + 1] * np.exp(-line * d.tau[k])
     top = max(radius * max(2.0, n / 2.5), abs(line), 1e-300)
     if not np.isfinite(top):
         return -1
-    bottom = 0.0 if real else -top
-    turned, phase = _turn(complex(line, bottom), complex(line, top), base, past, tau, norms, work)
+    bottom = 0.0 if d.real else -top
+    turned, phase = _turn(complex(line, bottom), complex(line, top), d)
     if np.isnan(turned):
         return -1
-    turned += _rest(complex(line, top), phase, n)
-    if real:
+    turned += _to_infinity(complex(line, top), phase, n)
+    if d.real:
         count = n / 2.0 - turned / np.pi
     else:
         low = complex(line, bottom)
-        _fill(low, base, past, tau, norms, work[0], work[1])
-        turned -= _rest(low, _invert(work[0], work[2]), n)
+        _fill(low, d)
+        turned -= _to_infinity(low, _invert(d.work[0], d.work[2]), n)
         count = n / 2.0 - turned / (2.0 * np.pi)
-    whole = round(count)
-    return whole if abs(count - whole) < 0.1 else -1
+    nearest = round(count)
+    return nearest if abs(count - nearest) < 0.1 else -1
 
 
 @jit
-def _rest(z: complex, phase: complex, n: int) -> float:
+def _to_infinity(z: complex, phase: complex, n: int) -> float:
     """Change of arg det Delta from z straight up (or down) to infinity."""
     angle = np.angle(z)
     beyond = np.angle(phase * np.exp(-1j * n * angle))
@@ -233,14 +279,12 @@ def _rest(z: complex, phase: complex, n: int) -> float:
 
 
 @jit
-def _multiplicity(
-    z: complex, half: float, base: Array, past: Array, tau: Array, norms: Array, work: Array
-) -> int:
+def _multiplicity(z: complex, half: float, d: Delta) -> int:
     """Roots inside a square around z."""
     a, b = complex(-half, -half), complex(half, -half)
     total = 0.0
     for _ in range(4):
-        turned, _p = _turn(z + a, z + b, base, past, tau, norms, work)
+        turned, _p = _turn(z + a, z + b, d)
         total += turned
         a, b = b, b * 1j
     if np.isnan(total):
@@ -271,19 +315,17 @@ def _insert(z: complex, residual: float, count: int, roots: Array, residuals: Ar
 
 
 @jit
-def _collect(
-    seeds: Array, count: int, base: Array, past: Array, tau: Array, norms: Array, longest: float, real: bool,
-    tolerance: float, roots: Array, residuals: Array, work: Array,
-) -> int:  # fmt: skip
+def _collect(seeds: Array, count: int, d: Delta, tolerance: float, roots: Array, residuals: Array) -> int:
     """Polish the seeds and add what is new to the roots."""
+    real = d.real
     for s in range(seeds.shape[0]):
         z = seeds[s]
         if not np.isfinite(z.real) or (real and z.imag < 0.0):
             continue
-        z, residual = _polish(z, base, past, tau, norms, longest, work)
-        near = _SAME * (abs(z) + 1.0 / longest)
+        z, residual = _polish(z, d)
+        near = _SAME * (abs(z) + 1.0 / d.longest)
         if real and z.imag != 0.0 and abs(z.imag) <= near:
-            y, other = _polish(complex(z.real, 0.0), base, past, tau, norms, longest, work)
+            y, other = _polish(complex(z.real, 0.0), d)
             if other <= max(10.0 * residual, 1e-15) and abs(y - z) <= near:
                 z, residual = y, other
         if not residual <= tolerance:
@@ -325,10 +367,7 @@ def _line(roots: Array, count: int, want: int, longest: float) -> tuple[int, flo
 
 
 @jit
-def _expand(
-    upto: int, count: int, base: Array, past: Array, tau: Array, norms: Array, longest: float, near: float,
-    roots: Array, residuals: Array, work: Array,
-) -> int:  # fmt: skip
+def _expand(upto: int, count: int, d: Delta, near: float, roots: Array, residuals: Array) -> int:
     """Repeat multiple roots as often as they occur, if that explains the count; returns the number, or -1.
 
     Roots in a square of half-width near (|z| + 1/tau) count as one: it must be small, or a neighbour that was not
@@ -337,8 +376,8 @@ def _expand(
     times = np.ones(upto, np.int64)
     total = 0
     for i in range(upto):
-        half = near * (abs(roots[i]) + 1.0 / longest)
-        times[i] = _multiplicity(roots[i], half, base, past, tau, norms, work)
+        half = near * (abs(roots[i]) + 1.0 / d.longest)
+        times[i] = _multiplicity(roots[i], half, d)
         if times[i] < 1:
             return -1
         total += times[i]
@@ -357,100 +396,53 @@ def _expand(
 
 @jit
 def sweep(
-    begin: int, end: int, base: Array, past: Array, tau: Array, real: bool, want: int, fewer: bool,
-    tolerance: float, seeds: Array, roots: Array, residuals: Array, counts: Array,
-) -> int:  # fmt: skip
+    begin: int, end: int, systems: Systems, want: int, fewer: bool, tolerance: float, seeds: Array, out: Roots
+) -> int:
     """Certain roots of points begin..end-1 from their seeds and their predecessor's roots.
 
     Returns the first point that could not be certified, or `end`. With `fewer`, a point may end with fewer roots than
-    wanted where those are certified to a line left of the last. roots, residuals : (points, room), NaN-filled.
+    wanted where those are certified to a line left of the last.
     """
-    n, lags = base.shape[1], tau.shape[1]
-    room = roots.shape[1]
-    work = np.empty((3, n, n), np.complex128)
-    norms = np.empty(lags + 1)
+    norms, work = _room(systems)
     for p in range(begin, end):
-        norms[0] = _norm(base[p])
-        longest = 0.0
-        for k in range(lags):
-            norms[k + 1] = _norm(past[p, k])
-            if norms[k + 1] > 0.0:
-                longest = max(longest, tau[p, k])
-        own, own_residuals = roots[p], residuals[p]
-        count = _collect(
-            seeds[p], 0, base[p], past[p], tau[p], norms, longest, real, tolerance, own, own_residuals, work
-        )
-        if p > 0 and counts[p - 1] > 0:
-            count = _collect(
-                roots[p - 1], count, base[p], past[p], tau[p], norms, longest, real, tolerance,
-                own, own_residuals, work,
-            )  # fmt: skip
+        d = _delta(systems, p, norms, work)
+        roots, residuals = out.value[p], out.residual[p]
+        count = _collect(seeds[p], 0, d, tolerance, roots, residuals)
+        if p > 0 and out.count[p - 1] > 0:
+            count = _collect(out.value[p - 1], count, d, tolerance, roots, residuals)
         needed = min(want, count) if fewer else want
         done = 0
         if count >= needed and needed > 0:
-            upto, line = _line(own, count, needed, longest)
+            upto, line = _line(roots, count, needed, d.longest)
             right = -1
             if np.isfinite(line):
-                right = _count_right(line, base[p], past[p], tau[p], norms, real, work)
+                right = _count_right(line, d)
             if right == upto:
                 done = count
             elif right > upto > 0:
                 for near in (3.0 * _SAME, 100.0 * _SAME):
                     if done <= 0:
-                        done = _expand(
-                            upto,
-                            right,
-                            base[p],
-                            past[p],
-                            tau[p],
-                            norms,
-                            longest,
-                            near,
-                            own,
-                            own_residuals,
-                            work,
-                        )
+                        done = _expand(upto, right, d, near, roots, residuals)
+        for i in range(max(done, 0), roots.size):
+            roots[i], residuals[i] = complex(np.nan, np.nan), np.nan
         if done <= 0:
-            for i in range(room):
-                own[i], own_residuals[i] = complex(np.nan, np.nan), np.nan
             return p
-        for i in range(done, room):
-            own[i], own_residuals[i] = complex(np.nan, np.nan), np.nan
-        counts[p] = done
+        out.count[p] = done
     return end
 
 
 @jit
-def count_right(line: Array, base: Array, past: Array, tau: Array, real: bool) -> Array:
-    """Roots right of a line at each point (-1 where it cannot be told)."""
-    n, lags = base.shape[1], tau.shape[1]
-    work = np.empty((3, n, n), np.complex128)
-    norms = np.empty(lags + 1)
-    out = np.empty(base.shape[0], np.int64)
-    for p in range(base.shape[0]):
-        norms[0] = _norm(base[p])
-        for k in range(lags):
-            norms[k + 1] = _norm(past[p, k])
-        out[p] = _count_right(line[p], base[p], past[p], tau[p], norms, real, work)
-    return out
-
-
-@jit
-def measure(base: Array, past: Array, tau: Array, roots: Array, residuals: Array) -> None:
+def measure(systems: Systems, roots: Array, residuals: Array) -> None:
     """residuals[p, i] = 1/(||Delta^-1||_F scale) at roots[p, i], the relative backward error up to a factor sqrt(n)."""
-    n, lags = base.shape[1], tau.shape[1]
-    work = np.empty((3, n, n), np.complex128)
-    norms = np.empty(lags + 1)
-    for p in range(base.shape[0]):
-        norms[0] = _norm(base[p])
-        for k in range(lags):
-            norms[k + 1] = _norm(past[p, k])
+    norms, work = _room(systems)
+    for p in range(roots.shape[0]):
+        d = _delta(systems, p, norms, work)
         for i in range(roots.shape[1]):
             z = roots[p, i]
             if not np.isfinite(z.real):
                 residuals[p, i] = np.nan
                 continue
-            scale = _fill(z, base[p], past[p], tau[p], norms, work[0], work[1])
+            scale = _fill(z, d)
             if _invert(work[0], work[2]) == 0.0:
                 residuals[p, i] = 0.0
             else:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from tcpdynamics.limits import check_memory, check_work
 
 from ..equations import System
-from .pieces import pieces
 from .rest import TIMES, at_rest_jacobian, at_rest_rate, rests
-from .surface_search import on_surfaces
+from .switches.pieces import pieces
+from .switches.surfaces import on_surfaces
 
 Array = NDArray[np.float64]
 

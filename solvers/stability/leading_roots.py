@@ -13,8 +13,8 @@ from tcpdynamics.limits import check_memory, check_work
 from ..equations import System
 from ..problems import DynamicsError, Map
 from .delay_roots import in_chunks, rightmost_first, rightmost_roots
-from .switched_verdict import growth, judge
-from .switches import Sides, on_switches
+from .switches.sides import Sides, on_switches
+from .switches.verdict import growth, judge
 
 Array = NDArray[Any]
 
@@ -99,7 +99,7 @@ def leading_roots(
     """Roots that decide over stability, most dangerous first.
 
     Those of the linearisation; for a point on a switch one number, the growth of small deviations in the long run or
-    what shares its sign (see `switched_verdict`), NaN and not certain where that is not known.
+    what shares its sign (see `switches.verdict`), NaN and not certain where that is not known.
 
     Parameters
     ----------

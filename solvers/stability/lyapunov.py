@@ -15,7 +15,7 @@ from tcpdynamics.limits import check_memory
 
 from ..equations import System, as_problem, compile_system
 from ..problems import DDE, ODE, TIME, DynamicsError, Map, MotionModel, StateValue
-from ..programs.straightline import Program, processors
+from ..programs.straightline import Program, processors, switching
 from ..results import Status, as_dataset, provenance, reason, status_variable, warn_if_most_failed
 from .leading_roots import sides
 from .rest import solves
@@ -163,8 +163,8 @@ def _check_lengths(
 ) -> tuple[int, int, Array, Array]:
     """Count and batches, and (size,) lengths of the averages and of what runs before."""
     lags = system.lag_values() if system.delayed else np.zeros((1, system.size))
-    most = 100 if lags.any() else min(100, len(system.labels))  # without delays, the number of states
-    count, batches = whole("count", count, 1, most), whole("batches", batches, 2, 100_000)
+    directions = 100 if lags.any() else min(100, len(system.labels))  # without delays, the number of states
+    count, batches = whole("count", count, 1, directions), whole("batches", batches, 2, 100_000)
     if time is not None:
         span = np.full(system.size, real("time", time, 0, above=True))
     else:
@@ -180,12 +180,12 @@ def _check_work(
     size, n = system.size, len(system.labels)
     what = f"{count} exponents at {size:,} points"
     check_memory(what, 24.0 * size * batches * count, "give fewer points or batches")
-    each = (1 + n + count) * (system.rhs.arithmetic + n * count)
+    of_step = (1 + n + count) * (system.rhs.arithmetic + n * count)
     if own is None:
-        check_motion(what, system, duration, each)
+        check_motion(what, system, duration, of_step)
         return
     steps = np.minimum(own.likely_steps(duration), max_steps)
-    check_motion(what, system, steps, 7.0 * each)
+    check_motion(what, system, steps, 7.0 * of_step)
 
 
 def _exponents(
@@ -199,9 +199,9 @@ def _exponents(
     max_steps: int,
 ) -> tuple[Array, NDArray[np.uint8]]:
     """(size, batches, count) sums of logarithms, and statuses."""
-    from . import lyapunov_kernel
+    from .lyapunov_kernel import Orbits, Span, exponents
 
-    run: Callable[..., None] = lyapunov_kernel.exponents
+    run: Callable[..., None] = exponents
     equations, size, n = system.equations, system.size, len(system.labels)
     first = np.random.default_rng(seed).standard_normal((count, n))
     rhs = _tape(system, equations.tangent, (*system.labels, *system.delayed, TIME), n)
@@ -218,14 +218,14 @@ def _exponents(
     start = system.start_values()
     lags = system.lag_values() if system.delayed else np.empty((0, system.size))
     halt = np.zeros(1, np.uint8)
+    orbits = Orbits(of, lags, start, first)
+    span = Span(float(transient), float(batch), rtol, max_steps, halt)
     parts = min(size, 8 * processors())
     bounds = np.linspace(0, size, parts + 1).astype(int)
 
     def share(i: int) -> None:
-        run(
-            isinstance(system.problem, Map), *rhs, *delayed_of, of, lags, start, first, float(transient), float(batch),
-            sums, status, rtol, max_steps, int(bounds[i]), int(bounds[i + 1]), halt,
-        )  # fmt: skip
+        is_map = isinstance(system.problem, Map)
+        run(is_map, rhs, delayed_of, orbits, span, sums, status, int(bounds[i]), int(bounds[i + 1]))
 
     with ThreadPoolExecutor(processors()) as pool:
         try:
@@ -236,15 +236,15 @@ def _exponents(
     return sums, status.astype(np.uint8)
 
 
-def _tape(system: System, program: Program, symbols: tuple[str, ...], values: int) -> tuple[Any, ...]:
+def _tape(system: System, program: Program, symbols: tuple[str, ...], values: int) -> Any:
     """A program as the kernel reads it; symbols that it does not use get a slot of their own.
 
     The first `values` of its outputs are the equations, the others their derivatives.
     """
-    from .lyapunov_kernel import KINDS
+    from .lyapunov_kernel import KINDS, Equations
 
     slots, moving = len(program.ops), set(symbols) - {TIME}
-    code, own, names = [], [], []
+    code, inputs, names = [], [], []
     constants = np.zeros(slots + len(symbols))
     put = np.arange(slots, slots + len(symbols))
     for i, op in enumerate(program.ops):
@@ -255,7 +255,7 @@ def _tape(system: System, program: Program, symbols: tuple[str, ...], values: in
         elif op.value in symbols:
             put[symbols.index(op.value)] = i
         else:
-            own.append(i)
+            inputs.append(i)
             names.append(op.value)
     size = system.size
     params = np.empty((len(names), size))
@@ -263,7 +263,7 @@ def _tape(system: System, program: Program, symbols: tuple[str, ...], values: in
         row[:] = system.grid.values[name]
     tape = np.array(code, dtype=np.int64).reshape(-1, 4)
     take, jumps = np.array(program.outputs, np.int64), np.array(_jumps(program, values, moving), np.int64)
-    return tape, constants, np.array(own, np.int64), params, put, take, jumps
+    return Equations(tape, constants, np.array(inputs, np.int64), params, put, take, jumps)
 
 
 def _jumps(program: Program, values: int, symbols: set[str]) -> list[int]:
@@ -275,8 +275,4 @@ def _jumps(program: Program, values: int, symbols: set[str]) -> list[int]:
     for i in range(len(program.ops) - 1, -1, -1):
         if i in needed:
             needed |= {j for j in (program.ops[i].a, program.ops[i].b) if j >= 0}
-    moving: set[int] = set()
-    for i, op in enumerate(program.ops):
-        if op.a in moving or op.b in moving or (op.kind == "input" and op.value in symbols):
-            moving.add(i)
-    return [i for i in sorted(needed & moving) if program.ops[i].kind == "step"]
+    return [i for i in switching(program, symbols) if i in needed and program.ops[i].kind == "step"]

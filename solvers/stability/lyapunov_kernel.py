@@ -12,13 +12,17 @@ slopes, so that with delays the order is 4 and the step is the same throughout.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..markov.kernels import jit
+from tcpdynamics.compiled import kept_with
+
+from .. import results
+from ..markov.kernels import OPTIONS
 from ..results import Status
 
+jit = kept_with(__file__, results.__file__, **OPTIONS)
 Array = Any
 
 ADD, SUB, MUL, DIV, MIN, MAX, POW, EXP, LOG, STEP, SIN, COS, TANH, ATAN = range(14)
@@ -56,6 +60,70 @@ Q = np.array(
 )  # fmt: skip
 
 
+class Equations(NamedTuple):
+    """Right-hand side or outputs, each with its partial derivatives.
+
+    Attributes
+    ----------
+    code : (operations, 4) array
+    constants : (slots,) where every slot stands before the parameters are put in
+    inputs, params : (P,) slots and (P, size) values of the parameters
+    put : slots of states, delayed symbols and time; take : slots of values, then of partial derivatives
+    jumps : slots of switches in the equations
+    """
+
+    code: Array
+    constants: Array
+    inputs: Array
+    params: Array
+    put: Array
+    take: Array
+    jumps: Array
+
+
+class Tape(NamedTuple):
+    """Equations at one point, with the values `v` of all slots."""
+
+    code: Array
+    v: Array
+    put: Array
+    take: Array
+    jumps: Array
+
+
+class Orbits(NamedTuple):
+    """What begins at each point.
+
+    Attributes
+    ----------
+    of : (K,) state that a delayed symbol looks back at, or -1 - output; lags : (K, size)
+    start : (n, size); first : (k, n) deviations to begin with
+    """
+
+    of: Array
+    lags: Array
+    start: Array
+    first: Array
+
+
+class Span(NamedTuple):
+    """How long orbits run (time, or steps of a map), and how; `halt` (1,) is not zero where all is to stop."""
+
+    transient: float
+    batch: float
+    rtol: float
+    most: int
+    halt: Array
+
+
+@jit
+def _at_point(equations: Equations, point: int) -> Tape:
+    v = equations.constants.copy()
+    for p in range(equations.inputs.size):
+        v[equations.inputs[p]] = equations.params[p, point]
+    return Tape(equations.code, v, equations.put, equations.take, equations.jumps)
+
+
 @jit
 def _run_tape(code: Array, v: Array) -> None:
     for i in range(code.shape[0]):
@@ -91,17 +159,15 @@ def _run_tape(code: Array, v: Array) -> None:
 
 
 @jit
-def _slope(
-    code: Array, v: Array, put: Array, take: Array, x: Array, past: Array, t: float, f: Array, jacobian: Array
-) -> None:
+def _slope(tape: Tape, x: Array, past: Array, t: float, f: Array, jacobian: Array) -> None:
     """Right-hand side f (n,) and its partial derivatives (n, n + K)."""
-    n = x.size
+    v, put, take, n = tape.v, tape.put, tape.take, x.size
     for i in range(n):
         v[put[i]] = x[i]
     for s in range(past.size):
         v[put[n + s]] = past[s]
     v[put[n + past.size]] = t
-    _run_tape(code, v)
+    _run_tape(tape.code, v)
     for i in range(n):
         f[i] = v[take[i]]
         for j in range(n + past.size):
@@ -109,15 +175,13 @@ def _slope(
 
 
 @jit
-def _observe(
-    code: Array, v: Array, put: Array, take: Array, row: int, x: Array, d: Array, t: float, into: Array
-) -> float:
+def _observe(tape: Tape, row: int, x: Array, d: Array, t: float, into: Array) -> float:
     """An output at states x, and how the deviations d (k, n) change it."""
-    n = x.size
+    v, put, take, n = tape.v, tape.put, tape.take, x.size
     for i in range(n):
         v[put[i]] = x[i]
     v[put[n]] = t
-    _run_tape(code, v)
+    _run_tape(tape.code, v)
     rows = take.size // (n + 1)
     for c in range(d.shape[0]):
         into[c] = 0.0
@@ -170,11 +234,11 @@ def _orthonormal(ring: Array, slopes: Array, logs: Array) -> None:
 
 @jit
 def _map_lane(
-    tape: Array, v: Array, put: Array, take: Array, see: Array, w: Array, see_put: Array, see_take: Array,
-    of: Array, lags: Array, x: Array, first: Array, transient: int, per_batch: int, sums: Array, halt: Array,
-) -> int:  # fmt: skip
+    rhs: Tape, outputs: Tape, of: Array, lags: Array, x: Array, first: Array, span: Span, sums: Array
+) -> int:
     """One orbit of a map; sums (batches, k) of logarithms."""
     n, k, K = x.size, first.shape[0], of.size
+    transient, per_batch = int(span.transient), int(span.batch)
     depth = 1
     for s in range(K):
         depth = max(depth, int(lags[s]) + 1)
@@ -189,7 +253,7 @@ def _map_lane(
     f, jacobian, new, logs = np.zeros(n), np.zeros((n, n + K)), np.zeros((k, n)), np.zeros(k)
     _orthonormal(ring, nothing, logs)
     for step in range(transient + per_batch * sums.shape[0]):
-        if step % _LOOK == 0 and halt[0]:
+        if step % _LOOK == 0 and span.halt[0]:
             return STEPS
         now = step % depth
         for s in range(K):
@@ -198,10 +262,8 @@ def _map_lane(
                 past[s] = states[at, of[s]]
                 deviations[s] = ring[at, :, of[s]]
             else:
-                past[s] = _observe(
-                    see, w, see_put, see_take, -1 - of[s], states[at], ring[at], float(step), deviations[s]
-                )
-        _slope(tape, v, put, take, states[now], past, float(step), f, jacobian)
+                past[s] = _observe(outputs, -1 - of[s], states[at], ring[at], float(step), deviations[s])
+        _slope(rhs, states[now], past, float(step), f, jacobian)
         _tangent(jacobian, ring[now], deviations, new)
         after = (step + 1) % depth
         for i in range(n):
@@ -218,10 +280,10 @@ def _map_lane(
 
 @jit
 def _largest(values: Array) -> float:
-    most = 0.0
+    largest = 0.0
     for value in values:
-        most = max(most, abs(value))
-    return most
+        largest = max(largest, abs(value))
+    return largest
 
 
 @jit
@@ -230,9 +292,9 @@ def _look_back(
 ) -> None:
     """States p (n,) and deviations q (k, n) some steps back: the cubic through values and slopes of two nodes."""
     nodes, k, n = V.shape
-    whole = max(math.ceil(back), 1)
-    u = whole - back
-    a, b = (step - whole) % nodes, (step - whole + 1) % nodes
+    steps = max(math.ceil(back), 1)
+    u = steps - back
+    a, b = (step - steps) % nodes, (step - steps + 1) % nodes
     a0, a1 = (1 + 2 * u) * (1 - u) ** 2, u * u * (3 - 2 * u)
     b0, b1 = h * u * (1 - u) ** 2, h * u * u * (u - 1)
     for i in range(n):
@@ -262,9 +324,9 @@ def _defect(slopes: Array, h: float, i: int, delayed: bool) -> float:
 
 
 @jit
-def _switched(v: Array, jumps: Array, side: Array) -> bool:
+def _switched(tape: Tape, side: Array) -> bool:
     """Whether a switch of the equations has changed sides since the last call."""
-    changed = False
+    v, jumps, changed = tape.v, tape.jumps, False
     for i in range(jumps.size):
         changed = changed or (side[i] >= 0 and side[i] != v[jumps[i]])
         side[i] = v[jumps[i]]
@@ -273,13 +335,12 @@ def _switched(v: Array, jumps: Array, side: Array) -> bool:
 
 @jit
 def _flow_lane(
-    tape: Array, v: Array, put: Array, take: Array, jumps: Array,
-    see: Array, w: Array, see_put: Array, see_take: Array, see_jumps: Array,
-    of: Array, lags: Array, x0: Array, first: Array, transient: float, batch: float, sums: Array, h: float,
-    rtol: float, most: int, last_try: bool, halt: Array,
+    rhs: Tape, outputs: Tape, of: Array, lags: Array, x0: Array, first: Array, span: Span, sums: Array, h: float,
+    last_try: bool,
 ) -> int:  # fmt: skip
     """One flow; without delays each step has its own length, with delays it is h (or a little less)."""
     n, k, K, batches = x0.size, first.shape[0], of.size, sums.shape[0]
+    transient, batch, rtol, most, halt = span
     longest = _largest(lags)
     delayed = longest > 0.0
     per_batch, nodes = 0, 1
@@ -302,7 +363,7 @@ def _flow_lane(
     x, d, p, q = x0.copy(), np.zeros((k, n)), np.zeros(n), np.zeros((k, n))
     past, deviations, jacobian = np.zeros(K), np.zeros((K, k)), np.zeros((n, n + K))
     reach, size, logs = np.abs(x0) + 1e-300, np.zeros(k), np.zeros(k)
-    side, see_side = np.full(jumps.size, -1.0), np.full((K, see_jumps.size), -1.0)
+    side, see_side = np.full(rhs.jumps.size, -1.0), np.full((K, outputs.jumps.size), -1.0)
     _orthonormal(V, G, logs)
     logs[:] = 0.0
     for c in range(k):
@@ -330,15 +391,13 @@ def _flow_lane(
                     past[s] = p[of[s]]
                     deviations[s] = q[:, of[s]]
                 else:
-                    past[s] = _observe(
-                        see, w, see_put, see_take, -1 - of[s], p, q, at - lags[s], deviations[s]
-                    )
-                    if stage == 0 and _switched(w, see_jumps, see_side[s]) and number >= 0:
+                    past[s] = _observe(outputs, -1 - of[s], p, q, at - lags[s], deviations[s])
+                    if stage == 0 and _switched(outputs, see_side[s]) and number >= 0:
                         return JUMPED
-            _slope(tape, v, put, take, x, past, at, kx[stage], jacobian)
+            _slope(rhs, x, past, at, kx[stage], jacobian)
             _tangent(jacobian, d, deviations, kv[stage])
             if stage == 0:
-                if _switched(v, jumps, side) and number >= 0:
+                if _switched(rhs, side) and number >= 0:
                     return JUMPED
                 F[now] = kx[0]
                 G[now] = kv[0]
@@ -392,54 +451,27 @@ def _flow_lane(
 
 @jit
 def exponents(
-    is_map: bool,
-    tape: Array, constants: Array, own: Array, params: Array, put: Array, take: Array, jumps: Array,
-    see: Array, see_constants: Array, see_own: Array, see_params: Array, see_put: Array, see_take: Array,
-    see_jumps: Array,
-    of: Array, lags: Array, start: Array, first: Array, transient: float, batch: float, sums: Array,
-    status: Array, rtol: float, most: int, begin: int, stop: int, halt: Array,
+    is_map: bool, rhs: Equations, outputs: Equations, orbits: Orbits, span: Span, sums: Array, status: Array,
+    begin: int, stop: int,
 ) -> None:  # fmt: skip
-    """Points begin..stop.
-
-    Parameters
-    ----------
-    tape, see : (operations, 4) right-hand side and outputs, each with its partial derivatives
-    constants : (slots,) where every slot stands before the parameters are put in
-    own, params : (P,) slots and (P, size) values of the parameters
-    put : slots of states, delayed symbols and time; take : slots of values, then of partial derivatives
-    jumps : slots of switches in the equations
-    of : (K,) state that a delayed symbol looks back at, or -1 - output; lags : (K, size)
-    start : (n, size); first : (k, n) deviations to begin with
-    transient, batch : time (steps, for a map)
-    sums : (size, batches, k), status : (size,), what is computed
-    halt : (1,) not zero where all is to stop; read while it runs
-    """
+    """Points begin..stop: `sums` (size, batches, k) and `status` (size,)."""
+    of, first = orbits.of, orbits.first
     for lane in range(begin, stop):
-        if halt[0]:
+        if span.halt[0]:
             return
-        v, w = constants.copy(), see_constants.copy()
-        for p in range(own.size):
-            v[own[p]] = params[p, lane]
-        for p in range(see_own.size):
-            w[see_own[p]] = see_params[p, lane]
-        delays, x = lags[:, lane].copy(), start[:, lane].copy()
+        tape, seen = _at_point(rhs, lane), _at_point(outputs, lane)
+        delays, x = orbits.lags[:, lane].copy(), orbits.start[:, lane].copy()
         if is_map:
-            status[lane] = _map_lane(
-                tape, v, put, take, see, w, see_put, see_take, of, delays, x, first, int(transient), int(batch),
-                sums[lane], halt,
-            )  # fmt: skip
+            status[lane] = _map_lane(tape, seen, of, delays, x, first, span, sums[lane])
             continue
-        h = batch
+        h = span.batch
         for s in range(delays.size):
             if delays[s] > 0.0:
                 h = min(h, delays[s])
         code, halved = RETRY, 0
         while code == RETRY:
             sums[lane] = 0.0
-            code = _flow_lane(
-                tape, v, put, take, jumps, see, w, see_put, see_take, see_jumps, of, delays, x, first, transient, batch,
-                sums[lane], h, rtol, most, halved >= 10, halt,
-            )  # fmt: skip
+            code = _flow_lane(tape, seen, of, delays, x, first, span, sums[lane], h, halved >= 10)
             h /= 2
             halved += 1
         status[lane] = code

@@ -24,7 +24,7 @@ from .boundary import trace as find_boundary
 from .leading_roots import linear_roots, linearisation, sides, switched
 from .operating_point import At, operating_point
 from .rest import rests
-from .switched_verdict import growth
+from .switches.verdict import growth
 
 Array = NDArray[np.float64]
 
@@ -151,7 +151,7 @@ class _Points:
 
     Attributes
     ----------
-    value : (size,) abscissa, or radius less one; on a switch what `switched_verdict.judge` puts in its place; NaN
+    value : (size,) abscissa, or radius less one; on a switch what `switches.verdict.judge` puts in its place; NaN
         where it is unknown
     error : (size,) bound of its error
     status : (size,) codes

@@ -15,7 +15,6 @@ from ..equations import System, write
 from ..problems import TIME, DynamicsError
 from ..programs.straightline import Builder, Program
 from .curves import ROUNDING, Curves, breaks, resolve, shifted_powers
-from .taylor_tape import Tape
 
 Array = NDArray[np.float64]
 
@@ -92,24 +91,6 @@ def past_polynomials(
     return _arranged(
         cells.points, cells.low, cells.high, _powers(cells.series, cells.low, cells.high), hard, longest
     )
-
-
-def check_sizes(tape: Tape, past: Past, stops: Array, order: int, size: int) -> None:
-    """What the kernel takes for granted of its arrays. Raises ValueError: a mistake of ours, not of the problem."""
-    names, pieces, terms, columns = past.coefficients.shape
-    wide = (1, size)
-    if not (
-        (names, terms) == (tape.past.size, order + 1)
-        and pieces >= 1
-        and columns in wide
-        and past.edges.shape == (pieces + 1, columns)
-        and past.levels.shape == (pieces, columns)
-        and stops.shape[1] in wide
-    ):
-        raise ValueError(
-            f"arrays of the past do not fit each other: {past.coefficients.shape}, {past.edges.shape}, "
-            f"{past.levels.shape}, stops {stops.shape}, order {order}, {size} points"
-        )
 
 
 def _program(system: System, history: Mapping[str, Any], names: tuple[str, ...]) -> Program:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import taylor_lanes as of
 from .taylor_operations import (
     ADD,
     ADDC,
@@ -91,10 +92,7 @@ def _value_beyond(kind: Any, c: Any, a: Any, b: Any, W: Any, sizes: Any, nothing
 
 
 @inner
-def _beyond_numbers(
-    code1: Any, code2: Any, T: Any, W: Any, sizes: Any, nothing: Any, inputs: Any, fixed: Any, states: Any, rhs: Any,
-    order: Any, lane: Any, stride: Any, followed: Any,
-) -> Any:  # fmt: skip
+def _beyond_numbers(lanes: Any, lane: Any) -> Any:
     """Series of one lane once more, where some values are too large for floating-point numbers: 0 if there is none.
 
     What is divided by an infinite number is zero, and stays so; so do exp(-inf), a negative power of an infinite base,
@@ -102,22 +100,14 @@ def _beyond_numbers(
     infinite number enters has no value. Terms are those of a time in units in which they are small: a function next to
     the largest number still has its series.
 
-    Parameters
-    ----------
-    W, sizes, nothing : (slots, order + 1), (slots,), (slots,) room
-    inputs : slots of parameters
-    fixed : (slots,) whether a value depends on parameters and sides of switches only
-    stride : length of the last step
-    followed : slots which must be finite
-
-    Returns
-    -------
-    float
-        How long a step may be: beyond that, terms would matter that are too small for numbers in these units.
+    Returns how long a step may be: beyond that, terms would matter that are too small for numbers in these units.
     """
+    code1, code2, T, W = of.code1(lanes), of.code2(lanes), of.T(lanes), of.W(lanes)
+    sizes, nothing, inputs, fixed = of.sizes(lanes), of.nothing(lanes), of.inputs(lanes), of.fixed(lanes)
+    states, rhs, followed, order = of.states(lanes), of.rhs(lanes), of.followed(lanes), lanes.order
     slots = T.shape[0]
     least = 2.0 ** (-900.0 / order)
-    scale = min(max(stride, least), 2.0 ** (600.0 / order))
+    scale = min(max(of.stride(lanes)[lane], least), 2.0 ** (600.0 / order))
     while scale >= least:
         for s in range(slots):
             nothing[s] = False
@@ -262,22 +252,16 @@ def _roundings_of_one(code: Any, T: Any, E: Any, lane: Any) -> None:
 
 
 @inner
-def length_beyond(
-    code0: Any, code1: Any, code2: Any, T: Any, E: Any, W: Any, sizes: Any, nothing: Any, states: Any, rhs: Any,
-    inputs: Any, fixed: Any, fading: Any, followed: Any, guards: Any, order: Any, rtol: Any, atol: Any, stride: Any,
-    lane: Any,
-) -> Any:  # fmt: skip
+def length_beyond(lanes: Any, lane: Any) -> Any:
     """The step of a lane in which some number is not finite, its series written anew; -1 where there is none."""
-    longest = _beyond_numbers(
-        code1, code2, T, W, sizes, nothing, inputs, fixed, states, rhs, order, lane, stride[lane], followed
-    )
+    longest = _beyond_numbers(lanes, lane)
     if longest == 0.0:
         return -1.0
-    h = min(longest, careful_length(T, followed, order, rtol, atol, stride[lane], lane))
+    h = min(longest, careful_length(lanes, lane))
     if h > 0.0:
-        h = not_back(fading, T, order, lane, h)
-    if guards.shape[0] and h > 0.0:
-        _roundings_of_one(code1, T, E, lane)
-        safe = length_of_guards(T, E, guards, order, rtol, atol, stride[lane], lane, h)
+        h = not_back(of.fading(lanes), of.T(lanes), lanes.order, lane, h)
+    if lanes.switches and h > 0.0:
+        _roundings_of_one(of.code1(lanes), of.T(lanes), of.E(lanes), lane)
+        safe = length_of_guards(lanes, lane, h)
         h = safe if safe > 0.0 else h
     return h

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import taylor_lanes as of
 from .taylor_operations import (
     LANES,
     ROW,
@@ -42,40 +43,6 @@ APART, SLOPE, BLUR = range(3)
 
 
 @inner
-def moving_slots(code2: Any, slots: Any, states: Any, clock: Any, delayed: Any) -> Any:
-    """(slots,) whether a value changes along a motion: of those that do not, series without terms are right."""
-    moves = np.zeros(slots, np.bool_)
-    for i in range(code2.shape[0]):
-        moves[code2[i, 1]] = True
-    for i in range(states.shape[0]):
-        moves[states[i]] = True
-    for i in range(delayed.shape[0]):
-        moves[delayed[i]] = True
-    if clock >= 0:
-        moves[clock] = True
-    return moves
-
-
-@inner
-def watched_slots(states: Any, followed: Any, guards: Any, moves: Any) -> Any:
-    """Slots whose values are compared as well: arguments of switches first, then what is followed beside states."""
-    slots, count = np.zeros(guards.shape[0] + followed.shape[0], np.int64), 0
-    for g in range(guards.shape[0]):
-        if guards[g, 1] < 0 and moves[guards[g, 0]]:
-            slots[count] = guards[g, 0]
-            count += 1
-    of_switches = count
-    for i in range(followed.shape[0]):
-        is_state = not moves[followed[i]]
-        for j in range(states.shape[0]):
-            is_state = is_state or followed[i] == states[j]
-        if not is_state:
-            slots[count] = followed[i]
-            count += 1
-    return slots[:count], of_switches
-
-
-@inner
 def copy_values(T: Any, V: Any) -> None:
     """Values of all slots, constants among them."""
     for slot in range(T.shape[0]):
@@ -92,13 +59,12 @@ def _vanishes(T: Any, slot: Any, order: Any, lane: Any) -> Any:
 
 
 @inner
-def _is_blind(
-    T: Any, states: Any, rhs: Any, watched: Any, moves: Any, clock: Any, order: Any, lane: Any
-) -> Any:  # fmt: skip
+def _is_blind(lanes: Any, lane: Any) -> Any:
     """Whether the upper half of a series that moves has no term: of a state, or of a value that is watched."""
+    T, states, rhs, watched, order = of.T(lanes), of.states(lanes), of.rhs(lanes), of.watched(lanes), lanes.order
     for i in range(states.shape[0]):
-        if moves[rhs[i]] and _vanishes(T, states[i], order, lane):
-            at_rest = clock < 0
+        if of.moves(lanes)[rhs[i]] and _vanishes(T, states[i], order, lane):
+            at_rest = lanes.clock < 0
             for j in range(states.shape[0]):
                 at_rest = at_rest and T[states[j], 1, lane] == 0.0
             return not at_rest
@@ -109,12 +75,26 @@ def _is_blind(
 
 
 @inner
-def _differences(
-    code1: Any, inside: Any, T: Any, V: Any, sides: Any, lags: Any, states: Any, rhs: Any, watched: Any, delayed: Any,
-    clock: Any, order: Any, suspect: Any, lengths: Any, rows: Any, work: Any, places: Any,
-) -> None:  # fmt: skip
+def _values_within(lanes: Any, slope: Any) -> None:
+    """All values within a step, where V holds those of the states; `slope` is the address of a row of room."""
+    V, delayed, slot = of.V(lanes), of.delayed(lanes), lanes.terms * ROW
+    series, there, at = lanes.at_T, lanes.at_V, lanes.at_rows
+    for d in range(delayed.shape[0]):
+        series_at(there + delayed[d] * ROW, slope, series + delayed[d] * slot, at, lanes.order)
+    if lanes.clock >= 0:
+        add_rows(there + lanes.clock * ROW, series + lanes.clock * slot, at)
+    if lanes.inside:
+        call_at(lanes.inside, there, lanes.at_lags)
+    else:
+        order_zero(of.code1(lanes), V, of.sides(lanes), of.lags(lanes))
+
+
+@inner
+def _differences(lanes: Any, places: Any) -> None:
     """The largest differences of slopes and of watched values at places of a step; NaN is one without end."""
-    n, slot = states.shape[0], (order + 1) * ROW
+    T, V, states, rhs, watched = of.T(lanes), of.V(lanes), of.states(lanes), of.rhs(lanes), of.watched(lanes)
+    suspect, lengths, rows, work = of.suspect(lanes), of.lengths(lanes), of.rows(lanes), of.checks(lanes)
+    n, order, slot = states.shape[0], lanes.order, lanes.terms * ROW
     at, slope, value = rows.ctypes.data, rows.ctypes.data + ROW, rows.ctypes.data + 2 * ROW
     work[:, :, :] = 0.0
     for place in range(1, places + 1):
@@ -122,15 +102,7 @@ def _differences(
             rows[0, lane] = lengths[lane] * place / places if suspect[lane] else 0.0
         for i in range(n):
             series_at(V.ctypes.data + states[i] * ROW, slope, T.ctypes.data + states[i] * slot, at, order)
-        for d in range(delayed.shape[0]):
-            series_at(V.ctypes.data + delayed[d] * ROW, slope, T.ctypes.data + delayed[d] * slot, at, order)
-        if clock >= 0:
-            for lane in range(LANES):
-                V[clock, 0, lane] = T[clock, 0, lane] + rows[0, lane]
-        if inside:
-            call_at(inside, V.ctypes.data, lags.ctypes.data)
-        else:
-            order_zero(code1, V, sides, lags)
+        _values_within(lanes, slope)
         for i in range(n + watched.shape[0]):
             s = states[i] if i < n else watched[i - n]
             series_at(value, slope, T.ctypes.data + s * slot, at, order)
@@ -142,28 +114,26 @@ def _differences(
 
 
 @inner
-def _disagrees(
-    T: Any, E: Any, states: Any, watched: Any, of_switches: Any, work: Any, length: Any, first: Any, rtol: Any,
-    atol: Any, lane: Any,
-) -> Any:  # fmt: skip
+def _disagrees(lanes: Any, lane: Any) -> Any:
     """Whether slopes or watched values differ by more than their tolerance and their rounding errors.
 
     The tolerance is relative to a state and to what its series changes by, and to the terms of a switch's argument. A
     state that is zero and whose series stays so has no size: the step is then a small share of the first one, after
     which the state is not zero any more.
     """
-    n = states.shape[0]
+    T, E, states, watched, work = of.T(lanes), of.E(lanes), of.states(lanes), of.watched(lanes), of.checks(lanes)
+    n, length, first = states.shape[0], of.lengths(lanes)[lane], of.rows(lanes)[3, lane]
     for i in range(n + watched.shape[0]):
         s = states[i] if i < n else watched[i - n]
         scale = abs(T[s, 0, lane]) + length * work[SLOPE, i, lane]
-        if n <= i < n + of_switches:
+        if n <= i < n + lanes.of_switches:
             scale = max(scale, E[s, lane])
         apart = (
             max(work[APART, i, lane] - work[BLUR, i, lane], 0.0) if work[APART, i, lane] < np.inf else np.inf
         )
         if i < n and scale == 0.0 and apart < np.inf and length <= FIRST_SHARE * first:
             continue
-        if not apart * (length if i < n else 1.0) <= AGREEMENT * (atol + rtol * scale) + FLOOR:
+        if not apart * (length if i < n else 1.0) <= AGREEMENT * (lanes.atol + lanes.rtol * scale) + FLOOR:
             return True
     return False
 
@@ -178,12 +148,11 @@ def _moves_nothing(T: Any, states: Any, length: Any, lane: Any) -> Any:
 
 
 @inner
-def _note_roundings(
-    code0: Any, code1: Any, T: Any, V: Any, R: Any, inputs: Any, states: Any, rhs: Any, watched: Any, delayed: Any,
-    clock: Any, order: Any, rows: Any, work: Any,
-) -> None:  # fmt: skip
+def _note_roundings(lanes: Any) -> None:
     """Rounding errors of the equations at the end of a step, and of the terms of the series there."""
-    n = states.shape[0]
+    T, V, R, inputs, states = of.T(lanes), of.V(lanes), of.R(lanes), of.inputs(lanes), of.states(lanes)
+    rhs, watched, delayed, clock = of.rhs(lanes), of.watched(lanes), of.delayed(lanes), lanes.clock
+    rows, work, order, n = of.rows(lanes), of.checks(lanes), lanes.order, lanes.dimension
     for lane in range(LANES):
         for i in range(inputs.shape[0]):
             R[inputs[i], lane] = abs(T[inputs[i], 0, lane])
@@ -196,8 +165,8 @@ def _note_roundings(
                 450.0 * max(1.0, abs(V[clock, 0, lane]) if clock >= 0 else 1.0) * abs(T[delayed[d], 1, lane])
             )
             R[delayed[d], lane] = _terms(T, delayed[d], order, rows[0, lane], lane, 0) + blur
-    roundings(code0, V, R)
-    roundings(code1, V, R)
+    roundings(of.code0(lanes), V, R)
+    roundings(of.code1(lanes), V, R)
     for lane in range(LANES):
         for i in range(n + watched.shape[0]):
             s = states[i] if i < n else watched[i - n]
@@ -217,39 +186,30 @@ def _terms(T: Any, slot: Any, order: Any, h: Any, lane: Any, derivative: Any) ->
 
 
 @inner
-def ends_agree(
-    code1: Any, inside: Any, T: Any, V: Any, E: Any, sides: Any, lags: Any, states: Any, rhs: Any, watched: Any,
-    of_switches: Any, moves: Any, delayed: Any, clock: Any, order: Any, rtol: Any, atol: Any, suspect: Any,
-    lengths: Any, rows: Any,
-) -> Any:  # fmt: skip
+def _ends_agree(lanes: Any) -> Any:
     """Whether slopes and watched values agree at the ends of all steps, and no last term is zero.
 
     Lanes where they do not stay `suspect`. Most steps end here, so this is one pass over rows, without roundings.
     """
+    states, rhs, watched, moves = of.states(lanes), of.rhs(lanes), of.watched(lanes), of.moves(lanes)
+    rows, suspect, lengths, order = of.rows(lanes), of.suspect(lanes), of.lengths(lanes), lanes.order
     n, slot, top = states.shape[0], (order + 1) * ROW, order * ROW
-    series, there = T.ctypes.data, V.ctypes.data
-    floor, share, at = AGREEMENT * atol + FLOOR, AGREEMENT * rtol, rows.ctypes.data
+    series, there, at = lanes.at_T, lanes.at_V, lanes.at_rows
+    floor, share = AGREEMENT * lanes.atol + FLOOR, AGREEMENT * lanes.rtol
     count, one, value, slopes = at + ROW, at + 2 * ROW, at + 3 * ROW, at + 4 * ROW
     for lane in range(LANES):
         rows[0, lane] = lengths[lane] if suspect[lane] else 0.0
         rows[1, lane], rows[2, lane] = 0.0, 1.0
     for i in range(n):
         series_at(there + states[i] * ROW, slopes + i * ROW, series + states[i] * slot, at, order)
-    for d in range(delayed.shape[0]):
-        series_at(there + delayed[d] * ROW, value, series + delayed[d] * slot, at, order)
-    if clock >= 0:
-        add_rows(there + clock * ROW, series + clock * slot, at)
-    if inside:
-        call_at(inside, there, lags.ctypes.data)
-    else:
-        order_zero(code1, V, sides, lags)
+    _values_within(lanes, value)
     for i in range(n):
         s, slope = series + states[i] * slot, slopes + i * ROW
         last = s + top if moves[rhs[i]] else one
         count_apart(count, there + rhs[i] * ROW, slope, at, s, slope, at, last, floor, share)
     for i in range(watched.shape[0]):
         s, mine = series + watched[i] * slot, there + watched[i] * ROW
-        size = E.ctypes.data + watched[i] * ROW if i < of_switches else s
+        size = lanes.at_E + watched[i] * ROW if i < lanes.of_switches else s
         series_at(value, slopes, s, at, order)
         count_apart(count, mine, value, one, size, slopes, at, s + top, floor, share)
     again = False
@@ -260,25 +220,12 @@ def ends_agree(
 
 
 @inner
-def check_steps(
-    code0: Any, code1: Any, inside: Any, T: Any, V: Any, E: Any, R: Any, sides: Any, lags: Any, inputs: Any,
-    states: Any, rhs: Any, watched: Any, of_switches: Any, moves: Any, delayed: Any, clock: Any, order: Any, rtol: Any,
-    atol: Any, suspect: Any, lengths: Any, rows: Any, work: Any,
-) -> None:  # fmt: skip
-    """Halve steps until the slopes of their series, and the values that are watched, are the equations'.
-
-    Parameters
-    ----------
-    V : (slots, 1, LANES) room for values within the step; those of constants are there
-    R : (slots, LANES) room for rounding errors
-    suspect (LANES,), lengths (LANES,) : which lanes are checked, and their steps, shortened here
-    rows (5 + states, LANES), work (3, states + watched, LANES) : room
-    """
-    if ends_agree(
-        code1, inside, T, V, E, sides, lags, states, rhs, watched, of_switches, moves, delayed, clock, order, rtol,
-        atol, suspect, lengths, rows,
-    ):  # fmt: skip
+def check_steps(lanes: Any) -> None:
+    """Halve steps until the slopes of their series, and the values that are watched, are the equations'."""
+    if _ends_agree(lanes):
         return
+    T, states, watched, order = of.T(lanes), of.states(lanes), of.watched(lanes), lanes.order
+    suspect, lengths, rows, work = of.suspect(lanes), of.lengths(lanes), of.rows(lanes), of.checks(lanes)
     places = 1
     for lane in range(LANES):
         rows[3, lane] = lengths[lane]
@@ -287,37 +234,20 @@ def check_steps(
             blank = blank or T[states[i], order, lane] == 0.0
         for i in range(watched.shape[0]):
             blank = blank or T[watched[i], order, lane] == 0.0
-        if blank and suspect[lane] and _is_blind(T, states, rhs, watched, moves, clock, order, lane):
+        if blank and suspect[lane] and _is_blind(lanes, lane):
             places = PLACES
     for halving in range(MOST_HALVINGS):
-        _differences(
-            code1, inside, T, V, sides, lags, states, rhs, watched, delayed, clock, order, suspect, lengths, rows,
-            work, places,
-        )  # fmt: skip
+        _differences(lanes, places)
         for blurred in range(2):
             wrong = False
             for lane in range(LANES):
                 if suspect[lane]:
-                    suspect[lane] = _disagrees(
-                        T,
-                        E,
-                        states,
-                        watched,
-                        of_switches,
-                        work,
-                        lengths[lane],
-                        rows[3, lane],
-                        rtol,
-                        atol,
-                        lane,
-                    )
+                    suspect[lane] = _disagrees(lanes, lane)
                     wrong = wrong or suspect[lane]
             if not wrong:
                 return
             if not blurred:
-                _note_roundings(
-                    code0, code1, T, V, R, inputs, states, rhs, watched, delayed, clock, order, rows, work
-                )
+                _note_roundings(lanes)
         for lane in range(LANES):
             if suspect[lane]:
                 lengths[lane] *= 0.5

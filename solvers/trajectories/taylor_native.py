@@ -80,7 +80,7 @@ def products(tape: Tape, order: int) -> int:
     return (each * (order + 1) // 2 + len(tape.code2)) * (order + 1)
 
 
-def native_code(tape: Tape, order: int, last: int) -> tuple[int, int, int, int]:
+def native_code(tape: Tape, order: int, last: int) -> dict[str, int]:
     """Addresses of `values(T, lags)`, `inside(V, lags)`, `series(T, lags)` and `advance(T, h)`.
 
     `values` evaluates at the step's beginning, `inside` within it (0 where a function or a switch needs the kernel),
@@ -92,7 +92,8 @@ def native_code(tape: Tape, order: int, last: int) -> tuple[int, int, int, int]:
     last : highest order that is wanted of other values
     """
     codes = (tuple(map(tuple, code.tolist())) for code in (tape.code1, tape.code2))
-    return _compile(*codes, tuple(tape.states.tolist()), tuple(tape.rhs.tolist()), order, last)
+    addresses = _compile(*codes, tuple(tape.states.tolist()), tuple(tape.rhs.tolist()), order, last)
+    return dict(zip(("values", "inside", "series", "advance"), addresses, strict=True))
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba import types
 
 from ..results import Status
+from . import taylor_lanes as of
 from .taylor_operations import LANES, inner, intrinsic
 
 #: Status of a trajectory, see solvers.results.Status; the last two are the kernel's own names of reasons there.
@@ -57,17 +58,18 @@ def _log2_of_sum(x: Any, y: Any) -> Any:
 
 
 @inner
-def careful_length(T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride: Any, lane: Any) -> Any:
+def careful_length(lanes: Any, lane: Any) -> Any:
     """The same step for one lane, in logarithms, where the last step says little of this one; -1: not finite.
 
     A state at zero changes by its first terms that are not zero; a state that stays at zero asks for nothing. A step
     that comes out far shorter than the last is sought again with what the states change by in such a step.
     """
+    T, states, order, stride = of.T(lanes), of.followed(lanes), lanes.order, of.stride(lanes)[lane]
     for i in range(states.shape[0]):
         for k in range(order + 1):
             if not abs(T[states[i], k, lane]) < np.inf:
                 return -1.0
-    floor = math.log2(atol) if atol > 0.0 else -np.inf
+    floor = math.log2(lanes.atol) if lanes.atol > 0.0 else -np.inf
     while True:
         length = 1023.0  # log2
         reach = math.log2(stride) if stride > 0.0 else -np.inf
@@ -77,7 +79,7 @@ def careful_length(T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride
             for k in range(1, order + 1):
                 if T[s, k, lane] != 0.0 and (k == 1 or size == -np.inf):
                     size = _log2_of_sum(size, math.log2(abs(T[s, k, lane])) + k * reach)
-            bound = _log2_of_sum(floor, math.log2(rtol) + size)
+            bound = _log2_of_sum(floor, math.log2(lanes.rtol) + size)
             for k in (order - 1, order):
                 if T[s, k, lane] != 0.0:
                     length = min(length, (bound - math.log2(abs(T[s, k, lane]))) / k)
@@ -88,21 +90,20 @@ def careful_length(T: Any, states: Any, order: Any, rtol: Any, atol: Any, stride
 
 
 @inner
-def length_of_guards(
-    T: Any, E: Any, guards: Any, order: Any, rtol: Any, atol: Any, stride: Any, lane: Any, h: Any
-) -> Any:  # fmt: skip
+def length_of_guards(lanes: Any, lane: Any, h: Any) -> Any:
     """The step `h`, or a shorter one in which each argument of a switch is the polynomial that is searched for zeros.
 
     The tolerance is relative to the terms that the argument is made of, and to what it changes by in such a step.
     """
-    reach = min(stride, h)
+    T, E, guards, order = of.T(lanes), of.E(lanes), of.guards(lanes), lanes.order
+    reach = min(of.stride(lanes)[lane], h)
     while True:
         last, before = 1e-300, 1e-300
         for g in range(guards.shape[0]):
             if guards[g, 1] >= 0:
                 continue  # of a root: its zero is where the motion ends
             s = guards[g, 0]
-            scale = 1.0 / (atol + rtol * (E[s, lane] + reach * abs(T[s, 1, lane])) + 1e-280)
+            scale = 1.0 / (lanes.atol + lanes.rtol * (E[s, lane] + reach * abs(T[s, 1, lane])) + 1e-280)
             x, y = abs(T[s, order, lane]) * scale, abs(T[s, order - 1, lane]) * scale
             if not x + y < 1e300:
                 return -1.0
@@ -130,11 +131,8 @@ def reason_of_end(T: Any, states: Any, stride: Any, lane: Any) -> Any:
 
 
 @inner
-def step_lengths(
-    T: Any, E: Any, states: Any, guards: Any, running: Any, order: Any, rtol: Any, atol: Any, stride: Any,
-    last: Any, before: Any, total: Any, h: Any
-) -> None:  # fmt: skip
-    """Steps at which the last two terms of every state are below its tolerance; -1 where a number is not finite.
+def step_lengths(lanes: Any) -> None:
+    """Steps at which the last two terms of what is followed are below its tolerance; -1 where a number is not finite.
 
     The same holds for arguments of switches, relative to the terms that they are made of: a zero of their polynomials
     is one of the arguments.
@@ -144,6 +142,9 @@ def step_lengths(
 
     One per cent of accuracy is enough, so that the library's exp and log are not called.
     """
+    T, states, running, stride = of.T(lanes), of.followed(lanes), of.running(lanes), of.stride(lanes)
+    last, before, total = of.last_term(lanes), of.term_before(lanes), of.total_terms(lanes)
+    order, rtol, atol, h = lanes.order, lanes.rtol, lanes.atol, of.lengths(lanes)
     for lane in range(LANES):
         last[lane], before[lane], total[lane] = 1e-300, 1e-300, 0.0
     for i in range(states.shape[0]):
@@ -160,6 +161,6 @@ def step_lengths(
         if total[lane] < 1e300:
             h[lane] = _exp2(-max(_log2(last[lane]) / order, _log2(before[lane]) / (order - 1)))
         if running[lane] and not h[lane] >= 0.25 * stride[lane]:
-            h[lane] = careful_length(T, states, order, rtol, atol, stride[lane], lane)
-        if running[lane] and guards.shape[0] and h[lane] > 0.0:
-            h[lane] = length_of_guards(T, E, guards, order, rtol, atol, stride[lane], lane, h[lane])
+            h[lane] = careful_length(lanes, lane)
+        if running[lane] and lanes.switches and h[lane] > 0.0:
+            h[lane] = length_of_guards(lanes, lane, h[lane])

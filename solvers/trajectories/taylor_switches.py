@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import taylor_lanes as of
 from .taylor_operations import (
     ADD,
     ATAN,
@@ -145,15 +146,13 @@ def roundings(code: Any, T: Any, E: Any) -> None:
 
 
 @inner
-def next_switch(
-    T: Any, E: Any, guards: Any, sides: Any, near: Any, flipped: Any, flips: Any, now_t: Any, order: Any,
-    lane: Any, h: Any, binomial: Any, work: Any, stack: Any,
-) -> Any:  # fmt: skip
+def next_switch(lanes: Any, lane: Any, h: Any) -> Any:
     """When the first switch changes its side within h, and which: (time, guard), or (h, -1).
 
-    near : (switches, LANES) arguments smaller than this may be rounding errors; kept as long as the motion stays there
-    flipped, flips : (switches, LANES) when each changed its side last, and how often at that moment
+    An argument smaller than `near` may be a rounding error; that is kept as long as the motion stays there.
     """
+    T, E, guards, sides, near = of.T(lanes), of.E(lanes), of.guards(lanes), of.sides(lanes), of.near(lanes)
+    flipped, flips, order, work = of.flipped(lanes), of.flips(lanes), lanes.order, of.work(lanes)
     when, which = h, -1
     urgent, fewest = -1, 0
     for g in range(guards.shape[0]):
@@ -161,17 +160,17 @@ def next_switch(
         if sides[g, lane] == 0:
             continue  # a whole power
         now = sign * T[slot, 0, lane]
-        rest, power = 0.0, 1.0
+        change, power = 0.0, 1.0
         for k in range(1, order + 1):
             power *= when
-            rest += abs(T[slot, k, lane]) * power
+            change += abs(T[slot, k, lane]) * power
         fresh = ROUNDING * E[slot, lane]
         if not abs(now) <= near[g, lane] or fresh > near[g, lane]:
             near[g, lane] = fresh
-        if now > rest:
+        if now > change:
             continue  # far from the switch
         first, back = 0, now < -near[g, lane]  # on the wrong side: something else has jumped
-        just = flipped[g, lane] == now_t
+        just = flipped[g, lane] == of.now(lanes)[lane]
         if abs(now) <= near[g, lane]:
             first = _leaving(T, slot, order, lane, when, near[g, lane])
             if first == 0:
@@ -184,8 +183,8 @@ def next_switch(
                 urgent, fewest = g, times
         elif urgent < 0:
             # A zero at the present is divided out: that the side has changed is known.
-            _bernstein(T, slot, first, order, lane, when, sign, binomial, work)
-            at = _first_negative(work, stack, order - first)
+            _bernstein(T, slot, first, order, lane, when, sign, of.binomial(lanes), work)
+            at = _first_negative(work, of.stack(lanes), order - first)
             if at < 1.0:
                 when, which = _newton_to_zero(T, slot, order, lane, at * when, when), g
     return (when, which) if urgent < 0 else (0.0, urgent)

@@ -24,7 +24,7 @@ from ..programs.straightline import Builder, processors
 from ..results import Status, as_dataset, provenance, reason, status_variable
 from .by_scipy import METHODS, follow, is_stiff
 from .forcing import stops
-from .history import check_sizes, past_polynomials
+from .history import past_polynomials
 from .maps import Iteration
 
 Array = NDArray[np.float64]
@@ -443,6 +443,7 @@ def _by_taylor(task: _Task) -> Array:
     """Returns where each trajectory that failed ended: (states, slopes, time, last step; size)."""
     from . import taylor_steps
     from .taylor_kernel import integrate
+    from .taylor_lanes import bind, equations, with_room
     from .taylor_operations import LANES
     from .taylor_tape import write_tape
 
@@ -451,9 +452,9 @@ def _by_taylor(task: _Task) -> Array:
     order = _order(task.rtol, bool(system.delayed))
     size = system.size
     # Terms of the highest order of other values than states are wanted only where something reads them.
-    whole = bool(len(system.problem.outputs) or tape.past.size or tape.guards.size)
-    final_order = order if whole else order - 1
-    code = (0, 0, 0, 0)
+    all_orders = bool(len(system.problem.outputs) or tape.past.size or tape.guards.size)
+    final_order = order if all_orders else order - 1
+    code: dict[str, int] = {}
     if size >= NATIVE_FROM:
         from .taylor_native import MAX_PRODUCTS, native_code, products
 
@@ -465,14 +466,20 @@ def _by_taylor(task: _Task) -> Array:
     all_lags = system.lag_values() if system.delayed else np.empty((0, size))
     past = past_polynomials(system, tape.past_names, beginning, all_lags, order)
     halts = stops(system, ticks[-1], order, task.rtol, task.max_step) if tape.clock >= 0 else np.empty((0, 1))
-    check_sizes(tape, past, halts, order, size)
-    varying = (past.coefficients, past.edges, past.levels, halts, params, beginning, all_lags)
+    varying = {
+        "history": past.coefficients, "edges": past.edges, "ends_in": past.levels, "stops": halts, "params": params,
+        "start": beginning, "all_lags": all_lags,
+    }  # fmt: skip
     taken, ends = np.zeros(size, np.int64), np.zeros((2 * len(system.labels) + 2, size))
     stop = np.zeros(1, np.int64)
     codes = np.zeros(size, np.int64)
     # What is steeper than the states that it is made of sets the steps too.
     own_series = tape.recorded[len(system.labels) :][_from_series(system)]
     followed = np.unique(np.concatenate([tape.states, tape.past, own_series]))
+    shared = equations(tape, followed, order) | code | {
+        "times": np.ascontiguousarray(ticks), "stop": stop, "order": order, "final_order": final_order,
+        "rtol": 0.1 * task.rtol, "atol": 0.1 * task.atol, "max_steps": task.max_steps, "max_step": task.max_step,
+    }  # fmt: skip
 
     def run(points: Any, capacity: int) -> None:
         local = slice(None) if points is None else points
@@ -480,19 +487,17 @@ def _by_taylor(task: _Task) -> Array:
         out = values if points is None else np.empty((values.shape[0], many, ticks.size))
         reason, count = np.zeros(many, np.int64), np.zeros(many, np.int64)
         end = np.zeros((ends.shape[0], many))
-        own = [np.ascontiguousarray(x[..., local] if x.shape[-1] == size else x) for x in varying]
+        columns = {k: np.ascontiguousarray(x[..., local] if x.shape[-1] == size else x) for k, x in varying.items()}
+        results = {"out": out, "status": reason, "taken": count, "end": end}
+        pieces = 1 << (max(capacity, past.levels.shape[0]) - 1).bit_length()
+        lanes = bind(shared | columns | results | {"capacity": pieces})
         workers = min(processors(), max(1, many // LANES))
         shares = 1 if workers == 1 else max(1, many // SHARE)  # small enough that no processor waits for long
         bounds = np.linspace(0, many, max(shares, workers) + 1).astype(int)
 
         def share(low: int, high: int) -> None:
-            integrate(
-                tape.code0, tape.code1, tape.code2, tape.slots, tape.states, tape.rhs, tape.recorded, tape.inputs,
-                followed,
-                tape.clock, tape.guards, tape.delayed, tape.ages, tape.past, *own, ticks, 0.0, out, reason, count,
-                low, high, order, 0.1 * task.rtol, 0.1 * task.atol, task.max_steps, task.max_step, capacity,
-                final_order, *code, stop, end,
-            )  # fmt: skip
+            record, _room = with_room(lanes, low, high)
+            integrate(record)
 
         if not integrate.signatures:
             share(0, 0)  # compiled here, where Ctrl-C is heard

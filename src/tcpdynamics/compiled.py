@@ -72,9 +72,26 @@ def _cached(function: Any, options: dict[str, Any]) -> Any:
         config.CACHE_DIR = chosen
 
 
+def kept_with(*files: str, **options: Any) -> Callable[[_F], _F]:
+    """`kept_on_disk` for functions that are made of these source files, of `__file__` and of those that it calls."""
+    stamp = stamp_of(map(Path, files))
+
+    def keep(function: _F) -> _F:
+        return kept_on_disk(function, stamp, **options)
+
+    return keep
+
+
+#: The files of each stamp.
+STAMPED: dict[str, frozenset[Path]] = {}
+
+
 def stamp_of(files: Iterable[Path]) -> str:
     """A hash of source files, in the order of their names."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(files))).hexdigest()
+    files = sorted(files)
+    stamp = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    STAMPED[stamp] = frozenset(path.resolve() for path in files)
+    return stamp
 
 
 @functools.cache

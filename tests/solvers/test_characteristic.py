@@ -243,16 +243,16 @@ def test_a_close_neighbour_is_not_a_second_occurrence() -> None:
     base = np.diag([-0.5, -0.66])[None] + 1e-3 * np.array([[[0.0, 1.0], [-1.0, 0.0]]])
     past = np.array([[[[0.1, 0.02], [-0.03, 0.1]]]])
     whole = rightmost_roots(base, past, np.ones((1, 1)), 2)[0][0]
-    from tcpdynamics.solvers.stability.delay_roots_kernel import sweep
+    from tcpdynamics.solvers.stability.delay_roots_kernel import Roots, Systems, sweep
 
     nan = complex(np.nan, np.nan)
-    roots, residuals, found = np.full((1, 8), nan), np.full((1, 8), np.nan), np.zeros(1, np.int64)
+    out = Roots(np.full((1, 8), nan), np.full((1, 8), np.nan), np.zeros(1, np.int64))
     seeds = np.array([[whole[1]]])
-    begin = (base + 0j, past + 0j, np.ones((1, 1)))
-    assert sweep(0, 1, *begin, True, 1, False, TOLERANCE, seeds, roots, residuals, found) == 0  # refused
+    systems = Systems(base + 0j, past + 0j, np.ones((1, 1)), True)
+    assert sweep(0, 1, systems, 1, False, TOLERANCE, seeds, out) == 0  # refused
     seeds = np.array([[whole[1], whole[0]]])
-    assert sweep(0, 1, *begin, True, 1, False, TOLERANCE, seeds, roots, residuals, found) == 1
-    assert roots[0, 0] == pytest.approx(whole[0])
+    assert sweep(0, 1, systems, 1, False, TOLERANCE, seeds, out) == 1
+    assert out.value[0, 0] == pytest.approx(whole[0])
 
 
 def test_many_roots_with_almost_equal_real_parts() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tcpdynamics.solvers import DDE, ODE, Delayed, DynamicsError, Map, eigenvalues, equilibria, failures
 from tcpdynamics.solvers.equations import compile_system
 from tcpdynamics.solvers.stability.equilibria_search import newton
-from tcpdynamics.solvers.stability.pieces import MOST, pieces
 from tcpdynamics.solvers.stability.stability_chart import stability_chart
+from tcpdynamics.solvers.stability.switches.pieces import MOST, pieces
 
 W, q, r, a, past = sympy.symbols("W q r a past")
 

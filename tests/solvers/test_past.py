@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from tcpdynamics.solvers import DDE, Delayed, DomainError, DynamicsError, tabulated, trajectory
 from tcpdynamics.solvers.equations import compile_system
-from tcpdynamics.solvers.trajectories.history import check_sizes, past_polynomials
+from tcpdynamics.solvers.trajectories.history import past_polynomials
+from tcpdynamics.solvers.trajectories.taylor_lanes import bind, equations
 from tcpdynamics.solvers.trajectories.taylor_tape import write_tape
 
 t, x, x_d, a, lag = sympy.symbols("t x x_d a lag")
@@ -309,14 +310,23 @@ def test_arrays_of_other_sizes_do_not_reach_the_kernel() -> None:
     system = compile_system(backwards(sympy.exp(t)))
     tape = write_tape(system)
     past = past_polynomials(system, tape.past_names, system.start_values(), system.lag_values(), 12)
-    check_sizes(tape, past, np.empty((0, 1)), 12, 1)
+
+    def arrays(history: Any = past.coefficients, edges: Any = past.edges, levels: Any = past.levels) -> dict[str, Any]:
+        columns = {"history": history, "edges": edges, "ends_in": levels, "stops": np.empty((0, 1))}
+        of_point = {"start": system.start_values(), "params": np.ones((len(tape.names), 1))}
+        results = {"status": np.zeros(1, np.int64)}
+        return equations(tape, tape.states, 12) | columns | of_point | results | {"capacity": 64}
+
+    bind(arrays())
     for wrong in (
-        dataclasses.replace(past, edges=past.edges[:-1]),
-        dataclasses.replace(past, levels=past.levels[:0]),
-        dataclasses.replace(past, coefficients=past.coefficients[:, :, :-1]),
+        arrays(edges=past.edges[:-1]),
+        arrays(levels=past.levels[:0]),
+        arrays(history=np.ascontiguousarray(past.coefficients[:, :, :-1])),
+        arrays(history=past.coefficients.astype(np.float32)),
+        arrays(history=np.repeat(past.coefficients, 2, axis=-1), edges=np.repeat(past.edges, 2, axis=-1)),
     ):
-        with pytest.raises(ValueError, match="do not fit"):
-            check_sizes(tape, wrong, np.empty((0, 1)), 12, 1)
+        with pytest.raises(ValueError, match=r"do not fit|have|must be"):
+            bind(wrong)
 
 
 @pytest.mark.slow

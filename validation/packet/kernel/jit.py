@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tcpdynamics import addressed
 from tcpdynamics.compiled import kept_on_disk, stamp_of
 from tcpdynamics.linked import linked
 
@@ -44,7 +45,7 @@ def _either(number_of: Any, number: int, member: Any, others: Any) -> Any:
 
 
 #: A hash of all kernel sources. Numba's cache notices an edit only in the file of the function that is cached.
-SOURCES = stamp_of(Path(__file__).parent.rglob("*.py"))
+SOURCES = stamp_of([*Path(__file__).parent.rglob("*.py"), Path(addressed.__file__)])
 
 
 def entry(function: _F) -> _F:

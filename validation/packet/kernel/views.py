@@ -6,13 +6,13 @@ call that is not inlined slow to make. `bind` writes the addresses; it must be c
 
 from __future__ import annotations
 
-import ctypes
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numba import config, from_dtype, types
 from numba.extending import intrinsic
+
+from tcpdynamics.addressed import interpreted, view
 
 from . import records as k
 
@@ -20,60 +20,9 @@ OFFSETS = {name: int(entry[1]) for name, entry in (k.WORLD.fields or {}).items()
 I8, I4, F8 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
 
 
-@lru_cache(maxsize=100_000)
-def _interpreted(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
-    """The array at an address, for the interpreted loop."""
-    size = int(np.prod(shape)) * dtype.itemsize
-    flat = np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
-    return flat.view(np.recarray) if dtype.names else flat.reshape(shape)
-
-
 def _view(name: str, dtype: Any, *dims: str | int) -> Any:
     """A function of `world` that gives the array `name` with these dimensions (a field of `world`, or a number)."""
-    if config.DISABLE_JIT:
-
-        def view(w: Any) -> Any:
-            shape = tuple(d if isinstance(d, int) else int(w[d]) for d in dims)
-            return _interpreted(int(w[f"at_{name}"]), shape, dtype)
-
-        return view
-    element = from_dtype(dtype)
-
-    # An intrinsic, for a compiled function that returns an array would have to count references.
-    def typed(context: Any, w: Any) -> Any:
-        def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-            from llvmlite import ir
-            from numba.core import cgutils
-            from numba.np.arrayobj import make_array, populate_array
-
-            word = ir.IntType(64)
-            record = builder.bitcast(args[0], ir.IntType(8).as_pointer())
-
-            def field(key: str) -> Any:
-                offset = ir.Constant(word, OFFSETS[key])
-                return builder.load(builder.bitcast(builder.gep(record, [offset]), word.as_pointer()))
-
-            shape = [ir.Constant(word, d) if isinstance(d, int) else field(d) for d in dims]
-            strides: list[Any] = []
-            step = ir.Constant(word, dtype.itemsize)
-            for size in reversed(shape):
-                strides.insert(0, step)
-                step = builder.mul(step, size)
-            array = make_array(signature.return_type)(target, builder)
-            populate_array(
-                array,
-                data=builder.inttoptr(field(f"at_{name}"), array.data.type),
-                shape=cgutils.pack_array(builder, shape),
-                strides=cgutils.pack_array(builder, strides),
-                itemsize=ir.Constant(word, dtype.itemsize),
-                meminfo=None,
-            )
-            return array._getvalue()
-
-        return types.Array(element, len(dims), "C")(w), generate
-
-    typed.__name__ = name
-    return intrinsic(typed)
+    return view(OFFSETS, name, dtype, *dims)
 
 
 def _record(name: str, dtype: Any, size: str) -> Any:
@@ -81,7 +30,7 @@ def _record(name: str, dtype: Any, size: str) -> Any:
     if config.DISABLE_JIT:
 
         def record(w: Any, index: Any) -> Any:
-            return _interpreted(int(w[f"at_{name}"]), (int(w[size]),), dtype)[index]
+            return interpreted(int(w[f"at_{name}"]), (int(w[size]),), dtype)[index]
 
         return record
     element = from_dtype(dtype)
@@ -116,7 +65,7 @@ def part_of(where: str, dtype: Any, owner: Any = k.LINK, store: str = "queue_sta
 
         def part(w: Any, line: Any, index: Any) -> Any:
             address = int(w[f"at_{store}"]) + int(line[where]) + int(index) * dtype.itemsize
-            return _interpreted(address, (1,), dtype)[0]
+            return interpreted(address, (1,), dtype)[0]
 
         return part
     element = from_dtype(dtype)

@@ -1,7 +1,7 @@
 """Points of rest on a switch (Min, Max, Abs, Heaviside, Piecewise), and how the equations go on on each side.
 
 Deviations from such a point fall into cones, one for each set of sides that the switches can take together, and in each
-cone the equations have a linearisation of their own. `switch_programs` says which points lie on a switch.
+cone the equations have a linearisation of their own. `programs` says which points lie on a switch.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..equations import System
-from ..problems import TIME, Map
-from .switch_programs import ABSOLUTE, RELATIVE, at_rest_values, signed_arguments, tied, with_slopes
+from ...equations import System
+from ...problems import TIME, Map
+from .programs import ABSOLUTE, RELATIVE, at_rest_values, signed_arguments, tied, with_slopes
 
 Array = NDArray[np.float64]
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..equations import Equations, System
-from ..programs.straightline import Program, with_partials
-from .rest import at_rest_jacobian, at_rest_rate, rests
-from .switch_programs import at_rest_values, signed_arguments
+from ...equations import Equations, System
+from ...programs.straightline import Program, with_partials
+from ..rest import at_rest_jacobian, at_rest_rate, rests
+from .programs import at_rest_values, signed_arguments
 
 Array = NDArray[np.float64]
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..equations import Equations, System
-from ..problems import TIME
-from ..programs.straightline import Builder, Op, Program, differentiate, hold, with_partials
+from ...equations import Equations, System
+from ...problems import TIME
+from ...programs.straightline import Builder, Op, Program, differentiate, hold, with_partials
 
 Array = NDArray[np.float64]
 

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .switches import Sides
+from .sides import Sides
 
 Array = NDArray[Any]
 
@@ -270,7 +270,7 @@ def _growing_direction(a: Array, cone: Array, word: tuple[int, ...], error: Arra
 
 def _growing_history(group: Sides) -> Array:
     """(m,) real root z >= 0 of a delay equation whose motion e^(z t) v stays in its cone; NaN without one."""
-    from .delay_roots import rightmost_roots
+    from ..delay_roots import rightmost_roots
 
     m, s, n = group.base.shape[:3]
     out = np.full(m, np.nan)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..equations import System
-from ..problems import TIME
-from ..programs.straightline import SWITCHES, Builder, Program, hold
+from ...equations import System
+from ...problems import TIME
+from ...programs.straightline import Program, hold, switching
+from .programs import signed_arguments
 
 Array = NDArray[np.float64]
 
@@ -40,7 +42,8 @@ def pieces(system: System, states: Array, points: NDArray[np.int64]) -> list[Sys
     >>> sorted(piece.slope(np.array([[7.0]])).item() for piece in found)
     [-6.0, 0.0, 1.0]
     """
-    equations, outputs = _switches(system, system.rhs), _switches(system, system.outputs)
+    names = {*system.labels, *system.delayed, TIME}
+    equations, outputs = switching(system.rhs, names), switching(system.outputs, names)
     count = len(equations) + len(outputs)
     if not count:
         return []
@@ -50,19 +53,6 @@ def pieces(system: System, states: Array, points: NDArray[np.int64]) -> list[Sys
         output_sides = dict(zip(outputs, sides[len(equations) :], strict=True))
         programs[_held(system.rhs, rhs_sides), _held(system.outputs, output_sides)] = None
     return [system.with_programs(rhs, of) for rhs, of in programs]
-
-
-def _switches(system: System, program: Program) -> list[int]:
-    """Steps that switch with the state (or the time)."""
-    moving: set[int] = set()
-    switches = []
-    names = {*system.labels, *system.delayed, TIME}
-    for i, op in enumerate(program.ops):
-        if op.value in names if op.kind == "input" else op.a in moving or op.b in moving:
-            moving.add(i)
-            if op.kind in SWITCHES:
-                switches.append(i)
-    return switches
 
 
 def _held(program: Program, sides: Mapping[int, bool]) -> Program:
@@ -79,31 +69,25 @@ def _combinations(
         return
     now = dict(zip(system.labels, states, strict=True)) | {TIME: 0.0}
     past = dict(zip(system.delayed, system.at_rest(states, points), strict=True))
-    rows = system.evaluate(_sides(system.rhs, equations), now | past, points)
-    more = system.evaluate(_sides(system.outputs, outputs), now, points)
-    sides = np.concatenate([rows, more]) >= 0
+    of_rates = _first_operands(system, system.rhs, equations, now | past, points)
+    sides = np.concatenate([of_rates, _first_operands(system, system.outputs, outputs, now, points)])
     patterns, often = np.unique(sides, axis=1, return_counts=True)
     common = patterns[:, np.argsort(-often, kind="stable")].T.tolist()
-    known: dict[tuple[bool, ...], None] = {tuple(row): None for row in common[: MOST // 2]}
+    patterns_tried: dict[tuple[bool, ...], None] = {tuple(row): None for row in common[: MOST // 2]}
     for flips in (1, 2):
         for row in common[: MOST // 2]:
             for changed in itertools.combinations(range(count), flips):
-                if len(known) >= MOST:
+                if len(patterns_tried) >= MOST:
                     break
-                known[tuple(side != (j in changed) for j, side in enumerate(row))] = None
-    yield from known
+                patterns_tried[tuple(side != (j in changed) for j, side in enumerate(row))] = None
+    yield from patterns_tried
 
 
-def _sides(program: Program, switches: list[int]) -> Program:
-    """>= 0 where a switch takes its first operand, or is on."""
-    builder = Builder()
-    place = builder.extend(program)
-    rows = []
-    for i in switches:
-        op = program.ops[i]
-        if op.kind == "step":
-            rows.append(place[op.a])
-        else:
-            first, second = (op.a, op.b) if op.kind == "max" else (op.b, op.a)
-            rows.append(builder.sub(place[first], place[second]))
-    return builder.build(rows)
+def _first_operands(
+    system: System, program: Program, switches: list[int], values: Mapping[str, Any], points: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """(switches, m) whether each takes its first operand, or is on."""
+    arguments = system.evaluate(signed_arguments(program, switches), values, points)
+    smaller = np.array([program.ops[i].kind == "min" for i in switches], bool)
+    arguments[smaller] *= -1
+    return np.asarray(arguments >= 0)

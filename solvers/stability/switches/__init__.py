@@ -1,0 +1,1 @@
+"""Equations with switches (Min, Max, Piecewise, ...): pieces, surfaces, sides, and the stability of rest on them."""
