@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any
@@ -54,6 +55,41 @@ def _ours(path: Path) -> set[str]:
             module = base + (node.module or "")
             found |= {f"{module}.{a.name}".replace("..", ".") for a in node.names} | {module}
     return {name.removeprefix("tcpdynamics.") for name in found if name.startswith("tcpdynamics.")}
+
+
+def _modules() -> dict[str, Path]:
+    """Files of the package by the names of their modules, a folder by its own."""
+    places = {p: ("tcpdynamics", *p.relative_to(ROOT).parts) for f in FOLDERS for p in (ROOT / f).rglob("*.py")}
+    source = ROOT / "src/tcpdynamics"
+    own = (*source.glob("*.py"), *source.glob("charts/*.py"))
+    places |= {p: ("tcpdynamics", *p.relative_to(source).parts) for p in own}
+    names = {p: ".".join(parts).removesuffix(".py").removesuffix(".__init__") for p, parts in places.items()}
+    return {name: path for path, name in names.items()}
+
+
+def _imported(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
+    """Modules that a file imports at any place: at its head, inside functions, for type checkers."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            imported |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, node.module] if node.module else base)
+            imported |= {n if (n := f"{module}.{a.name}") in modules else module for a in node.names}
+    return (imported & set(modules)) - {name}
+
+
+def test_no_modules_import_each_other() -> None:
+    """Neither at once nor later: each file can be understood after those that it imports."""
+    modules = _modules()
+    graph = {name: _imported(name, path, modules) for name, path in modules.items()}
+    assert len(graph) > 300
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"modules import each other: {' -> '.join(error.args[1])}")
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -16,7 +16,8 @@ from tcpdynamics.limits import check_memory, check_work
 
 from ..grid import SINGLE
 from ..problems import ChainError, ChainModel, DomainError, MarkovChain
-from ..programs.straightline import Program, run_blocks, solve_blocks
+from ..programs.straightline import Program, run_blocks
+from ..programs.wide_floats import solve_blocks
 from ..results import Status, as_dataset, solved
 from . import entries
 from .reduction import absorbing_solve, reduce_states

@@ -16,7 +16,8 @@ from tcpdynamics.limits import check_work
 from ..grid import make_grid
 from ..problems import BalanceModel, ChainError, DomainError, MarkovChain, RewardBalance
 from ..problems.numbers import dimensions
-from ..programs.straightline import Program, solve_blocks
+from ..programs.straightline import Program
+from ..programs.wide_floats import solve_blocks
 from ..results import Status, raise_if_failed, solved
 from .entries import Expressions, entries_of, expressions_of
 from .reduction import stationary_steps

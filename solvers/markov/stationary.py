@@ -18,7 +18,8 @@ from tcpdynamics.limits import check_memory, check_work
 from ..grid import SINGLE, Grid
 from ..problems import ChainError, ChainModel, DomainError, MarkovChain
 from ..problems.words import domain_text
-from ..programs.straightline import Program, Unfolded, differentiate_unfolded, run, solve_blocks
+from ..programs.straightline import Program, Unfolded, differentiate_unfolded, run
+from ..programs.wide_floats import solve_blocks
 from ..results import Status, solved
 from . import entries
 from .reduction import stationary_steps

@@ -439,18 +439,6 @@ def run_blocks(
         list(pool.map(lambda share: _run_plan(plan, values, share, size, out, strained), shares))
 
 
-def solve_blocks(program: Program, values: Mapping[str, Any], size: int) -> Array:
-    """(outputs, size) floats: `run_blocks`, and once more with `wide_floats` where a step left their range."""
-    out = np.empty((len(program.outputs), size))
-    strained = np.zeros(size, dtype=np.bool_)
-    run_blocks(program, values, size, out, strained)
-    if strained.any():
-        from .wide_floats import redo
-
-        redo(program, values, np.flatnonzero(strained), out)
-    return out
-
-
 def processors() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

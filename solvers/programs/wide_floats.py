@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .straightline import BLOCK, Program, run
+from .straightline import BLOCK, Program, run, run_blocks
 
 Vector = npt.NDArray[np.float64]
 
@@ -140,6 +140,16 @@ def run_extended(program: Program, values: Mapping[str, Any]) -> list[Extended]:
             constant,
             _FUNCTIONS,
         )
+
+
+def solve_blocks(program: Program, values: Mapping[str, Any], size: int) -> Vector:
+    """(outputs, size) floats: `run_blocks`, and once more with `Extended` numbers where a step left their range."""
+    out = np.empty((len(program.outputs), size))
+    strained = np.zeros(size, dtype=np.bool_)
+    run_blocks(program, values, size, out, strained)
+    if strained.any():
+        redo(program, values, np.flatnonzero(strained), out)
+    return out
 
 
 def redo(program: Program, values: Mapping[str, Any], points: npt.NDArray[np.intp], out: Vector) -> None:
