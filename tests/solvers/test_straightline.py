@@ -97,7 +97,7 @@ ELEMENTARY = [
 ]
 
 
-@pytest.mark.parametrize("function", ELEMENTARY, ids=str)
+@pytest.mark.parametrize("function", ELEMENTARY, ids=lambda function: function.__name__)
 @given(st.floats(-0.97, 0.97).filter(lambda v: abs(v) > 1e-3))
 def test_elementary_functions_agree_with_sympy_in_every_arithmetic(function: Any, at: float) -> None:
     """Values, slopes, NumPy's blocks and JAX; each is a few operations, so that a few roundings are allowed."""
