@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import field
 from typing import Any, TypeVar
 
@@ -31,8 +31,8 @@ def key(
     high: float | None = None,
     advice: str = "",
     whole: bool = False,
-    choices: tuple[str, ...] = (),
-    words: tuple[str, ...] = (),
+    choices: Collection[str] = (),
+    words: Collection[str] = (),
     counts: str = "",
     off: Any = None,
     not_of: tuple[str, ...] = (),
@@ -51,8 +51,8 @@ def key(
     low, high : float       The interval [low, high]; without `high` it is checked beside other keys.
     advice : str            What to do about a value outside of it.
     whole : bool            Whether only whole numbers count.
-    choices : tuple of str  The only words that are allowed.
-    words : tuple of str    Words that are suggested, beside others.
+    choices : words         The only ones that are allowed; a table of mechanisms, with those that it gets later.
+    words : words           Those that are suggested, beside others.
     counts : str            Unit of plain numbers, for axes.
     off :                   Another value than the default that switches it off.
     not_of : tuple of str   Senders and rule books that have no such thing.
@@ -137,7 +137,7 @@ def read_quantities(value: Any, unit: str, key: str) -> float | tuple[float, ...
     return quantity(value, unit, key)
 
 
-def one_of(key: str, value: object, words: tuple[str, ...]) -> None:
+def one_of(key: str, value: object, words: Collection[str]) -> None:
     """Refuse what is not among the words."""
     if value not in words:
         close = suggestion(value, words) if isinstance(value, str) else ""

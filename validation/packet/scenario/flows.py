@@ -57,12 +57,12 @@ class Flows:
     rules: str = key(
         "ns2", "The rule book: what ns-2.35's agents do, packet by packet; what RFC 5681, 6298, 6582 and 6675 say; or "
         'what Linux does (senders "sack" and "newreno"). `docs/senders.md` lists the differences. (`compat`, its '
-        "earlier name, is understood too.)", choices=tuple(BOOKS),
+        "earlier name, is understood too.)", choices=BOOKS,
     )  # fmt: skip
     control: str = key(
         "reno", 'Congestion control: "reno" (slow start, AIMD), "hstcp", "scalable", "westwood", "vegas", "cubic", '
         "\"dctcp\" (needs `ecn`), \"logistic\" (which measures), or the name of a rule of one's own made with "
-        "`@congestion_control`.", words=tuple(RULES), not_of=("tfrc", "mtcp"),
+        "`@congestion_control`.", words=RULES, not_of=("tfrc", "mtcp"),
     )  # fmt: skip
     parameters: tuple[float, ...] | dict[str, bool | float | str] = key(
         (), 'At most 8 numbers for the rule, its `f.p0` to `f.p7`; of a built-in rule by name, such as `{"b": 0.1}`. '

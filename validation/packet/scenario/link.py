@@ -65,7 +65,7 @@ class Link:
     )  # fmt: skip
     queue: str = key(
         "droptail", "The discipline: whom the queue refuses, and whom it sends next; docs/queues.md tells each. "
-        "(`discipline`, its earlier name, is understood too.)", choices=tuple(DISCIPLINES),
+        "(`discipline`, its earlier name, is understood too.)", choices=DISCIPLINES,
     )  # fmt: skip
     queue_parameters: dict[str, bool | float | str] = key(
         dict, 'What the discipline is set to, such as `{"min_threshold": 5}`; defaults stand in docs/queues.md.',
@@ -250,7 +250,7 @@ class Bottleneck:
         0.0, "Probability [1], in [0, 1), with which each packet is lost independently, before it meets the queue; or "
         "a model of losses, as of a `Link`. Only data passes here.", unit="1", kind="float or mapping",
     )  # fmt: skip
-    queue: str = key("droptail", "The discipline, as of a `Link`.", choices=tuple(DISCIPLINES))
+    queue: str = key("droptail", "The discipline, as of a `Link`.", choices=DISCIPLINES)
     queue_parameters: dict[str, bool | float | str] = key(
         dict, "What the discipline is set to, as of a `Link`.", kind="mapping of a name to a number",
     )  # fmt: skip
