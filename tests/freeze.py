@@ -32,6 +32,8 @@ HERE = Path(__file__).parent
 MEASURED = (r"\d{4}-\d\d-\d\d( \d\d:\d\d)?( UTC)?", r"[\d.,]+ (s|ms|us|seconds|million)\b", r"commit [0-9a-f]+")
 #: Folders and addresses in sentences.
 PLACES = r"(/tmp|/work|/root|/home)/[^\s'\"]*|0x[0-9a-f]+|\bpid \d+"
+#: Lines of standard error that a slow machine, or the first run on one, has time for.
+PROGRESS = rb" s so far$|only this first time$"
 #: Tests of refusals that need no browser.
 REFUSING = "not browser and not explorer and not kill"
 #: A file "x.EXT" that a command writes is stored with what it printed.
@@ -142,7 +144,8 @@ def commands(folder: Path) -> None:
             command = [sys.executable, "-m", "tcpdynamics", *shlex.split(line)]
             done = subprocess.run(command, cwd=place, capture_output=True, check=False, timeout=1200)
             write(folder / f"{name}.out", done.stdout)
-            errors = done.stderr.replace(place.encode(), b"")
+            printed = done.stderr.replace(place.encode(), b"").splitlines(keepends=True)
+            errors = b"".join(line for line in printed if not re.search(PROGRESS, line))
             write(folder / f"{name}.err", errors + b"\nexit code %d\n" % done.returncode)
             for path in sorted(Path(place).rglob("*")):
                 if path.is_file():
