@@ -126,11 +126,11 @@ def setting_of(ledger: Path) -> str:
 
 
 def _is_below(file: Path, folder: Path) -> bool:
-    """Whether a name stands for a file below a folder, wherever links lead."""
+    """Whether a file lies below a folder after links are resolved."""
     try:
         return file.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError):  # a link to itself, a name that no file may have
-        return True  # found missing next
+        return True  # reported as missing next
 
 
 def _outputs(folder: Path) -> list[str]:

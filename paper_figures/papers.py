@@ -1,4 +1,4 @@
-"""The papers, and what each folder of one finds by our models."""
+"""The papers and their findings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAPERS = ("sub_packet", "logistic", "t_refwa", "leap", "mtcp")
 
 
 def all_findings() -> dict[str, Finding]:
-    """What solving our models says about statements of the papers, by name, such as "logistic.eq9"; calling one solves.
+    """Findings on the papers' statements by name, such as "logistic.eq9"; calling one solves the models.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Break single operators, numbers and comparisons by chance, and see whether the tests of their part notice.
+"""Break random operators, numbers and comparisons, and count how many breaks the tests notice.
 
     python tests/drawn_mutants.py FILE ... [--count N] [--seed S] [--tests FILE ...] [--timeout SECONDS]
 
-For each file N breaks are drawn. Each is made in a copy of the source, in which the test files of the part run with
-machine code of their own; a break is noticed if one of them fails. The test files of a part are those that import the
-file's module, or one that imports it; `--tests` names others. What is printed: a line a break, then the share by file.
-A break that no test notices may change nothing: look at it before a test is written.
+N random breaks of each file are tried, each in a copy of the source with its own machine code. A break is noticed if a
+test fails. The tests are those of the file's own test file, test_NAME.py, else those of the test files that import it;
+`--tests` names others. The output has a line for each break and the count for each file. A break that no test notices
+may be equivalent to the original: check before writing a test.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 
 
 def places(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
-    """Nodes that can be broken, with how; not in annotations, nor in what only says something."""
+    """Nodes that can be broken, and how; annotations, error messages and formatted texts are left out."""
     texts = {id(n) for node in ast.walk(tree) for n in ast.walk(getattr(node, "annotation", None) or ast.Pass())}
     texts |= {id(n) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr | ast.Raise) for n in ast.walk(node)}
     for node in ast.walk(tree):
@@ -63,7 +63,7 @@ def break_at(text: str, number: int) -> tuple[str, str]:
 
 
 def tests_of(file: Path) -> list[Path]:
-    """Test files that import the file's module, or else those that import one that does."""
+    """The test file named after a file, or else the test files that import its module."""
 
     def name(path: Path) -> str:
         return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
@@ -73,11 +73,8 @@ def tests_of(file: Path) -> list[Path]:
         return [p for p in paths if module in (text := p.read_text()) or f"import {last}" in text]
 
     tests = sorted((ROOT / "tests").rglob("test_*.py"))
-    direct = importing(name(file), tests)
-    if direct:
-        return direct
-    above = [p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py") if f"import {file.stem}" in p.read_text()]
-    return sorted({t for p in above for t in importing(name(p), tests)})
+    named = [path for path in tests if path.stem == f"test_{file.stem}"]
+    return named or importing(name(file), tests)
 
 
 def is_noticed(file: Path, text: str, tests: list[Path], timeout: float) -> bool:

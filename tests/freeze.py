@@ -1,4 +1,4 @@
-"""Store what a user sees, so that a change of the inside can be held against it.
+"""Store all that a user sees, to compare it before and after a change.
 
     python tests/freeze.py FOLDER [--only PART ...]     write the parts into FOLDER
     python tests/freeze.py --compare BEFORE AFTER       list what differs; exit code 1 if something does
@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-#: What a page says of the machine that made it.
+#: Numbers and dates of a page that depend on the machine.
 MEASURED = (r"\d{4}-\d\d-\d\d( \d\d:\d\d)?( UTC)?", r"[\d.,]+ (s|ms|us|seconds|million)\b", r"commit [0-9a-f]+")
 #: Folders and addresses in sentences.
 PLACES = r"(/tmp|/work|/root|/home)/[^\s'\"]*|0x[0-9a-f]+|\bpid \d+"
@@ -36,7 +36,7 @@ PLACES = r"(/tmp|/work|/root|/home)/[^\s'\"]*|0x[0-9a-f]+|\bpid \d+"
 PROGRESS = rb" s so far$|only this first time$"
 #: Tests of refusals that need no browser.
 REFUSING = "not browser and not explorer and not kill"
-#: A file "x.EXT" that a command writes is stored with what it printed.
+#: Files "x.EXT" that a command writes are stored beside its output.
 COMMANDS = """
 --help
 --version
@@ -161,7 +161,7 @@ def ledger(folder: Path) -> None:
 
 
 def report(folder: Path) -> None:
-    """The quick page, a tag a line, but for what depends on the machine: seconds, speeds and dates."""
+    """The quick page, one tag per line, without seconds, speeds and dates."""
     from tcpdynamics.apps.report.build import build
 
     page = build(quick=True)

@@ -53,14 +53,14 @@ def keys() -> dict[str, list[dict[str, Any]]]:
     for kind, make in topologies.KINDS.items():
         meanings = _meanings(make)
         forms[f"topology {kind}"] = [
-            _key(key, {"unit": topologies.UNITS.get(key, "").replace("packets", ""), "meaning": meanings[key]})
+            _key(key, {"unit": topologies.UNITS.get(key, ""), "meaning": meanings[key]})
             for key in inspect.signature(make).parameters
         ]
     return forms
 
 
 def _key(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
-    """What a form says of a key: the first sentence of its meaning, without the unit that stands beside it."""
+    """Row of a form: the first sentence of the key's meaning, without the unit, which has its own column."""
     choices = ["true", "false"] if about.get("truth") else list(about.get("choices", ()))
     unit = about["unit"].removeprefix("1")
     words = re.sub(r"[`*]", "", about["meaning"])

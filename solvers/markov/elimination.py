@@ -64,7 +64,7 @@ class Rows(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What `eliminate` works in: a row and which of its entries are in use, states to follow, states below."""
+    """Scratch arrays of `eliminate`: a row, which of its entries are in use, states to follow, states below."""
 
     row: Array
     level: Array
@@ -217,7 +217,7 @@ def eliminate(
 
     Row k first follows its transitions to higher states, highest first, through their finished rows. Rows of states
     that have a row in the matrix `dense` follow only transitions to states above those; their other flows go to the
-    matrix, the chain seen in these states.
+    matrix, the chain restricted to these states.
 
     Status 0: done; 1: no room for row `state` (double it and repeat); 2: `state` has no outflow; 3: rows of floats have
     become so full that the states below `state` are better dense (while none is); 4: `most` operations are done, go on

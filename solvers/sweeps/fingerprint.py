@@ -1,12 +1,13 @@
 """Fingerprints: whether a function and its settings are still those that a store was begun with.
 
-A function counts with its text and its compiled code, its defaults, its attributes, the values that it captured and
-whatever its code reaches by name: globals, functions and classes, attributes of modules (also of those that it imports
-itself), and what these reach in turn. An object counts with its class and with what `copy` would copy of it. Code of
-this package, of the standard library and of installed packages counts by name and version, a decorator of theirs also
-with the values that it captured; a module of one's own that is passed as a value counts with its whole text. What
-cannot be seen: what C extensions, files, environment variables and other processes hold, and names that are looked up
-as text at run time (`getattr`, `globals()`). Another minor version of Python compiles to other code.
+The fingerprint of a function covers its text and compiled code, defaults, attributes and captured values. It also
+covers everything that the code reaches by name: globals, functions, classes, attributes of modules and imports within,
+and everything that these reach in turn. The fingerprint of an object covers its class and the state that `copy` would
+copy. Code of this package, the standard library and installed packages counts by name and version; their decorators
+also count with captured values. A module of the user's that is passed as a value counts with its whole text.
+
+Not covered: C extensions, files, environment variables, other processes, and names looked up as text at run time
+(`getattr`, `globals()`). Another minor version of Python compiles to different code, so the fingerprint differs.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def _feed(digest: Any, value: Any, source: bool, met: dict[int, tuple[int, Any]]
         put(b"record", name_of(kind), *([kind] if source else []))
         names = [field.name for field in dataclasses.fields(value)]
         put({name: getattr(value, name) for name in names}, {} if _is_installed(kind.__module__) else {
-            name: part for name, part in _kept(value, getattr(value, "__dict__", {})).items() if name not in names
+            name: part for name, part in _attributes(value, getattr(value, "__dict__", {})).items() if name not in names
         })  # fmt: skip
     elif isinstance(value, np.vectorize):
         put(b"vectorized", value.pyfunc, value.otypes, value.signature, value.excluded)
@@ -153,25 +154,25 @@ def _alone(value: Any, source: bool, met: dict[int, tuple[int, Any]]) -> str:
     return digest.hexdigest()
 
 
-#: Values that their text says.
+#: Types whose `repr` determines the value.
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented), range)
 _MAPPINGS = (dict, MappingProxyType, xr.Dataset)
 _FUNCTIONS = (type, FunctionType, BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
 
 
 def _wraps(value: Any) -> bool:
-    """Whether an object of an installed package stands for a function, as a cache of its results does."""
+    """Whether a value is an installed package's wrapper of a function, such as `functools.lru_cache`."""
     return callable(getattr(value, "__wrapped__", None)) and _is_installed(type(value).__module__)
 
 
-def _kept(value: Any, attributes: dict[str, Any]) -> dict[str, Any]:
-    """Attributes of an object, but for results that it keeps."""
+def _attributes(value: Any, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Attributes of an object except cached properties."""
     cached = functools.cached_property
     return {n: v for n, v in attributes.items() if not isinstance(getattr(type(value), n, None), cached)}
 
 
 def _state(value: Any) -> list[Any]:
-    """What `copy` would make an object again from: constructor, arguments, attributes, items."""
+    """Constructor, arguments, attributes and items from which `copy` would rebuild an object."""
     try:
         of_kind = copyreg.dispatch_table.get(type(value))
         made: Any = value.__reduce_ex__(4) if of_kind is None else of_kind(value)
@@ -181,7 +182,7 @@ def _state(value: Any) -> list[Any]:
             return [made]
         parts = [part if n < 3 or part is None else list(part) for n, part in enumerate(made)]
         if len(parts) > 2 and isinstance(parts[2], dict):
-            parts[2] = _kept(value, parts[2])
+            parts[2] = _attributes(value, parts[2])
         return parts
     except Exception as error:
         raise DynamicsError(
@@ -195,7 +196,7 @@ def _text(expression: Any) -> str:
     from sympy import srepr
 
     try:
-        return str(srepr(expression))  # with what is assumed of its symbols
+        return str(srepr(expression))  # includes the assumptions on symbols
     except (ValueError, RecursionError):
         raise DynamicsError(
             f"an expression of the sweep cannot be printed: {shown(expression)}; nest it less deep, round its numbers"
@@ -258,7 +259,7 @@ _SLOTS = (MemberDescriptorType, GetSetDescriptorType)
 
 
 def _unwrapped(member: Any) -> Any:
-    """What an entry of a class wraps."""
+    """The function or functions wrapped by an entry of a class."""
     if isinstance(member, staticmethod | classmethod):
         return member.__func__
     if isinstance(member, property):
@@ -282,7 +283,7 @@ def _is_generated(member: Any) -> bool:
 
 
 def _as_code(code: CodeType) -> Iterator[Any]:
-    """What a function does, whatever its file says by now."""
+    """Compiled code with names and constants; the file may have changed since."""
     yield from (code.co_code, code.co_names)
     for constant in code.co_consts:
         yield list(_as_code(constant)) if isinstance(constant, CodeType) else constant

@@ -1,8 +1,8 @@
-"""Headers of a store, made from what an array must be, and compared with those that are there.
+"""Headers of a store: rebuilt from the sweep's description, and compared with those on disk.
 
 The zarr package is general: headers may name codecs that run code, parts of another format, or arrays without bounds.
-A sweep writes one format, two codecs and a dozen types of numbers. Each header of a store must be the one that is
-made here, before zarr or xarray see the folder; what it says otherwise is read by nobody.
+A sweep writes one format, two codecs and a dozen types of numbers. Every header must equal the one built here before
+zarr or xarray open the folder; any other header is refused.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _CHUNK = re.compile(r"c(\.(0|[1-9]\d{0,9})){0,32}")
 
 @dataclass(frozen=True)
 class Contents:
-    """What lies in a store. Every header was compared with the one that must be there; no chunk was read.
+    """Contents of a store whose headers have been checked; no chunk was read.
 
     Attributes
     ----------
     attrs : of the group
-    sweep : what the header says of the sweep
+    sweep : the sweep's description in the header
     arrays : name -> Array, but for the table of failures
     heads : name -> the same as JSON
     inline : name -> the headers that stand in the group's own
@@ -179,7 +179,7 @@ def examine(path: Path) -> Contents:
 
 
 def array_of(file: Path, head: Any, expected: Array | None = None) -> Array:
-    """The array that a header tells of: the one expected but for its attributes, or else any in one chunk.
+    """The array described by a header: the expected one with the header's attributes, else any array in one chunk.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a store must look like: names, shapes and types of its arrays, and what its header says of the sweep."""
+"""Layout of a store: names, shapes and types of its arrays, and the description of the sweep in its header."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .blocks import MAX_STORED, Blocks
 from .fingerprint import fingerprint
 from .work import Kind, Layout
 
-#: Of stores. Format 1 had no records: nothing told a block that was changed or misplaced.
+#: Version of the store format. Format 1 had no records, so changed or misplaced blocks went unnoticed.
 FORMAT = 2
 
 #: Types of numbers that a store holds, as Zarr calls them.
@@ -33,7 +33,7 @@ _DTYPE = re.compile(r"[<|][biufc]\d{1,2}")
 #: The variables that list failed points.
 TABLE = ("failure_point", "failure_reason")
 
-#: How the names of what belongs to no point begin, but for the table: a chart's boundary.
+#: Prefix of variables without a value per point, such as a chart's boundary.
 BOUNDARY = "boundary_"
 
 #: Folder of the records, below the status, where no reader of Zarr looks for arrays.
@@ -58,7 +58,7 @@ class Array:
     shape, chunk : of the array, and of each of its chunks
     dtype : of its numbers, little-endian; None for text
     dims : names of its dimensions
-    attrs : its attributes, as JSON knows them
+    attrs : its attributes, as in JSON
     fill : what stands where nothing was written
     """
 
@@ -124,7 +124,7 @@ def storable_name(name: str) -> bool:
 
 
 def beside_points(name: str) -> bool:
-    """Whether a variable that is none of the sweep's own may stand in a store: one that belongs to no point.
+    """Whether a store may hold this further variable, one without a value per point.
 
     >>> beside_points("failure_point"), beside_points("boundary_epsilon"), beside_points("abscissa")
     (True, True, False)
@@ -133,7 +133,7 @@ def beside_points(name: str) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it."""
+    """A value converted to JSON's types."""
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -143,17 +143,17 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-# What the header says of the sweep
+# Description of the sweep in the header
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a store says about the sweep that it holds.
+    """Description of the sweep in a store's header.
 
     Attributes
     ----------
     about : mapping
-        Attributes of the result: model, version and what else the caller says.
+        Attributes of the result: model, version and those given by the caller.
     work, work_version, digest : str
         Name of the function, the version its author gave it, and the fingerprint of its text and settings.
     grid : str
@@ -209,7 +209,7 @@ def header_of(blocks: Blocks, about: Mapping[str, Any], work: str, work_version:
 
 
 def read_sweep(path: Path, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """What a store's header says of its sweep, checked to the last number.
+    """The description of the sweep in a store's header, checked completely.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def sides(values: Any) -> tuple[int, ...]:
 
 
 def kinds_of(sweep: Mapping[str, Any]) -> dict[str, Kind]:
-    """The variables that a header tells of."""
+    """The variables described in a header."""
     return {
         name: Kind(v["dtype"], tuple(v["dims"]), tuple(v["shape"]), v["attrs"])
         for name, v in sweep["variables"].items()
@@ -280,12 +280,12 @@ def kinds_of(sweep: Mapping[str, Any]) -> dict[str, Kind]:
 
 
 def layout_of(sweep: Mapping[str, Any], coords: Mapping[str, Any]) -> Layout:
-    """The layout that a header holds, with the values of the coordinates read beside it."""
+    """The layout described in a header, with the coordinates' values, which are read separately."""
     labels = {n: (tuple(c["dims"]), coords[n], c["attrs"]) for n, c in sweep["coords"].items()}
     return Layout(kinds_of(sweep), labels)
 
 
-# What a work's results may be called
+# Names of a work's results
 
 
 def check_layout(blocks: Blocks, layout: Layout) -> None:

@@ -27,7 +27,7 @@ Parameters = Callable[[], Mapping[str, str]]
 def check_same(
     path: Path, attrs: Mapping[str, Any], header: Header, parameters: Parameters
 ) -> dict[str, Any]:
-    """The sweep that `attrs`, the attributes of a store, tells of, if it is the one of `header`.
+    """The description of the sweep in a store's `attrs`, if it is the sweep of `header`.
 
     Raises
     ------

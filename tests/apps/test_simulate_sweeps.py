@@ -205,7 +205,7 @@ def test_what_one_of_a_grid_lacks_is_refused_by_its_name():
     ids=lambda settings: settings[0],
 )
 def test_a_single_value_may_need_those_of_the_grid(settings: tuple[str, ...]) -> None:
-    """What the file alone would refuse: the points are what is checked."""
+    """Only the points of the grid are checked, not the file with the single values alone."""
     table = tomllib.loads(ready_scenarios()["sub_packet"].read_text(encoding="utf-8"))
     grid, single = simulate._grid(settings)
     for setting in single:

@@ -1,4 +1,4 @@
-"""What runs the cells of a study: the packet simulator, Linux and ns-2, of which the last two have recorded runs."""
+"""Engines that run the cells of a study: the packet simulator, and Linux and ns-2, whose runs are recorded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Engine:
     name : str         In a refusal.
     run : callable     Cell, seed and longest wall time [s] -> the run.
     keys : callable    Cell and seeds -> names of the runs in a record.
-    heading : callable A run -> what a record says of the program itself.
+    heading : callable A run -> description of the program in the record.
     advice : str       How to run what is not recorded.
     """
 
@@ -42,7 +42,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Cell:
-    """One row of a study: a scenario and what runs it.
+    """One row of a study: a scenario and its engine.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Cell:
     controls : tuple of str        Linux's, of each group of flows; empty: the scenario's.
     discipline : str               Linux's queue on the bottleneck, in the words of `tc`; empty: the scenario's.
     name : str                     In a refusal; empty: the scenario's name.
-    key_words : tuple of str       What the key in a record holds of Linux; None: the controls.
+    key_words : tuple of str       Linux's part of the key in a record; None: the controls.
     """
 
     scenario: Scenario
@@ -78,7 +78,7 @@ def _run_ns2(cell: Cell, seed: int, timeout: float) -> xr.Dataset:
 
 
 def _keys_of_linux(cell: Cell, seeds: Sequence[int]) -> list[str]:
-    """Hashes of what is run."""
+    """Hashes of scenario, switches and seed."""
     scenario = cell.scenario
     keys = asdict(scenario)
     for group, flows in zip(scenario.flows, keys["flows"], strict=True):
@@ -112,7 +112,7 @@ NS2 = Engine(
 
 @lru_cache(maxsize=4)
 def stored(record: str) -> dict[str, Any]:
-    """A record: what it says of the program, and `runs`, the results of each run by its key."""
+    """A record: a description of the program, and `runs`, the results of each run by its key."""
     text = (resources.files("tcpdynamics.validation.comparisons") / record).read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(text)
     return document

@@ -23,16 +23,16 @@ from .engines import LINUX, PACKETS, Cell, Engine, stored
 class Study(Comparison, listed=False):
     """A comparison of cells: a scenario and an engine each, run with several seeds.
 
-    A new study gives `cells`, `measure` and `compare`, beside `figure` and `paragraph`; how runs are seeded, recorded
-    and taken from the record is here.
+    A new study implements `cells`, `measure`, `compare`, `figure` and `paragraph`; this base seeds the runs, records
+    them and reads the record.
 
     Attributes
     ----------
-    salt : int           Parts the seeds of a study from those of others.
+    salt : int           Makes the seeds of studies differ.
     record_name : str    The file with the recorded runs.
-    quantities : dict    What `measure` gives, with units.
+    quantities : dict    Names of the numbers that `measure` returns, with units.
     digits : int         Of a recorded number.
-    comparing : float    What `compare` takes, in seconds; weighs the progress only.
+    comparing : float    Duration of `compare` [s], for the progress.
     """
 
     effect: ClassVar[tuple[str, str, str]] = ("difference", "low", "high")
@@ -50,11 +50,11 @@ class Study(Comparison, listed=False):
 
     @abstractmethod
     def cells(self) -> dict[Any, Cell]:
-        """What is run, by label."""
+        """The cells by label."""
 
     @abstractmethod
     def measure(self, run: xr.Dataset, label: Any, cell: Cell) -> Any:
-        """What is compared, of one run of any engine: numbers in the order of `quantities`."""
+        """The numbers of one run of any engine, in the order of `quantities`."""
 
     @abstractmethod
     def compare(self, runs: Mapping[Any, Any]) -> xr.Dataset:
@@ -64,12 +64,12 @@ class Study(Comparison, listed=False):
         """Refuse more work than is allowed, before anything runs."""
 
     def run(self, live: bool = False) -> xr.Dataset:
-        """Run the simulator; run Linux (of `PacketsVsNs2`, ns-2), or take what it gave; compare.
+        """Run the simulator; run Linux (`PacketsVsNs2`: ns-2) or read its record; compare.
 
         Parameters
         ----------
         live : bool
-            Run it now; else take what it gave where it was last run.
+            Run it now; else read the record.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class Study(Comparison, listed=False):
         LinuxError, Ns2Error
             If the other program is missing, fails or takes too long.
         NoRecordError
-            If it is not to be run and there is no record of just these runs.
+            Without `live`, if these runs are not in the record.
         """
         self.check_request()
         cells = self.cells()
@@ -98,7 +98,7 @@ class Study(Comparison, listed=False):
         return result
 
     def record(self) -> dict[str, Any]:
-        """Run what is recorded, alone; what the file `record_name` is to hold of it."""
+        """Run the recorded cells only; the new content of the file `record_name`."""
         heading: dict[str, str] = {}
         runs: dict[str, Any] = {}
         with self._pool() as pool:
@@ -113,7 +113,7 @@ class Study(Comparison, listed=False):
         return heading | {"runs": dict(sorted(runs.items()))}
 
     def provenance(self, live: bool) -> dict[str, str]:
-        """Attribute that says whether Linux was run now."""
+        """Attribute of the result: whether Linux was run now."""
         kernel = "" if live else stored(self.record_name)["kernel"]
         return {"linux": "run for this comparison" if live else f"as recorded with {kernel}"}
 
@@ -132,7 +132,7 @@ class Study(Comparison, listed=False):
         return list(zip(cell.engine.keys(cell, roots), roots, strict=False))
 
     def recorded(self, cell: Cell) -> list[Any]:
-        """What the record has of each run of a cell. Raises NoRecordError."""
+        """The recorded numbers of each run of a cell. Raises NoRecordError."""
         runs, results = stored(self.record_name)["runs"], []
         for name, seed in self.named_roots(cell):
             if name not in runs:
@@ -144,17 +144,17 @@ class Study(Comparison, listed=False):
         return results
 
     def simulated(self, label: Any, cell: Cell) -> list[Any]:
-        """What is measured of the simulator's runs of a cell."""
+        """The numbers of the simulator's runs of a cell."""
         return [
             self.measure(PACKETS.run(cell, seed, self.timeout), label, cell) for seed in self.roots(PACKETS)
         ]
 
     def packed(self, measured: Any) -> Any:
-        """What a record holds of one run."""
+        """One run in the form of the record."""
         return [float(f"{x:.{self.digits}g}") for x in measured]
 
     def unpacked(self, record: Any) -> Any:
-        """One run as `measure` gives it, of what a record holds."""
+        """One recorded run in the form of `measure`."""
         return record
 
     def gathered(self, runs: list[Any]) -> Any:
@@ -175,7 +175,7 @@ class Study(Comparison, listed=False):
 
     @contextmanager
     def _pool(self) -> Iterator[ThreadPoolExecutor]:
-        """So many runs of the judge at a time; none begins after a failure."""
+        """Threads for `workers` runs of the judge; no run starts after a failure."""
         with ThreadPoolExecutor(self.workers) as pool:
             try:
                 yield pool
@@ -184,7 +184,7 @@ class Study(Comparison, listed=False):
                 raise
 
     def _jobs(self, label: Any, cell: Cell, live: bool, pool: ThreadPoolExecutor) -> Callable[[], list[Any]]:
-        """Begin a cell; what waits for its runs."""
+        """Start the runs of a cell; a function that waits for their results."""
         if cell.engine is PACKETS:
             return partial(self.simulated, label, cell)
         if not live:
@@ -199,7 +199,7 @@ class Study(Comparison, listed=False):
 
 
 def seconds(engine: Engine, live: bool) -> float:
-    """About what a run takes; weighs the progress only."""
+    """Approximate duration of a run [s], for the progress."""
     if engine is PACKETS:
         return 0.3
     return 2.0 if live else 0.002

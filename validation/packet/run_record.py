@@ -1,4 +1,4 @@
-"""What a run of the compiled loop leaves behind."""
+"""Raw result of a run of the compiled loop."""
 
 from __future__ import annotations
 

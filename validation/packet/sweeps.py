@@ -250,7 +250,7 @@ def scenario_work(
 
         base = load_table(base) if in_topology else load_scenario(base)
     elif isinstance(base, Mapping) and not in_topology:
-        # A value may be right only beside those of the grid: then each point is put together and checked by itself.
+        # A value may be valid only together with the grid's: then each point is checked as a whole.
         with contextlib.suppress(ScenarioError):
             base = parse_scenario(base)
     base = base if isinstance(base, Scenario) or not isinstance(base, Mapping) else dict(base)

@@ -20,7 +20,7 @@ TOLERANCE = 2e-13
 def observe_along(
     observe: Callable[[NDArray[np.float64]], xr.Dataset], loss: xr.DataArray, made_of: Mapping[str, object]
 ) -> xr.Dataset:
-    """What an observer counts at each loss rate, to 2e-13 of each number.
+    """Observed quantities at each loss rate, with a relative error of 2e-13.
 
     All of it are rational functions of p without a pole in (0, 1): Chebyshev series on pieces of the range follow them
     (`solvers.markov.curves`). A million rates take a second or so, whatever the number of states.

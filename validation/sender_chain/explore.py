@@ -331,7 +331,7 @@ def explore(
 
 
 def _settled(machine: Machine) -> bytes:
-    """Without losses until everything is as it stays, and on to the first instant at which something may be lost."""
+    """State after a lossless start, at the first instant at which a packet may be lost."""
     for _ in range(12 + 4 * machine.setting.window):
         machine.advance()
     for _ in range(_PATIENCE):
@@ -346,7 +346,7 @@ def _settled(machine: Machine) -> bytes:
 def _moves(
     machine: Machine, state: bytes, first: int, number_of: Callable[[bytes], int]
 ) -> Iterator[tuple[Weight, Move]]:
-    """Where each pattern of losses leads, and its weight; the first ones were followed already."""
+    """Weight and move of each loss pattern; the `first` patterns have been followed already."""
     data, acks, new, again, *_ = machine.outcome.facts.tolist()
     done = 0
     while True:

@@ -52,7 +52,7 @@ EVENT_WORDS = 15
 
 
 class Arrays(NamedTuple):
-    """The arrays that the simulator's loop runs on; `words` are those of the flow's record, `drops` what is lost."""
+    """Arrays of the simulator's loop; `words` is the flow's record as integers, `drops` the packets to drop."""
 
     world: Any
     flows: Any
@@ -69,9 +69,10 @@ class Arrays(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """How states are told apart and followed.
+    """Settings of the exploration.
 
-    Windows between two `edges` become the middle one. `patience`: most instants in a row without a packet.
+    Windows between two `edges` are merged into the middle one. `patience`: maximum number of instants in a row without
+    a packet.
     """
 
     rtt: float
@@ -82,9 +83,9 @@ class Rules(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What `branch` writes: `facts` and `windows` of the instant without losses, then a row for each pattern.
+    """Results of `branch`: `facts` and `windows` of the instant without losses, then one row for each pattern.
 
-    Of a pattern: `numbers`, how long was `waited` [s], and the words of the `node` that it leads to.
+    A row holds `numbers`, the time `waited` [s], and the words of the next node.
     """
 
     facts: Any
@@ -453,7 +454,7 @@ def branch(s: Any, rules: Any, state: Any, first: Any, out: Any) -> Any:
 
 @_entry
 def _lose(s: Any, pattern: Any, data: Any, packets: Any) -> Any:
-    """Have the next instant lose the packets of a pattern; how many."""
+    """Set the drops of the next instant to a pattern; the number of packets."""
     s.drops[:, 4] = -2
     lost = 0
     for j in range(packets):
@@ -469,7 +470,7 @@ def _lose(s: Any, pattern: Any, data: Any, packets: Any) -> Any:
 
 @_entry
 def _follow(s: Any, rules: Any, state: Any, i: Any, expected: Any, out: Any) -> Any:
-    """One pattern, to the next instant at which packets meet a chance of loss, as row `i`; below 0: why not."""
+    """Follow one pattern to the next instant at which packets may be lost, into row `i`; below 0: an error code."""
     data, acks, lost = expected
     numbers = out.numbers[i]
     if not instant(s, state) >= 0.0:

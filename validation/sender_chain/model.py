@@ -262,7 +262,7 @@ class Sender(Model):
         return self.compiled().observe(result, self._parameters())
 
     def observe_along(self) -> xr.Dataset:
-        """The same at each of a million loss rates, without the law, in a second or so; see `along.observe_along`.
+        """The same quantities at a million loss rates in about a second, without the distributions themselves.
 
         Raises
         ------

@@ -239,12 +239,13 @@ def unit_of(key: str) -> str:
             continue
         units = (p.unit for file in files.values() for p in parameters_of(file) if p.name == last)
         return next(units, "") or "1"
-    unit = topologies.UNITS.get(last) if before[:1] == ["topology"] else _about(key).get("counts")
-    return str(unit or "1")
+    if before[:1] == ["topology"]:
+        return (topologies.UNITS | topologies.COUNTS).get(last, "1")
+    return _about(key).get("counts") or "1"
 
 
 def words_of(key: str) -> tuple[str, ...]:
-    """The words that a key takes, or some of them: for completion and for sweeps over words.
+    """Allowed or suggested words of a key, for completion and for sweeps over words.
 
     Examples
     --------
@@ -255,7 +256,7 @@ def words_of(key: str) -> tuple[str, ...]:
 
 
 def _about(key: str) -> dict[str, Any]:
-    """What a dotted key says of itself; {} where it is no key of a scenario's records."""
+    """Metadata of a dotted key; {} if it is not a key of a scenario's records."""
     *before, last = key.split(".")
     part = _PARTS.get(before[0]) if before else Scenario
     return {} if part is None else dict(keys(part)).get(last, {})

@@ -26,10 +26,11 @@ class Drop:
     """
 
     flow: int = key(
-        0, "Whose packet is lost, from 0.", low=0, high=MAX_FLOWS, advice="flows are numbered from 0", whole=True,
+        0, "Flow of the packet, from 0.",
+        low=0, high=MAX_FLOWS, advice="flows are numbered from 0", whole=True,
     )  # fmt: skip
     segment: int | None = key(
-        None, "The segment whose transmission is lost, from 0.",
+        None, "Segment to drop, from 0.",
         low=0, high=1e15, advice="segments are numbered from 0", whole=True,
     )  # fmt: skip
     transmission: int = key(
@@ -37,17 +38,18 @@ class Drop:
         low=1, high=1e6, advice="transmissions are numbered from 1", whole=True,
     )  # fmt: skip
     ack: int | None = key(
-        None, "The `ack`-th acknowledgement (from 0) that the flow's receiver sends.",
+        None, "Acknowledgement to drop, counted from 0 in the order of sending.",
         low=0, high=1e15, advice="acknowledgements are numbered from 0", whole=True,
     )  # fmt: skip
     link: str | None = key(
-        None, "Where it is lost, as \"source->target\", on arrival. Default: the slowest link of the flow's way there "
-        "(`segment`) or back (`ack`), the first of equals.",
+        None,
+        "Where it is dropped, as \"source->target\", on arrival. Default: the slowest link of the flow's path there"
+        " (`segment`) or back (`ack`), the first of equals.",
     )  # fmt: skip
     packet: int | None = key(
-        None,
-        "The `packet`-th packet (from 0) that arrives at `link`, of any flow and kind; as ns-2's ErrorModel/List "
-        "on that link.", low=0, high=1e15, advice="packets are numbered from 0", whole=True,
+        None, "Packet to drop, counted from 0 in the order of arrival at `link`, of any flow and kind, as in ns-2's "
+        "ErrorModel/List.",
+        low=0, high=1e15, advice="packets are numbered from 0", whole=True,
     )  # fmt: skip
 
     __pydantic_config__ = FORBID
@@ -83,21 +85,18 @@ class Record:
     ('sends', 'windows')
     """
 
-    sends: bool = key(False, "Time, flow, segment and kind of each data packet sent, received, lost (with the link).")
-    receives: bool = key(
-        False, "Time, flow, segment and kind of each data packet sent, received, lost (with the link).",
-    )  # fmt: skip
-    drops: bool = key(False, "Time, flow, segment and kind of each data packet sent, received, lost (with the link).")
+    sends: bool = key(False, "Time, flow, segment and kind of each data packet sent.")
+    receives: bool = key(False, "The same of each data packet received.")
+    drops: bool = key(False, "The same of each data packet dropped, with the link.")
     windows: float | None = key(
-        None,
-        "cwnd, ssthresh, RTT, smoothed RTT, RTO, flight and state of each flow every so many seconds; 0: whenever"
-        ' they may have changed; None, or the text "off": not at all.',
+        None, "Sampling interval [s] of cwnd, ssthresh, RTT, smoothed RTT, RTO, flight and state of each flow; 0: at "
+        'every change; None, or "off": not recorded.',
         unit="s", low=0.0, high=1e9, advice="give seconds; 0 for every change",
     )  # fmt: skip
     queues: float | None = key(
-        None,
-        "Packets and bytes in each link's queue, every so many seconds; 0: at each arrival; None or \"off\": not at"
-        " all.", unit="s", low=0.0, high=1e9, advice="give seconds; 0 for every change",
+        None, 'Sampling interval [s] of the packets and bytes in each queue; 0: at every arrival; None, or "off": not '
+        "recorded.",
+        unit="s", low=0.0, high=1e9, advice="give seconds; 0 for every change",
     )  # fmt: skip
 
     __pydantic_config__ = FORBID

@@ -1,8 +1,8 @@
-"""Keys of a scenario as data: what a field of its records says of itself, and what is made of that.
+"""Keys of a scenario as data.
 
-A key is written down once, as `key(...)`: its unit, interval, words and meaning, and who has no such thing. Its check
-and the sentence of that, its entry in the docstring, the units of `--set`, the explorer's form and the refusals of
-ns-2 and Linux follow.
+Each key is declared once, by `key(...)`: unit, interval, allowed words, meaning, and which senders, rules and judges do
+not support it. The check and its error message, the docstring's entry, the units of `--set`, the explorer's form and
+the refusals of ns-2 and Linux are derived from it.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ def key(
     ns2: str = "",
     linux: str = "",
 ) -> Any:
-    """A field of a scenario's record that says what is known of it.
+    """Declare a key: a dataclass field with metadata.
 
     Parameters
     ----------
-    default : the default; `dict` for an empty mapping
-    meaning : str           One or more sentences; their units stand in brackets.
-    unit : str              Of numbers that may be texts such as "50ms" (see `quantities.quantity`).
-    kind : str              The type in words, where the annotation does not say it.
-    low, high : float       The interval [low, high]; without `high` it is checked beside other keys.
-    advice : str            What to do about a value outside of it.
-    whole : bool            Whether only whole numbers count.
-    choices : words         The only ones that are allowed; a table of mechanisms, with those that it gets later.
-    words : words           Those that are suggested, beside others.
+    default : any           The default; `dict` for an empty mapping.
+    meaning : str           One or more sentences, with units in brackets.
+    unit : str              Unit of values that may be texts such as "50ms" (see `quantities.quantity`).
+    kind : str              Type for the docstring, if it differs from the annotation.
+    low, high : float       Allowed interval; without `high` the record checks the value itself.
+    advice : str            How to mend a value outside the interval.
+    whole : bool            Whether the value must be a whole number.
+    choices : words         Allowed words, possibly a table of mechanisms that grows.
+    words : words           Suggested words; others are allowed.
     counts : str            Unit of plain numbers, for axes.
-    off :                   Another value than the default that switches it off.
-    not_of : tuple of str   Senders and rule books that have no such thing.
-    only_of : str           The one rule book that has it.
-    ns2, linux : str        Why this judge refuses another value than the default, and what to do.
+    off : any               A value, not the default, that switches the key off.
+    not_of : tuple of str   Senders and rules that do not support the key.
+    only_of : str           The only rules that support it.
+    ns2, linux : str        Why this judge refuses values other than the default, and how to mend them.
     """
     about = {
         "meaning": meaning, "unit": unit, "kind": kind, "low": low, "high": high, "advice": advice, "whole": whole,
@@ -70,7 +70,7 @@ def key(
 
 
 def keys(record: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The keys of a record, or of its class: names and what is known of each, with `default`, `optional`, `truth`."""
+    """Names and metadata of a record's keys, with `default`, `optional` and `truth` (whether it is a truth value)."""
     for each in dataclasses.fields(record):
         kind = str(each.type)
         may_be_none, truth = kind.endswith("| None"), kind in ("bool", "bool | None")
@@ -78,7 +78,7 @@ def keys(record: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def check_keys(record: Any, prefix: str, at: str = "") -> None:
-    """Refuse what no choice of the other keys makes right: words, truths and numbers out of their intervals."""
+    """Check words, truth values and intervals, each key by itself. Raises ScenarioError."""
     for name, about in keys(record):
         value, place = getattr(record, name), f"{prefix}{name}{at}"
         if value is None and about["optional"]:
@@ -92,13 +92,13 @@ def check_keys(record: Any, prefix: str, at: str = "") -> None:
 
 
 def is_set(record: Any, name: str, about: dict[str, Any]) -> bool:
-    """Whether a key has another value than its default, or than one that switches it off."""
+    """Whether a key differs from its default and from the value that switches it off."""
     value = getattr(record, name)
     return bool(value != about["default"] and (about["off"] is None or value != about["off"]))
 
 
 def refused_by(judge: str, record: Any, prefix: str) -> Iterator[str]:
-    """Why a judge, "ns2" or "linux", cannot follow a record: a sentence for each key that is set."""
+    """Error messages of a judge, "ns2" or "linux", for the keys that it does not support."""
     for name, about in keys(record):
         if about[judge] and is_set(record, name, about):
             yield f"{prefix}{name}: {about[judge]}"

@@ -50,35 +50,41 @@ class Flows:
     )  # fmt: skip
     sender: str = key(
         "sack",
-        'How losses are found and repaired. "mtcp" sends over several `routes` at once. "tfrc" repairs nothing: '
-        'it is paced at the rate that TCP would have (RFC 5348). "cbr" and "poisson" send without '
-        "acknowledgements at `rate`, evenly or with exponential gaps.", choices=SENDERS,
+        'Loss detection and recovery. "mtcp" sends over several `routes` at once. "tfrc" retransmits nothing; it '
+        "sends at TCP's throughput-equation rate (RFC 5348). \"cbr\" and \"poisson\" send at `rate` without "
+        "acknowledgements, with even or exponential gaps.",
+        choices=SENDERS,
     )  # fmt: skip
     rules: str = key(
-        "ns2", "The rule book: what ns-2.35's agents do, packet by packet; what RFC 5681, 6298, 6582 and 6675 say; or "
-        'what Linux does (senders "sack" and "newreno"). `docs/senders.md` lists the differences. (`compat`, its '
-        "earlier name, is understood too.)", choices=BOOKS,
+        "ns2", "Which TCP to follow: ns-2.35's agents packet by packet, RFCs 5681, 6298, 6582 and 6675, or Linux "
+        '(senders "sack" and "newreno"). `docs/senders.md` lists the differences. (`compat` is an older name of '
+        "this key.)",
+        choices=BOOKS,
     )  # fmt: skip
     control: str = key(
         "reno", 'Congestion control: "reno" (slow start, AIMD), "hstcp", "scalable", "westwood", "vegas", "cubic", '
-        "\"dctcp\" (needs `ecn`), \"logistic\" (which measures), or the name of a rule of one's own made with "
-        "`@congestion_control`.", words=RULES, not_of=("tfrc", "mtcp"),
+        '"dctcp" (needs `ecn`), "logistic" (measures bandwidth), or the name of a custom rule made with '
+        "`@congestion_control`.",
+        words=RULES, not_of=("tfrc", "mtcp"),
     )  # fmt: skip
     parameters: tuple[float, ...] | dict[str, bool | float | str] = key(
-        (), 'At most 8 numbers for the rule, its `f.p0` to `f.p7`; of a built-in rule by name, such as `{"b": 0.1}`. '
-        'Of senders "tfrc" and "mtcp" their own, by name.', kind="tuple of float, or mapping of a name to a float",
+        (), "At most 8 numbers for the congestion control, its `f.p0` to `f.p7`; for a built-in one by name, such as "
+        '`{"b": 0.1}`. For senders "tfrc" and "mtcp", their parameters by name.',
+        kind="tuple of float, or mapping of a name to a float",
     )  # fmt: skip
     rtt: float | tuple[float, float] | None = key(
-        None, "On a `bottleneck` only: round-trip *propagation* time [s]; a pair spreads the flows evenly from the "
-        "first value to the second.", unit="s", kind="float or (float, float)",
+        None, "With a `bottleneck` only: round-trip *propagation* time [s]. A pair spreads the flows evenly from the "
+        "first value to the second.",
+        unit="s", kind="float or (float, float)",
     )  # fmt: skip
     source: str | tuple[str, ...] | None = key(
-        None, "With `links` only: nodes where the flow starts and ends. Of several names each flow draws one (the two "
-        "always differ).", kind="str or tuple of str",
+        None, "With `links` only: node where the flow starts; of several names each flow takes one at random.",
+        kind="str or tuple of str",
     )  # fmt: skip
     target: str | tuple[str, ...] | None = key(
-        None, "With `links` only: nodes where the flow starts and ends. Of several names each flow draws one (the two "
-        "always differ).", kind="str or tuple of str",
+        None, "With `links` only: node where the flow ends; of several names each flow takes one at random, never its "
+        "source.",
+        kind="str or tuple of str",
     )  # fmt: skip
     route: tuple[str, ...] | None = key(
         None, "The nodes to pass, both ends included, instead of `source` and `target`. Otherwise the path with the "
@@ -86,13 +92,13 @@ class Flows:
         kind="tuple of str, optional",
     )  # fmt: skip
     routes: tuple[tuple[str, ...], ...] = key(
-        (), 'Of "mtcp" only: the nodes of each of two to eight routes between the same two ends.',
+        (), '"mtcp" only: the nodes of each of two to eight routes between the same two ends.',
         kind="tuple of tuple of str",
     )  # fmt: skip
     acks: str = key(
         "immediate",
-        'Of "mtcp" only: each segment is acknowledged at once over a route drawn at random, or over each route; '
-        "or every second segment, at the latest after `delayed_ack` (default then: 0.1 s), over each route.",
+        '"mtcp" only. Each segment is acknowledged immediately, over one random route or over all routes; or '
+        "every second segment, within `delayed_ack` (default: 0.1 s), over all routes.",
         choices=SCHEMES,
     )  # fmt: skip
     packet_size: int = key(
@@ -105,31 +111,31 @@ class Flows:
         linux="Linux's acknowledgements have 54 bytes and their options; leave it out",
     )  # fmt: skip
     jitter: float | None = key(
-        None,
-        "Each data packet is delayed further by a uniform draw in [0, jitter] [s] on its way to the first queue, "
-        "without overtaking within its flow unless `reorder` is set. Breaks phase effects. Default: a packet's "
-        "sending time on the slowest link of its way; 0 with ns2, for a flow alone and for a sender without a "
-        "window (`Scenario.jitter_on`).",
-        unit="s", low=0.0, high=1e3, advice="give seconds, 0 for none; or leave it out",
-        off=0.0, ns2="ns-2 has no such thing; take flows.overhead",
+        None, "Extra random delay of each data packet before the first queue, uniform in [0, jitter] [s]. It breaks "
+        "phase effects, and keeps the order within a flow unless `reorder` is set. Default: a packet's "
+        "transmission time on the slowest link of its path; 0 with ns2, for a single flow and for a sender "
+        "without a window (`Scenario.jitter_on`).",
+        unit="s", low=0.0, high=1e3, advice="give seconds, 0 for none; or leave it out", off=0.0,
+        ns2="ns-2 has no such thing; take flows.overhead",
     )  # fmt: skip
     overhead: float = key(
-        0.0, "ns-2's `overhead_`: sending allowed by the window is put off by a uniform draw in [0, overhead] [s]. "
-        'Rule book "ns2" only.', unit="s", low=0.0, high=1e3, advice="give seconds",
-        not_of=("linux",), linux=NOT_IN_LINUX,
+        0.0, "ns-2's `overhead_`: a random delay, uniform in [0, overhead] [s], before the window lets the sender "
+        'transmit. rules = "ns2" only.',
+        unit="s", low=0.0, high=1e3, advice="give seconds", not_of=("linux",), linux=NOT_IN_LINUX,
     )  # fmt: skip
     start: float = key(
-        0.0, "A flow starts at a uniform draw in [start, start + start_spread] [s]. Default spread: 1 s for groups of "
-        "several flows, 0 for a single one.", unit="s", low=0.0, high=1e9, advice="give seconds",
+        0.0, "Start time [s]; with `start_spread` uniform in [start, start + start_spread].",
+        unit="s", low=0.0, high=1e9, advice="give seconds",
     )  # fmt: skip
     start_spread: float | None = key(
-        None,
-        "A flow starts at a uniform draw in [start, start + start_spread] [s]. Default spread: 1 s for groups of "
-        "several flows, 0 for a single one.", unit="s", low=0.0, high=1e9, advice="give seconds",
+        None, "Length of the interval of start times [s]. Default: 1 for several flows, 0 for a single one.",
+        unit="s", low=0.0, high=1e9, advice="give seconds",
     )  # fmt: skip
     arrival_rate: float | None = key(
-        None, "Starts are a Poisson process of this rate [1/s] from `start` on, instead; flows whose turn comes after "
-        "the end of the run never start.", counts="1/s", low=1e-9, high=1e9, advice="give starts per second",
+        None,
+        "Flows start as a Poisson process with this rate [1/s], from `start` on. Flows that would start after the"
+        " end of the run never start.",
+        counts="1/s", low=1e-9, high=1e9, advice="give starts per second",
     )  # fmt: skip
     stop: float | None = key(None, "No new data after this time [s].", unit="s")
     segments: int | None = key(
@@ -137,42 +143,44 @@ class Flows:
         counts="packets", low=1, high=1e12, advice="count segments; leave out for no end", whole=True,
     )  # fmt: skip
     segments_shape: float | None = key(
-        None, "Draw each flow's segments from a Pareto law with this shape (> 1) and the mean `segments`.",
+        None, "Random transfer sizes: a Pareto distribution with this shape (> 1) and the mean `segments`.",
         low=1.0, high=1e3, advice="1.5 is a common choice",
     )  # fmt: skip
     think: float | None = key(
-        None,
-        "A flow that has finished begins again after a pause with this mean [s], as a new connection with as many"
-        " segments, or as many drawn anew: a web user who reads.",
+        None, "Mean pause [s] before a finished flow starts again as a new connection, with as many segments or a new "
+        "random number: a web user who reads.",
         unit="s", low=0.0, high=1e9, advice='give seconds, or text such as "5s"', linux=NOT_IN_LINUX,
     )  # fmt: skip
     think_law: Literal["exponential", "fixed"] = key(
-        "exponential", "How pauses are drawn.", choices=("exponential", "fixed"),
+        "exponential", "Distribution of the pauses.",
+        choices=("exponential", "fixed"),
     )  # fmt: skip
     pool: int | None = key(
-        None, "So many flows, one after another, belong to one user, whose hangs are measured: the times in which a "
-        "connection at least is open and none receives data. They have one RTT. `count` must be a multiple. "
-        "Default with `think`: 1.", linux=NOT_IN_LINUX,
+        None,
+        "Number of consecutive flows that belong to one user. A user hangs while at least one connection is open "
+        "and none receives data. Flows of a pool have the same RTT, and `count` must be a multiple of it. Default"
+        " with `think`: 1.",
+        linux=NOT_IN_LINUX,
     )  # fmt: skip
     rate: float | None = key(
-        None, 'Of "cbr" and "poisson" only: sending rate [bit/s], headers included.', unit="bit/s",
+        None, '"cbr" and "poisson" only: sending rate [bit/s], headers included.',
+        unit="bit/s",
     )  # fmt: skip
     rate_steps: tuple[tuple[float | str, float | str], ...] = key(
-        (), "Of these only: pairs of a time [s] and the rate from then on [bit/s], 0 for none; instead of `rate`, or "
-        "after it. A gap between two packets keeps the rate that it began with.", kind="tuple of (float, float)",
+        (), '"cbr" and "poisson" only: pairs of a time [s] and the rate from then on [bit/s], 0 for none, instead of '
+        "`rate` or after it. A gap keeps the rate at which it began.",
+        kind="tuple of (float, float)",
     )  # fmt: skip
-    on_time: float | None = key(
-        None, "Of these only: mean lengths [s] of bursts, in which they send, and of the silences between them.",
-        unit="s",
-    )  # fmt: skip
+    on_time: float | None = key(None, '"cbr" and "poisson" only: mean length [s] of the bursts.', unit="s")
     off_time: float | None = key(
-        None, "Of these only: mean lengths [s] of bursts, in which they send, and of the silences between them.",
+        None, '"cbr" and "poisson" only: mean length [s] of the silences between bursts.',
         unit="s",
     )  # fmt: skip
     on_off: str = key(
         "exponential",
-        "Law of these lengths. A flow with exponential ones begins with a silence (as in ns-2), one with fixed "
-        "ones with a burst.", choices=("exponential", "fixed"),
+        "Distribution of burst and silence lengths. Flows with exponential lengths start silent (as in ns-2), "
+        "flows with fixed ones with a burst.",
+        choices=("exponential", "fixed"),
     )  # fmt: skip
     window_limit: int = key(
         64, "Advertised window [packets].",
@@ -190,85 +198,92 @@ class Flows:
         not_of=("linux", "tfrc", "mtcp"),
     )  # fmt: skip
     delayed_ack: float = key(
-        0.0, "0: each packet is acknowledged at once. Else the longest delay [s] (ns-2: 0.1): every second packet in "
-        "order is acknowledged, anything else at once.",
+        0.0, "0: every packet is acknowledged immediately. Else the maximum delay [s] (ns-2: 0.1): every second "
+        "in-order packet is acknowledged, any other packet immediately.",
         unit="s", low=0.0, high=10.0, advice='give seconds, such as "100ms"; 0 to switch off', not_of=("tfrc",),
     )  # fmt: skip
     sack: bool | None = key(
-        None, "Whether the receiver reports blocks; default: as the sender needs.",
+        None, "Whether the receiver reports SACK blocks. Default: as the sender requires.",
         not_of=("tfrc", "mtcp"),
     )  # fmt: skip
     ecn: bool = key(
         False,
-        "Explicit congestion notification (RFC 3168): queues that can mark packets do so instead of losing them, "
-        "the receiver echoes it, the sender answers as to a loss.", not_of=("tfrc", "mtcp"),
+        "Explicit congestion notification (RFC 3168): queues mark packets instead of dropping them, the receiver "
+        "echoes marks, and the sender reacts as to a loss.",
+        not_of=("tfrc", "mtcp"),
     )  # fmt: skip
     priority: int = key(
-        0, "Class of the flow's packets, acknowledgements included, where a queue has discipline \"priority\"; 0 is "
-        "the highest.", low=0, high=255, advice="0 is the highest class", whole=True, linux=NOT_IN_LINUX,
+        0, "Priority class of the flow's packets, acknowledgements included, at queues with discipline \"priority\"; 0"
+        " is the highest.",
+        low=0, high=255, advice="0 is the highest class", whole=True, linux=NOT_IN_LINUX,
     )  # fmt: skip
     timestamps: bool = key(
-        False, "RTTs from the echo of each acknowledgement instead of one segment at a time.",
+        False, "Measure RTTs from the timestamp echo of every acknowledgement, not from one segment at a time.",
         not_of=("tfrc", "mtcp"), linux="all hosts of Linux have them or none; set them in LinuxSwitches",
     )  # fmt: skip
     loss_probes: bool = key(
-        False, "Tail loss probes (RFC 8985, section 7): after two silent round trips a segment goes that has the "
-        'receiver say what is missing. Rule book "linux" only.',
+        False,
+        "Tail loss probes (RFC 8985, section 7): after two round trips without acknowledgements, one segment is "
+        'sent to trigger a report of what is missing. rules = "linux" only.',
         only_of="linux", linux="it is the simulator's; Linux's own is switched by tlp of LinuxSwitches",
     )  # fmt: skip
     frto: bool = key(
         False,
-        'F-RTO (RFC 5682): after a timeout new data goes first, to see whether it was needless. Rule book "linux"'
-        " only.", only_of="linux", linux="it is the simulator's; Linux's own is switched by frto of LinuxSwitches",
+        "F-RTO (RFC 5682): after a timeout, new data is sent first, to detect whether the timeout was spurious. "
+        'rules = "linux" only.',
+        only_of="linux", linux="it is the simulator's; Linux's own is switched by frto of LinuxSwitches",
     )  # fmt: skip
     min_rto: float | None = key(
-        None, "Least retransmission timeout [s], before back-off. Default: 0.2 (ns2), 1 (rfc); with linux 0.2, and it "
-        "is the least of what is added to the mean round trip.", unit="s", low=0.0, high=1e6, advice="give seconds",
-        not_of=("tfrc",),
+        None,
+        "Minimum retransmission timeout [s], before backoff. Default: 0.2 (ns2), 1 (rfc), 0.2 (linux, where it is"
+        " the minimum of the part added to the smoothed RTT).",
+        unit="s", low=0.0, high=1e6, advice="give seconds", not_of=("tfrc",),
     )  # fmt: skip
     max_rto: float | None = key(
-        None, "Greatest retransmission timeout [s], after back-off. Default: 60; 120 (linux).", unit="s",
-        not_of=("tfrc",),
+        None, "Maximum retransmission timeout [s], after backoff. Default: 60; 120 (linux).",
+        unit="s", not_of=("tfrc",),
     )  # fmt: skip
     initial_rto: float | None = key(
         None, "Retransmission timeout before any RTT is known [s]. Default: 3 (ns2), 1 (rfc, linux).", unit="s",
         not_of=("tfrc",), linux=NOT_IN_LINUX,
     )  # fmt: skip
     max_backoff: int = key(
-        64, "Largest factor of the exponential back-off, a power of two. With ns2 the factor goes on above it until "
-        "`max_rto` is reached, as there.", low=1, high=65536, advice="a power of two, such as 64", whole=True,
-        not_of=("linux", "tfrc"),
+        64, "Maximum backoff factor, a power of two. With ns2 the factor keeps growing until `max_rto` is reached, as"
+        " in ns-2.",
+        low=1, high=65536, advice="a power of two, such as 64", whole=True, not_of=("linux", "tfrc"),
     )  # fmt: skip
     timer_granularity: float | None = key(
         None, "Tick [s] of the clock that measures RTTs; 0 for an exact clock. Default: 0.01 (ns2), 0 (rfc). With "
-        "linux, of the clock that timers keep to: 0.001, as of a kernel with 1000 ticks a second.",
-        unit="s", low=0.0, high=10.0, advice="give seconds; 0 for an exact clock",
-        not_of=("tfrc", "mtcp"), linux=NOT_IN_LINUX,
+        "linux: tick of the timers, 0.001.",
+        unit="s", low=0.0, high=10.0, advice="give seconds; 0 for an exact clock", not_of=("tfrc", "mtcp"),
+        linux=NOT_IN_LINUX,
     )  # fmt: skip
     clear_rtt_after: int = key(
-        8, "Above this back-off factor the RTT estimate is forgotten (RFC 6298, section 5, allows it; BSD and ns-2: "
-        "8).", low=1, high=65536, advice="a factor, such as 8", whole=True, not_of=("linux", "tfrc", "mtcp"),
+        8, "The RTT estimate is discarded above this backoff factor (RFC 6298, section 5, allows it; BSD and ns-2: "
+        "8).",
+        low=1, high=65536, advice="a factor, such as 8", whole=True, not_of=("linux", "tfrc", "mtcp"),
     )  # fmt: skip
     clock_phase: float | None = key(
         None,
-        "Where the clock's tick stands at time 0 [s]. Default: drawn from the scenario's seed for each flow; but "
-        "for a single flow with ns2, what ns-2 draws with its default seed. With linux one for all flows: a host "
-        "has one clock.", unit="s", low=0.0, high=10.0, advice="give seconds",
-        not_of=("tfrc", "mtcp"), ns2="ns-2 draws it; leave it out", linux=NOT_IN_LINUX,
+        "Time of the first clock tick [s]. Default: random for each flow, from the scenario's seed; for a single "
+        "flow with ns2, the value of ns-2's default seed. With linux all flows share one clock.",
+        unit="s", low=0.0, high=10.0, advice="give seconds", not_of=("tfrc", "mtcp"),
+        ns2="ns-2 draws it; leave it out", linux=NOT_IN_LINUX,
     )  # fmt: skip
     compat: InitVar[str | None] = None
     reorder: bool = key(
-        False, "Whether packets that draw less `jitter` overtake others of their flow.",
+        False, "Whether packets with less `jitter` may overtake others of their flow.",
         linux="in Linux no jitter lets packets overtake; leave it out",
     )  # fmt: skip
     leap: bool = key(
-        False, "LEAP (Tamura, Takayasu and Takayasu, 2004): at a timeout without duplicates, a new segment instead of "
-        'the one that timed out. With "reno", "newreno" and "sack".',
+        False, "LEAP (Tamura, Takayasu and Takayasu, 2004): at a timeout without duplicate acknowledgements, a new "
+        'segment is sent instead of the one that timed out. For "reno", "newreno" and "sack".',
         not_of=("linux",), ns2="ns-2 has no LEAP; leave it out", linux=NOT_IN_LINUX,
     )  # fmt: skip
     router_aware: bool | None = key(
-        None, "Whether the sender writes codes of round-trip times for routers, and keeps to the windows that they "
-        "write. Default: it does if it can, and passes a router. M/TCP cannot: false lets it pass one unheeded.",
+        None,
+        "Whether the sender encodes round-trip times for routers and obeys the windows that they set. Default: it"
+        " does if it can and its path has such a router. M/TCP cannot; with false it may pass one.",
         not_of=("tfrc",),
     )  # fmt: skip
 
@@ -414,7 +429,7 @@ class Flows:
             )
 
     def _check_owners(self) -> None:
-        """Refuse a key that the rule book, or the sender, does in its own way or does not have."""
+        """Refuse keys that the rules or the sender do not support."""
         if self.as_linux and self.sender not in ("sack", "newreno"):
             raise ScenarioError(
                 f'flows.rules = "linux" has senders "sack" and "newreno", got "{self.sender}"; take one of these, or '
@@ -639,7 +654,7 @@ class Flows:
 
 
 _KEYS_OF_FLOWS = tuple(field.name for field in dataclasses.fields(Flows))
-#: Senders that are none of TCP's, and what they have instead of its keys.
+#: Senders other than TCP's, and what replaces TCP's keys there.
 _NOT_TCP = {
     "tfrc": "has a rate instead of a window and reports instead of acknowledgements",
     "mtcp": "has windows, acknowledgements and an exact clock of its own",

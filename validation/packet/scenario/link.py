@@ -43,10 +43,10 @@ class Link:
     10000000.0
     """
 
-    source: str = key(meaning="Names of the nodes that it joins.")
-    target: str = key(meaning="Names of the nodes that it joins.")
+    source: str = key(meaning="Node at one end.")
+    target: str = key(meaning="Node at the other end.")
     rate: float | None = key(
-        1e6, "Line rate [bit/s], > 0. None: infinitely fast, so nothing ever waits or is refused there.",
+        1e6, "Line rate [bit/s], > 0. None: infinitely fast, so no packet waits or is dropped there.",
         unit="bit/s", low=1.0, high=1e13, advice='give bit/s, or text such as "1Mbit/s"',
     )  # fmt: skip
     delay: float = key(
@@ -54,52 +54,53 @@ class Link:
         unit="s", low=0.0, high=1e3, advice='give seconds, or text such as "10ms"',
     )  # fmt: skip
     buffer: int | None = key(
-        None, "Most packets held, *including* the one being sent (ns-2.35's `queue-limit`; ns-2 itself needs 2 or "
-        "more). None: no limit.",
+        None, "Maximum number of packets held, *including* the one in transmission (ns-2.35's `queue-limit`; ns-2 "
+        "itself needs 2 or more). None: no limit.",
         counts="packets", low=1, high=MAX_BUFFER, advice="count packets; leave out for no limit", whole=True,
     )  # fmt: skip
     buffer_bytes: int | None = key(
-        None, "Limit in bytes instead: a packet is refused if the bytes waiting (without the packet being sent) plus "
-        "its own reach it, as ns-2.35 does with `queue_in_bytes_`.",
+        None, "Limit in bytes instead: a packet is dropped if its bytes and those waiting (without the packet in "
+        "transmission) reach it, as with ns-2.35's `queue_in_bytes_`.",
         unit="B", low=1, high=1e10, advice="count bytes; leave out for no limit", whole=True,
     )  # fmt: skip
     queue: str = key(
-        "droptail", "The discipline: whom the queue refuses, and whom it sends next; docs/queues.md tells each. "
-        "(`discipline`, its earlier name, is understood too.)", choices=DISCIPLINES,
+        "droptail", "Queue discipline: which packets are dropped and which one is sent next; see docs/queues.md. "
+        "(`discipline` is an older name of this key.)",
+        choices=DISCIPLINES,
     )  # fmt: skip
     queue_parameters: dict[str, bool | float | str] = key(
-        dict, 'What the discipline is set to, such as `{"min_threshold": 5}`; defaults stand in docs/queues.md.',
+        dict, 'Parameters of the discipline, such as `{"min_threshold": 5}`; docs/queues.md lists the defaults.',
         kind="mapping of a name to a number",
     )  # fmt: skip
     service: Literal["auto", "analytic", "served"] = key(
-        "auto", "How the queue is computed. Analytic: departures are known on arrival, one event per packet, for FIFO "
-        "only. Served: an event at each end of a transmission, as disciplines that reorder need and as ns-2 "
-        "works. Both give the same packets; only exact ties differ (analytic lets the departure go first, served "
-        "takes events in the order in which they were scheduled). Auto: served with the double clock (by default "
-        "for a single flow, and where all flows follow ns-2's rules), else analytic. A link without a limit whose"
-        " queue is recorded is served.", choices=("auto", "analytic", "served"),
+        "auto",
+        "How the queue is computed. Analytic: departures are computed on arrival, one event per packet, for FIFO "
+        "only. Served: one event at each end of a transmission, as in ns-2 and as reordering disciplines need. "
+        "Both give the same packets except at exact ties (analytic: the departure goes first; served: events in "
+        "the order of scheduling). Auto: served with the double clock, else analytic; an unlimited link whose "
+        "queue is recorded is served.",
+        choices=("auto", "analytic", "served"),
     )  # fmt: skip
     loss: float | dict[str, bool | float | str] = key(
-        0.0, "Probability [1], in [0, 1), with which each arriving packet is lost independently, before it meets the "
-        'queue; acknowledgements too. Or a model with its parameters, such as `{"model": "gilbert-elliott", "p": '
-        '0.01, "r": 0.3}`: see docs/links.md. Each direction has a state of its own.',
+        0.0, "Probability [1], in [0, 1), that an arriving packet is lost before the queue, independently of others; "
+        'acknowledgements too. Or a loss model with parameters, such as `{"model": "gilbert-elliott", "p": 0.01, '
+        '"r": 0.3}` (docs/links.md). Each direction has its own state.',
         unit="1", kind="float or mapping",
     )  # fmt: skip
     jitter: float = key(
-        0.0, "Each packet is delayed further by a uniform draw in [0, jitter] [s] before the queue, without overtaking"
-        " within its flow unless `reorder` is set.", unit="s", low=0.0, high=1e3, advice="give seconds",
+        0.0, "Extra random delay of each packet before the queue, uniform in [0, jitter] [s]; the order within a flow "
+        "is kept unless `reorder` is set.",
+        unit="s", low=0.0, high=1e3, advice="give seconds",
     )  # fmt: skip
     duplex: bool = key(
-        True, "Also make the link from `target` to `source`, with the same properties and a queue of its own.",
+        True, "Whether to create the link from `target` to `source`, too, with equal properties and its own queue.",
     )  # fmt: skip
     ack_loss: float | dict[str, bool | float | str] | None = key(
-        None, "The same of acknowledgements, in place of `loss`, which is then of data alone. None: as `loss`.",
+        None, "The same for acknowledgements; `loss` then applies to data only. None: as `loss`.",
         unit="1", kind="float, mapping or None",
     )  # fmt: skip
     reorder: bool = key(
-        False,
-        "Whether packets may overtake each other on the link: those with less jitter, or sent after the delay has"
-        " fallen.",
+        False, "Whether packets may overtake each other on the link, with less jitter or after the delay has fallen.",
     )  # fmt: skip
     changes: tuple[tuple[float | str, ...], ...] = key(
         (), "Rate [bit/s] and delay [s] from that time [s] on; before the first they are `rate` and `delay`. Rate 0 "
@@ -108,28 +109,29 @@ class Link:
     )  # fmt: skip
     changes_by: Literal["packet", "bit"] = key(
         "packet",
-        "Packet: one that is being sent finishes at the rate at which it began, as in ns-2. Bit: each bit is sent"
-        " at the rate of its moment, so that a packet may be sent at several.", choices=("packet", "bit"),
+        "Packet: a packet in transmission finishes at the rate at which it began, as in ns-2. Bit: each bit is "
+        "sent at the current rate.",
+        choices=("packet", "bit"),
     )  # fmt: skip
     router: str = key(
         "none",
-        "Who reads and writes the headers of the packets that join the link's queue, and of the acknowledgements "
-        "that come back over the same link the other way, as all flows' that pass it must; see docs/links.md.",
+        "Router that reads and writes headers of packets entering the queue, and of acknowledgements returning "
+        "over the reverse link, which every flow through it must use (docs/links.md).",
         choices=("none", *ROUTERS),
     )  # fmt: skip
     router_parameters: dict[str, bool | float | str] = key(
-        dict, 'What the router is set to, such as `{"phi": 1}`.', kind="mapping of a name to a number",
+        dict, 'Parameters of the router, such as `{"phi": 1}`.',
+        kind="mapping of a name to a number",
     )  # fmt: skip
     priority: Literal["none", "retransmissions"] = key(
         "none",
-        "Retransmissions: they have a list of their own, which is sent before new data, whose queue is `queue`, "
-        '"droptail" or "sfq" (docs/queues.md). The `priority` of flows is another thing, for the queue '
-        '"priority".', choices=("none", *PRIORITIES),
+        "Retransmissions: they wait in a separate list that is sent before new data; new data waits in `queue`, "
+        '"droptail" or "sfq" (docs/queues.md). Not the `priority` of flows, which the queue "priority" uses.',
+        choices=("none", *PRIORITIES),
     )  # fmt: skip
     priority_buffer: int | None = key(
-        None,
-        "Of `buffer`, places that retransmissions have to themselves; new data has the rest. None: the buffer is "
-        "shared, and a retransmission takes the place of the newest packet of new data where it is full.",
+        None, "Places of `buffer` reserved for retransmissions; new data has the others. None: the buffer is shared, "
+        "and when it is full a retransmission replaces the newest packet of new data.",
         counts="packets",
     )  # fmt: skip
     discipline: InitVar[str | None] = None
@@ -243,16 +245,18 @@ class Bottleneck:
         unit="bit/s", low=1.0, high=1e13, advice='give bit/s, or text such as "1Mbit/s"',
     )  # fmt: skip
     buffer: int | None = key(
-        None, "Most packets held, *including* the one being sent. None: no limit.",
+        None, "Maximum number of packets held, *including* the one in transmission. None: no limit.",
         counts="packets", low=1, high=MAX_BUFFER, advice="count packets; leave out for no limit", whole=True,
     )  # fmt: skip
     loss: float | dict[str, bool | float | str] = key(
-        0.0, "Probability [1], in [0, 1), with which each packet is lost independently, before it meets the queue; or "
-        "a model of losses, as of a `Link`. Only data passes here.", unit="1", kind="float or mapping",
+        0.0, "Probability [1], in [0, 1), that a packet is lost before the queue, independently of others; or a loss "
+        "model, as of a `Link`. Only data passes here.",
+        unit="1", kind="float or mapping",
     )  # fmt: skip
     queue: str = key("droptail", "The discipline, as of a `Link`.", choices=DISCIPLINES)
     queue_parameters: dict[str, bool | float | str] = key(
-        dict, "What the discipline is set to, as of a `Link`.", kind="mapping of a name to a number",
+        dict, "Parameters of the discipline, as of a `Link`.",
+        kind="mapping of a name to a number",
     )  # fmt: skip
     buffer_bytes: int | None = key(
         None, "Limit in bytes instead, as of a `Link`.",
@@ -260,23 +264,26 @@ class Bottleneck:
     )  # fmt: skip
     ack_loss: float | dict[str, bool | float | str] | None = key(
         None,
-        "As `loss`, of acknowledgements on their way back, which pass nothing else; in results that way is a link"
-        " of its own, `acknowledgements`. None: none is lost.", unit="1", kind="float, mapping or None",
+        "As `loss`, for acknowledgements, which meet nothing else on their way back; results list that way as the"
+        " link `acknowledgements`. None: no losses.",
+        unit="1", kind="float, mapping or None",
     )  # fmt: skip
     changes: tuple[tuple[float | str, ...], ...] = key(
         (), "Rate [bit/s] and delay [s] from that time [s] on, as of a `Link`; delays come on top of the flows' "
         "`rtt`.", kind="tuple of (time, rate) or (time, rate, delay)",
     )  # fmt: skip
     changes_by: Literal["packet", "bit"] = key(
-        "packet", "What a change of the rate means to a packet that is being sent, as of a `Link`.",
+        "packet", "Rate of a packet in transmission when the rate changes, as of a `Link`.",
         choices=("packet", "bit"),
     )  # fmt: skip
-    reorder: bool = key(False, "Whether a packet that is sent after the delay has fallen may overtake others.")
+    reorder: bool = key(False, "Whether a packet sent after the delay has fallen may overtake others.")
     priority: Literal["none", "retransmissions"] = key(
-        "none", "Whether retransmissions are kept and sent first, as of a `Link`.", choices=("none", *PRIORITIES),
+        "none", "Whether retransmissions are sent first, as of a `Link`.",
+        choices=("none", *PRIORITIES),
     )  # fmt: skip
     priority_buffer: int | None = key(
-        None, "Places that they have to themselves [packet], as of a `Link`.", counts="packets",
+        None, "Places reserved for retransmissions [packet], as of a `Link`.",
+        counts="packets",
     )  # fmt: skip
 
     __pydantic_config__ = FORBID

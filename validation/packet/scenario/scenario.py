@@ -59,7 +59,7 @@ class Scenario:
         1000.0, "Simulated time [s].", unit="s", low=1e-3, high=1e9, advice='give seconds, or text such as "1000s"',
     )  # fmt: skip
     warm_up: float = key(
-        100.0, "Time [s] left out of every statistic, < duration.",
+        100.0, "Time [s] excluded from every statistic, < duration.",
         unit="s", low=0.0, high=1e9, advice='give seconds, or text such as "100s"',
     )  # fmt: skip
     name: str = key("scenario", "Of the scenario, in results and figures.")
@@ -79,18 +79,17 @@ class Scenario:
         unit="s", low=1e-3, high=1e9, advice='give seconds, or text such as "20s"',
     )  # fmt: skip
     drops: tuple[Drop, ...] = key((), "At most 1000.", kind="tuple of Drop")
-    links: tuple[Link, ...] = key((), kind="tuple of Link")
-    nodes: tuple[str, ...] = key(
-        (), "If given, every link must join two of them; otherwise nodes are those of the links.", kind="tuple of str",
-    )  # fmt: skip
-    record: Record = key(Record())
+    links: tuple[Link, ...] = key((), "The network, instead of `bottleneck`.", kind="tuple of Link")
+    nodes: tuple[str, ...] = key((), "If given, every link must join two of them.", kind="tuple of str")
+    record: Record = key(Record(), "Recordings beside the counters.")
     clock: Literal["auto", "grid", "double"] = key(
-        "auto", "Double: plain double precision, every sum as ns-2 takes it, and what is infinitely fast sends 10^12 "
-        "bit/s as ns-2's links do there: where packets lock into a common rhythm, such differences decide who is "
-        "dropped. Grid: all times are multiples of 2^-36 s (15 ps), so events that coincide do so exactly, at any"
-        " time of the run, and rounding decides nothing; up to three times as fast, and for runs of 36 hours at most. "
-        "Auto: double if all flows keep to rule book \"ns2\", whose results are to be ns-2's, for a single flow and "
-        "for longer runs; grid otherwise, for no RFC says what rounding does.", choices=("auto", "grid", "double"),
+        "auto",
+        "Double: plain double precision, sums as in ns-2, and infinitely fast links send 10^12 bit/s as there: "
+        "where packets lock into a common rhythm, such differences decide which one is dropped. Grid: all times "
+        "are multiples of 2^-36 s (15 ps), so simultaneous events coincide exactly and rounding decides nothing; "
+        'up to three times as fast, for at most 36 hours. Auto: double if all flows have rules = "ns2", for a '
+        "single flow and for longer runs; else grid.",
+        choices=("auto", "grid", "double"),
     )  # fmt: skip
     scheduler: Literal["calendar", "heap"] = key(
         "calendar",

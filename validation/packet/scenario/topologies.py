@@ -17,13 +17,13 @@ from .link import Link
 
 _F = TypeVar("_F", bound=Callable[..., tuple[Link, ...]])
 
-#: Units of arguments; the others are plain numbers. What counts packets is never a text.
+#: Units of arguments that may be texts, and of whole numbers; the others are plain numbers.
 UNITS = {
     **dict.fromkeys(("rate", "rates", "access_rate"), "bit/s"),
     **dict.fromkeys(("rtt", "delay", "delays", "access_delay"), "s"),
     **dict.fromkeys(("loss", "ack_loss"), "1"),
-    **dict.fromkeys(("buffer", "access_buffer"), "packets"),
 }
+COUNTS = dict.fromkeys(("buffer", "access_buffer"), "packets")
 
 
 def _reading_texts(function: _F) -> _F:
@@ -34,7 +34,7 @@ def _reading_texts(function: _F) -> _F:
     def read(*arguments: Any, **named: Any) -> tuple[Link, ...]:
         bound = signature.bind(*arguments, **named).arguments
         for key, value in bound.items():
-            if UNITS.get(key, "packets") != "packets" and isinstance(value, str | list | tuple | bool):
+            if key in UNITS and isinstance(value, str | list | tuple | bool):
                 bound[key] = read_quantities(value, UNITS[key], f"topology.{key}")
         return function(**bound)
 
